@@ -1,0 +1,121 @@
+/// One message from a client, in either protocol version.
+///
+/// Refs stay the JSON text that the client wrote (`"7"`, `null`, from odd clients `7`), because all the hub does with
+/// them is to send them back.
+package struct ClientFrame: Sendable {
+    /// The ref of the join that this incarnation of the channel began with; `null` where the client gave none.
+    package let joinRef: JSON
+    package let ref: JSON
+    package let topic: String
+    package let event: String
+    package let body: Body
+
+    package enum Body: Sendable {
+        case json(JSON)
+        /// A binary frame of kind 3.
+        case userBroadcast(UserBroadcast)
+    }
+
+    /// Why a frame was dropped; for logs and tests, clients never see it.
+    package enum Malformed: Error, Equatable {
+        case json(offset: Int)
+        case notAnObject
+        case notAnArrayOfFive
+        case missing(String)
+        case wrongType(String)
+        case unknownKind(UInt8)
+        case truncated
+        case notUTF8
+        case binaryNeedsVersion2
+    }
+
+    /// Reads a text frame.
+    package init(text: ArraySlice<UInt8>, version: ProtocolVersion) throws(Malformed) {
+        let json: JSON
+        do { json = try JSON(parsing: text) } catch { throw .json(offset: error.offset) }
+        switch version {
+        case .v1: try self.init(object: json)
+        case .v2: try self.init(array: json)
+        }
+    }
+
+    /// `{"topic":…,"event":…,"payload":…,"ref":…,"join_ref":…}`; only `join_ref` may be absent.
+    private init(object json: JSON) throws(Malformed) {
+        guard json.kind == .object else { throw .notAnObject }
+        var joinRef: JSON?
+        var ref: JSON?
+        var topic: JSON?
+        var event: JSON?
+        var payload: JSON?
+        json.forEachMember { member in
+            if member.isNamed("topic") { topic = member.value }
+            if member.isNamed("event") { event = member.value }
+            if member.isNamed("payload") { payload = member.value }
+            if member.isNamed("ref") { ref = member.value }
+            if member.isNamed("join_ref") { joinRef = member.value }
+        }
+        guard let topic else { throw .missing("topic") }
+        guard let event else { throw .missing("event") }
+        guard let payload else { throw .missing("payload") }
+        guard let ref else { throw .missing("ref") }
+        try self.init(joinRef: joinRef ?? .null, ref: ref, topic: topic, event: event, payload: payload)
+    }
+
+    /// `[join_ref, ref, topic, event, payload]`; elements behind the fifth are ignored.
+    private init(array json: JSON) throws(Malformed) {
+        guard json.kind == .array else { throw .notAnArrayOfFive }
+        let parts = json.elements(upTo: 5)
+        guard parts.count == 5 else { throw .notAnArrayOfFive }
+        try self.init(joinRef: parts[0], ref: parts[1], topic: parts[2], event: parts[3], payload: parts[4])
+    }
+
+    private init(joinRef: JSON, ref: JSON, topic: JSON, event: JSON, payload: JSON) throws(Malformed) {
+        for (name, value) in [("join_ref", joinRef), ("ref", ref)] {
+            switch value.kind {
+            case .string, .number, .null: break
+            default: throw .wrongType(name)
+            }
+        }
+        guard let topicText = topic.string else { throw .wrongType("topic") }
+        guard let eventText = event.string else { throw .wrongType("event") }
+        self.joinRef = joinRef
+        self.ref = ref
+        self.topic = topicText
+        self.event = eventText
+        self.body = .json(payload)
+    }
+
+    /// Reads a binary frame of kind 3: six length bytes behind the kind, then the fields, then the payload.
+    package init(binary: ArraySlice<UInt8>, version: ProtocolVersion) throws(Malformed) {
+        guard version == .v2 else { throw .binaryNeedsVersion2 }
+        guard let kind = binary.first else { throw .truncated }
+        guard kind == 3 else { throw .unknownKind(kind) }
+        guard binary.count >= 7 else { throw .truncated }
+        let start = binary.startIndex
+        var at = start + 7
+        func field(_ length: Int) throws(Malformed) -> ArraySlice<UInt8> {
+            guard at + length <= binary.endIndex else { throw .truncated }
+            defer { at += length }
+            guard UTF8Scanner.isValid(binary[at..<(at + length)].span) else { throw .notUTF8 }
+            return binary[at..<(at + length)]
+        }
+        let joinRef = try field(Int(binary[start + 1]))
+        let ref = try field(Int(binary[start + 2]))
+        let topic = try field(Int(binary[start + 3]))
+        let event = try field(Int(binary[start + 4]))
+        _ = try field(Int(binary[start + 5]))
+        guard let encoding = UserBroadcast.Encoding(rawValue: binary[start + 6]) else { throw .wrongType("encoding") }
+
+        func refJSON(_ bytes: ArraySlice<UInt8>) -> JSON {
+            bytes.isEmpty ? .null : JSON(trusted: JSONString.encode(String(decoding: bytes, as: UTF8.self))[...])
+        }
+        self.joinRef = refJSON(joinRef)
+        self.ref = refJSON(ref)
+        self.topic = String(decoding: topic, as: UTF8.self)
+        self.event = "broadcast"
+        self.body = .userBroadcast(
+            UserBroadcast(
+                event: String(decoding: event, as: UTF8.self), encoding: encoding, payload: binary[at...], metadata: nil
+            ))
+    }
+}

@@ -1,0 +1,127 @@
+/// One JSON value (RFC 8259), kept as the bytes it was written in.
+///
+/// What passes through the hub is spliced, never re-encoded: a client gets back the very text of its subscription, and a
+/// payload keeps its number formats, key order and duplicate keys. The bytes are checked once, when they arrive
+/// (`init(parsing:)`); looking into a value afterwards is a walk over bytes known to be well formed.
+package struct JSON: Sendable {
+    /// The value's text without surrounding white space.
+    package let bytes: ArraySlice<UInt8>
+
+    /// Why some bytes are not JSON.
+    package struct SyntaxError: Error, Equatable {
+        /// The offset of the byte that does not fit.
+        package let offset: Int
+    }
+
+    /// Checks that `bytes` are exactly one JSON value in valid UTF-8, nested no deeper than `JSONScanner.depthLimit`.
+    package init(parsing bytes: ArraySlice<UInt8>) throws(SyntaxError) {
+        let range = try JSONScanner.wholeValue(in: bytes.span)
+        self.bytes = bytes[(bytes.startIndex + range.lowerBound)..<(bytes.startIndex + range.upperBound)]
+    }
+
+    package init(parsing bytes: [UInt8]) throws(SyntaxError) {
+        try self.init(parsing: bytes[...])
+    }
+
+    /// Wraps bytes that were checked as part of a larger value, or that the hub wrote itself.
+    package init(trusted bytes: ArraySlice<UInt8>) {
+        self.bytes = bytes
+    }
+
+    package static let null = JSON(trusted: Array("null".utf8)[...])
+    package static let emptyObject = JSON(trusted: Array("{}".utf8)[...])
+
+    package enum Kind: Sendable {
+        case object, array, string, number, bool, null
+    }
+
+    package var kind: Kind {
+        switch bytes.first {
+        case UInt8(ascii: "{"): .object
+        case UInt8(ascii: "["): .array
+        case UInt8(ascii: "\""): .string
+        case UInt8(ascii: "t"), UInt8(ascii: "f"): .bool
+        case UInt8(ascii: "n"): .null
+        default: .number
+        }
+    }
+
+    package var isNull: Bool { kind == .null }
+
+    /// The text of a string, escapes resolved; nil for other kinds.
+    package var string: String? {
+        guard kind == .string else { return nil }
+        return JSONString.decode(bytes.dropFirst().dropLast())
+    }
+
+    package var bool: Bool? {
+        kind == .bool ? bytes.first == UInt8(ascii: "t") : nil
+    }
+
+    /// A number that is written as an integer and fits 64 bits.
+    package var int: Int? {
+        kind == .number ? Int(String(decoding: bytes, as: UTF8.self)) : nil
+    }
+
+    package var double: Double? {
+        kind == .number ? Double(String(decoding: bytes, as: UTF8.self)) : nil
+    }
+
+    /// The value of an object's member; the last one where a key is repeated, as most parsers have it.
+    package subscript(key: String) -> JSON? {
+        var found: JSON?
+        forEachMember { member in
+            if member.isNamed(key) { found = member.value }
+        }
+        return found
+    }
+
+    /// The elements of an array; empty for other kinds.
+    package var elements: [JSON] { elements(upTo: .max) }
+
+    /// The first elements of an array, at most `limit` of them.
+    package func elements(upTo limit: Int) -> [JSON] {
+        var all: [JSON] = []
+        guard kind == .array else { return all }
+        var at = 1
+        let span = bytes.span
+        while all.count < limit, let range = JSONScanner.nextElement(in: span, from: &at) {
+            all.append(slice(range))
+        }
+        return all
+    }
+
+    /// One member of an object.
+    package struct Member {
+        /// The key between its quotes, as written.
+        package let rawKey: ArraySlice<UInt8>
+        package let value: JSON
+
+        package var key: String { JSONString.decode(rawKey) }
+
+        package func isNamed(_ name: String) -> Bool {
+            // An escape in a key is legal but rare: only then is the key decoded. Bytes are compared, because to Swift
+            // strings that look alike are equal.
+            rawKey.elementsEqual(name.utf8)
+                || (rawKey.contains(UInt8(ascii: "\\")) && key.utf8.elementsEqual(name.utf8))
+        }
+    }
+
+    /// Visits an object's members in the order written; does nothing for other kinds.
+    package func forEachMember(_ body: (Member) -> Void) {
+        guard kind == .object else { return }
+        var at = 1
+        let span = bytes.span
+        while let (key, value) = JSONScanner.nextMember(in: span, from: &at) {
+            body(Member(rawKey: slice(key).bytes, value: slice(value)))
+        }
+    }
+
+    private func slice(_ range: Range<Int>) -> JSON {
+        JSON(trusted: bytes[(bytes.startIndex + range.lowerBound)..<(bytes.startIndex + range.upperBound)])
+    }
+}
+
+extension JSON: CustomStringConvertible {
+    package var description: String { String(decoding: bytes, as: UTF8.self) }
+}

@@ -1,0 +1,90 @@
+/// The escapes of JSON strings (RFC 8259, section 7).
+package enum JSONString {
+    /// The text of a checked string, given between its quotes. A lone surrogate becomes U+FFFD.
+    package static func decode(_ raw: ArraySlice<UInt8>) -> String {
+        guard raw.contains(UInt8(ascii: "\\")) else { return String(decoding: raw, as: UTF8.self) }
+        var units: [UInt16] = []
+        var text = ""
+        var plain: [UInt8] = []
+        var at = raw.startIndex
+        func flush() {
+            if !units.isEmpty {
+                text += String(decoding: units, as: UTF16.self)
+                units.removeAll()
+            }
+            if !plain.isEmpty {
+                text += String(decoding: plain, as: UTF8.self)
+                plain.removeAll()
+            }
+        }
+        while at < raw.endIndex {
+            guard raw[at] == UInt8(ascii: "\\"), at + 1 < raw.endIndex else {
+                if !units.isEmpty { flush() }
+                plain.append(raw[at])
+                at += 1
+                continue
+            }
+            let escape = raw[at + 1]
+            if escape == UInt8(ascii: "u"), at + 6 <= raw.endIndex {
+                if !plain.isEmpty { flush() }
+                units.append(raw[(at + 2)..<(at + 6)].reduce(0) { $0 << 4 | UInt16(hexValue($1) ?? 0) })
+                at += 6
+            } else {
+                if !units.isEmpty { flush() }
+                plain.append(unescaped(escape))
+                at += 2
+            }
+        }
+        flush()
+        return text
+    }
+
+    private static func unescaped(_ escape: UInt8) -> UInt8 {
+        switch escape {
+        case UInt8(ascii: "b"): 0x08
+        case UInt8(ascii: "f"): 0x0C
+        case UInt8(ascii: "n"): 0x0A
+        case UInt8(ascii: "r"): 0x0D
+        case UInt8(ascii: "t"): 0x09
+        default: escape
+        }
+    }
+
+    static func hexValue(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case 0x30...0x39: byte - 0x30
+        case 0x41...0x46: byte - 0x41 + 10
+        case 0x61...0x66: byte - 0x61 + 10
+        default: nil
+        }
+    }
+
+    /// Appends `text` with its quotes.
+    package static func encode(_ text: some StringProtocol, into out: inout [UInt8]) {
+        out.append(UInt8(ascii: "\""))
+        for byte in text.utf8 {
+            switch byte {
+            case UInt8(ascii: "\""), UInt8(ascii: "\\"):
+                out.append(UInt8(ascii: "\\"))
+                out.append(byte)
+            case 0x0A: out.append(contentsOf: [UInt8(ascii: "\\"), UInt8(ascii: "n")])
+            case 0x0D: out.append(contentsOf: [UInt8(ascii: "\\"), UInt8(ascii: "r")])
+            case 0x09: out.append(contentsOf: [UInt8(ascii: "\\"), UInt8(ascii: "t")])
+            case 0..<0x20:
+                let digits = Array("0123456789abcdef".utf8)
+                out.append(contentsOf: "\\u00".utf8)
+                out.append(digits[Int(byte >> 4)])
+                out.append(digits[Int(byte & 15)])
+            default: out.append(byte)
+            }
+        }
+        out.append(UInt8(ascii: "\""))
+    }
+
+    package static func encode(_ text: some StringProtocol) -> [UInt8] {
+        var out: [UInt8] = []
+        out.reserveCapacity(text.utf8.count + 2)
+        encode(text, into: &out)
+        return out
+    }
+}

@@ -1,0 +1,97 @@
+/// Why the hub says no, with the text that clients know from the original (wire-protocol A1, A9) and what the client is
+/// to do next. `docs/errors.md` lists them; a test holds the two against each other.
+package enum Refusal: Error, Sendable, Equatable {
+    case apiKeyMissing
+    case tokenExpired(secondsAgo: Int)
+    case claimsMissing
+    case expirationInvalid
+    case tokenMalformed
+    case signatureInvalid
+    case signer(String)
+    case topicNameRequired
+    case unmatchedTopic
+    case unauthorized(topic: String)
+    case privateOnly
+    case tooManyChannels
+    case tooManyConnections
+    case databaseUnavailable
+    case restarting
+    case payloadTooLarge
+    case payloadNotAnObject
+    case presencePayloadNotAMap
+    case presenceEventUnknown
+    case invalidBinding(String)
+
+    /// What a client should do after being told.
+    package enum NextAction: String, Sendable {
+        /// Try again later with the same request.
+        case retry
+        /// Get another token, then try again.
+        case refreshToken = "refresh token"
+        /// Change the request; repeating it cannot succeed.
+        case giveUp = "give up"
+    }
+
+    /// `response.reason` of an error reply.
+    package var reason: String {
+        switch self {
+        case .apiKeyMissing: "API key is missing"
+        case .tokenExpired, .claimsMissing, .expirationInvalid: "InvalidJWTToken: \(message)"
+        case .tokenMalformed: "MalformedJWT: \(message)"
+        case .signatureInvalid: "JwtSignatureError: \(message)"
+        case .signer: "JwtSignerError: \(message)"
+        case .topicNameRequired: "TopicNameRequired: \(message)"
+        case .unauthorized: "Unauthorized: \(message)"
+        case .privateOnly: "PrivateOnly: \(message)"
+        case .tooManyChannels: "ChannelRateLimitReached: \(message)"
+        case .tooManyConnections: "ConnectionRateLimitReached: \(message)"
+        case .databaseUnavailable: "UnableToConnectToProject: \(message)"
+        case .restarting: "RealtimeRestarting: \(message)"
+        case .invalidBinding: "InvalidPostgresChanges: \(message)"
+        case .unmatchedTopic, .payloadTooLarge, .payloadNotAnObject, .presencePayloadNotAMap, .presenceEventUnknown:
+            message
+        }
+    }
+
+    /// The sentence alone, as HTTP refusals and `system` messages carry it.
+    package var message: String {
+        switch self {
+        case .apiKeyMissing: "API key is missing"
+        case .tokenExpired(let seconds): "Token has expired \(seconds) seconds ago"
+        case .claimsMissing: "Fields `role` and `exp` are required in JWT"
+        case .expirationInvalid: "Token expiration time is invalid"
+        case .tokenMalformed: "The token provided is not a valid JWT"
+        case .signatureInvalid: "Failed to validate JWT signature"
+        case .signer(let detail): detail
+        case .topicNameRequired: "You must provide a topic name"
+        case .unmatchedTopic: "unmatched topic"
+        case .unauthorized(let topic): "You do not have permissions to read from this Channel topic: \(topic)"
+        case .privateOnly: "This project only allows private channels"
+        case .tooManyChannels: "Too many channels"
+        case .tooManyConnections: "Too many connected users"
+        case .databaseUnavailable: "Realtime was unable to connect to the project database"
+        case .restarting: "Realtime is restarting, please standby"
+        case .payloadTooLarge: "payload_size_exceeded"
+        case .payloadNotAnObject: "Broadcast payload must be a JSON object"
+        case .presencePayloadNotAMap: "Presence track payload must be a map"
+        case .presenceEventUnknown: "Presence event must be track or untrack"
+        case .invalidBinding(let detail): detail
+        }
+    }
+
+    package var nextAction: NextAction {
+        switch self {
+        case .tokenExpired, .claimsMissing, .expirationInvalid, .tokenMalformed, .signatureInvalid, .apiKeyMissing:
+            .refreshToken
+        case .tooManyConnections, .databaseUnavailable, .restarting: .retry
+        case .signer, .topicNameRequired, .unmatchedTopic, .unauthorized, .privateOnly, .tooManyChannels,
+            .payloadTooLarge, .payloadNotAnObject, .presencePayloadNotAMap, .presenceEventUnknown, .invalidBinding:
+            .giveUp
+        }
+    }
+
+    /// The JSON object that an error reply carries.
+    package var response: [UInt8] {
+        Array("{\"reason\":".utf8) + JSONString.encode(reason) + [UInt8(ascii: "}")]
+    }
+}

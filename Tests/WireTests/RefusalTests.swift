@@ -1,0 +1,147 @@
+import Foundation
+import Testing
+import Wire
+
+@Suite struct RefusalTests {
+    /// One of each. The switch makes the compiler ask for a line here when a case is added.
+    static let all: [Refusal] = [
+        .apiKeyMissing, .tokenExpired(secondsAgo: 5), .claimsMissing, .expirationInvalid, .tokenMalformed,
+        .signatureInvalid,
+        .signer("a detail"), .topicNameRequired, .unmatchedTopic, .unauthorized(topic: "room1"), .privateOnly,
+        .tooManyChannels,
+        .tooManyConnections, .databaseUnavailable, .restarting, .payloadTooLarge, .payloadNotAnObject,
+        .presencePayloadNotAMap,
+        .presenceEventUnknown, .invalidBinding("a detail"),
+    ]
+
+    private func expected(_ refusal: Refusal) -> (reason: String, message: String) {
+        switch refusal {
+        case .apiKeyMissing: ("API key is missing", "API key is missing")
+        case .tokenExpired: ("InvalidJWTToken: Token has expired 5 seconds ago", "Token has expired 5 seconds ago")
+        case .claimsMissing:
+            (
+                "InvalidJWTToken: Fields `role` and `exp` are required in JWT",
+                "Fields `role` and `exp` are required in JWT"
+            )
+        case .expirationInvalid:
+            ("InvalidJWTToken: Token expiration time is invalid", "Token expiration time is invalid")
+        case .tokenMalformed:
+            ("MalformedJWT: The token provided is not a valid JWT", "The token provided is not a valid JWT")
+        case .signatureInvalid:
+            ("JwtSignatureError: Failed to validate JWT signature", "Failed to validate JWT signature")
+        case .signer: ("JwtSignerError: a detail", "a detail")
+        case .topicNameRequired: ("TopicNameRequired: You must provide a topic name", "You must provide a topic name")
+        case .unmatchedTopic: ("unmatched topic", "unmatched topic")
+        case .unauthorized:
+            (
+                "Unauthorized: You do not have permissions to read from this Channel topic: room1",
+                "You do not have permissions to read from this Channel topic: room1"
+            )
+        case .privateOnly:
+            ("PrivateOnly: This project only allows private channels", "This project only allows private channels")
+        case .tooManyChannels: ("ChannelRateLimitReached: Too many channels", "Too many channels")
+        case .tooManyConnections: ("ConnectionRateLimitReached: Too many connected users", "Too many connected users")
+        case .databaseUnavailable:
+            (
+                "UnableToConnectToProject: Realtime was unable to connect to the project database",
+                "Realtime was unable to connect to the project database"
+            )
+        case .restarting:
+            ("RealtimeRestarting: Realtime is restarting, please standby", "Realtime is restarting, please standby")
+        case .payloadTooLarge: ("payload_size_exceeded", "payload_size_exceeded")
+        case .payloadNotAnObject: ("Broadcast payload must be a JSON object", "Broadcast payload must be a JSON object")
+        case .presencePayloadNotAMap: ("Presence track payload must be a map", "Presence track payload must be a map")
+        case .presenceEventUnknown:
+            ("Presence event must be track or untrack", "Presence event must be track or untrack")
+        case .invalidBinding: ("InvalidPostgresChanges: a detail", "a detail")
+        }
+    }
+
+    @Test(arguments: all) func saysWhatClientsKnow(_ refusal: Refusal) {
+        #expect(refusal.reason == expected(refusal).reason)
+        #expect(refusal.message == expected(refusal).message)
+    }
+
+    @Test(arguments: all) func answersWithAnObject(_ refusal: Refusal) throws {
+        let response = try JSON(parsing: refusal.response)
+        #expect(response.kind == .object, "a bare string makes the Python client drop the frame")
+        #expect(response["reason"]?.string == refusal.reason)
+    }
+
+    @Test func quotesWhatClientsWrote() throws {
+        let refusal = Refusal.unauthorized(topic: "a\"b\\\n")
+        #expect(try JSON(parsing: refusal.response)["reason"]?.string == refusal.reason)
+    }
+
+    @Test func repeatsAndRefreshesOnlyWhereThatHelps() {
+        let actions = Dictionary(grouping: Self.all, by: \.nextAction).mapValues { Set($0.map(\.message)) }
+        #expect(
+            actions[.retry] == [
+                "Too many connected users", "Realtime was unable to connect to the project database",
+                "Realtime is restarting, please standby",
+            ])
+        #expect(
+            actions[.refreshToken] == [
+                "API key is missing", "Token has expired 5 seconds ago", "Fields `role` and `exp` are required in JWT",
+                "Token expiration time is invalid", "The token provided is not a valid JWT",
+                "Failed to validate JWT signature",
+            ])
+    }
+
+    // MARK: docs/errors.md
+
+    private static let page = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().appending(path: "docs/errors.md")
+
+    /// The page's table `reason | message | next action` has a row for each refusal and no other. A part that varies is
+    /// written in capitals (`N`, `X`) or as `…`.
+    @Test func thePageListsExactlyThese() throws {
+        let text = try String(contentsOf: Self.page, encoding: .utf8)
+        #expect(Self.rows(in: text).sorted() == Self.all.map(Self.row).sorted())
+    }
+
+    private static func rows(in page: String) -> [String] {
+        var rows: [String] = []
+        var isInside = false
+        for line in page.split(separator: "\n", omittingEmptySubsequences: false) {
+            let cells = line.split(separator: "|").map { cell in
+                var text = cell.trimmingCharacters(in: .whitespaces)
+                for fence in ["``", "`"]
+                where text.hasPrefix(fence) && text.hasSuffix(fence) && text.count > 2 * fence.count {
+                    text = String(text.dropFirst(fence.count).dropLast(fence.count)).trimmingCharacters(
+                        in: .whitespaces)
+                    break
+                }
+                return text
+            }
+            if cells.map({ $0.lowercased() }).starts(with: ["reason", "message", "next action"]) {
+                isInside = true
+            } else if !line.hasPrefix("|") {
+                isInside = false
+            } else if isInside, !line.hasPrefix("|-"), !line.hasPrefix("| -"), !line.hasPrefix("|:") {
+                rows.append(cells.prefix(3).joined(separator: " | "))
+            }
+        }
+        return rows
+    }
+
+    private static func row(_ refusal: Refusal) -> String {
+        let (reason, message): (String, String) =
+            switch refusal {
+            case .tokenExpired:
+                (
+                    refusal.reason.replacingOccurrences(of: " 5 ", with: " N "),
+                    refusal.message.replacingOccurrences(of: " 5 ", with: " N ")
+                )
+            case .unauthorized:
+                (
+                    refusal.reason.replacingOccurrences(of: "room1", with: "X"),
+                    refusal.message.replacingOccurrences(of: "room1", with: "X")
+                )
+            case .signer, .invalidBinding:
+                (refusal.reason.replacingOccurrences(of: "a detail", with: "…"), "…")
+            default: (refusal.reason, refusal.message)
+            }
+        return "\(reason) | \(message) | \(refusal.nextAction.rawValue)"
+    }
+}
