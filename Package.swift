@@ -20,6 +20,12 @@ let package = Package(
     ],
     targets: [
         .target(name: "Wire", swiftSettings: strict),
+        .target(
+            name: "Hub",
+            dependencies: ["Wire", .product(name: "OrderedCollections", package: "swift-collections")],
+            swiftSettings: strict
+        ),
         .testTarget(name: "WireTests", dependencies: ["Wire"], swiftSettings: strict),
+        .testTarget(name: "HubTests", dependencies: ["Hub", "Wire"], swiftSettings: strict),
     ]
 )

@@ -1,0 +1,38 @@
+package import Wire
+
+/// What the hub wants done. It decides; the gateway executes, in order.
+package enum Action: Sendable {
+    case send(Frame, to: Slot)
+    /// One frame for all of `audience`, save the sender who did not ask for an echo.
+    case fanOut(Frame, to: [Slot], except: Slot?)
+    case close(Slot, CloseCode, reason: StaticString)
+    /// For the hubs of the other loops, whose subscribers are part of the same channels.
+    case relay(Relay)
+    /// The change feed is to watch these bindings for a group of subscribers.
+    case subscribe(ChangeGroupID, ChangeSubscription)
+    case unsubscribe(ChangeGroupID)
+}
+
+/// What one loop's hub tells those of the other loops.
+package enum Relay: Sendable {
+    case broadcast(ChannelKey, Broadcast)
+    case presence(ChannelKey, PresenceDiff)
+}
+
+/// A message to a channel, in the form it came in.
+package enum Broadcast: Sendable {
+    /// The payload of a text `broadcast` event, passed on as it is.
+    case text([UInt8])
+    case user(UserBroadcast)
+}
+
+/// A group of subscribers within one loop; never used twice.
+package struct ChangeGroupID: Hashable, Sendable {
+    package let loop: Int
+    package let serial: Int
+
+    package init(loop: Int, serial: Int) {
+        self.loop = loop
+        self.serial = serial
+    }
+}

@@ -1,0 +1,45 @@
+package import Wire
+
+/// The subscribers that receive the same frames, as a dense array of slots for each protocol version.
+///
+/// Dense because fan-out walks it for every message: an array of slots costs 0.8 ns a subscriber, a Set with a
+/// dictionary 24 (notes/swift-over-c-loops). The price is that a member must remember its position and
+/// that removal moves the last member into the gap.
+package struct Audience {
+    package private(set) var v1: [Slot] = []
+    package private(set) var v2: [Slot] = []
+
+    package var isEmpty: Bool { v1.isEmpty && v2.isEmpty }
+    package var count: Int { v1.count + v2.count }
+
+    package subscript(version: ProtocolVersion) -> [Slot] {
+        version == .v1 ? v1 : v2
+    }
+
+    /// Adds a slot and returns its position.
+    mutating func add(_ slot: Slot, _ version: ProtocolVersion) -> Int32 {
+        switch version {
+        case .v1:
+            v1.append(slot)
+            return Int32(v1.count - 1)
+        case .v2:
+            v2.append(slot)
+            return Int32(v2.count - 1)
+        }
+    }
+
+    /// Removes the slot at `position`. Returns the slot that moved there, whose owner must be told.
+    mutating func remove(at position: Int32, _ version: ProtocolVersion) -> Slot? {
+        switch version {
+        case .v1: Self.remove(at: Int(position), from: &v1)
+        case .v2: Self.remove(at: Int(position), from: &v2)
+        }
+    }
+
+    private static func remove(at position: Int, from slots: inout [Slot]) -> Slot? {
+        let last = slots.removeLast()
+        guard position < slots.count else { return nil }
+        slots[position] = last
+        return last
+    }
+}

@@ -1,0 +1,16 @@
+/// One change for one group of subscribers, ready for its loop.
+package struct ChangeDelivery: Sendable {
+    package let group: ChangeGroupID
+    package let operation: RowChange.Operation
+    /// Those of the group's bindings that match.
+    package let ids: [Int]
+    /// The encoded `data` of the event, shared by all groups that are shown the same columns.
+    package let data: [UInt8]
+
+    package init(group: ChangeGroupID, operation: RowChange.Operation, ids: [Int], data: [UInt8]) {
+        self.group = group
+        self.operation = operation
+        self.ids = ids
+        self.data = data
+    }
+}

@@ -1,0 +1,14 @@
+/// Where row changes come from, as the loops see it. Called on their threads; must not wait.
+package protocol ChangeSource: Sendable {
+    func subscribe(_ id: ChangeGroupID, _ subscription: ChangeSubscription)
+    func unsubscribe(_ id: ChangeGroupID)
+}
+
+/// Where row changes go, as the feed sees it. Called on the feed's thread; must not wait.
+package protocol ChangeSink: Sendable {
+    /// Hands changes to a loop. `whenTaken` is called, on the loop's thread, once its sockets have taken them or were
+    /// given their chance: the feed reads large windows no faster than that.
+    func deliver(_ changes: [ChangeDelivery], to loop: Int, whenTaken: @escaping @Sendable () -> Void)
+    func changeSubscription(_ id: ChangeGroupID, is outcome: ChangeSubscriptionOutcome)
+    func feed(isReady: Bool)
+}

@@ -1,0 +1,94 @@
+package import Wire
+
+/// One entry of `config.postgres_changes`: the client's own text, what it means, and what identifies it.
+///
+/// A faulty entry is a binding too: the join reply has to echo it in its place, and only then is the client told what
+/// is wrong with it.
+package struct ChangeBinding: Sendable {
+    /// The entry as the client wrote it.
+    package let raw: JSON
+    package let parameters: Result<ChangeParameters, SubscriptionError>
+    /// A stable id between 1 and 2³¹ − 1, the same on every hub: clients tell by it which of their callbacks to call.
+    package let parametersHash: Int
+    /// Event, schema, table, filter and select with their defaults. Bytes, because two strings that Unicode calls
+    /// equivalent are different values in Postgres.
+    private let identity: [UInt8]
+
+    package init(_ raw: JSON) {
+        self.raw = raw
+        do {
+            parameters = .success(try ChangeParameters(raw))
+        } catch {
+            parameters = .failure(error)
+        }
+        identity = Self.identity(of: raw)
+        parametersHash = Self.hash(identity)
+    }
+
+    /// The entry with `"id":id` in place of any id of the client's, everything else as it was.
+    package func echo(id: Int) -> [UInt8] {
+        var out: [UInt8] = [UInt8(ascii: "{")]
+        out.reserveCapacity(raw.bytes.count + 20)
+        raw.forEachMember { member in
+            guard !member.isNamed("id") else { return }
+            out.append(UInt8(ascii: "\""))
+            out.append(contentsOf: member.rawKey)
+            out.append(contentsOf: "\":".utf8)
+            out.append(contentsOf: member.value.bytes)
+            out.append(UInt8(ascii: ","))
+        }
+        out.append(contentsOf: "\"id\":\(id)}".utf8)
+        return out
+    }
+
+    /// The ids of a channel's entries: equal parameters share one, different ones never do.
+    package static func ids(for bindings: [ChangeBinding]) -> [Int] {
+        var idOf: [ChangeBinding: Int] = [:]
+        var taken: Set<Int> = []
+        return bindings.map { binding in
+            if let id = idOf[binding] { return id }
+            var id = binding.parametersHash
+            while !taken.insert(id).inserted {
+                id = id == Int(Int32.max) ? 1 : id + 1
+            }
+            idOf[binding] = id
+            return id
+        }
+    }
+
+    private static func identity(of raw: JSON) -> [UInt8] {
+        guard raw.kind == .object else { return Array(raw.bytes) }
+        func bytes(_ key: String, default missing: String) -> [UInt8] {
+            guard let value = raw[key], !value.isNull else { return Array(missing.utf8) }
+            return value.string.map { Array($0.utf8) } ?? Array(value.bytes)
+        }
+        let select = raw["select"]?.elements.compactMap(\.string) ?? []
+        let fields: [[UInt8]] =
+            [
+                Array(EventSet(clientText: raw["event"]?.string ?? "*").name.utf8),
+                bytes("schema", default: "public"), bytes("table", default: "*"), bytes("filter", default: ""),
+            ] + (Selection(select)?.columns ?? []).map { Array($0.utf8) }
+        // The length in front of each field keeps ("ab", "c") and ("a", "bc") apart.
+        return fields.flatMap { Array("\($0.count):".utf8) + $0 }
+    }
+
+    /// FNV-1a folded to 31 bits.
+    private static func hash(_ bytes: [UInt8]) -> Int {
+        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+        for byte in bytes {
+            hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3
+        }
+        let folded = Int((hash ^ (hash >> 33)) & 0x7FFF_FFFF)
+        return folded == 0 ? 1 : folded
+    }
+}
+
+extension ChangeBinding: Hashable {
+    package static func == (one: ChangeBinding, other: ChangeBinding) -> Bool {
+        one.identity == other.identity
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(parametersHash)
+    }
+}

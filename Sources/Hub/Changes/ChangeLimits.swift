@@ -1,0 +1,25 @@
+/// The limits of row-change subscriptions, and the door of this folder.
+///
+/// What happens to a subscription and to a change, step by step:
+/// 1. **Parse.** A client's entry becomes a `ChangeBinding`: its parameters, its id, its echo. Its filter text becomes a
+///    `ChangeFilter` (`Filter/`).
+/// 2. **Bind.** `ChangeFilter.bind(to:)` looks the columns up in a `Table` and reads the values as their types do
+///    (`Values/`). What only Postgres can read comes out as `ValidationQuery`s (`Postgres/`), which the caller asks in
+///    one round trip for as many joins as it likes; the answers make a `BoundFilter`.
+/// 3. **Index.** A channel's `BoundBinding`s enter the `SubscriptionIndex` as one group (`Index/`).
+/// 4. **Match.** `SubscriptionIndex.match` parses a `RowChange` once and finds the groups that want it: by hash where
+///    the filter has an equality, else one after the other. Conditions that depend on a collation, a regular expression
+///    or a type the hub does not compare itself come back undecided; a `PostgresBatch` asks all of them in one round
+///    trip.
+/// 5. **Encode.** `ChangeEncoder` writes the `data` that clients receive, once per selection of columns (`Encoding/`).
+///
+/// Everything here is pure: who runs the queries and who sends the bytes is not this folder's concern.
+package enum ChangeLimits {
+    /// How many values an `in` list may hold.
+    package static let listValues = 100
+    /// How large `data` may be: 1 MiB, which is all that the Python client accepts in a message, less room for the
+    /// frame around it.
+    package static let dataBytes = 1_048_576 - 16_384
+    /// The largest value, as JSON, that a reduced record keeps.
+    package static let reducedValueBytes = 64
+}

@@ -1,0 +1,106 @@
+package import Wire
+
+/// A filter on its way to being bound: the columns exist, the values are read as far as the hub can.
+///
+///     let draft = try filter.bind(to: table)
+///     let bound = try draft.bound(answers: draft.queries.isEmpty ? [] : await ask(draft.queries))
+package struct FilterDraft: Sendable {
+    package let table: Table
+    /// What Postgres has to be asked first. Empty for most filters; the queries of many drafts may share a statement.
+    package private(set) var queries: [ValidationQuery] = []
+    private var pending: [PendingCondition] = []
+
+    init(_ filter: ChangeFilter, table: Table) throws(SubscriptionError) {
+        self.table = table
+        for condition in filter.conditions {
+            guard let index = table.columns.firstIndex(where: { $0.name == condition.column }) else {
+                throw .missingColumn(condition.column, in: table)
+            }
+            pending.append(try pend(condition, index))
+        }
+    }
+
+    /// The filter, with one answer for each of the queries in their order.
+    package func bound(answers: [JSON] = []) throws(SubscriptionError) -> BoundFilter {
+        guard answers.count == queries.count else {
+            throw SubscriptionError(
+                "\(queries.count) answers about the filter are needed and \(answers.count) were given")
+        }
+        var conditions: [BoundCondition] = []
+        for condition in pending {
+            conditions.append(try condition.bound(table, queries, answers))
+        }
+        return BoundFilter(table: table, conditions: conditions)
+    }
+
+    private mutating func pend(_ condition: FilterCondition, _ index: Int) throws(SubscriptionError) -> PendingCondition
+    {
+        let column = table.columns[index]
+        var result = PendingCondition(source: condition, index: index)
+        switch condition.test {
+        case .keyword(let keyword):
+            if keyword != .null, column.comparison != .boolean {
+                throw SubscriptionError(
+                    "is.\(keyword.rawValue) needs a boolean column, but column "
+                        + "\(SubscriptionError.quote(column.name)) is of type \(column.sqlType)")
+            }
+        case .value(let name, let value) where name.isPattern:
+            try checkPattern(name, value, column, condition)
+            result.isAsked = name != .like || !column.isComparedAsText
+        case .value(let name, let value):
+            let isOrder = name != .eq && name != .neq && name != .isdistinct
+            result.isAsked = column.comparison == .postgres || (isOrder && !column.isOrderedInProcess)
+            if !result.isAsked {
+                result.values = [try slot(value, column, condition)]
+            } else if !column.isComparedAsText {
+                queries.append(.acceptance(condition, column, of: table))
+            }
+        case .list(let members):
+            result.isAsked = column.comparison == .postgres && !members.isEmpty
+            if result.isAsked { queries.append(.acceptance(condition, column, of: table)) }
+            for member in members where !result.isAsked {
+                if let member { result.values.append(try slot(member, column, condition)) }
+            }
+        }
+        return result
+    }
+
+    private mutating func checkPattern(
+        _ name: FilterOperator, _ pattern: String, _ column: Column, _ condition: FilterCondition
+    ) throws(SubscriptionError) {
+        guard column.isTextLike else {
+            throw SubscriptionError(
+                "\(name.rawValue) needs a text column, but column \(SubscriptionError.quote(column.name)) is of type "
+                    + column.sqlType)
+        }
+        let isExpression = name == .match || name == .imatch
+        if !isExpression, LikePattern(pattern) == nil {
+            let condition = SubscriptionError.quote(condition.description)
+            throw SubscriptionError("the pattern of filter condition \(condition) ends in a lone backslash")
+        }
+        // Non-deterministic collations refuse patterns of every kind.
+        if isExpression || !column.isComparedAsText { queries.append(.pattern(condition, column, of: table)) }
+    }
+
+    private mutating func slot(
+        _ value: String, _ column: Column, _ condition: FilterCondition
+    ) throws(SubscriptionError) -> PendingCondition.Slot {
+        switch FilterValueReader.read(value, for: column) {
+        case .value(let value): return .value(value)
+        case .invalid(let reason):
+            throw SubscriptionError(
+                "value \(SubscriptionError.quote(value)) \(reason) in filter condition "
+                    + SubscriptionError.quote(condition.description))
+        case .unsure:
+            queries.append(.canonical(value, column, of: table, in: condition))
+            return .answer(queries.count - 1)
+        }
+    }
+}
+
+extension ChangeFilter {
+    /// Looks the columns up and reads the values as their types do.
+    package func bind(to table: Table) throws(SubscriptionError) -> FilterDraft {
+        try FilterDraft(self, table: table)
+    }
+}

@@ -1,0 +1,165 @@
+/// Reads the text of a filter. Works on bytes: everything that has a meaning in the grammar is ASCII.
+struct FilterParser {
+    private let bytes: [UInt8]
+
+    init(_ text: String) {
+        bytes = Array(text.utf8)
+    }
+
+    static func isSpecial(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: ","), UInt8(ascii: "("), UInt8(ascii: ")"), UInt8(ascii: "\""), UInt8(ascii: "\\"): true
+        default: false
+        }
+    }
+
+    func conditions() throws(SubscriptionError) -> [FilterCondition] {
+        // Postgres has no text with a NUL, and a C library would cut a query at it.
+        guard !bytes.contains(0) else { throw SubscriptionError("a filter must not contain a NUL character") }
+        guard !Self.trim(bytes[...]).isEmpty else { return [] }
+        var conditions: [FilterCondition] = []
+        for segment in segments() {
+            conditions.append(try condition(segment))
+        }
+        return conditions
+    }
+
+    // MARK: Splitting
+
+    private struct Segment {
+        let text: ArraySlice<UInt8>
+        /// Where the column ends; nil if there is no `=`, or only one within parentheses or quotes.
+        let equals: Int?
+    }
+
+    private func segments() -> [Segment] {
+        var segments: [Segment] = []
+        var start = 0
+        var equals: Int?
+        var sawEquals = false
+        var depth = 0
+        var isQuoted = false
+        var previous: UInt8 = 0
+        var at = 0
+        while at < bytes.count {
+            let byte = bytes[at]
+            if byte == UInt8(ascii: "="), !sawEquals {
+                sawEquals = true
+                if depth == 0, !isQuoted { equals = at }
+            }
+            previous = at > start ? bytes[at - 1] : 0
+            if isQuoted {
+                if byte == UInt8(ascii: "\\"), at + 1 < bytes.count {
+                    at += 1
+                } else if byte == UInt8(ascii: "\"") {
+                    isQuoted = false
+                }
+            } else if byte == UInt8(ascii: "\"") {
+                isQuoted = Self.opensQuote(behind: previous)
+            } else if byte == UInt8(ascii: "(") {
+                depth += 1
+            } else if byte == UInt8(ascii: ")") {
+                depth = max(0, depth - 1)
+            } else if byte == UInt8(ascii: ","), depth == 0 {
+                segments.append(Segment(text: bytes[start..<at], equals: equals))
+                start = at + 1
+                (equals, sawEquals) = (nil, false)
+            }
+            at += 1
+        }
+        segments.append(Segment(text: bytes[start...], equals: equals))
+        return segments
+    }
+
+    private static func opensQuote(behind byte: UInt8) -> Bool {
+        byte == UInt8(ascii: ".") || byte == UInt8(ascii: "(") || byte == UInt8(ascii: ",")
+    }
+
+    // MARK: Conditions
+
+    private func condition(_ segment: Segment) throws(SubscriptionError) -> FilterCondition {
+        let text = Self.trim(segment.text)
+        guard !text.isEmpty else {
+            throw SubscriptionError("filter \(quoted(bytes[...])) has an empty condition; check for extra commas")
+        }
+        guard let equals = segment.equals, text.startIndex < equals else {
+            throw SubscriptionError("filter condition \(quoted(text)) is not of the form column=operator.value")
+        }
+        var rest = text[(equals + 1)...]
+        let isNegated = rest.starts(with: "not.".utf8)
+        if isNegated { rest = rest.dropFirst(4) }
+        guard let dot = rest.firstIndex(of: UInt8(ascii: ".")) else {
+            throw SubscriptionError("filter condition \(quoted(text)) is not of the form column=operator.value")
+        }
+        guard let name = FilterOperator(rawValue: string(rest[..<dot])) else {
+            throw SubscriptionError(
+                "\(quoted(rest[..<dot])) in filter condition \(quoted(text)) is not an operator; "
+                    + "use one of \(FilterOperator.list)")
+        }
+        let value = rest[(dot + 1)...]
+        return FilterCondition(
+            column: string(text[..<equals]), isNegated: isNegated, test: try test(name, value, in: text))
+    }
+
+    private func test(
+        _ name: FilterOperator, _ value: ArraySlice<UInt8>, in text: ArraySlice<UInt8>
+    ) throws(SubscriptionError) -> FilterCondition.Test {
+        switch name {
+        case .inList:
+            return .list(try FilterList.parse(value, in: quoted(text)))
+        case .isKeyword:
+            let word = string(Self.unquote(value) ?? Array(value))
+            guard let keyword = FilterCondition.Keyword(rawValue: word) else {
+                throw SubscriptionError(
+                    "\(SubscriptionError.quote(word)) in filter condition \(quoted(text)) must be null, true, false or "
+                        + "unknown")
+            }
+            return .keyword(keyword)
+        default:
+            return .value(name, string(Self.unquote(value) ?? Array(value)))
+        }
+    }
+
+    /// The text of a value that stands between quotes as a whole; nil for any other.
+    private static func unquote(_ value: ArraySlice<UInt8>) -> [UInt8]? {
+        guard value.first == UInt8(ascii: "\"") else { return nil }
+        var out: [UInt8] = []
+        var at = value.startIndex + 1
+        while at < value.endIndex {
+            switch value[at] {
+            case UInt8(ascii: "\""):
+                return at + 1 == value.endIndex ? out : nil
+            case UInt8(ascii: "\\") where at + 1 < value.endIndex:
+                out.append(value[at + 1])
+                at += 2
+            case let byte:
+                out.append(byte)
+                at += 1
+            }
+        }
+        return nil
+    }
+
+    private static func trim(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        if let first = bytes.first, let last = bytes.last, isPlain(first), isPlain(last) { return bytes }
+        let scalars = String(decoding: bytes, as: UTF8.self).unicodeScalars
+        let leading = scalars.prefix { $0.properties.isWhitespace }
+        guard leading.endIndex < scalars.endIndex else { return bytes[bytes.endIndex...] }
+        let trailing = scalars.reversed().prefix { $0.properties.isWhitespace }
+        let width = { (scalar: Unicode.Scalar) in UTF8.width(scalar) }
+        return bytes.dropFirst(leading.map(width).reduce(0, +)).dropLast(trailing.map(width).reduce(0, +))
+    }
+
+    /// ASCII that is neither white space nor control.
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        (0x21...0x7E).contains(byte)
+    }
+
+    private func string(_ bytes: some Sequence<UInt8>) -> String {
+        String(decoding: Array(bytes), as: UTF8.self)
+    }
+
+    private func quoted(_ bytes: ArraySlice<UInt8>) -> String {
+        SubscriptionError.quote(string(bytes))
+    }
+}

@@ -1,0 +1,92 @@
+/// The entries of an index and the lists they stand in.
+///
+/// An entry is one binding of one group for one table. It stands in several lists (one for each event and value), and
+/// each standing is a link that knows its position, so that removing it takes one swap whatever the length of the list.
+struct EntryTable: Sendable {
+    /// A class, like the conditions: a scan would count half a dozen references up and down for each copy.
+    final class Entry: Sendable {
+        let group: Int
+        /// The binding's id, as an array that every delivery to this entry alone shares.
+        let ids: [Int]
+        let selection: Selection?
+        /// Other bindings of the group may match the same change.
+        let hasSiblings: Bool
+        let filter: BoundFilter
+        /// What is left of the filter where the entry was found by its value.
+        let residual: BoundFilter
+        /// The number of the column layout that the filter was bound to.
+        let layout: Int
+
+        init(
+            group: Int, id: Int, selection: Selection?, hasSiblings: Bool, filter: BoundFilter, residual: BoundFilter,
+            layout: Int
+        ) {
+            self.group = group
+            ids = [id]
+            self.selection = selection
+            self.hasSiblings = hasSiblings
+            self.filter = filter
+            self.residual = residual
+            self.layout = layout
+        }
+    }
+
+    private struct Link {
+        let entry: Int32
+        let list: Int32
+        var position: Int32
+    }
+
+    /// Entries in no order, and the link of each.
+    struct List: Sendable {
+        fileprivate(set) var entries: [Int32] = []
+        fileprivate var links: [Int32] = []
+    }
+
+    private struct Place {
+        let entry: Entry
+        var links: [Int32] = []
+    }
+
+    private var entries = SlotArray<Place>()
+    private var links = SlotArray<Link>()
+    private var lists = SlotArray<List>()
+
+    subscript(entry: Int32) -> Entry { entries[entry].entry }
+
+    func list(_ list: Int32) -> List { lists[list] }
+
+    mutating func makeList() -> Int32 { lists.insert(List()) }
+
+    mutating func removeList(_ list: Int32) { lists.remove(list) }
+
+    mutating func insert(_ entry: Entry) -> Int32 { entries.insert(Place(entry: entry)) }
+
+    mutating func link(_ entry: Int32, to list: Int32) {
+        let position = Int32(lists[list].entries.count)
+        let link = links.insert(Link(entry: entry, list: list, position: position))
+        lists[list].entries.append(entry)
+        lists[list].links.append(link)
+        entries[entry].links.append(link)
+    }
+
+    /// Removes an entry from all of its lists and returns those that are empty now.
+    mutating func remove(_ entry: Int32) -> [Int32] {
+        var emptied: [Int32] = []
+        for number in entries[entry].links {
+            let link = links[number]
+            let position = Int(link.position)
+            let last = lists[link.list].links.removeLast()
+            let lastEntry = lists[link.list].entries.removeLast()
+            if last != number {
+                lists[link.list].links[position] = last
+                lists[link.list].entries[position] = lastEntry
+                links[last].position = link.position
+            }
+            if lists[link.list].entries.isEmpty { emptied.append(link.list) }
+            links.remove(number)
+        }
+        entries.remove(entry)
+        return emptied
+    }
+}

@@ -1,0 +1,154 @@
+/// Finds the subscriptions that a change matches.
+///
+/// A group is what receives frames together (a channel of a connection, or many channels with the same parameters); the
+/// caller numbers the groups. Adding and removing one costs the same however many there are. A filter with an equality
+/// or an `in` list is found by the value in the row; the other filters of the table are evaluated one by one.
+package struct SubscriptionIndex: Sendable {
+    private struct Group {
+        let bindings: [BoundBinding]
+        /// The entry of each binding for each table, by the table's oid.
+        var entries: [UInt32: [Int32]] = [:]
+    }
+
+    private var groups: [Int: Group] = [:]
+    /// The groups with a wildcard, which follow the catalog.
+    private var wildcards: Set<Int> = []
+    private var tables: [UInt32: TableIndex] = [:]
+    private var catalog: [UInt32: Table] = [:]
+    private var entries = EntryTable()
+
+    package init() {}
+
+    package var groupCount: Int { groups.count }
+
+    // MARK: Groups
+
+    /// Adds a group, in place of one with the same number.
+    package mutating func add(_ bindings: [BoundBinding], as group: Int) {
+        remove(group)
+        groups[group] = Group(bindings: bindings)
+        var oids: Set<UInt32> = []
+        for binding in bindings {
+            switch binding.target {
+            case .table(let oid): oids.insert(oid)
+            case .pattern(let pattern):
+                wildcards.insert(group)
+                oids.formUnion(catalog.values.filter(pattern.includes).map(\.oid))
+            }
+        }
+        for oid in oids { link(group, to: oid) }
+    }
+
+    package mutating func remove(_ group: Int) {
+        guard let removed = groups.removeValue(forKey: group) else { return }
+        wildcards.remove(group)
+        for (oid, numbers) in removed.entries { unlink(numbers, from: oid) }
+    }
+
+    // MARK: The catalog
+
+    /// Tells which tables are watched. Wildcards follow at once; the groups returned hold a filter that was bound to a
+    /// table as it no longer is, or a wildcard with a filter that meets a table it was not bound to: bind and add them
+    /// again. Until then they go by what they know.
+    package mutating func setTables(_ watched: [Table]) -> Set<Int> {
+        let before = catalog
+        catalog = Dictionary(watched.map { ($0.oid, $0) }, uniquingKeysWith: { $1 })
+        var stale: Set<Int> = []
+        for (number, group) in groups {
+            for binding in group.bindings where isStale(binding) { stale.insert(number) }
+        }
+        let changed = Set(before.keys).union(catalog.keys).filter { oid in
+            guard let one = before[oid], let other = catalog[oid] else { return true }
+            return one.schema != other.schema || one.name != other.name
+        }
+        for group in wildcards {
+            for oid in changed {
+                if let numbers = groups[group]?.entries.removeValue(forKey: oid) { unlink(numbers, from: oid) }
+                link(group, to: oid)
+            }
+        }
+        return stale
+    }
+
+    private func isStale(_ binding: BoundBinding) -> Bool {
+        let isBoundOtherwise = binding.filters.values.contains { filter in
+            guard let now = catalog[filter.table.oid] else { return false }
+            return now !== filter.table && now.columns != filter.table.columns
+        }
+        guard !isBoundOtherwise, case .pattern(let pattern) = binding.target, !binding.filters.isEmpty else {
+            return isBoundOtherwise
+        }
+        return catalog.values.contains { pattern.includes($0) && binding.filters[$0.oid] == nil }
+    }
+
+    // MARK: Links
+
+    private mutating func link(_ number: Int, to oid: UInt32) {
+        guard let group = groups[number] else { return }
+        // Entries of the whole group, so that siblings are known before any of them is made.
+        var found: [(binding: BoundBinding, filter: BoundFilter)] = []
+        for binding in group.bindings {
+            switch binding.target {
+            case .table(oid): if let filter = binding.filters[oid] { found.append((binding, filter)) }
+            case .table: break
+            case .pattern:
+                if let table = catalog[oid], let filter = binding.filter(for: table) { found.append((binding, filter)) }
+            }
+        }
+        guard !found.isEmpty else { return }
+        var numbers: [Int32] = []
+        for (binding, filter) in found {
+            numbers.append(link(binding, filter, of: number, to: oid, hasSiblings: found.count > 1))
+        }
+        groups[number]?.entries[oid] = numbers
+    }
+
+    private mutating func link(
+        _ binding: BoundBinding, _ filter: BoundFilter, of group: Int, to oid: UInt32, hasSiblings: Bool
+    ) -> Int32 {
+        // An equality leads to fewer rows than a list does.
+        let equalities = filter.conditions.indices.filter { filter.conditions[$0].equalTo != nil }
+        let chosen = equalities.min {
+            (filter.conditions[$0].equalTo?.count ?? 0) < (filter.conditions[$1].equalTo?.count ?? 0)
+        }
+        var rest = filter.conditions
+        if let chosen { rest.remove(at: chosen) }
+        let entry = entries.insert(
+            EntryTable.Entry(
+                group: group, id: binding.id, selection: binding.selection, hasSiblings: hasSiblings, filter: filter,
+                residual: BoundFilter(table: filter.table, conditions: rest),
+                layout: tables[oid, default: TableIndex()].layout(of: filter.table)))
+        for operation in RowChange.Operation.all where binding.events.contains(EventSet(operation)) {
+            tables[oid, default: TableIndex()][operation].link(
+                entry, by: chosen.map { filter.conditions[$0] }, in: &entries)
+        }
+        return entry
+    }
+
+    private mutating func unlink(_ numbers: [Int32], from oid: UInt32) {
+        for number in numbers {
+            for list in entries.remove(number) {
+                for operation in RowChange.Operation.all where tables[oid]?[operation].drop(list) == true { break }
+                entries.removeList(list)
+            }
+        }
+        if tables[oid]?.isEmpty == true { tables[oid] = nil }
+    }
+
+    // MARK: Matching
+
+    /// Who gets a change. A table that the catalog did not have yet joins it here, so that no wildcard misses its first
+    /// rows.
+    package mutating func match(_ change: RowChange) -> Matches {
+        let oid = change.table.oid
+        if catalog[oid] == nil {
+            catalog[oid] = change.table
+            for group in wildcards { link(group, to: oid) }
+        }
+        guard let layout = tables[oid]?.layout(of: change.table), let table = tables[oid],
+            !table[change.operation].isEmpty
+        else { return Matches() }
+        var search = IndexSearch(change: change, table: table.layouts[layout], layout: layout)
+        return search.run(on: table[change.operation], entries)
+    }
+}

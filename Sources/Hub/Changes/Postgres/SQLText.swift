@@ -1,0 +1,38 @@
+/// Names and values as SQL text.
+package enum SQLText {
+    package static func identifier(_ name: String) -> String {
+        "\"" + doubling(UInt8(ascii: "\""), in: name) + "\""
+    }
+
+    /// A table's name as a person would type it: quoted only where it has to be.
+    package static func qualified(_ schema: String, _ name: String) -> String {
+        func typed(_ part: String) -> String {
+            let isPlain = part.utf8.allSatisfy { byte in
+                (0x61...0x7A).contains(byte) || (0x30...0x39).contains(byte) || byte == UInt8(ascii: "_")
+            }
+            return isPlain && part.utf8.first.map { $0 > 0x39 } == true ? part : identifier(part)
+        }
+        return typed(schema) + "." + typed(name)
+    }
+
+    package static func name(of table: Table) -> String {
+        identifier(table.schema) + "." + identifier(table.name)
+    }
+
+    /// A literal that means the same whatever `standard_conforming_strings` says. `text` has no NUL.
+    package static func literal(_ text: String) -> String {
+        let quoted = doubling(UInt8(ascii: "'"), in: text)
+        guard text.utf8.contains(UInt8(ascii: "\\")) else { return "'" + quoted + "'" }
+        return "E'" + doubling(UInt8(ascii: "\\"), in: quoted) + "'"
+    }
+
+    private static func doubling(_ mark: UInt8, in text: String) -> String {
+        guard text.utf8.contains(mark) else { return text }
+        var out: [UInt8] = []
+        for byte in text.utf8 {
+            out.append(byte)
+            if byte == mark { out.append(mark) }
+        }
+        return String(decoding: out, as: UTF8.self)
+    }
+}

@@ -1,0 +1,34 @@
+/// One row that a committed transaction wrote to a watched table.
+package struct RowChange: Sendable {
+    /// The outbox' sequence: a later change of the same row has the higher id.
+    package let id: Int64
+    package let table: Table
+    package let operation: Operation
+    /// UTC with milliseconds, `2026-01-01T00:00:00.123Z`.
+    package let commitTimestamp: String
+    /// The row after the change as a JSON object; nil for a DELETE.
+    package let record: [UInt8]?
+    /// The whole row before the change as a JSON object; nil for an INSERT.
+    package let oldRecord: [UInt8]?
+    /// The row was larger than the limit and the outbox kept only its small values (≤ 64 bytes).
+    package let isReduced: Bool
+
+    package init(
+        id: Int64, table: Table, operation: Operation, commitTimestamp: String, record: [UInt8]?, oldRecord: [UInt8]?,
+        isReduced: Bool
+    ) {
+        self.id = id
+        self.table = table
+        self.operation = operation
+        self.commitTimestamp = commitTimestamp
+        self.record = record
+        self.oldRecord = oldRecord
+        self.isReduced = isReduced
+    }
+
+    package enum Operation: String, Sendable {
+        case insert = "INSERT"
+        case update = "UPDATE"
+        case delete = "DELETE"
+    }
+}

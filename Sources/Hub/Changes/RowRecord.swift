@@ -1,0 +1,59 @@
+import Wire
+
+/// The record of a change that filters look at, parsed once: the row after an INSERT or UPDATE, and of a deleted row
+/// the columns that the replica identity shows.
+package struct RowRecord: Sendable {
+    package let table: Table
+    private let bytes: [UInt8]
+    private var columns: [Cell]
+
+    private struct Cell {
+        var range: Range<Int>?
+        /// What `value(at:)` read, so that it is read once however many filters look.
+        var value: RowValue?
+    }
+
+    package init(_ change: RowChange) {
+        self.init(change, table: change.table)
+    }
+
+    /// `table` has the same columns as the change's own; the index shares one among all changes.
+    init(_ change: RowChange, table: Table) {
+        self.table = table
+        bytes = (change.operation == .delete ? change.oldRecord : change.record) ?? []
+        var columns = [Cell](repeating: Cell(), count: table.columns.count)
+        let missing: RowValue = change.isReduced ? .omitted : .absent
+        let showsAll = change.operation != .delete
+        var fields = RowFields(table: table)
+        fields.forEach(in: bytes[...]) { column, _, value in
+            guard let column else { return }
+            columns[column].range = value.startIndex..<value.endIndex
+        }
+        for i in columns.indices {
+            if !showsAll, !table.columns[i].isReplicaIdentity {
+                columns[i] = Cell(range: nil, value: .absent)
+            } else if columns[i].range == nil {
+                columns[i].value = missing
+            }
+        }
+        self.columns = columns
+    }
+
+    /// The JSON of a column's value.
+    func cell(at column: Int) -> ArraySlice<UInt8>? {
+        columns[column].range.map { bytes[$0] }
+    }
+
+    mutating func value(at column: Int) -> RowValue {
+        if let value = columns[column].value { return value }
+        let value = read(column)
+        columns[column].value = value
+        return value
+    }
+
+    private func read(_ column: Int) -> RowValue {
+        guard let cell = cell(at: column) else { return .absent }
+        if cell.first == UInt8(ascii: "n") { return .null }
+        return CellReader.read(cell, of: table.columns[column]).map(RowValue.value) ?? .opaque
+    }
+}

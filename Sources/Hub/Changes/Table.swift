@@ -1,0 +1,73 @@
+/// A watched table, as the catalog described it when a window was read.
+///
+/// Immutable: a table that is altered becomes another `Table`, so a change keeps the columns it was written with.
+package final class Table: Sendable {
+    package let oid: UInt32
+    package let schema: String
+    package let name: String
+    /// In attribute order; dropped columns are left out.
+    package let columns: [Column]
+    /// Row level security is enabled: what a user may see is for its policies to say.
+    package let hasRowSecurity: Bool
+
+    package init(oid: UInt32, schema: String, name: String, columns: [Column], hasRowSecurity: Bool = false) {
+        self.oid = oid
+        self.schema = schema
+        self.name = name
+        self.columns = columns
+        self.hasRowSecurity = hasRowSecurity
+    }
+
+    package func column(_ name: String) -> Column? {
+        columns.first { $0.name == name }
+    }
+}
+
+/// One column of a watched table.
+package struct Column: Sendable, Equatable {
+    package let name: String
+    /// `pg_type.typname`, as clients are shown it (`int8`, `_int4`, `timestamptz`).
+    package let type: String
+    /// The type as SQL spells it in a cast, quoted where it must be (`format_type(atttypid, atttypmod)`).
+    package let sqlType: String
+    /// Whether the hub compares values of this column itself, and how.
+    package let comparison: Comparison
+    package let isPrimaryKey: Bool
+    /// Whether the table's replica identity shows the column's old value to clients.
+    package let isReplicaIdentity: Bool
+
+    package init(
+        name: String, type: String, sqlType: String, comparison: Comparison, isPrimaryKey: Bool,
+        isReplicaIdentity: Bool
+    ) {
+        self.name = name
+        self.type = type
+        self.sqlType = sqlType
+        self.comparison = comparison
+        self.isPrimaryKey = isPrimaryKey
+        self.isReplicaIdentity = isReplicaIdentity
+    }
+}
+
+/// How two values of a type are compared.
+///
+/// The hub decides alone only where its answer is certain to be the one Postgres would give; for the rest it asks.
+package enum Comparison: Sendable, Equatable {
+    /// int2, int4, int8, oid, numeric: exact decimals of any length, with NaN above everything (Postgres' order).
+    case decimal
+    /// float4, float8: as `Double`, NaN equal to itself and above everything (Postgres' order).
+    case float
+    /// text, varchar, name under a deterministic collation: equal when the bytes are; order is the collation's, so asked.
+    case text
+    /// text under the C or POSIX collation: equality and order by bytes.
+    case textByBytes
+    case uuid
+    case boolean
+    case date
+    case timestamp
+    case timestamptz
+    /// Types with one output per value (time, inet, enums, bytea, …): equality by output, order asked.
+    case canonical
+    /// Everything else (bpchar, citext, interval, json, arrays, ranges, non-deterministic collations, …).
+    case postgres
+}

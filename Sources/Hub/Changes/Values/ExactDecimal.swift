@@ -1,0 +1,57 @@
+/// A number of any length, compared as Postgres' numeric is: exactly, whatever its trailing zeros, with NaN equal to
+/// itself and above everything.
+struct ExactDecimal: Hashable, Sendable {
+    /// −1, 0 or 1; NaN counts as positive.
+    private let sign: Int8
+    /// The power of ten of the first digit; `Int.max` for infinities and NaN.
+    private let magnitude: Int
+    /// The first 19 significant digits, aligned to the left, so that they compare as one word.
+    private let head: UInt64
+    /// The digits behind them, without trailing zeros. Empty for all common numbers.
+    private let tail: [UInt8]
+
+    private init(sign: Int8, magnitude: Int, head: UInt64, tail: [UInt8]) {
+        self.sign = sign
+        self.magnitude = magnitude
+        self.head = head
+        self.tail = tail
+    }
+
+    static let infinity = ExactDecimal(sign: 1, magnitude: .max, head: 0, tail: [])
+    static let negativeInfinity = ExactDecimal(sign: -1, magnitude: .max, head: 0, tail: [])
+    static let nan = ExactDecimal(sign: 1, magnitude: .max, head: 1, tail: [])
+
+    /// Reads `[+-]digits[.digits][e[+-]digits]`; a digit on one side of the point is enough. nil for anything else, and
+    /// for exponents beyond what numeric holds.
+    init?(_ text: some Collection<UInt8>) {
+        var scan = NumberScan(text)
+        guard scan.isComplete else { return nil }
+        // Trailing zeros carry no value, and equal numbers must be equal bit by bit.
+        while scan.digits.last == 0 { scan.digits.removeLast() }
+        guard let first = scan.digits.firstIndex(where: { $0 != 0 }) else {
+            self.init(sign: 0, magnitude: 0, head: 0, tail: [])
+            return
+        }
+        var head: UInt64 = 0
+        for i in 0..<19 {
+            let at = first + i
+            head = head * 10 + UInt64(at < scan.digits.count ? scan.digits[at] : 0)
+        }
+        self.init(
+            sign: scan.isNegative ? -1 : 1, magnitude: scan.integerDigits - first - 1 + scan.exponent, head: head,
+            tail: Array(scan.digits.dropFirst(first + 19)))
+    }
+}
+
+extension ExactDecimal: Comparable {
+    static func < (one: ExactDecimal, other: ExactDecimal) -> Bool {
+        if one.sign != other.sign { return one.sign < other.sign }
+        return one.sign < 0 ? other.isSmallerInSize(than: one) : one.isSmallerInSize(than: other)
+    }
+
+    private func isSmallerInSize(than other: ExactDecimal) -> Bool {
+        if magnitude != other.magnitude { return magnitude < other.magnitude }
+        if head != other.head { return head < other.head }
+        return tail.lexicographicallyPrecedes(other.tail)
+    }
+}

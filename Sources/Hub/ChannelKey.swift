@@ -1,0 +1,27 @@
+/// The identity of a channel. A public and a private channel of one name are two rooms.
+package struct ChannelKey: Hashable, Sendable {
+    /// With its prefix, as clients write it: `realtime:room1`.
+    package let topic: String
+    package let isPrivate: Bool
+
+    package static let prefix = "realtime:"
+
+    package init(topic: String, isPrivate: Bool) {
+        self.topic = topic
+        self.isPrivate = isPrivate
+    }
+
+    /// The topic without its prefix, as SQL, HTTP and `system` messages name it.
+    package var name: Substring { Substring(topic.utf8.dropFirst(Self.prefix.utf8.count)) }
+
+    /// Topics are told apart by their bytes, as clients do it; to Swift strings that look alike are equal.
+    package static func == (one: ChannelKey, other: ChannelKey) -> Bool {
+        one.isPrivate == other.isPrivate && one.topic.utf8.elementsEqual(other.topic.utf8)
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        var topic = topic
+        topic.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+        hasher.combine(isPrivate)
+    }
+}

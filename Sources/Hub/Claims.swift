@@ -1,0 +1,32 @@
+package import Wire
+
+/// What a verified token says of its bearer. A class, because all who bring one token share it.
+package final class Claims: Sendable {
+    /// The Postgres role to act as.
+    package let role: String
+    /// `sub`: the user, where the token names one.
+    package let subject: String?
+    /// `exp`, in seconds since 1970 (RFC 7519, section 4.1.4).
+    package let expiresAt: Int
+    /// All claims as JSON, for `request.jwt.claims`.
+    package let json: [UInt8]
+
+    package init(role: String, subject: String?, expiresAt: Int, json: [UInt8]) {
+        self.role = role
+        self.subject = subject
+        self.expiresAt = expiresAt
+        self.json = json
+    }
+
+    /// The refusal that applies at `now`, if the token's time is over.
+    package func expired(at now: HubTime) -> Refusal? {
+        let late = Int(now.unix / 1000) - expiresAt
+        return late >= 0 ? .tokenExpired(secondsAgo: late) : nil
+    }
+}
+
+/// Checks tokens. The hub asks; it holds no keys.
+package protocol TokenVerifier: Sendable {
+    /// The claims of a token that is signed by a known key and not expired at `now`.
+    func verify(_ token: String, at now: HubTime) throws(Refusal) -> Claims
+}

@@ -1,0 +1,17 @@
+import Wire
+
+/// One WebSocket, as the hub sees it.
+struct Connection {
+    let version: ProtocolVersion
+    /// From the token at the door; joins without a token of their own act by it.
+    let claims: Claims
+    var memberships: [Membership] = []
+
+    func index(of topic: String) -> Int? {
+        memberships.firstIndex { $0.channel.key.topic.utf8.elementsEqual(topic.utf8) }
+    }
+
+    func index(of channel: Channel) -> Int? {
+        memberships.firstIndex { $0.channel === channel }
+    }
+}

@@ -1,0 +1,173 @@
+import Wire
+
+/// Joining and leaving channels (wire-protocol A4, A9).
+extension Hub {
+    func join(_ frame: ClientFrame, from slot: Slot, at now: HubTime) {
+        guard var connection = connections[Int(slot)], case .json(let payload) = frame.body else { return }
+        guard frame.topic.utf8.starts(with: ChannelKey.prefix.utf8) else {
+            return refuse(frame, from: slot, joinRef: .null, .unmatchedTopic)
+        }
+        let joinRef = frame.joinRef.isNull ? frame.ref : frame.joinRef
+        // A join on a joined topic replaces the old incarnation. Its phx_close is not sent: the Python client would take
+        // it for the new one's and drop the channel.
+        if let old = connection.index(of: frame.topic) {
+            removeMembership(at: old, of: slot)
+            connection = connections[Int(slot)] ?? connection
+        }
+
+        let config = JoinConfig(payload, topic: frame.topic, limits: limits)
+        let claims: Claims
+        do {
+            claims = try admit(frame, config, connection, at: now)
+        } catch {
+            return refuse(frame, from: slot, joinRef: joinRef, error)
+        }
+
+        // Copied, because a group outlives the frame that its bindings came in.
+        let bindings = config.changes.map { ChangeBinding(JSON(trusted: Array($0.bytes)[...])) }
+        let ids = ChangeBinding.ids(for: bindings)
+        let channel = channel(ChannelKey(topic: frame.topic, isPrivate: config.isPrivate))
+        let subscription = ChangeSubscription(
+            role: claims.role, bindings: bindings, ids: ids, isLegacy: config.isLegacy)
+        let group = bindings.isEmpty ? nil : group(of: channel, subscription)
+        let membership = Membership(
+            channel: channel, joinRefText: joinRef.description, claims: claims,
+            member: MemberID(loop: loop, serial: nextSerial()), echoesToSelf: config.echoesToSelf,
+            acknowledges: config.acknowledges, presenceKey: config.presenceKey ?? randomUUID(), group: group,
+            pending: PendingJoin(
+                ref: JSON(trusted: Array(frame.ref.bytes)[...]), response: Self.joinResponse(bindings, ids),
+                wantsPresence: config.wantsPresence, wantsReplicationReady: config.wantsReplicationReady))
+        let index = connections[Int(slot)]?.memberships.count ?? 0
+        connections[Int(slot)]?.memberships.append(membership)
+        earliestExpiry = min(earliestExpiry, Int64(claims.expiresAt))
+        if let group, group.state == .registering {
+            // "Live means live": the reply makes clients report SUBSCRIBED, so it waits until the feed has the bindings.
+            group.waiting.append(slot)
+        } else {
+            completeJoin(at: index, of: slot)
+        }
+    }
+
+    /// The checks before a join, in the original's order.
+    private func admit(
+        _ frame: ClientFrame, _ config: JoinConfig, _ connection: Connection, at now: HubTime
+    ) throws(Refusal) -> Claims {
+        guard frame.topic != ChannelKey.prefix else { throw .topicNameRequired }
+        if limits.privateOnly, !config.isPrivate { throw .privateOnly }
+        guard connection.memberships.count < limits.channelsPerConnection else { throw .tooManyChannels }
+        guard !config.hasTooManyChanges else {
+            throw .invalidBinding("a join may have at most \(limits.bindingsPerChannel) entries in postgres_changes")
+        }
+        let claims =
+            try config.token.map { token throws(Refusal) in try verifier.verify(token, at: now) }
+            ?? connection.claims
+        if let expired = claims.expired(at: now) { throw expired }
+        // Until policies on realtime.messages are evaluated, nobody but the role that bypasses them comes in.
+        if config.isPrivate, claims.role != "service_role" {
+            throw .unauthorized(topic: String(ChannelKey(topic: frame.topic, isPrivate: true).name))
+        }
+        return claims
+    }
+
+    /// Clients compare the entries one by one with what they asked for: same order, same text, an `id` added.
+    private static func joinResponse(_ bindings: [ChangeBinding], _ ids: [Int]) -> [UInt8] {
+        var out = Array("{\"postgres_changes\":[".utf8)
+        for (position, (binding, id)) in zip(bindings, ids).enumerated() {
+            if position > 0 { out.append(UInt8(ascii: ",")) }
+            out += binding.echo(id: id)
+        }
+        out += "]}".utf8
+        return out
+    }
+
+    /// Answers a join and lets the member in.
+    func completeJoin(at index: Int, of slot: Slot) {
+        guard let version = connections[Int(slot)]?.version,
+            let membership = connections[Int(slot)]?.memberships[index], let pending = membership.pending
+        else { return }
+        let channel = membership.channel
+        let frames = channel.frames(version)
+        let reply = frames.reply(joinRef: membership.joinRef, ref: pending.ref, ok: true, response: pending.response)
+        actions.append(.send(reply, to: slot))
+
+        connections[Int(slot)]?.memberships[index].pending = nil
+        connections[Int(slot)]?.memberships[index].memberSeat = channel.members.add(slot, version)
+        if let group = membership.group {
+            connections[Int(slot)]?.memberships[index].groupSeat = group.audience.add(slot, version)
+            systemState(of: group, to: membership, slot)
+        }
+        if pending.wantsReplicationReady { announceReplication(to: index, of: slot) }
+        if pending.wantsPresence {
+            watchPresence(at: index, of: slot)
+            let state = frames.push("presence_state", joinRef: membership.joinRef, payload: channel.presence.state())
+            actions.append(.send(state, to: slot))
+        }
+    }
+
+    func leave(_ frame: ClientFrame, from slot: Slot) {
+        guard let index = connections[Int(slot)]?.index(of: frame.topic),
+            let membership = connections[Int(slot)]?.memberships[index]
+        else { return reply(to: frame, joinRef: frame.joinRef, from: slot, ok: true) }
+        // A leave of an older incarnation must not end the one that replaced it (realtime-js leaves when a join times
+        // out and may have joined again by then).
+        if !frame.joinRef.isNull, frame.joinRef.description != membership.joinRefText {
+            return reply(to: frame, joinRef: frame.joinRef, from: slot, ok: true)
+        }
+        removeMembership(at: index, of: slot)
+        reply(to: frame, joinRef: membership.joinRef, from: slot, ok: true)
+        let close = frames(slot, topic: frame.topic).push(
+            "phx_close", joinRef: membership.joinRef, ref: membership.joinRef, payload: Array("{}".utf8))
+        actions.append(.send(close, to: slot))
+    }
+
+    /// Takes a member out of every list of the channel, and the channel out of the hub when nothing is left in it.
+    func removeMembership(at index: Int, of slot: Slot) {
+        guard let version = connections[Int(slot)]?.version,
+            let membership = connections[Int(slot)]?.memberships.remove(at: index)
+        else { return }
+        let channel = membership.channel
+        if let seat = membership.memberSeat, let moved = channel.members.remove(at: seat, version) {
+            reseat(moved, in: channel, \.memberSeat, seat)
+        }
+        if let seat = membership.watcherSeat, let moved = channel.watchers.remove(at: seat, version) {
+            reseat(moved, in: channel, \.watcherSeat, seat)
+        }
+        if let group = membership.group { leaveGroup(group, of: channel, membership, slot, version) }
+        if let diff = channel.presence.untrack(membership.member) { announce(diff, in: channel) }
+        discardIfIdle(channel)
+    }
+
+    func reseat(_ slot: Slot, in channel: Channel, _ seat: WritableKeyPath<Membership, Int32?>, _ position: Int32) {
+        guard let index = connections[Int(slot)]?.index(of: channel) else { return }
+        connections[Int(slot)]?.memberships[index][keyPath: seat] = position
+    }
+
+    // MARK: Channels
+
+    func channel(_ key: ChannelKey) -> Channel {
+        if let channel = channels[key] { return channel }
+        let channel = Channel(key: key)
+        channels[key] = channel
+        return channel
+    }
+
+    func discardIfIdle(_ channel: Channel) {
+        if channel.isIdle { channels[channel.key] = nil }
+    }
+
+    private func randomUUID() -> String {
+        let (high, low) = (random.next() as UInt64, random.next() as UInt64)
+        // RFC 9562, section 5.4: version 4, variant 10.
+        let a = high & 0xFFFF_FFFF_FFFF_0FFF | 0x4000
+        let b = low & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000
+        func hex(_ value: UInt64, _ digits: Int) -> String {
+            let text = String(value, radix: 16)
+            return String(repeating: "0", count: digits - text.count) + text
+        }
+        return [
+            hex(a >> 32, 8), hex(a >> 16 & 0xFFFF, 4), hex(a & 0xFFFF, 4), hex(b >> 48, 4),
+            hex(b & 0xFFFF_FFFF_FFFF, 12),
+        ]
+        .joined(separator: "-")
+    }
+}

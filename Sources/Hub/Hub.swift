@@ -1,0 +1,143 @@
+package import Wire
+
+/// The channels of one event loop: who is in them, who is present, who hears which row changes.
+///
+/// This is the room's one door. The gateway calls it with what happened (a socket opened, bytes came in, a second went
+/// by) and then takes `actions` and carries them out, in order. A hub does no I/O, reads no clock and starts no threads;
+/// time and randomness are passed in, so every rule of the protocol is tested with plain values.
+///
+/// There is one hub per loop and nothing is shared between them. A channel that has members on several loops exists on
+/// each: broadcasts and presence are relayed (`Action.relay`, `apply`), row changes reach every loop from the feed.
+///
+/// **Shutdown**: nothing here needs to be told; the gateway closes sockets and calls `disconnect` for each.
+/// **Overload**: the hub holds no queues. What a slow socket has not taken yet is the gateway's, and capped there.
+package final class Hub {
+    let loop: Int
+    let limits: HubLimits
+    let verifier: any TokenVerifier
+    var random: any RandomNumberGenerator
+    var connections: [Connection?] = []
+    var channels: [ChannelKey: Channel] = [:]
+    var groups: [ChangeGroupID: ChangeGroup] = [:]
+    var serial = 0
+    /// Whether changes are flowing from the database.
+    var feedIsReady = false
+    /// No member's token runs out before this second (since 1970).
+    var earliestExpiry = Int64.max
+    /// Makes `phx_ref` unique among hubs.
+    let refPrefix: String
+    package private(set) var connectionCount = 0
+
+    /// What is to be done, in order. The gateway takes them after every call.
+    package var actions: [Action] = []
+
+    package init(
+        loop: Int, limits: HubLimits = HubLimits(), verifier: any TokenVerifier,
+        random: any RandomNumberGenerator & Sendable
+    ) {
+        self.loop = loop
+        self.limits = limits
+        self.verifier = verifier
+        self.random = random
+        var generator: any RandomNumberGenerator = random
+        refPrefix = String(generator.next(), radix: 36) + "-" + String(loop, radix: 36) + "-"
+    }
+
+    package var channelCount: Int { channels.count }
+
+    func nextSerial() -> Int {
+        serial += 1
+        return serial
+    }
+
+    // MARK: Connections
+
+    package func connect(_ slot: Slot, version: ProtocolVersion, claims: Claims) {
+        while connections.count <= Int(slot) { connections.append(nil) }
+        connections[Int(slot)] = Connection(version: version, claims: claims)
+        connectionCount += 1
+    }
+
+    package func disconnect(_ slot: Slot) {
+        guard let connection = connections[Int(slot)] else { return }
+        for index in connection.memberships.indices.reversed() { removeMembership(at: index, of: slot) }
+        connections[Int(slot)] = nil
+        connectionCount -= 1
+    }
+
+    // MARK: Frames
+
+    /// Handles one whole message. Throws what is wrong with it, for the log: a malformed frame is dropped and the
+    /// connection kept, as the original does.
+    package func receive(
+        _ message: ArraySlice<UInt8>, isBinary: Bool, from slot: Slot, at now: HubTime
+    ) throws(ClientFrame.Malformed) {
+        guard let version = connections[Int(slot)]?.version else { return }
+        let frame =
+            isBinary
+            ? try ClientFrame(binary: message, version: version) : try ClientFrame(text: message, version: version)
+        switch frame.event {
+        case "heartbeat" where frame.topic == "phoenix": reply(to: frame, joinRef: .null, from: slot, ok: true)
+        case "phx_join": join(frame, from: slot, at: now)
+        case "phx_leave": leave(frame, from: slot)
+        default:
+            guard let index = connections[Int(slot)]?.index(of: frame.topic) else {
+                refuse(frame, from: slot, joinRef: .null, .unmatchedTopic)
+                return
+            }
+            switch frame.event {
+            case "broadcast": broadcast(frame, from: slot, membership: index)
+            case "presence": presence(frame, from: slot, membership: index)
+            case "access_token": accessToken(frame, from: slot, membership: index, at: now)
+            default: break  // The original answers unknown events with silence; clients count on none of them.
+            }
+        }
+    }
+
+    // MARK: Answering
+
+    func frames(_ slot: Slot, topic: String) -> ServerFrame {
+        ServerFrame(connections[Int(slot)]?.version ?? .v2, topic: JSONString.encode(topic))
+    }
+
+    func reply(to frame: ClientFrame, joinRef: JSON, from slot: Slot, ok: Bool, response: [UInt8] = Array("{}".utf8)) {
+        let answer = frames(slot, topic: frame.topic).reply(
+            joinRef: joinRef, ref: frame.ref, ok: ok, response: response)
+        actions.append(.send(answer, to: slot))
+    }
+
+    func refuse(_ frame: ClientFrame, from slot: Slot, joinRef: JSON, _ refusal: Refusal) {
+        reply(to: frame, joinRef: joinRef, from: slot, ok: false, response: refusal.response)
+    }
+
+    /// A `system` message to one member.
+    func system(_ membership: Membership, _ slot: Slot, extension name: String, ok: Bool, message: String) {
+        guard let version = connections[Int(slot)]?.version else { return }
+        let payload = Self.systemPayload(membership.channel.key, extension: name, ok: ok, message: message)
+        let frame = membership.channel.frames(version).push("system", joinRef: membership.joinRef, payload: payload)
+        actions.append(.send(frame, to: slot))
+    }
+
+    /// All four keys are required by the Python client.
+    static func systemPayload(_ key: ChannelKey, extension name: String, ok: Bool, message: String) -> [UInt8] {
+        var out = Array("{\"extension\":".utf8)
+        JSONString.encode(name, into: &out)
+        out += (ok ? ",\"status\":\"ok\",\"message\":" : ",\"status\":\"error\",\"message\":").utf8
+        JSONString.encode(message, into: &out)
+        out += ",\"channel\":".utf8
+        JSONString.encode(key.name, into: &out)
+        out.append(UInt8(ascii: "}"))
+        return out
+    }
+
+    /// Sends one event to an audience, encoded once for each protocol version that is in it.
+    func fanOut(
+        _ event: StaticString, _ payload: [ArraySlice<UInt8>], in channel: Channel, to audience: Audience,
+        except: Slot? = nil
+    ) {
+        for version in [ProtocolVersion.v1, .v2] where !audience[version].isEmpty {
+            let frame = channel.frames(version).push(event, payload: payload)
+            actions.append(.fanOut(frame, to: audience[version], except: except))
+        }
+    }
+}

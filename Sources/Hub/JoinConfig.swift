@@ -1,0 +1,68 @@
+import Wire
+
+/// The payload of `phx_join` (wire-protocol A4). What is missing or of the wrong type takes its default, as in the
+/// original: an odd config never keeps a client out.
+struct JoinConfig {
+    var echoesToSelf = false
+    var acknowledges = false
+    var wantsReplicationReady = false
+    var presenceKey: String?
+    var wantsPresence = false
+    var isPrivate = false
+    var changes: [JSON] = []
+    var hasTooManyChanges = false
+    /// `user_token` before `access_token`; keys that only name a project (`sb_…`) are no tokens.
+    var token: String?
+
+    /// There was no config at all.
+    var isLegacy = false
+
+    init(_ payload: JSON, topic: String, limits: HubLimits) {
+        if let config = payload["config"] {
+            if let broadcast = config["broadcast"] {
+                echoesToSelf = Self.flag(broadcast["self"])
+                acknowledges = Self.flag(broadcast["ack"])
+                wantsReplicationReady = Self.flag(broadcast["replication_ready"])
+            }
+            if let presence = config["presence"] {
+                wantsPresence = Self.flag(presence["enabled"])
+                if let key = presence["key"], !key.isNull {
+                    presenceKey = key.string ?? key.description
+                    if presenceKey == "" { presenceKey = nil }
+                }
+            }
+            isPrivate = Self.flag(config["private"])
+            let entries = config["postgres_changes"]?.elements(upTo: limits.bindingsPerChannel + 1) ?? []
+            hasTooManyChanges = entries.count > limits.bindingsPerChannel
+            changes = entries.filter { !$0.isNull }
+        }
+        if payload["config"] == nil {
+            isLegacy = true
+            changes = [Self.binding(ofTopic: topic)]
+        }
+        token = Self.token(payload["user_token"]) ?? Self.token(payload["access_token"])
+    }
+
+    /// `realtime:schema[:table[:filter]]`, the way to say it before there were configs.
+    private static func binding(ofTopic topic: String) -> JSON {
+        let parts = ChannelKey(topic: topic, isPrivate: false).name.split(
+            separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
+        var out = Array("{\"event\":\"*\"".utf8)
+        for (name, part) in zip(["schema", "table", "filter"], parts) {
+            out += ",\"\(name)\":".utf8
+            JSONString.encode(part, into: &out)
+        }
+        out.append(UInt8(ascii: "}"))
+        return JSON(trusted: out[...])
+    }
+
+    /// Booleans may come as strings.
+    private static func flag(_ json: JSON?) -> Bool {
+        json?.bool ?? (json?.string?.lowercased() == "true")
+    }
+
+    static func token(_ json: JSON?) -> String? {
+        guard let text = json?.string, !text.isEmpty, !text.hasPrefix("sb_") else { return nil }
+        return text
+    }
+}

@@ -1,0 +1,42 @@
+import Wire
+
+/// One connection's part in one channel, from its join to its leave.
+struct Membership {
+    let channel: Channel
+    /// The ref of the join, as JSON text. A String, because short ones are kept in place and a slice would keep the
+    /// whole frame alive.
+    let joinRefText: String
+    var claims: Claims
+    /// Unique in the process: the owner of this member's presence.
+    let member: MemberID
+    let echoesToSelf: Bool
+    let acknowledges: Bool
+    let presenceKey: String
+    let group: ChangeGroup?
+    /// Nil until the join is answered (it waits for the change feed).
+    var memberSeat: Int32?
+    var watcherSeat: Int32?
+    var groupSeat: Int32?
+    /// Is to be told once changes flow.
+    var awaitsReplication = false
+    /// The join's request, kept until it is answered.
+    var pending: PendingJoin?
+
+    var joinRef: JSON { JSON(trusted: Array(joinRefText.utf8)[...]) }
+}
+
+/// What answering a join needs.
+final class PendingJoin {
+    let ref: JSON
+    /// The bindings as the client sent them, ids added.
+    let response: [UInt8]
+    let wantsPresence: Bool
+    let wantsReplicationReady: Bool
+
+    init(ref: JSON, response: [UInt8], wantsPresence: Bool, wantsReplicationReady: Bool) {
+        self.ref = ref
+        self.response = response
+        self.wantsPresence = wantsPresence
+        self.wantsReplicationReady = wantsReplicationReady
+    }
+}

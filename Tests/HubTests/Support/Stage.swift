@@ -1,0 +1,105 @@
+import Hub
+import Testing
+import Wire
+
+/// A hub on a clock that is moved by hand, and what it did in words (a fan-out that reaches nobody is left out):
+///
+///     1 ← ["1","1","realtime:a","phx_reply",…]      a text frame to slot 1
+///     1,2 ⇐ [null,null,"realtime:a","broadcast",…]  one frame for several
+///     3 ⇐ #4 realtime:a cursor json {"x":1}         a binary frame of kind 4
+///     relay broadcast realtime:a
+///     subscribe 0.5 anon [12]
+final class Stage {
+    /// Second 1,000 of the year 1970.
+    static let start = HubTime(monotonic: 0, unix: 1_000_000)
+
+    let hub: Hub
+    var now = Stage.start
+    /// Where the actions of the last call are kept as they were, for another hub or for closer looks.
+    private(set) var actions: [Action] = []
+
+    init(loop: Int = 0, limits: HubLimits = HubLimits()) {
+        hub = Hub(loop: loop, limits: limits, verifier: TokenBook(), random: SeededGenerator(seed: UInt64(loop) + 1))
+    }
+
+    static func claims(_ role: String = "anon", expiresAt: Int = 10_000) -> Claims {
+        Claims(role: role, subject: nil, expiresAt: expiresAt, json: Array("{}".utf8))
+    }
+
+    func connect(_ slot: Slot, _ version: ProtocolVersion = .v2, role: String = "anon", expiresAt: Int = 10_000) {
+        hub.connect(slot, version: version, claims: Self.claims(role, expiresAt: expiresAt))
+    }
+
+    @discardableResult func disconnect(_ slot: Slot) throws -> [String] {
+        hub.disconnect(slot)
+        return try take()
+    }
+
+    @discardableResult func say(_ text: String, from slot: Slot) throws -> [String] {
+        try hub.receive(Array(text.utf8)[...], isBinary: false, from: slot, at: now)
+        return try take()
+    }
+
+    @discardableResult func say(_ bytes: [UInt8], from slot: Slot) throws -> [String] {
+        try hub.receive(bytes[...], isBinary: true, from: slot, at: now)
+        return try take()
+    }
+
+    /// Joins in version 2 and forgets the answer; `ref` is the join's ref too.
+    @discardableResult func join(_ topic: String, _ slot: Slot, ref: String = "1", _ config: String = "{}") throws
+        -> [String]
+    {
+        try say(#"["\#(ref)","\#(ref)","\#(topic)","phx_join",{"config":\#(config)}]"#, from: slot)
+    }
+
+    @discardableResult func joinV1(_ topic: String, _ slot: Slot, ref: String = "1", _ config: String = "{}") throws
+        -> [String]
+    {
+        try say(
+            #"{"topic":"\#(topic)","event":"phx_join","payload":{"config":\#(config)},"ref":"\#(ref)","join_ref":"\#(ref)"}"#,
+            from: slot)
+    }
+
+    /// What `body` makes the hub do.
+    func watch(_ body: (Hub) throws -> Void) throws -> [String] {
+        try body(hub)
+        return try take()
+    }
+
+    @discardableResult func tick(after milliseconds: Int64) throws -> [String] {
+        now = now.advanced(by: milliseconds)
+        hub.tick(at: now)
+        return try take()
+    }
+
+    /// The relays among the last actions.
+    var relays: [Relay] {
+        actions.compactMap { if case .relay(let relay) = $0 { relay } else { nil } }
+    }
+
+    /// The groups the last actions ask the feed for.
+    var subscribed: [ChangeGroupID] {
+        actions.compactMap { if case .subscribe(let id, _) = $0 { id } else { nil } }
+    }
+
+    private func take() throws -> [String] {
+        actions = hub.actions
+        hub.actions = []
+        return try actions.map(describe).filter { !$0.hasPrefix(" ⇐") }
+    }
+
+    private func describe(_ action: Action) throws -> String {
+        switch action {
+        case .send(let frame, let slot): "\(slot) ← \(try frame.shown())"
+        case .fanOut(let frame, let audience, let except):
+            "\(audience.filter { $0 != except }.sorted().map(String.init).joined(separator: ",")) ⇐ \(try frame.shown())"
+        case .close(let slot, let code, let reason): "close \(slot) \(code.rawValue) \(reason)"
+        case .relay(.broadcast(let key, _)): "relay broadcast \(key.topic)\(key.isPrivate ? " private" : "")"
+        case .relay(.presence(let key, let diff)):
+            "relay presence \(key.topic) +\(diff.joins.count) -\(diff.leaves.count)"
+        case .subscribe(let id, let subscription):
+            "subscribe \(id.loop).\(id.serial) \(subscription.role)\(subscription.isLegacy ? " legacy" : "") \(subscription.ids)"
+        case .unsubscribe(let id): "unsubscribe \(id.loop).\(id.serial)"
+        }
+    }
+}
