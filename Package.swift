@@ -25,7 +25,14 @@ let package = Package(
             dependencies: ["Wire", .product(name: "OrderedCollections", package: "swift-collections")],
             swiftSettings: strict
         ),
+        .target(
+            name: "Identity", dependencies: ["Hub", "Wire", .product(name: "Crypto", package: "swift-crypto")],
+            swiftSettings: strict),
         .testTarget(name: "WireTests", dependencies: ["Wire"], swiftSettings: strict),
         .testTarget(name: "HubTests", dependencies: ["Hub", "Wire"], swiftSettings: strict),
+        .testTarget(
+            name: "IdentityTests",
+            dependencies: ["Identity", "Hub", "Wire", .product(name: "Crypto", package: "swift-crypto")],
+            swiftSettings: strict),
     ]
 )
