@@ -28,6 +28,9 @@ let package = Package(
         .target(
             name: "Identity", dependencies: ["Hub", "Wire", .product(name: "Crypto", package: "swift-crypto")],
             swiftSettings: strict),
+        .target(
+            name: "CWebSockets", linkerSettings: [.linkedLibrary("websockets"), .linkedLibrary("uv")]),
+        .target(name: "Gateway", dependencies: ["Hub", "Wire", "CWebSockets", logging], swiftSettings: strict),
         .testTarget(name: "WireTests", dependencies: ["Wire"], swiftSettings: strict),
         .testTarget(name: "HubTests", dependencies: ["Hub", "Wire"], swiftSettings: strict),
         .testTarget(

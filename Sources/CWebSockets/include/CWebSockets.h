@@ -1,0 +1,65 @@
+// The little of libwebsockets and libuv that Swift cannot reach by itself.
+//
+// Invariants
+//   - Every function here but lws_cancel_service's kin runs on the thread of the loop that owns the context; nothing is
+//     locked, because nothing is shared.
+//   - lws_context_creation_info changes its layout with lws' build flags, so it is filled here and never in Swift.
+//   - LWS_PRE, the lwsl_ macros and variadic functions do not import into Swift; what needs them is wrapped here.
+//   - Buffers are the caller's and are not kept beyond the call.
+
+#ifndef ROOST_CWEBSOCKETS_H
+#define ROOST_CWEBSOCKETS_H
+
+#include <libwebsockets.h>
+#include <uv.h>
+
+// A context on a libuv loop of ours, with one vhost that never listens: sockets are accepted by us and adopted.
+struct lws_context *roost_context_create(uv_loop_t *loop, void *user);
+
+// A vhost whose connections all go to `callback`, which keeps 8 zeroed bytes for each.
+struct lws_vhost *roost_vhost_create(struct lws_context *context, const char *name, lws_callback_function *callback);
+
+// Sends lws' own messages to `sink` (one line each, with its level).
+void roost_log_to(void (*sink)(int level, const char *line));
+
+// The length of a header's value copied to `buffer` (NUL-terminated); 0 if absent, -1 if it does not fit.
+int roost_header(struct lws *wsi, enum lws_token_indexes token, char *buffer, int size);
+int roost_custom_header(struct lws *wsi, const char *name_with_colon, char *buffer, int size);
+// The length of a query argument's decoded value; -1 if absent or too long. `name` ends with '='.
+int roost_query_argument(struct lws *wsi, const char *name, char *buffer, int size);
+
+// The request's method (an LWSHUMETH_ value) and decoded path; -1 where there is none.
+int roost_method(struct lws *wsi, char *path, int size);
+
+// Writes a whole HTTP response: status, headers ("name: value\n" lines) and body. 0 when done, nonzero if the socket
+// is to be closed.
+int roost_respond(struct lws *wsi, unsigned int status, const char *content_type, const char *headers,
+                  const unsigned char *body, size_t length);
+
+// Hands bytes that are framed already to lws, which buffers what the socket does not take. -1 on a dead socket.
+int roost_write_framed(struct lws *wsi, const unsigned char *bytes, size_t length);
+
+// Room for `roost_write_framed`'s TLS path is lws' business; whether direct writes are allowed is ours.
+int roost_is_plain(struct lws *wsi);
+
+// The local port of a connection; 0 where unknown.
+int roost_local_port(int fd);
+
+// The peer's address as text; empty where unknown.
+void roost_peer(int fd, char *buffer, int size);
+
+// 0 if nobody listens on the port yet, else -1 with errno. Sockets that share a port (SO_REUSEPORT) would not notice
+// another hub on it.
+int roost_probe_port(const char *host, int port);
+// A listening TCP socket that shares its port with those of the other loops; -1 with errno.
+int roost_listen(const char *host, int port, int backlog);
+// The next connection, non-blocking and without Nagle's delay; -1 with errno.
+int roost_accept(int listener);
+
+// A context of its own for one outgoing connection, on lws' default loop, and the connection. NULL when it cannot start.
+struct lws_context *roost_client_create(lws_callback_function *callback, void *user);
+struct lws *roost_client_connect(struct lws_context *context, const char *host, int port, const char *path, int tls);
+// Sends one text message; -1 on a dead socket. Only in a writable callback.
+int roost_client_send(struct lws *wsi, const unsigned char *text, size_t length);
+
+#endif

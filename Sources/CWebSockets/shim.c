@@ -1,0 +1,222 @@
+#define _GNU_SOURCE
+#include "CWebSockets.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+// The default policy keeps a ping timer per connection in one sorted list: a connect costs 36 / 93 / 179 us at 1k / 10k /
+// 19k sockets. Zeroed, it stays at 30 (notes/libwebsockets.md); we ping from our own clock.
+static const lws_retry_bo_t no_validity_timers;
+
+struct lws_context *roost_context_create(uv_loop_t *loop, void *user) {
+    void *loops[1] = {loop};
+    struct lws_context_creation_info info;
+    memset(&info, 0, sizeof info);
+    info.port = CONTEXT_PORT_NO_LISTEN;
+    info.options = LWS_SERVER_OPTION_LIBUV | LWS_SERVER_OPTION_UV_NO_SIGSEGV_SIGFPE_SPIN |
+                   LWS_SERVER_OPTION_EXPLICIT_VHOSTS | LWS_SERVER_OPTION_VALIDATE_UTF8;
+    info.foreign_loops = loops;
+    info.count_threads = 1;
+    info.user = user;
+    // One read takes what a busy publisher sent at once; the buffer is the context's, not the connection's.
+    info.pt_serv_buf_size = 65536;
+    // A JWT in a query string can be long.
+    info.max_http_header_data = 16384;
+    info.retry_and_idle_policy = &no_validity_timers;
+    return lws_create_context(&info);
+}
+
+struct lws_vhost *roost_vhost_create(struct lws_context *context, const char *name, lws_callback_function *callback) {
+    // lws keeps the pointer for the vhost's life, which is the process'.
+    struct lws_protocols *table = calloc(2, sizeof *table);
+    if (!table) return NULL;
+    table[0].name = name;
+    table[0].callback = callback;
+    table[0].per_session_data_size = 8;
+    // Memory per connection follows this: 64 -> 1.5 KB, 1024 -> 2.5 KB. Larger messages arrive in pieces.
+    table[0].rx_buffer_size = 256;
+    table[0].tx_packet_size = 65536;
+    struct lws_context_creation_info info;
+    memset(&info, 0, sizeof info);
+    info.port = CONTEXT_PORT_NO_LISTEN;
+    info.vhost_name = name;
+    info.protocols = table;
+    info.options = LWS_SERVER_OPTION_VALIDATE_UTF8;
+    info.retry_and_idle_policy = &no_validity_timers;
+    info.keepalive_timeout = 15;
+    info.timeout_secs = 15;
+    return lws_create_vhost(context, &info);
+}
+
+void roost_log_to(void (*sink)(int level, const char *line)) {
+    lws_set_log_level(LLL_ERR | LLL_WARN, sink);
+}
+
+int roost_header(struct lws *wsi, enum lws_token_indexes token, char *buffer, int size) {
+    int length = lws_hdr_total_length(wsi, token);
+    if (length <= 0) return 0;
+    if (length >= size) return -1;
+    return lws_hdr_copy(wsi, buffer, size, token);
+}
+
+int roost_custom_header(struct lws *wsi, const char *name, char *buffer, int size) {
+    int length = lws_hdr_custom_length(wsi, name, (int)strlen(name));
+    if (length <= 0) return 0;
+    if (length >= size) return -1;
+    return lws_hdr_custom_copy(wsi, buffer, size, name, (int)strlen(name));
+}
+
+int roost_query_argument(struct lws *wsi, const char *name, char *buffer, int size) {
+    const char *value = lws_get_urlarg_by_name(wsi, name, buffer, size);
+    if (!value) return -1;
+    size_t length = strlen(value);
+    memmove(buffer, value, length + 1);
+    return (int)length;
+}
+
+int roost_method(struct lws *wsi, char *path, int size) {
+    char *uri;
+    int length = 0, method = lws_http_get_uri_and_method(wsi, &uri, &length);
+    if (method < 0 || length >= size) return -1;
+    memcpy(path, uri, (size_t)length);
+    path[length] = 0;
+    return method;
+}
+
+int roost_respond(struct lws *wsi, unsigned int status, const char *content_type, const char *headers,
+                  const unsigned char *body, size_t length) {
+    unsigned char buffer[LWS_PRE + 4096], *start = buffer + LWS_PRE, *p = start, *end = buffer + sizeof buffer - 1;
+    if (lws_add_http_header_status(wsi, status, &p, end)) return 1;
+    if (content_type[0] && lws_add_http_header_by_token(wsi, WSI_TOKEN_HTTP_CONTENT_TYPE, (const unsigned char *)content_type,
+                                                        (int)strlen(content_type), &p, end)) return 1;
+    for (const char *line = headers; *line;) {
+        const char *colon = strchr(line, ':'), *stop = strchr(line, '\n');
+        char name[64];
+        if (!colon || !stop || colon - line > 60) return 1;
+        memcpy(name, line, (size_t)(colon - line) + 1);
+        name[colon - line + 1] = 0;
+        if (lws_add_http_header_by_name(wsi, (const unsigned char *)name, (const unsigned char *)colon + 2,
+                                        (int)(stop - colon - 2), &p, end)) return 1;
+        line = stop + 1;
+    }
+    if (lws_add_http_header_content_length(wsi, length, &p, end)) return 1;
+    if (lws_finalize_write_http_header(wsi, start, &p, end)) return 1;
+    if (length) {
+        unsigned char *copy = malloc(LWS_PRE + length);
+        if (!copy) return 1;
+        memcpy(copy + LWS_PRE, body, length);
+        int written = lws_write(wsi, copy + LWS_PRE, length, LWS_WRITE_HTTP_FINAL);
+        free(copy);
+        if (written < (int)length) return 1;
+    }
+    return 0;
+}
+
+int roost_write_framed(struct lws *wsi, const unsigned char *bytes, size_t length) {
+    return lws_write(wsi, (unsigned char *)bytes, length, LWS_WRITE_RAW);
+}
+
+int roost_is_plain(struct lws *wsi) {
+    return !lws_is_ssl(wsi);
+}
+
+int roost_local_port(int fd) {
+    struct sockaddr_storage address;
+    socklen_t length = sizeof address;
+    if (getsockname(fd, (struct sockaddr *)&address, &length)) return 0;
+    if (address.ss_family == AF_INET6) return ntohs(((struct sockaddr_in6 *)&address)->sin6_port);
+    return address.ss_family == AF_INET ? ntohs(((struct sockaddr_in *)&address)->sin_port) : 0;
+}
+
+void roost_peer(int fd, char *buffer, int size) {
+    struct sockaddr_storage address;
+    socklen_t length = sizeof address;
+    buffer[0] = 0;
+    if (!getpeername(fd, (struct sockaddr *)&address, &length))
+        getnameinfo((struct sockaddr *)&address, length, buffer, (socklen_t)size, NULL, 0, NI_NUMERICHOST);
+}
+
+static int listen_on(const char *host, int port, int backlog, int shared) {
+    struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV}, *found;
+    char service[8];
+    snprintf(service, sizeof service, "%d", port);
+    if (getaddrinfo(host, service, &hints, &found)) {
+        errno = EADDRNOTAVAIL;
+        return -1;
+    }
+    int one = 1, fd = -1, failure = EADDRNOTAVAIL;
+    for (struct addrinfo *a = found; a; a = a->ai_next) {
+        fd = socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        if (fd < 0) continue;
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+        if (shared) setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof one);
+        if (!bind(fd, a->ai_addr, a->ai_addrlen) && !listen(fd, backlog)) break;
+        failure = errno;
+        close(fd);
+        fd = -1;
+    }
+    freeaddrinfo(found);
+    if (fd < 0) errno = failure;
+    return fd;
+}
+
+int roost_probe_port(const char *host, int port) {
+    int fd = listen_on(host, port, 1, 0);
+    if (fd < 0) return -1;
+    close(fd);
+    return 0;
+}
+
+int roost_listen(const char *host, int port, int backlog) {
+    return listen_on(host, port, backlog, 1);
+}
+
+int roost_accept(int listener) {
+    int one = 1, fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd >= 0) setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    return fd;
+}
+
+struct lws_context *roost_client_create(lws_callback_function *callback, void *user) {
+    struct lws_protocols *table = calloc(2, sizeof *table);
+    if (!table) return NULL;
+    table[0].name = "roost-client";
+    table[0].callback = callback;
+    table[0].rx_buffer_size = 65536;
+    struct lws_context_creation_info info;
+    memset(&info, 0, sizeof info);
+    info.port = CONTEXT_PORT_NO_LISTEN;
+    info.protocols = table;
+    info.user = user;
+    info.options = LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT;
+    return lws_create_context(&info);
+}
+
+struct lws *roost_client_connect(struct lws_context *context, const char *host, int port, const char *path, int tls) {
+    struct lws_client_connect_info info;
+    memset(&info, 0, sizeof info);
+    info.context = context;
+    info.address = host;
+    info.host = host;
+    info.port = port;
+    info.path = path;
+    info.ssl_connection = tls ? LCCSCF_USE_SSL : 0;
+    info.local_protocol_name = "roost-client";
+    return lws_client_connect_via_info(&info);
+}
+
+int roost_client_send(struct lws *wsi, const unsigned char *text, size_t length) {
+    unsigned char *copy = malloc(LWS_PRE + length);
+    if (!copy) return -1;
+    memcpy(copy + LWS_PRE, text, length);
+    int written = lws_write(wsi, copy + LWS_PRE, length, LWS_WRITE_TEXT);
+    free(copy);
+    return written < (int)length ? -1 : 0;
+}

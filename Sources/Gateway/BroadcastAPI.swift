@@ -1,0 +1,150 @@
+import Hub
+import Wire
+
+/// Broadcasting over HTTP, for backends and for clients that have not joined (wire-protocol A11).
+struct BroadcastAPI {
+    let verifier: any TokenVerifier
+    /// Bytes of one payload.
+    let payloadLimit: Int
+
+    /// The response, and what is to be published when it is a yes.
+    struct Outcome {
+        let response: HTTPResponse
+        var messages: [(Broadcast, ChannelKey)] = []
+    }
+
+    private static let prefixes = ["/api/broadcast", "/realtime/v1/api/broadcast"]
+
+    /// Nil where the path is not one of ours.
+    func handle(_ request: HTTPRequest, at now: HubTime) -> Outcome? {
+        for prefix in Self.prefixes where request.path == prefix || request.path.hasPrefix(prefix + "/") {
+            let rest = request.path.dropFirst(prefix.count)
+            guard rest.isEmpty || Self.topicAndEvent(rest) != nil else { return nil }
+            guard request.method == .post else {
+                return request.method == .options ? nil : Outcome(response: Self.message(405, "Use POST"))
+            }
+            guard let claims = claims(request, at: now) else {
+                return Outcome(response: Self.message(401, "Unauthorized"))
+            }
+            if let (topic, event) = Self.topicAndEvent(rest) {
+                return single(request, topic: topic, event: event, claims)
+            }
+            return batch(request, claims)
+        }
+        return nil
+    }
+
+    private func claims(_ request: HTTPRequest, at now: HubTime) -> Claims? {
+        guard let token = request.token else { return nil }
+        do { return try verifier.verify(token, at: now) } catch { return nil }
+    }
+
+    private func isPrivate(_ request: HTTPRequest) -> Bool {
+        request.query["private"] == "true"
+    }
+
+    /// `/{topic}/events/{event}`; a topic may have slashes of its own.
+    private static func topicAndEvent(_ rest: Substring) -> (topic: String, event: String)? {
+        let marker = "/events/"
+        guard rest.hasPrefix("/"), let range = rest.lastRange(of: marker) else { return nil }
+        let topic = rest[rest.index(after: rest.startIndex)..<range.lowerBound]
+        let event = rest[range.upperBound...]
+        return topic.isEmpty || event.isEmpty ? nil : (String(topic), String(event))
+    }
+
+    // MARK: One message, the body being its payload
+
+    private func single(_ request: HTTPRequest, topic: String, event: String, _ claims: Claims) -> Outcome {
+        if isPrivate(request), !Self.mayWritePrivately(claims) {
+            return Outcome(response: Self.message(403, "Unauthorized"))
+        }
+        guard request.body.count <= payloadLimit else { return Outcome(response: Self.tooLarge) }
+        let key = ChannelKey(topic: ChannelKey.prefix + topic, isPrivate: isPrivate(request))
+        switch request.contentType.map({ String($0.prefix { $0 != ";" }).lowercased() }) ?? "application/json" {
+        case "application/json":
+            let json: JSON
+            do { json = try JSON(parsing: request.body) } catch {
+                return Outcome(response: Self.invalid("payload", "is not valid JSON"))
+            }
+            guard json.kind == .object else { return Outcome(response: Self.invalid("payload", "must be an object")) }
+            let user = UserBroadcast(event: event, encoding: .json, payload: json.bytes, metadata: nil)
+            return Self.accepted(.text(user.textPayload() ?? []), key)
+        case "application/octet-stream":
+            guard key.topic.utf8.count <= 255, event.utf8.count <= 255 else {
+                return Outcome(response: Self.invalid("topic", "and event may have 255 bytes each"))
+            }
+            let user = UserBroadcast(event: event, encoding: .raw, payload: request.body[...], metadata: nil)
+            return Self.accepted(.user(user), key)
+        default:
+            let text = "Unsupported Media Type. Use application/json or application/octet-stream"
+            return Outcome(response: Door.error(415, text))
+        }
+    }
+
+    // MARK: {"messages":[{"topic":…,"event":…,"payload":{…},"private":false}]}
+
+    private func batch(_ request: HTTPRequest, _ claims: Claims) -> Outcome {
+        let json: JSON
+        do { json = try JSON(parsing: request.body) } catch {
+            return Outcome(response: Self.invalid("messages", "is not valid JSON"))
+        }
+        guard let list = json["messages"], list.kind == .array else {
+            return Outcome(response: Self.invalid("messages", "can't be blank"))
+        }
+        var outcome = Outcome(response: HTTPResponse(status: 202))
+        for message in list.elements {
+            guard let topic = message["topic"]?.string, !topic.isEmpty else {
+                return Outcome(response: Self.invalid("messages", "topic can't be blank"))
+            }
+            guard let event = message["event"]?.string, !event.isEmpty else {
+                return Outcome(response: Self.invalid("messages", "event can't be blank"))
+            }
+            guard let payload = message["payload"], payload.kind == .object else {
+                return Outcome(response: Self.invalid("messages", "payload must be an object"))
+            }
+            guard payload.bytes.count <= payloadLimit else { return Outcome(response: Self.tooLarge) }
+            let isPrivate = message["private"]?.bool ?? false
+            if isPrivate, !Self.mayWritePrivately(claims) {
+                return Outcome(response: Self.message(403, "Unauthorized"))
+            }
+            let metadata = message["id"]?.string.map { Array("{\"id\":".utf8) + JSONString.encode($0) + [0x7D] }
+            let user = UserBroadcast(event: event, encoding: .json, payload: payload.bytes, metadata: metadata)
+            let key = ChannelKey(topic: ChannelKey.prefix + topic, isPrivate: isPrivate)
+            outcome.messages.append((.text(user.textPayload() ?? []), key))
+        }
+        return outcome
+    }
+
+    /// Until policies on realtime.messages are evaluated, only the role that bypasses them.
+    private static func mayWritePrivately(_ claims: Claims) -> Bool {
+        claims.role == "service_role"
+    }
+
+    /// In the original's words.
+    private static let tooLarge = HTTPResponse.json(
+        422, Array(#"{"errors":{"messages":[{"payload":["Payload size exceeds tenant limit"]}]}}"#.utf8))
+
+    private static func accepted(_ message: Broadcast, _ key: ChannelKey) -> Outcome {
+        Outcome(response: HTTPResponse(status: 202), messages: [(message, key)])
+    }
+
+    private static func message(_ status: UInt32, _ text: String) -> HTTPResponse {
+        .json(status, Array("{\"message\":".utf8) + JSONString.encode(text) + [UInt8(ascii: "}")])
+    }
+
+    private static func invalid(_ field: String, _ what: String) -> HTTPResponse {
+        .json(422, Array("{\"errors\":{\"\(field)\":[".utf8) + JSONString.encode(what) + Array("]}}".utf8))
+    }
+}
+
+extension Substring {
+    fileprivate func lastRange(of marker: String) -> Range<Index>? {
+        var found: Range<Index>?
+        var start = startIndex
+        while let range = self[start...].firstRange(of: marker) {
+            found = range
+            start = index(after: range.lowerBound)
+        }
+        return found
+    }
+}

@@ -1,0 +1,56 @@
+import CWebSockets
+import Hub
+import Wire
+
+/// Decides which upgrades become WebSockets (wire-protocol A1).
+struct Door {
+    let verifier: any TokenVerifier
+
+    struct Admission {
+        let version: ProtocolVersion
+        let claims: Claims
+    }
+
+    static let paths: Set<String> = ["/socket/websocket", "/realtime/v1/websocket"]
+
+    /// The answer to an upgrade request.
+    enum Verdict {
+        case admitted(Admission)
+        /// `countsAgainst`: the address is one step nearer to being held back.
+        case refused(HTTPResponse, countsAgainst: Bool)
+    }
+
+    func judge(_ headers: HeaderReader, at now: HubTime) -> Verdict {
+        guard let request = headers.request, Self.paths.contains(request.path) else {
+            return .refused(
+                Self.error(404, "No WebSocket is served here; connect to /realtime/v1/websocket"), countsAgainst: false)
+        }
+        guard headers.header(WSI_TOKEN_KEY) != nil else {
+            return .refused(Self.error(400, "Sec-WebSocket-Key is missing"), countsAgainst: false)
+        }
+        guard headers.header(WSI_TOKEN_VERSION) == "13" else {
+            var response = Self.error(426, "Sec-WebSocket-Version must be 13")
+            response.headers = [("sec-websocket-version", "13")]
+            return .refused(response, countsAgainst: false)
+        }
+        guard let version = ProtocolVersion(vsn: headers.query("vsn")) else {
+            return .refused(HTTPResponse(status: 403), countsAgainst: false)
+        }
+        guard let token = headers.header("x-api-key:") ?? headers.query("apikey"), !token.isEmpty else {
+            return .refused(Self.error(401, Refusal.apiKeyMissing.message), countsAgainst: true)
+        }
+        do {
+            return .admitted(Admission(version: version, claims: try verifier.verify(token, at: now)))
+        } catch {
+            // "seconds ago" would tell a stranger more than the original does here.
+            if case .tokenExpired = error {
+                return .refused(Self.error(401, "Token has expired"), countsAgainst: true)
+            }
+            return .refused(Self.error(401, error.message), countsAgainst: true)
+        }
+    }
+
+    static func error(_ status: UInt32, _ text: String) -> HTTPResponse {
+        .json(status, Array("{\"error\":".utf8) + JSONString.encode(text) + [UInt8(ascii: "}")])
+    }
+}

@@ -1,0 +1,262 @@
+import CWebSockets
+import Glibc
+import Hub
+import Logging
+import Wire
+
+/// One thread, one libuv loop, one libwebsockets context, one hub: everything that happens to a connection happens here.
+///
+/// Confined to its thread from `run` on; other threads reach it through `inbox` alone. A turn of the loop is: take what
+/// the sockets and the inbox have, let the hub decide, note what is to be sent; at the turn's end (`uv_check`) give every
+/// socket one write.
+final class EventLoop {
+    let index: Int
+    let configuration: GatewayConfiguration
+    let hub: Hub
+    let inbox: LoopInbox
+    let delivery: Delivery
+    let door: Door
+    let broadcastAPI: BroadcastAPI
+    let handler: (any HTTPHandler)?
+    let opsHandler: (any HTTPHandler)?
+    let logger: Logger
+    /// The other loops of the gateway, known once all are made.
+    var siblings: [LoopInbox] = []
+    let loop: UnsafeMutablePointer<uv_loop_t>
+    private let check: UnsafeMutablePointer<uv_check_t>
+    private let idle: UnsafeMutablePointer<uv_idle_t>
+    private let timer: UnsafeMutablePointer<uv_timer_t>
+    private var listeners: [Listener] = []
+    private(set) var vhost: OpaquePointer?
+    var exchanges: [OpaquePointer: HTTPExchange] = [:]
+    var nextExchange = 0
+    var failing = FailingAddresses()
+    /// What the door decided, from the upgrade's confirmation to its completion, which follow each other at once.
+    var admission: Door.Admission?
+    private var freeSlots: [Slot] = []
+    private var slotCount: Slot = 0
+    /// Messages of which pieces are in.
+    var partial: [Slot: [UInt8]] = [:]
+    private var relays: [Relay] = []
+    private var executing: [Action] = []
+    private var changes = ChangeQueue()
+    private(set) var second: Int32 = 0
+    let gauges: LoopGauges
+
+    init(
+        index: Int, configuration: GatewayConfiguration, verifier: any TokenVerifier, handler: (any HTTPHandler)?,
+        opsHandler: (any HTTPHandler)?, logger: Logger
+    ) {
+        self.index = index
+        self.configuration = configuration
+        self.handler = handler
+        self.opsHandler = opsHandler
+        self.logger = logger
+        hub = Hub(
+            loop: index, limits: configuration.limits, verifier: verifier, random: SystemRandomNumberGenerator())
+        delivery = Delivery(cap: configuration.pendingBytesPerSocket)
+        door = Door(verifier: verifier)
+        broadcastAPI = BroadcastAPI(verifier: verifier, payloadLimit: configuration.limits.payloadBytes)
+        loop = .allocate(capacity: 1)
+        check = .allocate(capacity: 1)
+        idle = .allocate(capacity: 1)
+        timer = .allocate(capacity: 1)
+        gauges = LoopGauges()
+        uv_loop_init(loop)
+        let wake = UnsafeMutablePointer<uv_async_t>.allocate(capacity: 1)
+        inbox = LoopInbox(handle: wake)
+        let me = Unmanaged.passUnretained(self).toOpaque()
+        uv_async_init(loop, wake) { handle in
+            EventLoop.of(handle?.pointee.data)?.drainInbox()
+        }
+        wake.pointee.data = me
+        uv_check_init(loop, check)
+        check.pointee.data = me
+        uv_check_start(check) { handle in
+            EventLoop.of(handle?.pointee.data)?.endTurn()
+        }
+        uv_idle_init(loop, idle)
+        uv_timer_init(loop, timer)
+        timer.pointee.data = me
+        uv_timer_start(timer, { handle in EventLoop.of(handle?.pointee.data)?.tick() }, 1000, 1000)
+        guard let context = roost_context_create(loop, me) else {
+            preconditionFailure("libwebsockets made no context; install libwebsockets-evlib-uv")
+        }
+        vhost = roost_vhost_create(context, "roost", lwsCallback)
+    }
+
+    private static func of(_ data: UnsafeMutableRawPointer?) -> EventLoop? {
+        data.map { Unmanaged<EventLoop>.fromOpaque($0).takeUnretainedValue() }
+    }
+
+    /// Starts to accept. Before `run`, on the thread that made the loop.
+    func listen() throws(GatewayError) {
+        listeners.append(try Listener(host: configuration.host, port: configuration.port, loop: self, isOps: false))
+        if index == 0, let port = configuration.opsPort {
+            listeners.append(try Listener(host: configuration.opsHost, port: port, loop: self, isOps: true))
+        }
+    }
+
+    /// Turns until `stop`; the calling thread becomes the loop's.
+    func run() {
+        uv_run(loop, UV_RUN_DEFAULT)
+    }
+
+    /// Whether a connection came in by the operator's port. lws picks the vhost by the Host header, so it cannot tell.
+    func isOps(_ wsi: OpaquePointer) -> Bool {
+        guard let port = configuration.opsPort else { return false }
+        return Int(roost_local_port(Int32(lws_get_socket_fd(wsi)))) == port
+    }
+
+    func now() -> HubTime {
+        var wall = timespec()
+        clock_gettime(CLOCK_REALTIME, &wall)
+        return HubTime(
+            monotonic: Int64(uv_hrtime() / 1_000_000),
+            unix: Int64(wall.tv_sec) * 1000 + Int64(wall.tv_nsec) / 1_000_000)
+    }
+
+    // MARK: The hub's actions
+
+    func execute() {
+        guard !hub.actions.isEmpty else { return }
+        // The two lists change places, so that neither is allocated anew.
+        swap(&executing, &hub.actions)
+        for action in executing {
+            switch action {
+            case .send(let frame, let slot): delivery.send(frame, to: slot)
+            case .fanOut(let frame, let audience, let except): delivery.fanOut(frame, to: audience, except: except)
+            case .close(let slot, let code, let reason): delivery.beginClosing(slot, code, reason: reason)
+            case .relay(let relay): if !siblings.isEmpty { relays.append(relay) }
+            case .subscribe(let id, let subscription): feed?.subscribe(id, subscription)
+            case .unsubscribe(let id): feed?.unsubscribe(id)
+            }
+        }
+        executing.removeAll(keepingCapacity: true)
+    }
+
+    var feed: (any ChangeSource)?
+
+    // MARK: Turns
+
+    private func endTurn() {
+        if !relays.isEmpty {
+            for sibling in siblings { sibling.post(.relay(relays)) }
+            relays.removeAll(keepingCapacity: true)
+        }
+        if delivery.hasWork { delivery.flush() }
+        if !changes.isEmpty {
+            pumpChanges()
+            if delivery.hasWork { delivery.flush() }
+        }
+        // An idle handle keeps the loop from waiting for events while slices are left to send.
+        if delivery.hasWork {
+            uv_idle_start(idle) { _ in }
+        } else {
+            uv_idle_stop(idle)
+        }
+    }
+
+    private func drainInbox() {
+        for task in inbox.takeAll() {
+            switch task {
+            case .relay(let relays): for relay in relays { hub.apply(relay) }
+            case .publish(let message, let key): hub.publish(message, to: key)
+            case .subscription(let id, let outcome): hub.changeSubscription(id, is: outcome)
+            case .feedIsReady(let isReady): hub.feed(isReady: isReady)
+            case .changes(let changes, let whenTaken):
+                self.changes.append((changes, whenTaken))
+                pumpChanges()
+            case .respond(let exchange, let response): httpReplied(exchange, response)
+            case .stopAccepting: for listener in listeners { listener.close() }
+            case .closeSome(let count): closeSome(count)
+            case .stop: uv_stop(loop)
+            }
+            execute()
+        }
+    }
+
+    private func pumpChanges() {
+        let now = Int64(uv_hrtime() / 1_000_000)
+        while true {
+            switch changes.step(laggards: delivery.laggards, now: now) {
+            case .deliver(let change):
+                hub.deliver(change)
+                execute()
+            case .writeOff:
+                delivery.writeOffLaggards()
+            case .hold:
+                // Sockets that catch up wake the loop; the timer is for those that do not.
+                uv_timer_start(holdTimer, { _ in }, 20, 0)
+                return
+            case .rest:
+                return
+            }
+        }
+    }
+
+    private lazy var holdTimer: UnsafeMutablePointer<uv_timer_t> = {
+        let timer = UnsafeMutablePointer<uv_timer_t>.allocate(capacity: 1)
+        uv_timer_init(loop, timer)
+        return timer
+    }()
+
+    /// Seconds that a peer has to answer a close frame.
+    private static let closeTimeout: Int32 = 3
+
+    private func tick() {
+        second += 1
+        hub.tick(at: now())
+        execute()
+        failing.forget(before: second)
+        for slot in delivery.sockets.indices {
+            guard let socket = delivery.sockets[slot] else { continue }
+            let silence = second - socket.lastHeard
+            if silence >= configuration.idleTimeout {
+                delivery.beginClosing(Slot(slot), .normal, reason: "idle timeout")
+                if silence >= configuration.idleTimeout + Self.closeTimeout {
+                    lws_set_timeout(socket.wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC)
+                }
+            } else if silence >= configuration.pingAfter, !socket.wasPinged {
+                delivery.wasPinged(Slot(slot))
+                delivery.send(.ping, to: Slot(slot))
+            }
+        }
+        gauges.publish(self)
+    }
+
+    // MARK: Sockets
+
+    func opened(_ wsi: OpaquePointer, _ admission: Door.Admission) -> Slot {
+        let slot: Slot
+        if let free = freeSlots.popLast() {
+            slot = free
+        } else {
+            slot = slotCount
+            slotCount += 1
+        }
+        delivery.open(slot, wsi: wsi, second: second)
+        hub.connect(slot, version: admission.version, claims: admission.claims)
+        gauges.connections.store(hub.connectionCount, ordering: .relaxed)
+        return slot
+    }
+
+    func closed(_ slot: Slot) {
+        partial[slot] = nil
+        delivery.close(slot)
+        hub.disconnect(slot)
+        gauges.connections.store(hub.connectionCount, ordering: .relaxed)
+        freeSlots.append(slot)
+        execute()
+    }
+
+    /// For a drain: closes up to `count` sockets in a way that makes their clients come back elsewhere.
+    private func closeSome(_ count: Int) {
+        var left = count
+        for slot in delivery.sockets.indices where left > 0 {
+            guard let socket = delivery.sockets[slot], !socket.isClosing else { continue }
+            delivery.beginClosing(Slot(slot), .serviceRestart, reason: "restarting")
+            left -= 1
+        }
+    }
+}

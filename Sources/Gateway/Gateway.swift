@@ -1,0 +1,91 @@
+import CWebSockets
+import Glibc
+package import Hub
+package import Logging
+import Wire
+
+/// The room between the hub and the sockets: event loops, WebSockets, HTTP.
+///
+/// `start` binds the ports and starts a thread for each loop. From then on the loops live by themselves; what reaches
+/// them from outside (row changes, subscriptions' answers) is posted here and handled on their threads.
+///
+/// **Shutdown** is in steps that the caller paces: `stopAccepting`, `closeSome` until `connections` is zero, `stop`.
+/// **Overload**: see `Delivery`; a slow reader is cut off at its cap.
+///
+/// `@unchecked Sendable`: all properties are constant after `start`, which is called once before the gateway is shared;
+/// loops are reached only through their inboxes and gauges, which are Sendable.
+package final class Gateway: @unchecked Sendable {
+    private let configuration: GatewayConfiguration
+    private let loops: [EventLoop]
+    private var threads: [pthread_t] = []
+
+    package init(
+        configuration: GatewayConfiguration, verifier: any TokenVerifier, handler: (any HTTPHandler)? = nil,
+        opsHandler: (any HTTPHandler)? = nil, logger: Logger
+    ) {
+        self.configuration = configuration
+        LWSLog.route(to: logger)
+        loops = (0..<configuration.loops).map {
+            EventLoop(
+                index: $0, configuration: configuration, verifier: verifier, handler: handler, opsHandler: opsHandler,
+                logger: logger)
+        }
+        for loop in loops { loop.siblings = loops.filter { $0 !== loop }.map(\.inbox) }
+    }
+
+    package func start(feed: (any ChangeSource)?) throws(GatewayError) {
+        var ports = [(configuration.host, configuration.port)]
+        if let port = configuration.opsPort { ports.append((configuration.opsHost, port)) }
+        for (host, port) in ports where roost_probe_port(host, Int32(port)) != 0 {
+            throw .cannotListen(host: host, port: port, reason: String(cString: strerror(errno)))
+        }
+        for loop in loops {
+            loop.feed = feed
+            try loop.listen()
+        }
+        for loop in loops {
+            var thread = pthread_t()
+            pthread_create(
+                &thread, nil,
+                { argument in
+                    guard let argument else { return nil }
+                    Unmanaged<EventLoop>.fromOpaque(argument).takeUnretainedValue().run()
+                    return nil
+                }, Unmanaged.passUnretained(loop).toOpaque())
+            threads.append(thread)
+        }
+    }
+
+    // MARK: Figures and shutdown
+
+    package var figures: [LoopFigures] { loops.map(\.gauges.figures) }
+
+    package var loopCount: Int { loops.count }
+
+    package func stopAccepting() {
+        for loop in loops { loop.inbox.post(.stopAccepting) }
+    }
+
+    package func closeSome(_ countPerLoop: Int) {
+        for loop in loops { loop.inbox.post(.closeSome(countPerLoop)) }
+    }
+
+    package func stop() {
+        for loop in loops { loop.inbox.post(.stop) }
+        for thread in threads { pthread_join(thread, nil) }
+    }
+}
+
+extension Gateway: ChangeSink {
+    package func deliver(_ changes: [ChangeDelivery], to loop: Int, whenTaken: @escaping @Sendable () -> Void) {
+        loops[loop].inbox.post(.changes(changes, whenTaken: whenTaken))
+    }
+
+    package func changeSubscription(_ id: ChangeGroupID, is outcome: ChangeSubscriptionOutcome) {
+        loops[id.loop].inbox.post(.subscription(id, outcome))
+    }
+
+    package func feed(isReady: Bool) {
+        for loop in loops { loop.inbox.post(.feedIsReady(isReady)) }
+    }
+}

@@ -1,0 +1,24 @@
+package import Hub
+
+/// How the hub listens and what it allows a connection.
+package struct GatewayConfiguration: Sendable {
+    package var host = "127.0.0.1"
+    package var port = 4000
+    package var opsHost = "127.0.0.1"
+    /// Nil: no operator's port.
+    package var opsPort: Int? = 4001
+    /// Event loops, one thread each.
+    package var loops = 1
+    package var limits = HubLimits()
+    /// The largest message a client may send (the original: 5,000,000 bytes).
+    package var maximumMessageBytes = 5_000_000
+    /// Bytes a socket may have pending before it is cut off as a slow reader.
+    package var pendingBytesPerSocket = 1_048_576
+    /// Seconds of silence after which a socket is pinged, and after which it is closed (Phoenix: 60).
+    package var pingAfter: Int32 = 25
+    package var idleTimeout: Int32 = 60
+    /// Largest body of an HTTP request.
+    package var maximumBodyBytes = 5_000_000
+
+    package init() {}
+}

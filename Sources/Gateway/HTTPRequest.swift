@@ -1,0 +1,70 @@
+/// One HTTP request, body complete.
+package struct HTTPRequest: Sendable {
+    package let method: Method
+    /// Percent-decoded, without the query.
+    package let path: String
+    /// Of `authorization` (its scheme removed), `apikey` or the query's `apikey`, the first that is there.
+    package let token: String?
+    package let contentType: String?
+    package let host: String?
+    /// Percent-decoded; of a repeated name the last value.
+    package let query: [String: String]
+    package var body: [UInt8] = []
+
+    package enum Method: String, Sendable {
+        case get = "GET"
+        case head = "HEAD"
+        case post = "POST"
+        case delete = "DELETE"
+        case options = "OPTIONS"
+        case other = ""
+    }
+}
+
+/// What is sent back.
+package struct HTTPResponse: Sendable {
+    package var status: UInt32
+    package var contentType: String
+    package var headers: [(name: String, value: String)]
+    package var body: [UInt8]
+
+    package init(
+        status: UInt32, contentType: String = "", headers: [(name: String, value: String)] = [], body: [UInt8] = []
+    ) {
+        self.status = status
+        self.contentType = contentType
+        self.headers = headers
+        self.body = body
+    }
+
+    package static func json(_ status: UInt32, _ body: [UInt8]) -> HTTPResponse {
+        HTTPResponse(status: status, contentType: "application/json", body: body)
+    }
+
+    package static func text(_ status: UInt32, _ body: String) -> HTTPResponse {
+        HTTPResponse(status: status, contentType: "text/plain; charset=utf-8", body: Array(body.utf8))
+    }
+}
+
+/// Answers requests that the hub's own routes do not. Called on a loop's thread: it must not wait; what takes time
+/// replies later, from any thread.
+package protocol HTTPHandler: Sendable {
+    /// Nil where nothing is served at this path.
+    func respond(to request: HTTPRequest, later reply: HTTPReply) -> HTTPAnswer?
+}
+
+package enum HTTPAnswer: Sendable {
+    case now(HTTPResponse)
+    /// `HTTPReply.send` will be called.
+    case later
+}
+
+/// The way back to a request that is answered later.
+package struct HTTPReply: Sendable {
+    let exchange: Int
+    let inbox: LoopInbox
+
+    package func send(_ response: HTTPResponse) {
+        inbox.post(.respond(exchange, response))
+    }
+}

@@ -1,0 +1,117 @@
+import CWebSockets
+import Hub
+import Wire
+
+/// Where lws calls us. It finds the loop and the slot, and leaves the work to them.
+func lwsCallback(
+    _ wsi: OpaquePointer?, _ reason: lws_callback_reasons, _ user: UnsafeMutableRawPointer?,
+    _ input: UnsafeMutableRawPointer?, _ length: Int
+) -> Int32 {
+    guard let wsi, let context = lws_get_context(wsi), let owner = lws_context_user(context) else { return 0 }
+    return Unmanaged<EventLoop>.fromOpaque(owner)._withUnsafeGuaranteedRef { loop in
+        loop.handle(reason, wsi, user, UnsafeRawBufferPointer(start: input, count: input == nil ? 0 : length))
+    }
+}
+
+extension EventLoop {
+    func handle(
+        _ reason: lws_callback_reasons, _ wsi: OpaquePointer, _ user: UnsafeMutableRawPointer?,
+        _ bytes: UnsafeRawBufferPointer
+    ) -> Int32 {
+        switch reason {
+        case LWS_CALLBACK_RECEIVE:
+            return slot(user).map { received($0, wsi, bytes) } ?? -1
+        case LWS_CALLBACK_SERVER_WRITEABLE:
+            if let slot = slot(user) { delivery.writable(slot) }
+            return 0
+        case LWS_CALLBACK_RECEIVE_PONG:
+            if let slot = slot(user) { delivery.heard(slot, second: second) }
+            return 0
+        case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
+            return confirmUpgrade(wsi)
+        case LWS_CALLBACK_FILTER_PROTOCOL_CONNECTION:
+            return admission == nil ? 1 : 0
+        case LWS_CALLBACK_ESTABLISHED:
+            guard let admission, let user else { return -1 }
+            self.admission = nil
+            // lws zeroes these bytes, so zero means that there is no slot.
+            user.storeBytes(of: opened(wsi, admission) + 1, as: Slot.self)
+            return 0
+        case LWS_CALLBACK_CLOSED:
+            if let slot = slot(user) {
+                user?.storeBytes(of: 0, as: Slot.self)
+                closed(slot)
+            }
+            return 0
+        case LWS_CALLBACK_HTTP: return httpBegan(wsi)
+        case LWS_CALLBACK_HTTP_BODY: return httpBody(wsi, bytes)
+        case LWS_CALLBACK_HTTP_BODY_COMPLETION: return httpCompleted(wsi)
+        case LWS_CALLBACK_HTTP_WRITEABLE: return httpWritable(wsi)
+        case LWS_CALLBACK_CLOSED_HTTP:
+            httpClosed(wsi)
+            return 0
+        default:
+            return 0
+        }
+    }
+
+    private func slot(_ user: UnsafeMutableRawPointer?) -> Slot? {
+        guard let number = user?.load(as: Slot.self), number > 0 else { return nil }
+        return number - 1
+    }
+
+    /// Zero lets the upgrade go on; a positive value says that it was answered otherwise.
+    private func confirmUpgrade(_ wsi: OpaquePointer) -> Int32 {
+        admission = nil
+        let verdict: Door.Verdict
+        if isOps(wsi) {
+            verdict = .refused(Door.error(404, "No WebSocket is served here"), countsAgainst: false)
+        } else {
+            verdict = door.judge(HeaderReader(wsi: wsi), at: now())
+        }
+        switch verdict {
+        case .admitted(let admission):
+            self.admission = admission
+            return 0
+        case .refused(let response, let countsAgainst):
+            if countsAgainst {
+                failing.failed(Listener.address(of: Int32(lws_get_socket_fd(wsi))), second: second)
+            }
+            return Self.write(response, to: wsi) == 0 ? 1 : -1
+        }
+    }
+
+    /// One piece of a message, or all of it.
+    private func received(_ slot: Slot, _ wsi: OpaquePointer, _ bytes: UnsafeRawBufferPointer) -> Int32 {
+        delivery.heard(slot, second: second)
+        let isWhole = lws_is_final_fragment(wsi) != 0 && lws_remaining_packet_payload(wsi) == 0
+        let message: [UInt8]
+        if isWhole, partial[slot] == nil {
+            message = Array(bytes)
+        } else {
+            partial[slot, default: []].append(contentsOf: bytes)
+            guard partial[slot]?.count ?? 0 <= configuration.maximumMessageBytes else {
+                return Self.close(wsi, .messageTooBig, "message too big")
+            }
+            guard isWhole else { return 0 }
+            message = partial.removeValue(forKey: slot) ?? []
+        }
+        guard message.count <= configuration.maximumMessageBytes else {
+            return Self.close(wsi, .messageTooBig, "message too big")
+        }
+        do {
+            try hub.receive(message[...], isBinary: lws_frame_is_binary(wsi) != 0, from: slot, at: now())
+        } catch {
+            gauges.malformed += 1
+            logger.debug("dropped a malformed frame: \(error)")
+        }
+        execute()
+        return 0
+    }
+
+    private static func close(_ wsi: OpaquePointer, _ code: CloseCode, _ reason: StaticString) -> Int32 {
+        let text = UnsafeMutablePointer(mutating: reason.utf8Start)
+        lws_close_reason(wsi, lws_close_status(rawValue: UInt32(code.rawValue)), text, reason.utf8CodeUnitCount)
+        return -1
+    }
+}

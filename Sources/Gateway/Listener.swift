@@ -1,0 +1,97 @@
+import CWebSockets
+import Glibc
+
+/// Accepts a loop's connections and hands them to lws.
+///
+/// lws of Debian cannot share a port between contexts (its SO_REUSEPORT needs a build with several service threads), so
+/// every loop listens by itself and adopts what it accepts.
+final class Listener {
+    private let fd: Int32
+    private let isOps: Bool
+    private unowned let loop: EventLoop
+    private let poll: UnsafeMutablePointer<uv_poll_t>
+    private var isClosed = false
+    /// Connections of addresses that keep failing, waiting for their time.
+    private var held: [(fd: Int32, until: UInt64)] = []
+
+    init(host: String, port: Int, loop: EventLoop, isOps: Bool) throws(GatewayError) {
+        fd = roost_listen(host, Int32(port), 4096)
+        guard fd >= 0 else {
+            throw .cannotListen(host: host, port: port, reason: String(cString: strerror(errno)))
+        }
+        self.loop = loop
+        self.isOps = isOps
+        poll = .allocate(capacity: 1)
+        uv_poll_init(loop.loop, poll, fd)
+        poll.pointee.data = Unmanaged.passUnretained(self).toOpaque()
+        uv_poll_start(poll, Int32(UV_READABLE.rawValue)) { handle, _, _ in
+            guard let data = handle?.pointee.data else { return }
+            Unmanaged<Listener>.fromOpaque(data).takeUnretainedValue().acceptAll()
+        }
+    }
+
+    private func acceptAll() {
+        // Bounded, so that a storm of connections leaves time for those that are open.
+        for _ in 0..<256 {
+            let connection = roost_accept(fd)
+            guard connection >= 0 else { return }
+            if !isOps, !loop.failing.isEmpty,
+                loop.failing.keepsFailing(Self.address(of: connection), second: loop.second)
+            {
+                hold(connection)
+            } else {
+                adopt(connection)
+            }
+        }
+    }
+
+    private func adopt(_ connection: Int32) {
+        lws_adopt_socket_vhost(loop.vhost, connection)
+    }
+
+    private func hold(_ connection: Int32) {
+        held.append((connection, uv_hrtime() / 1_000_000 + FailingAddresses.delay))
+        guard held.count == 1 else { return }
+        startTimer(FailingAddresses.delay)
+    }
+
+    private func startTimer(_ milliseconds: UInt64) {
+        uv_timer_start(
+            timer,
+            { handle in
+                guard let data = handle?.pointee.data else { return }
+                Unmanaged<Listener>.fromOpaque(data).takeUnretainedValue().release()
+            }, milliseconds, 0)
+    }
+
+    private func release() {
+        let now = uv_hrtime() / 1_000_000
+        while let first = held.first, first.until <= now {
+            held.removeFirst()
+            adopt(first.fd)
+        }
+        if let next = held.first { startTimer(next.until - now) }
+    }
+
+    private lazy var timer: UnsafeMutablePointer<uv_timer_t> = {
+        let timer = UnsafeMutablePointer<uv_timer_t>.allocate(capacity: 1)
+        uv_timer_init(loop.loop, timer)
+        timer.pointee.data = Unmanaged.passUnretained(self).toOpaque()
+        return timer
+    }()
+
+    static func address(of fd: Int32) -> String {
+        withUnsafeTemporaryAllocation(of: CChar.self, capacity: 64) { buffer in
+            guard let base = buffer.baseAddress else { return "" }
+            roost_peer(fd, base, 64)
+            return String(cString: base)
+        }
+    }
+
+    func close() {
+        guard !isClosed else { return }
+        isClosed = true
+        uv_poll_stop(poll)
+        Glibc.close(fd)
+    }
+}

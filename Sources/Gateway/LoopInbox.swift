@@ -1,0 +1,45 @@
+import CWebSockets
+import Hub
+import Synchronization
+
+/// What other threads ask of a loop.
+enum LoopTask: Sendable {
+    case relay([Relay])
+    case publish(Broadcast, ChannelKey)
+    case subscription(ChangeGroupID, ChangeSubscriptionOutcome)
+    case feedIsReady(Bool)
+    case changes([ChangeDelivery], whenTaken: @Sendable () -> Void)
+    case respond(Int, HTTPResponse)
+    case stopAccepting
+    case closeSome(Int)
+    case stop
+}
+
+/// The door to a loop for other threads: tasks are taken over in batches, with one wake-up for each batch.
+///
+/// `@unchecked Sendable`: the tasks are behind a mutex, and the handle is only ever given to `uv_async_send`, which
+/// libuv documents as callable from any thread; it lives as long as the process.
+final class LoopInbox: @unchecked Sendable {
+    private let tasks = Mutex<[LoopTask]>([])
+    private let handle: UnsafeMutablePointer<uv_async_t>
+
+    init(handle: UnsafeMutablePointer<uv_async_t>) {
+        self.handle = handle
+    }
+
+    func post(_ task: LoopTask) {
+        let wasEmpty = tasks.withLock { tasks in
+            tasks.append(task)
+            return tasks.count == 1
+        }
+        if wasEmpty { uv_async_send(handle) }
+    }
+
+    func takeAll() -> [LoopTask] {
+        tasks.withLock { tasks in
+            let all = tasks
+            tasks = []
+            return all
+        }
+    }
+}

@@ -1,0 +1,79 @@
+import Hub
+
+/// What each connection has yet to take: a list of message places per slot, all in one arena.
+///
+/// A list costs eight bytes a message and no allocation, so a fan-out to 10,000 sockets is 10,000 appends of a few
+/// nanoseconds before the first byte is sent, and a connection that several messages wait for takes them in one write.
+struct PendingLists {
+    private struct Node {
+        var message: Int32
+        var next: Int32
+    }
+    private struct List {
+        var head: Int32 = -1
+        var tail: Int32 = -1
+        var bytes: Int = 0
+    }
+    private var nodes: [Node] = []
+    private var free: Int32 = -1
+    private var lists: [List] = []
+
+    mutating func reserve(slot: Slot) {
+        while lists.count <= Int(slot) { lists.append(List()) }
+    }
+
+    func isEmpty(_ slot: Slot) -> Bool { lists[Int(slot)].head < 0 }
+
+    /// Nothing waits behind the message that is being sent, if there is one.
+    func hasAtMostOne(_ slot: Slot) -> Bool {
+        let head = lists[Int(slot)].head
+        return head < 0 || nodes[Int(head)].next < 0
+    }
+
+    func bytes(_ slot: Slot) -> Int { lists[Int(slot)].bytes }
+
+    /// Returns the slot's pending bytes, these included.
+    mutating func append(_ message: Int32, length: Int, to slot: Slot) -> Int {
+        let node: Int32
+        if free >= 0 {
+            node = free
+            free = nodes[Int(node)].next
+            nodes[Int(node)] = Node(message: message, next: -1)
+        } else {
+            node = Int32(nodes.count)
+            nodes.append(Node(message: message, next: -1))
+        }
+        let tail = lists[Int(slot)].tail
+        if tail >= 0 { nodes[Int(tail)].next = node } else { lists[Int(slot)].head = node }
+        lists[Int(slot)].tail = node
+        lists[Int(slot)].bytes += length
+        return lists[Int(slot)].bytes
+    }
+
+    /// Copies the first messages of a slot to `batch`, at most `limit` of them.
+    func peek(_ slot: Slot, limit: Int, into batch: inout [Int32]) {
+        batch.removeAll(keepingCapacity: true)
+        var node = lists[Int(slot)].head
+        while node >= 0, batch.count < limit {
+            batch.append(nodes[Int(node)].message)
+            node = nodes[Int(node)].next
+        }
+    }
+
+    /// Drops the slot's first message, whose frame has `length` bytes, and returns its place.
+    mutating func removeFirst(_ slot: Slot, length: Int) -> Int32 {
+        let node = lists[Int(slot)].head
+        let taken = nodes[Int(node)]
+        lists[Int(slot)].head = taken.next
+        if taken.next < 0 { lists[Int(slot)].tail = -1 }
+        lists[Int(slot)].bytes -= length
+        nodes[Int(node)].next = free
+        free = node
+        return taken.message
+    }
+
+    func first(_ slot: Slot) -> Int32? {
+        let head = lists[Int(slot)].head
+        return head < 0 ? nil : nodes[Int(head)].message
+    }
+}
