@@ -30,12 +30,17 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "CWebSockets", linkerSettings: [.linkedLibrary("websockets"), .linkedLibrary("uv")]),
+        .systemLibrary(name: "CPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
         .target(name: "Gateway", dependencies: ["Hub", "Wire", "CWebSockets", logging], swiftSettings: strict),
+        .target(
+            name: "ChangeFeed", dependencies: ["Hub", "Wire", "CPostgres", logging],
+            resources: [.embedInCode("SQL")], swiftSettings: strict),
         .testTarget(name: "WireTests", dependencies: ["Wire"], swiftSettings: strict),
         .testTarget(name: "HubTests", dependencies: ["Hub", "Wire"], swiftSettings: strict),
         .testTarget(
             name: "IdentityTests",
             dependencies: ["Identity", "Hub", "Wire", .product(name: "Crypto", package: "swift-crypto")],
             swiftSettings: strict),
+        .testTarget(name: "ChangeFeedTests", dependencies: ["ChangeFeed", "Hub"], swiftSettings: strict),
     ]
 )

@@ -1,0 +1,32 @@
+import Logging
+
+/// A connection for the command line: it waits on the calling thread.
+enum AdminSession {
+    static func open(_ conninfo: String) throws -> PostgresConnection {
+        // What the server has to say goes to the server's log; the command prints one sentence.
+        let silent = Logger(label: "roost.admin") { _ in SwiftLogNoOpLogHandler() }
+        return try PostgresConnection(try ConnectionOptions(conninfo: conninfo), waiter: PlainWaiter(), logger: silent)
+    }
+}
+
+/// A command that could not do its work; the description is the sentence to print.
+package struct AdminError: Error, Sendable, CustomStringConvertible {
+    package let description: String
+    init(_ description: String) { self.description = description }
+}
+
+/// Runs a command's body and puts what libpq or Postgres said into a sentence that names the task.
+func administer<Outcome>(_ task: String, _ body: () throws -> Outcome) throws -> Outcome {
+    do {
+        return try body()
+    } catch let error as PostgresError {
+        switch error.sqlState {
+        case SQLState.insufficientPrivilege:
+            throw AdminError("Cannot \(task): \(error.message); run it as the owner, or have the right granted.")
+        case nil:
+            throw AdminError("Cannot \(task): Postgres cannot be reached (\(error.message)); check ROOST_DATABASE_URL.")
+        default:
+            throw AdminError("Cannot \(task): \(error.message).")
+        }
+    }
+}

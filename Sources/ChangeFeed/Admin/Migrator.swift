@@ -1,0 +1,69 @@
+/// Installs and upgrades the schema `roost`.
+package enum Migrator {
+    package struct Outcome: Sendable, Equatable {
+        /// 0 where there was no schema.
+        package let from: Int
+        package let to: Int
+    }
+
+    /// What this binary works with.
+    package static var currentVersion: Int { SQL.migrations.count }
+
+    /// The whole set-up for an empty database, as a script for psql.
+    package static var script: String {
+        let steps = SQL.migrations.enumerated().map { index, migration in
+            "-- \(migration.name)\n\(migration.sql)\nupdate roost.meta set schema_version = \(index + 1);\n"
+        }
+        return "begin;\n\n" + steps.joined(separator: "\n") + "\ncommit;\n"
+    }
+
+    /// Brings the schema to `currentVersion` in one transaction; two at once run one after the other.
+    ///
+    /// Needs the right to create a schema in the database, or to own an empty schema `roost`.
+    /// - Throws: `AdminError`, also where the schema is newer than this binary.
+    @discardableResult
+    package static func migrate(conninfo: String) throws -> Outcome {
+        try administer("migrate") {
+            let connection = try AdminSession.open(conninfo)
+            try connection.run("begin")
+            _ = try connection.query(
+                "select pg_advisory_xact_lock($1::int4, 0)", [BellSession.lockClass], within: .seconds(60))
+            let version = try installedVersion(on: connection) ?? 0
+            guard version <= currentVersion else {
+                throw AdminError(newer(version))
+            }
+            for (index, migration) in SQL.migrations.enumerated().dropFirst(version) {
+                try connection.run(migration.sql, within: .seconds(600))
+                try connection.run("update roost.meta set schema_version = \(index + 1)")
+            }
+            try connection.run("commit")
+            return Outcome(from: version, to: currentVersion)
+        }
+    }
+
+    /// - Returns: nil where roost was never migrated.
+    static func installedVersion(on connection: PostgresConnection) throws -> Int? {
+        guard try connection.query(SQL.schemaExists).flag(0, 0) else { return nil }
+        return try connection.query(SQL.schemaVersion).integer(0, 0).map { Int($0) }
+    }
+
+    /// - Throws: `PostgresError` with the sentence that says what to run.
+    static func demandCurrentSchema(on connection: PostgresConnection) throws {
+        switch try installedVersion(on: connection) {
+        case nil:
+            throw PostgresError(.server, "The database has no schema roost; run `roost migrate`.")
+        case let version? where version < currentVersion:
+            throw PostgresError(
+                .server,
+                "The schema roost is version \(version), this hub needs \(currentVersion); run `roost migrate`.")
+        case let version? where version > currentVersion:
+            throw PostgresError(.server, newer(version))
+        default: break
+        }
+    }
+
+    private static func newer(_ version: Int) -> String {
+        "The schema roost is version \(version), newer than this hub's \(currentVersion); install a newer roost, whose "
+            + "`roost migrate` knows it."
+    }
+}

@@ -1,0 +1,92 @@
+/// Puts roost's triggers on tables and takes them off. The triggers are the list of watched tables; there is no other.
+package enum Watcher {
+    package struct Outcome: Sendable, Equatable {
+        /// Schema and name, quoted where they must be.
+        package let table: String
+        /// The table and those of its partitions that were changed; empty where nothing was to do.
+        package let changed: [String]
+    }
+
+    /// Watches a table and its partitions.
+    ///
+    /// Needs the TRIGGER right on the table, and EXECUTE on roost's functions, as their owner has it.
+    /// - Parameter table: as `regclass` reads it: `table`, `schema.table`, `"Quoted"`.
+    /// - Throws: `AdminError`.
+    @discardableResult
+    package static func watch(_ table: String, conninfo: String) throws -> Outcome {
+        try administer("watch \(table)") {
+            let connection = try migrated(conninfo)
+            return try apply(SQL.watchTable, to: try NamedTable(table, on: connection), on: connection)
+        }
+    }
+
+    /// Watches every table of a publication, such as `supabase_realtime`.
+    ///
+    /// - Throws: `AdminError`; the tables before the one that failed stay watched.
+    @discardableResult
+    package static func watch(publication: String, conninfo: String) throws -> [Outcome] {
+        try administer("watch publication \(publication)") {
+            let connection = try migrated(conninfo)
+            let rows = try connection.query(SQL.publicationTables, [publication])
+            guard rows.count > 0 else {
+                throw AdminError("There is no publication \(publication); `\\dRp` in psql lists them.")
+            }
+            let names = (0..<rows.count).compactMap { rows.text($0, 0) }
+            guard !names.isEmpty else {
+                throw AdminError(
+                    "The publication \(publication) has no tables; add one with ALTER PUBLICATION … ADD TABLE.")
+            }
+            return try names.map { try apply(SQL.watchTable, to: try NamedTable($0, on: connection), on: connection) }
+        }
+    }
+
+    /// Needs to own the table.
+    ///
+    /// - Throws: `AdminError`.
+    @discardableResult
+    package static func unwatch(_ table: String, conninfo: String) throws -> Outcome {
+        try administer("unwatch \(table)") {
+            let connection = try migrated(conninfo)
+            return try apply(SQL.unwatchTable, to: try NamedTable(table, on: connection), on: connection)
+        }
+    }
+
+    private static func migrated(_ conninfo: String) throws -> PostgresConnection {
+        let connection = try AdminSession.open(conninfo)
+        do {
+            try Migrator.demandCurrentSchema(on: connection)
+        } catch let error as PostgresError where error.sqlState == nil && error.kind == .server {
+            throw AdminError(error.message)
+        }
+        return connection
+    }
+
+    /// - Parameter plan: lists (member, statement) pairs for a table's oid.
+    private static func apply(_ plan: String, to table: NamedTable, on connection: PostgresConnection) throws -> Outcome
+    {
+        var changed: [String] = []
+        for attempt in 1... {
+            let rows = try connection.query(plan, [table.oid])
+            guard rows.count > 0 else { break }
+            // One transaction per member: nobody's writes wait longer than one table takes.
+            let member = rows.text(0, 0) ?? table.name
+            let statements = (0..<rows.count).filter { rows.text($0, 0) == member }.compactMap { rows.text($0, 1) }
+            do {
+                try connection.run(
+                    (["begin", "set local lock_timeout = '1s'"] + statements + ["commit"])
+                        .joined(separator: "; "), within: .seconds(30))
+                changed.append(member)
+            } catch let error as PostgresError where error.kind == .server {
+                try connection.run("rollback")
+                // Somebody else adding the same triggers is as good as we; a busy table is tried again.
+                let passes = error.sqlState == SQLState.lockNotAvailable || error.sqlState == SQLState.duplicateObject
+                guard passes else { throw error }
+                guard attempt < 10 + changed.count else {
+                    throw AdminError(
+                        "\(member) is locked by a long transaction; end it (see pg_stat_activity) and run this again.")
+                }
+            }
+        }
+        return Outcome(table: table.name, changed: changed)
+    }
+}

@@ -1,0 +1,170 @@
+import CPostgres
+import Glibc
+import Logging
+
+/// One session with Postgres, never blocking in libpq: all waiting is the waiter's, under a deadline.
+///
+/// Confined to the thread that made it.
+final class PostgresConnection {
+    private let raw: OpaquePointer
+    private let notices: NoticeSink
+    let waiter: any SocketWaiter
+    /// A deadline passed or the socket broke: nothing more may be asked here.
+    private(set) var isBroken = false
+    private var unfinished: QueryResult?
+
+    var descriptor: Int32 { PQsocket(raw) }
+    var backendID: Int32 { PQbackendPID(raw) }
+    /// As libpq counts: 150004 is 15.4.
+    var serverVersion: Int { Int(PQserverVersion(raw)) }
+
+    /// Connects and sets the session up.
+    init(
+        _ options: ConnectionOptions, waiter: any SocketWaiter, logger: Logger, within limit: Duration = .seconds(10)
+    ) throws {
+        guard let raw = options.start() else { throw PostgresError(.connection, "Out of memory while connecting.") }
+        self.raw = raw
+        self.waiter = waiter
+        notices = NoticeSink(logger: logger)
+        try establish(until: .now + limit)
+        guard PQsetnonblocking(raw, 1) == 0 else { throw failure() }
+        notices.attach(to: raw)
+        try run(SQL.session)
+    }
+
+    deinit { PQfinish(raw) }
+
+    private func establish(until deadline: ContinuousClock.Instant) throws {
+        var state = PGRES_POLLING_WRITING
+        while true {
+            guard PQstatus(raw) != CONNECTION_BAD else { throw failure() }
+            switch state {
+            case PGRES_POLLING_OK: return
+            case PGRES_POLLING_READING: try wait(POLLIN, deadline)
+            case PGRES_POLLING_WRITING: try wait(POLLOUT, deadline)
+            default: throw failure()
+            }
+            state = PQconnectPoll(raw)
+        }
+    }
+
+    /// One statement with text parameters; waits for its whole result.
+    func query(_ sql: String, _ parameters: [String?] = [], within limit: Duration = .seconds(10)) throws -> QueryResult
+    {
+        try send(sql, parameters)
+        return try finish(until: .now + limit)
+    }
+
+    /// A script of several statements without parameters; the last result counts.
+    @discardableResult
+    func run(_ script: String, within limit: Duration = .seconds(10)) throws -> QueryResult {
+        try usable()
+        guard PQsendQuery(raw, script) == 1 else { throw broken() }
+        return try finish(until: .now + limit)
+    }
+
+    /// Sends without waiting; `takeResult` tells when the answer is there.
+    func send(_ sql: String, _ parameters: [String?] = []) throws {
+        try usable()
+        let texts = parameters.map { $0.map { strdup($0) } ?? nil }
+        defer { texts.forEach { free($0) } }
+        let sent = texts.map { UnsafePointer($0) }.withUnsafeBufferPointer { values in
+            PQsendQueryParams(raw, sql, Int32(parameters.count), nil, values.baseAddress, nil, nil, 0)
+        }
+        guard sent == 1 else { throw broken() }
+        guard PQflush(raw) >= 0 else { throw broken() }
+    }
+
+    /// Reads what has arrived and returns a finished statement's result, or nil while it runs.
+    func takeResult() throws -> QueryResult? {
+        try consume()
+        while PQisBusy(raw) == 0 {
+            // Only the null after the last result says that the session takes the next statement.
+            guard let result = PQgetResult(raw) else {
+                defer { unfinished = nil }
+                return unfinished
+            }
+            unfinished = QueryResult(owning: result)
+        }
+        return nil
+    }
+
+    /// Sends a statement and hands its rows on as they arrive, one at a time.
+    ///
+    /// - Parameter row: returns false to have the rest thrown away; `limit` is counted anew from each row.
+    func stream(_ sql: String, within limit: Duration, row: (QueryResult) throws -> Bool) throws {
+        try send(sql)
+        guard PQsetSingleRowMode(raw) == 1 else { throw broken() }
+        var wantsMore = true
+        while let result = try nextResult(until: .now + limit) {
+            if let error = result.error { throw note(error) }
+            guard result.status == PGRES_SINGLE_TUPLE, wantsMore else { continue }
+            wantsMore = try row(result)
+        }
+    }
+
+    /// Takes in what has arrived and returns how many notifications were among it.
+    func takeNotifications() throws -> Int {
+        try consume()
+        var count = 0
+        while let notification = PQnotifies(raw) {
+            PQfreemem(notification)
+            count += 1
+        }
+        return count
+    }
+
+    private func finish(until deadline: ContinuousClock.Instant) throws -> QueryResult {
+        var last: QueryResult?
+        var error: PostgresError?
+        while let result = try nextResult(until: deadline) {
+            error = error ?? result.error
+            last = result
+        }
+        if let error { throw note(error) }
+        guard let last else { throw broken() }
+        return last
+    }
+
+    private func nextResult(until deadline: ContinuousClock.Instant) throws -> QueryResult? {
+        while PQisBusy(raw) == 1 {
+            let unsent = PQflush(raw)
+            guard unsent >= 0 else { throw broken() }
+            try wait(unsent == 1 ? POLLIN | POLLOUT : POLLIN, deadline)
+            try consume()
+        }
+        return PQgetResult(raw).map { QueryResult(owning: $0) }
+    }
+
+    private func wait(_ events: Int32, _ deadline: ContinuousClock.Instant) throws {
+        do {
+            try waiter.wait(for: descriptor, events: Int16(events), until: deadline)
+        } catch {
+            // An answer that nobody waits for would be taken for the next statement's.
+            isBroken = true
+            throw error
+        }
+    }
+
+    private func consume() throws {
+        guard PQconsumeInput(raw) == 1 else { throw broken() }
+    }
+
+    private func usable() throws {
+        if isBroken { throw PostgresError(.connection, "The connection to Postgres is gone.") }
+    }
+
+    private func note(_ error: PostgresError) -> PostgresError {
+        if error.kind != .server { isBroken = true }
+        return error
+    }
+
+    private func broken() -> PostgresError {
+        isBroken = true
+        return failure()
+    }
+
+    private func failure() -> PostgresError {
+        PostgresError(.connection, String(cString: PQerrorMessage(raw)).trimmed)
+    }
+}

@@ -1,0 +1,60 @@
+import Hub
+package import Logging
+import Synchronization
+
+/// Reads the committed changes of watched tables and hands them to its consumer, in order, none lost.
+///
+/// Inside one process nothing is repeated either. A new process starts at the cursor its predecessor stored, and
+/// after a crash may repeat what was handed on in the last moments.
+package final class ChangeFeed: Sendable {
+    private let configuration: FeedConfiguration
+    private let logger: Logger
+    private let consumer: any FeedConsumer
+    private let inbox = Inbox()
+    private let thread = Mutex<FeedThread?>(nil)
+    private let published = Published()
+
+    package init(configuration: FeedConfiguration, logger: Logger, consumer: any FeedConsumer) {
+        self.configuration = configuration
+        self.logger = logger
+        self.consumer = consumer
+    }
+
+    /// Starts the thread; it connects, and keeps trying. Once in the life of a feed.
+    package func start() {
+        let (configuration, logger, consumer) = (configuration, logger, consumer)
+        let (inbox, published) = (inbox, published)
+        thread.withLock { thread in
+            guard thread == nil else { return }
+            thread = FeedThread {
+                FeedLoop(
+                    configuration: configuration, logger: logger, consumer: consumer, inbox: inbox, published: published
+                ).run()
+            }
+        }
+    }
+
+    /// Finishes the window at hand (a database that does not answer is left), stores the cursor and joins the thread.
+    /// Never call it from the consumer.
+    package func stop() {
+        inbox.stop()
+        let running = thread.withLock { thread in
+            defer { thread = nil }
+            return thread
+        }
+        running?.join()
+    }
+
+    /// Runs work on the feed's thread as soon as it waits for anything, also for an answer of the database and while
+    /// there is none; such work cannot query. It may come between two batches of one window.
+    package func perform(_ work: @escaping FeedWork) { inbox.post(work) }
+
+    /// Runs work on the feed's thread between two windows, when it can query; and also while the database is away, when
+    /// `context.canQuery` is false.
+    package func performWhenIdle(_ work: @escaping FeedWork) { inbox.postWhenIdle(work) }
+
+    /// From any thread.
+    package var status: FeedStatus { published.status }
+    /// From any thread; a moment old.
+    package var statistics: FeedStatistics { published.statistics }
+}

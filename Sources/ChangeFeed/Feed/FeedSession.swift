@@ -1,0 +1,132 @@
+import Glibc
+import Hub
+import Logging
+
+/// One connected life of the feed: session A reads and listens, session B waits for the doorbell's lock.
+final class FeedSession {
+    let loop: FeedLoop
+    let reader: PostgresConnection
+    let bell: BellSession
+    var doorbell: Doorbell
+    let sockets: FeedSockets
+    let hasCommitTimestamps: Bool
+    var storeAt: ContinuousClock.Instant
+    var pruneAt: ContinuousClock.Instant
+    var refreshAt: ContinuousClock.Instant
+    /// Tables of this poll's changes that the catalog was read anew for, as it described them before.
+    private var settled: [UInt32: Table?] = [:]
+    private var refreshes = 0
+
+    /// Connects, finds the place to go on from, and listens.
+    init(loop: FeedLoop) throws {
+        self.loop = loop
+        let configuration = loop.configuration
+        sockets = FeedSockets(inbox: loop.inbox)
+        sockets.onWake = { [unowned loop] in loop.serveAnytimeWork() }
+        let options = try ConnectionOptions(conninfo: configuration.conninfo)
+        reader = try PostgresConnection(options, waiter: sockets, logger: loop.logger)
+        try reader.run(SQL.sessionOfFeed)
+        try Migrator.demandCurrentSchema(on: reader)
+        // Before anything is read: what commits from here on rings here.
+        try reader.run("listen roost")
+        let position = try FeedPosition(of: configuration.node, on: reader)
+        hasCommitTimestamps = position.hasCommitTimestamps
+        bell = BellSession(
+            try PostgresConnection(options, waiter: sockets, logger: loop.logger), doorbell: position.doorbell)
+        let now = ContinuousClock.now
+        doorbell = Doorbell(rhythm: configuration.rhythm, at: now)
+        storeAt = now
+        pruneAt = now + configuration.pruneInterval
+        refreshAt = now + configuration.rhythm.safety
+        sockets.bell = bell
+        loop.progress.statistics.connections += 1
+        loop.progress.adopt(position, logger: loop.logger)
+        loop.progress.catalog = try CatalogReader.read(from: reader).keeping(loop.progress.catalog)
+        try storeCursor()
+    }
+
+    func serve() throws {
+        loop.progress.backoff.connected(at: .now)
+        loop.consumer.feedDidBecomeReady(loop.progress.catalog)
+        loop.report(.ready)
+        while !loop.inbox.isStopping {
+            try serveBell()
+            loop.serveAnytimeWork()
+            try serveIdleWork()
+            // A ring that came with the answer to any statement is not on the socket any more.
+            try serveRings()
+            let now = ContinuousClock.now
+            if now >= doorbell.pollAt {
+                try poll()
+            } else if loop.progress.isUnstored, now >= storeAt {
+                try storeCursor()
+            } else if now >= pruneAt {
+                try prune()
+            } else {
+                try rest(from: now)
+            }
+        }
+        if loop.progress.isUnstored { try storeCursor() }
+        loop.publishStatistics()
+    }
+
+    private func poll() throws {
+        if doorbell.mode == .asleep || ContinuousClock.now >= refreshAt {
+            try refreshCatalog()
+            try bell.check(within: loop.configuration.statementLimit)
+        }
+        doorbell.pollBegan()
+        let before = loop.progress.statistics.changes
+        settled = [:]
+        refreshes = 0
+        while let puzzling = try readWindow() {
+            if settled[puzzling] == nil {
+                settled.updateValue(loop.progress.catalog.table(puzzling), forKey: puzzling)
+            }
+            refreshes += 1
+            try refreshCatalog()
+        }
+        let rows = loop.progress.statistics.changes - before
+        loop.progress.statistics.polls += 1
+        try serveRings()
+        let wasDozing = doorbell.mode == .dozing
+        try perform(doorbell.pollEnded(rows: rows, at: .now))
+        if wasDozing, doorbell.mode == .asleep { loop.progress.statistics.dozes += 1 }
+        loop.progress.statistics.missedRings = max(loop.progress.statistics.missedRings, doorbell.missedRings)
+        loop.publishStatistics()
+    }
+
+    /// - Returns: nil when the window is done; else the table for which the catalog has to be read anew first.
+    private func readWindow() throws -> UInt32? {
+        guard let cursor = loop.progress.cursor else { return nil }
+        let window = WindowReader(
+            consumer: loop.consumer, catalog: loop.progress.catalog, settled: settled, mayAskAgain: refreshes < 5,
+            skip: loop.progress.skip)
+        defer {
+            // Also where the connection broke: what was handed on must not come again.
+            for key in window.handed { loop.progress.handed.handed(key) }
+            loop.progress.statistics.changes += window.handed.count
+            if window.isComplete {
+                loop.progress.statistics.orphans += window.orphans.values.reduce(0, +)
+            } else {
+                loop.progress.skip = loop.progress.handed.toSkip()
+            }
+        }
+        try reader.stream(
+            cursor.window(commitTimestamps: hasCommitTimestamps), within: loop.configuration.statementLimit
+        ) { try window.take($0) }
+        guard let next = window.finish() else { return window.puzzling }
+        if !window.orphans.isEmpty {
+            // Only a catalog younger than the window can say that a table is gone: it may have been watched again.
+            try refreshCatalog()
+            if let back = window.orphans.keys.first(where: { loop.progress.catalog.table($0) != nil }) {
+                window.reopen()
+                return back
+            }
+        }
+        loop.progress.cursor = next
+        loop.progress.skip = []
+        if !window.handed.isEmpty { loop.progress.isUnstored = true }
+        return nil
+    }
+}

@@ -1,0 +1,42 @@
+import Glibc
+
+/// Waits for a session's socket and serves the inbox and the doorbell's session meanwhile.
+final class FeedSockets: SocketWaiter {
+    private let inbox: Inbox
+    weak var bell: BellSession?
+    var onWake: () -> Void = {}
+    var servesInbox = true
+    /// When a stopping feed gives up on an unanswered statement.
+    private var patience: ContinuousClock.Instant?
+
+    init(inbox: Inbox) { self.inbox = inbox }
+
+    func wait(for descriptor: Int32, events: Int16, until deadline: ContinuousClock.Instant) throws {
+        while true {
+            if inbox.isStopping, patience == nil { patience = .now + .seconds(2) }
+            let end = min(deadline, patience ?? deadline)
+            if look(at: descriptor, events: events, until: end) { return }
+            try bell?.collect(beside: descriptor)
+            if ContinuousClock.now >= end { throw PostgresError(.timeout, "Postgres did not answer in time.") }
+        }
+    }
+
+    /// Returns when anything at all happened, or at `deadline`.
+    func rest(watching descriptor: Int32, until deadline: ContinuousClock.Instant) {
+        _ = look(at: descriptor, events: Int16(POLLIN), until: deadline)
+    }
+
+    /// One poll(2).
+    ///
+    /// - Returns: whether the socket is ready.
+    private func look(at descriptor: Int32, events: Int16, until deadline: ContinuousClock.Instant) -> Bool {
+        var polled = [pollfd(fd: descriptor, events: events, revents: 0)]
+        let bellDescriptor = bell?.descriptor ?? -1
+        // poll(2) leaves negative descriptors out.
+        polled.append(pollfd(fd: bellDescriptor == descriptor ? -1 : bellDescriptor, events: Int16(POLLIN), revents: 0))
+        polled.append(pollfd(fd: servesInbox ? inbox.descriptor : -1, events: Int16(POLLIN), revents: 0))
+        guard poll(&polled, 3, milliseconds(until: deadline)) > 0 else { return false }
+        if polled[2].revents != 0 { onWake() }
+        return polled[0].revents != 0
+    }
+}

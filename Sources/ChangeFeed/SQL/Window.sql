@@ -1,0 +1,17 @@
+-- One window: what this statement's snapshot S2 sees and the last window's snapshot S1 did not.
+--
+-- Invariants
+--   * READ COMMITTED: the statement has one snapshot, and pg_current_snapshot() in it is that snapshot. It comes as the
+--     first row (id 0) and is the next S1; all of the rows have to be handed on before it counts.
+--   * A row is new if its transaction was not finished in S1: either xid >= xmax(S1), or xid in xip(S1).
+--   * :xmax and :xip are literals, not parameters, so that the planner sees how narrow the range is.
+-- Locks: none.
+select 0 as id, 0::oid as relid, ''::"char" as op, false as reduced, pg_current_snapshot()::text as at,
+       null::text as committed, null::json as record, null::json as old_record
+union all
+select id, relid, op, reduced, at::text, :committed, record, old_record from roost.change
+where xid >= ':xmax'::xid8
+union all
+select id, relid, op, reduced, at::text, :committed, record, old_record from roost.change
+where xid = any (':xip'::xid8[])
+order by id

@@ -1,0 +1,129 @@
+import Dispatch
+package import Hub
+package import Logging
+import Synchronization
+
+/// Brings row changes to those who asked for them: keeps what every group of subscribers wants, matches each change
+/// against it, and hands the loops what they are to send.
+///
+/// Everything happens on the feed's thread, between its reads: a subscription that is answered `live` is in the index
+/// before anything later is read, so no commit after the answer passes it by.
+///
+/// **Overload**: the loops say when their sockets have taken a batch, and no more than `batchesAhead` are ever on their
+/// way; a large transaction is read no faster than that.
+package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
+    private let configuration: FeedConfiguration
+    private let logger: Logger
+    private let sink: any ChangeSink
+    private let whenStatusChanges: @Sendable (FeedStatus) -> Void
+    // Unsafe in name only: both are used by the feed's work and by the consumer's methods, and the feed runs all of them
+    // on its one thread, one at a time.
+    nonisolated(unsafe) private var registry: SubscriptionRegistry
+    nonisolated(unsafe) private var asker: ConditionAsker
+    private let feed = Mutex<ChangeFeed?>(nil)
+    private let ahead: DispatchSemaphore
+    private static let batchesAhead = 2
+
+    package init(
+        configuration: FeedConfiguration, trustsRowSecurity: Bool, sink: any ChangeSink, logger: Logger,
+        whenStatusChanges: @escaping @Sendable (FeedStatus) -> Void
+    ) {
+        self.configuration = configuration
+        self.logger = logger
+        self.sink = sink
+        self.whenStatusChanges = whenStatusChanges
+        registry = SubscriptionRegistry(trustsRowSecurity: trustsRowSecurity)
+        asker = ConditionAsker(conninfo: configuration.conninfo, logger: logger)
+        ahead = DispatchSemaphore(value: Self.batchesAhead)
+    }
+
+    /// Starts reading. Once.
+    package func start() {
+        let feed = ChangeFeed(configuration: configuration, logger: logger, consumer: self)
+        self.feed.withLock { $0 = feed }
+        feed.start()
+    }
+
+    /// Stores the cursor and joins the feed's thread. The loops must still turn: the feed may be waiting for them.
+    package func stop() {
+        feed.withLock { $0 }?.stop()
+    }
+
+    package var statistics: FeedStatistics? { feed.withLock { $0 }?.statistics }
+
+    // MARK: From the loops
+
+    package func subscribe(_ id: ChangeGroupID, _ subscription: ChangeSubscription) {
+        let feed = feed.withLock { $0 }
+        feed?.perform { [weak feed] context in
+            switch self.registry.add(id, subscription) {
+            case .known(let outcome): self.sink.changeSubscription(id, is: outcome)
+            case .needsBinding(let definition):
+                // What Postgres has to be asked about is asked between two windows; all else is settled here and now.
+                if self.bindAtOnce(definition, context) { return }
+                feed?.performWhenIdle { context in self.bind(definition, context) }
+            }
+        }
+    }
+
+    package func unsubscribe(_ id: ChangeGroupID) {
+        feed.withLock { $0 }?.perform { _ in self.registry.remove(id) }
+    }
+
+    /// Settles a definition by what is known here and now. False where more has to be known.
+    private func bindAtOnce(_ definition: Int, _ context: FeedContext) -> Bool {
+        let binder = SubscriptionBinder(catalog: context.catalog, ask: nil)
+        guard let answers = registry.bind(definition, with: binder, isLastTry: false) else { return false }
+        tell(answers)
+        return true
+    }
+
+    /// Settles a definition by what Postgres says now. While the database is away it fails for the time being, and is
+    /// tried again when the database is back.
+    private func bind(_ definition: Int, _ context: FeedContext) {
+        let ask: SubscriptionBinder.Ask? = context.canQuery ? { try context.query($0) } : nil
+        let known = SubscriptionBinder(catalog: context.catalog, ask: ask)
+        if let answers = registry.bind(definition, with: known, isLastTry: false) { return tell(answers) }
+        var catalog = context.catalog
+        do {
+            if context.canQuery { catalog = try context.currentCatalog() }
+        } catch {
+            logger.debug("the catalog could not be read for a subscription: \(error)")
+        }
+        let current = SubscriptionBinder(catalog: catalog, ask: ask)
+        tell(registry.bind(definition, with: current, isLastTry: true) ?? [])
+    }
+
+    private func tell(_ answers: [(ChangeGroupID, ChangeSubscriptionOutcome)]) {
+        for (id, outcome) in answers { sink.changeSubscription(id, is: outcome) }
+    }
+
+    // MARK: From the feed
+
+    package func feedDidBecomeReady(_ catalog: Catalog) {
+        catalogChanged(catalog)
+    }
+
+    package func catalogChanged(_ catalog: Catalog) {
+        let toBind = registry.catalogChanged(catalog)
+        guard !toBind.isEmpty else { return }
+        feed.withLock { $0 }?.performWhenIdle { context in
+            for definition in toBind where !self.bindAtOnce(definition, context) {
+                self.bind(definition, context)
+            }
+        }
+    }
+
+    package func statusChanged(_ status: FeedStatus) {
+        sink.feed(isReady: status == .ready)
+        whenStatusChanges(status)
+    }
+
+    package func consume(_ changes: [RowChange]) {
+        let loops = registry.deliveries(of: changes) { asker.answers(to: $0) }
+        for (loop, deliveries) in loops {
+            ahead.wait()
+            sink.deliver(deliveries, to: loop) { [ahead] in ahead.signal() }
+        }
+    }
+}

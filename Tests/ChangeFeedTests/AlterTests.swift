@@ -1,0 +1,82 @@
+import ChangeFeed
+import Testing
+
+extension FeedTests {
+    @Suite struct AlterTests {
+        let database: Database
+
+        init() throws {
+            database = try PostgresCluster.shared.database().prepared(
+                "create table t (id int primary key, a text); create table other (id int)", watching: "t", "other")
+        }
+
+        @Test func alteredWhileWatched() throws {
+            try database.withFeed { feed, collector in
+                let writer = try database.session()
+                try writer.run("insert into t values (1, 'x')")
+                try writer.run("alter table t add column b int; insert into t values (2, 'y', 5)")
+                try eventually("two rows") { collector.count == 2 }
+                try writer.run("alter table t drop column a; insert into t values (3, 6)")
+                try writer.run("alter table t rename column b to c; insert into t values (4, 7)")
+                try eventually("four rows") { collector.count == 4 }
+                #expect(
+                    collector.seen.map { $0.change.table.columns.map(\.name) } == [
+                        ["id", "a"], ["id", "a", "b"], ["id", "b"], ["id", "c"],
+                    ])
+                #expect(collector.lines.last == #"INSERT {"id":4,"c":7}"#)
+                #expect(collector.catalog.table(schema: "public", name: "t")?.columns.count == 2)
+            }
+        }
+
+        @Test func alteredBeforeItWasRead() throws {
+            try database.withFeed(node: "late") { _, _ in }
+            try database.run("insert into t values (1, 'x')")
+            try database.run("alter table t add column b int; insert into t values (2, 'y', 5)")
+            try database.withFeed(node: "late") { feed, collector in
+                try eventually("two rows") { collector.count == 2 }
+                #expect(collector.seen.map { $0.change.table.columns.count } == [2, 3])
+            }
+        }
+
+        @Test func droppedWhileWatched() throws {
+            try database.withFeed(rhythm: .nervous) { feed, collector in
+                let writer = try database.session()
+                try writer.run(
+                    "begin; insert into t values (1, 'x'); insert into other values (1); drop table t; commit")
+                try eventually("the catalog without t") {
+                    collector.catalog.tables.count == 1 && collector.lines.contains(#"INSERT {"id":1}"#)
+                }
+                // A leftover as a hub finds it that was away while the table was dropped.
+                try writer.run("insert into roost.change (relid, op, record) values (999999, 'I', '{}')")
+                try writer.run("insert into other values (2)")
+                try eventually("the other table's rows") { collector.lines.last == #"INSERT {"id":2}"# }
+                try eventually("the leftover is counted") { feed.statistics.orphans >= 1 }
+            }
+        }
+
+        @Test func watchedAndUnwatchedWhileRunning() throws {
+            try database.run("create table late (id int)")
+            try database.withFeed { feed, collector in
+                for round in 1...3 {
+                    try Watcher.watch("late", conninfo: database.conninfo)
+                    try database.run("insert into late values (\(round))")
+                    try eventually("row \(round)") { collector.lines.last == "INSERT {\"id\":\(round)}" }
+                    try Watcher.unwatch("late", conninfo: database.conninfo)
+                    try database.run("insert into late values (-1)")
+                }
+                try database.run("insert into other values (9)")
+                try eventually("the last row") { collector.lines.last == #"INSERT {"id":9}"# }
+                #expect(collector.count == 4)
+            }
+        }
+    }
+}
+
+extension Doorbell.Rhythm {
+    /// Reads the catalog so often that a test need not wait.
+    static var nervous: Doorbell.Rhythm {
+        var rhythm = Doorbell.Rhythm()
+        rhythm.safety = .milliseconds(100)
+        return rhythm
+    }
+}

@@ -1,0 +1,72 @@
+import ChangeFeed
+import Hub
+import Testing
+
+extension FeedTests {
+    @Suite struct CatalogTests {
+        let database: Database
+
+        init() throws {
+            database = try PostgresCluster.shared.database().prepared(
+                """
+                create extension citext;
+                create type mood as enum ('sad', 'glad');
+                create domain positive as int check (value > 0);
+                create collation loose (provider = icu, locale = 'und', deterministic = false);
+                create table kinds (
+                    i int8, n numeric(9, 2), f float4, t text, c text collate "C", l text collate loose, v varchar(9),
+                    nm name, u uuid, b bool, d date, ts timestamp, tz timestamptz, tm time, e mood, by bytea, j jsonb,
+                    a int[], ch char(3), ci citext, p positive, iv interval, x inet, primary key (u, i)
+                );
+                create table plain (a int, b int not null unique, c int, primary key (a) include (c));
+                create table full_ (like plain including all); alter table full_ replica identity full;
+                create table idx (like plain); create unique index i on idx (b);
+                alter table idx replica identity using index i;
+                create table none_ (like plain including all); alter table none_ replica identity nothing;
+                """, watching: "kinds", "plain", "full_", "idx", "none_")
+        }
+
+        @Test func comparisons() throws {
+            try database.withFeed { _, collector in
+                let table = try #require(collector.catalog.table(schema: "public", name: "kinds"))
+                let found = Dictionary(uniqueKeysWithValues: table.columns.map { ($0.name, $0.comparison) })
+                let expected: [String: Comparison] = [
+                    "i": .decimal, "n": .decimal, "f": .float, "t": .text, "c": .textByBytes, "l": .postgres,
+                    "v": .text,
+                    "nm": .textByBytes, "u": .uuid, "b": .boolean, "d": .date, "ts": .timestamp, "tz": .timestamptz,
+                    "tm": .canonical, "e": .canonical, "by": .canonical, "j": .postgres, "a": .postgres,
+                    "ch": .postgres,
+                    "ci": .postgres, "p": .decimal, "iv": .postgres, "x": .canonical,
+                ]
+                #expect(found == expected)
+                #expect(table.columns.filter(\.isPrimaryKey).map(\.name) == ["i", "u"])
+                #expect(table.column("a")?.type == "_int4")
+                #expect(table.column("n")?.sqlType == "numeric(9,2)")
+            }
+        }
+
+        @Test(arguments: [("plain", ["a"]), ("full_", ["a", "b", "c"]), ("idx", ["b"]), ("none_", [])])
+        func replicaIdentity(table: String, columns: [String]) throws {
+            try database.withFeed { _, collector in
+                let found = try #require(collector.catalog.table(schema: "public", name: table))
+                #expect(found.columns.filter(\.isReplicaIdentity).map(\.name) == columns)
+            }
+        }
+
+        @Test func workAsksTheDatabase() throws {
+            try database.withFeed { feed, collector in
+                let answers = Notes()
+                feed.performWhenIdle { context in
+                    answers.add((try? context.query("select 1 = $1::int", ["1"]))?[0][0] ?? "failed")
+                    answers.add("\((try? context.tableExists(schema: "public", name: "plain")) ?? false)")
+                    do { _ = try context.query("select 'x'::int") } catch { answers.add("\(error)") }
+                }
+                feed.perform { answers.add("\($0.canQuery)") }
+                try eventually("answers") { answers.all.count == 4 }
+                #expect(answers.all.contains("t") && answers.all.contains("true") && answers.all.contains("false"))
+                #expect(answers.all.contains { $0.contains("invalid input syntax") })
+                #expect(feed.status == .ready)
+            }
+        }
+    }
+}

@@ -1,0 +1,62 @@
+import ChangeFeed
+import Testing
+
+@Suite struct PureTests {
+    @Test func snapshots() {
+        #expect(Snapshot("10:20:12,15")?.running == [12, 15])
+        #expect(Snapshot("10:20:")?.xmax == 20)
+        for bad in ["", "10", "10:20", "a:20:", "10:20:x", "10:20:1;drop", "-1:2:", "1:2:3:4"] {
+            #expect(Snapshot(bad) == nil, "\(bad)")
+        }
+    }
+
+    @Test func recordKeys() {
+        let names = ["a", "b\"\\", "c\n\u{1}", "é"]
+        let keys = names.map(RecordKeys.encoded)
+        let record = Array(#"{"a":{"x":[1,"}",{}]},"b\"\\":"\",","c\n\u0001":null,"é":-1.5e3}"#.utf8)
+        record.withUnsafeBufferPointer {
+            #expect(RecordKeys.matches($0, keys))
+            #expect(!RecordKeys.matches($0, Array(keys.dropLast())))
+            #expect(!RecordKeys.matches($0, keys + [[65]]))
+            #expect(!RecordKeys.matches($0, keys.reversed()))
+            #expect(RecordKeys.all(of: $0) == Set(keys))
+        }
+        Array("{}".utf8).withUnsafeBufferPointer { #expect(RecordKeys.matches($0, [])) }
+    }
+
+    @Test(arguments: [
+        ("2026-11-21 08:00:00.123456+00", "2026-11-21T08:00:00.123Z"),
+        ("2026-11-21 08:00:00+00", "2026-11-21T08:00:00.000Z"),
+        ("2026-11-21 08:00:00.5+00", "2026-11-21T08:00:00.500Z"),
+    ])
+    func timestamps(given: String, expected: String) {
+        Array(given.utf8).withUnsafeBufferPointer { #expect(Timestamps.forClients($0) == expected) }
+    }
+
+    @Test func handedChangesAreForgottenWhenTheCursorIsSafe() {
+        var handed = HandedChanges()
+        func key(_ id: Int64) -> HandedChanges.Key { .init(id: id, writtenAt: 1) }
+        handed.handed(key(1))
+        handed.stored(insertedAt: 100, flushedTo: 90)
+        handed.handed(key(2))
+        handed.stored(insertedAt: 200, flushedTo: 150)
+        // The first store's commit lies before 200, of which nothing is safe yet.
+        #expect(handed.toSkip() == [key(1), key(2)])
+        handed.handed(key(3))
+        handed.stored(insertedAt: 300, flushedTo: 200)
+        #expect(handed.toSkip() == [key(2), key(3)])
+        handed.stored(insertedAt: 300, flushedTo: 300)
+        #expect(handed.toSkip().isEmpty)
+    }
+
+    @Test func backoffGrowsAndIsResetByStability() {
+        var backoff = Backoff()
+        let now = ContinuousClock.now
+        let waits = (0..<6).map { _ in backoff.failed(at: now, random: 1) }
+        #expect(waits == [1, 2, 4, 8, 15, 15].map { .seconds($0) })
+        backoff.connected(at: now)
+        #expect(backoff.failed(at: now + .seconds(9), random: 0.5) == .milliseconds(7500))
+        backoff.connected(at: now)
+        #expect(backoff.failed(at: now + .seconds(10), random: 1) == .seconds(1))
+    }
+}

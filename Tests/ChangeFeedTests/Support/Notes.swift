@@ -1,0 +1,8 @@
+import Synchronization
+
+/// Lines from another thread.
+final class Notes: Sendable {
+    private let lines = Mutex<[String]>([])
+    var all: [String] { lines.withLock { $0 } }
+    func add(_ line: String) { lines.withLock { $0.append(line) } }
+}
