@@ -35,12 +35,16 @@ let package = Package(
         .target(
             name: "ChangeFeed", dependencies: ["Hub", "Wire", "CPostgres", logging],
             resources: [.embedInCode("SQL")], swiftSettings: strict),
+        .target(
+            name: "Settings", dependencies: [.product(name: "Configuration", package: "swift-configuration")],
+            swiftSettings: strict),
         .testTarget(name: "WireTests", dependencies: ["Wire"], swiftSettings: strict),
         .testTarget(name: "HubTests", dependencies: ["Hub", "Wire"], swiftSettings: strict),
         .testTarget(
             name: "IdentityTests",
             dependencies: ["Identity", "Hub", "Wire", .product(name: "Crypto", package: "swift-crypto")],
             swiftSettings: strict),
+        .testTarget(name: "SettingsTests", dependencies: ["Settings"], swiftSettings: strict),
         .testTarget(name: "ChangeFeedTests", dependencies: ["ChangeFeed", "Hub"], swiftSettings: strict),
     ]
 )

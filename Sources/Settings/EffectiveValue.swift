@@ -1,0 +1,15 @@
+/// A setting, the value that won, and who set it.
+package struct EffectiveValue: Sendable {
+    package let setting: Setting
+    /// Nil: nobody set it and it has no default.
+    package let value: SettingValue?
+    package let origin: Origin
+
+    /// The value as it may be shown to anybody: of a secret, only that it is there.
+    package var printed: String {
+        guard let value else { return "" }
+        guard setting.isSecret else { return value.description }
+        if case .connection = setting.kind { return Mask.connection(value.description) }
+        return Mask.hidden
+    }
+}

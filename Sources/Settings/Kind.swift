@@ -1,0 +1,78 @@
+/// What a setting's value must be, and how it is read from the text that a file, a variable or a flag holds.
+///
+/// All three are read by the same rules, so that a value can be moved from one to another as it is.
+package enum Kind: Sendable {
+    /// A whole number within bounds.
+    case integer(ClosedRange<Int>)
+    /// On or off.
+    case toggle
+    /// One of a few words.
+    case choice([String])
+    /// A host name or an address to listen on.
+    case host
+    /// A short name without spaces.
+    case name
+    /// A Postgres connection string.
+    case connection
+    /// A secret of at least so many bytes.
+    case secret(minimumBytes: Int)
+
+    /// The end of the sentence "expected …".
+    package var expectation: String {
+        switch self {
+        case .integer(let range): "a whole number from \(range.lowerBound) to \(range.upperBound)"
+        case .toggle: "true or false"
+        case .choice(let words): "one of " + words.joined(separator: ", ")
+        case .host: "a host name or an address, such as 127.0.0.1, 0.0.0.0 or ::1"
+        case .name: "1 to 63 letters, digits, '-' or '_'"
+        case .connection: "a connection string such as postgres://USER:PASSWORD@HOST:5432/DATABASE"
+        case .secret(let bytes): "at least \(bytes) bytes (`openssl rand -hex 32` makes a good one)"
+        }
+    }
+
+    /// Nil where `text` is not such a value.
+    func read(_ text: String) -> SettingValue? {
+        switch self {
+        case .integer(let range):
+            guard let number = Self.integer(text), range.contains(number) else { return nil }
+            return .integer(number)
+        case .toggle:
+            return Self.toggle(text).map { .toggle($0) }
+        case .choice(let words):
+            return words.first { $0 == text.lowercased() }.map { .text($0) }
+        case .host:
+            return text.contains { $0.isWhitespace || $0 == "/" } ? nil : .text(text)
+        case .name:
+            let isName = text.utf8.count <= 63 && text.utf8.allSatisfy(Self.isNameByte)
+            return isName ? .text(text) : nil
+        case .connection:
+            let isConnection = ["postgres://", "postgresql://"].contains { text.hasPrefix($0) } || text.contains("=")
+            return isConnection ? .text(text) : nil
+        case .secret(let bytes):
+            return text.utf8.count >= bytes ? .text(text) : nil
+        }
+    }
+
+    /// Digits, with underscores between them if one likes: 5_000_000.
+    private static func integer(_ text: String) -> Int? {
+        guard !text.hasPrefix("_"), !text.hasSuffix("_"), !text.contains("__") else { return nil }
+        return Int(text.replacing("_", with: ""))
+    }
+
+    private static func toggle(_ text: String) -> Bool? {
+        switch text.lowercased() {
+        case "true", "yes", "on", "1": true
+        case "false", "no", "off", "0": false
+        default: nil
+        }
+    }
+
+    private static func isNameByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+            true
+        default: false
+        }
+    }
+}

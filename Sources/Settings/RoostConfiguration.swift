@@ -1,0 +1,103 @@
+/// All effective values, and where each came from. `load` makes one.
+package struct RoostConfiguration: Sendable {
+    /// Nil: not set. `requireDatabaseURL` is the way to it for those who cannot do without.
+    package let databaseURL: String?
+    package let nodeName: String
+
+    package let httpHost: String
+    package let httpPort: Int
+    package let opsHost: String
+    /// Nil: no operator's port.
+    package let opsPort: Int?
+
+    /// Nil: not set. `requireJWTSecret` is the way to it for those who cannot do without.
+    package let jwtSecret: String?
+
+    /// Event loops; already the number of cores where the setting says 0.
+    package let loops: Int
+
+    package let channelsPerConnection: Int
+    package let messageBytes: Int
+    package let payloadBytes: Int
+    package let pendingBytesPerSocket: Int
+    package let privateOnly: Bool
+
+    /// Seconds.
+    package let pingAfter: Int
+    /// Seconds.
+    package let idleTimeout: Int
+
+    package let retentionHours: Int
+    package let safetyPollSeconds: Int
+    package let trustRowSecurity: Bool
+
+    /// One of swift-log's level names.
+    package let logLevel: String
+    package let drainSeconds: Int
+
+    /// The file that was read, if any.
+    package let file: String?
+    /// Every setting in the order of the table, with who set it.
+    package let values: [EffectiveValue]
+
+    init(values: EffectiveValues, file: String?, cores: Int) throws(ConfigurationError) {
+        databaseURL = values.text(.databaseURL)
+        nodeName = values.requiredText(.nodeName)
+        httpHost = values.requiredText(.httpHost)
+        httpPort = values.integer(.httpPort)
+        opsHost = values.requiredText(.opsHost)
+        opsPort = values.integer(.opsPort) == 0 ? nil : values.integer(.opsPort)
+        jwtSecret = values.text(.jwtSecret)
+        loops = values.integer(.loops) == 0 ? max(1, cores) : values.integer(.loops)
+        channelsPerConnection = values.integer(.channelsPerConnection)
+        messageBytes = values.integer(.messageBytes)
+        payloadBytes = values.integer(.payloadBytes)
+        pendingBytesPerSocket = values.integer(.pendingBytesPerSocket)
+        privateOnly = values.toggle(.privateOnly)
+        pingAfter = values.integer(.pingAfter)
+        idleTimeout = values.integer(.idleTimeout)
+        retentionHours = values.integer(.retentionHours)
+        safetyPollSeconds = values.integer(.safetyPollSeconds)
+        trustRowSecurity = values.toggle(.trustRowSecurity)
+        logLevel = values.requiredText(.logLevel)
+        drainSeconds = values.integer(.drainSeconds)
+        self.file = file
+        self.values = values.ordered
+        try Self.checkTogether(values)
+    }
+
+    /// Values that are fine one by one and make no sense together.
+    private static func checkTogether(_ values: EffectiveValues) throws(ConfigurationError) {
+        if values.integer(.pingAfter) >= values.integer(.idleTimeout) {
+            throw values.conflict(.pingAfter, .idleTimeout, "must be less than", "or no ping is sent in time")
+        }
+        if values.integer(.payloadBytes) > values.integer(.messageBytes) {
+            throw values.conflict(.payloadBytes, .messageBytes, "must not be more than", "which it has to fit into")
+        }
+        let isOneHost = values.text(.httpHost) == values.text(.opsHost)
+        if isOneHost, values.integer(.httpPort) == values.integer(.opsPort) {
+            throw values.conflict(.opsPort, .httpPort, "must not be", "unless their hosts differ")
+        }
+    }
+
+    // MARK: What some commands cannot do without
+
+    /// - Parameter command: as the error names it: `roost serve`.
+    package func requireDatabaseURL(for command: String) throws(ConfigurationError) -> String {
+        try require(.databaseURL, databaseURL, for: command)
+    }
+
+    /// - Parameter command: as the error names it: `roost serve`.
+    package func requireJWTSecret(for command: String) throws(ConfigurationError) -> String {
+        try require(.jwtSecret, jwtSecret, for: command)
+    }
+
+    private func require(
+        _ setting: Setting, _ value: String?, for command: String
+    ) throws(ConfigurationError) -> String {
+        if let value { return value }
+        throw ConfigurationError(
+            message: "\(command) needs \(setting.key): set \(setting.environmentName), or \(setting.key) in the "
+                + "configuration file, to \(setting.kind.expectation).")
+    }
+}

@@ -1,0 +1,104 @@
+/// The table of all settings, in the order of `config/roost.yaml`.
+extension Setting {
+    package static let all: [Setting] = [
+        databaseURL, nodeName, httpHost, httpPort, opsHost, opsPort, jwtSecret, loops, channelsPerConnection,
+        messageBytes, payloadBytes, pendingBytesPerSocket, privateOnly, pingAfter, idleTimeout, retentionHours,
+        safetyPollSeconds, trustRowSecurity, logLevel, drainSeconds,
+    ]
+
+    /// Keys that will exist: named in an error rather than ignored, because who sets one relies on it.
+    static let later = [
+        "jwks.file": "this version verifies tokens with jwt.secret (ROOST_JWT_SECRET, HS256) only"
+    ]
+
+    static let databaseURL = Setting(
+        "database.url", .connection, standard: nil, isSecret: true,
+        "The database to follow, as libpq understands it. Connect to Postgres itself and not through a pooler: the hub "
+            + "listens for notifications and keeps its session.")
+
+    static let nodeName = Setting(
+        "node.name", .name, standard: .text("roost"),
+        "This hub's name in the database, under which its place in the feed is kept. Two hubs on one database need two "
+            + "names; a hub that gets a new name starts at the present.")
+
+    static let httpHost = Setting(
+        "http.host", .host, standard: .text("127.0.0.1"),
+        "The address that clients connect to. Loopback suits a TLS proxy on the same machine; 0.0.0.0 is every address."
+    )
+
+    static let httpPort = Setting(
+        "http.port", .integer(1...65_535), standard: .integer(4000),
+        "The port of the WebSocket and of the HTTP API.")
+
+    static let opsHost = Setting(
+        "ops.host", .host, standard: .text("127.0.0.1"),
+        "The address of the operator's pages. They ask for no password, so leave them on loopback or on a private "
+            + "network.")
+
+    static let opsPort = Setting(
+        "ops.port", .integer(0...65_535), standard: .integer(4001),
+        "The port of /metrics, /livez and /readyz; 0 turns them off.")
+
+    static let jwtSecret = Setting(
+        "jwt.secret", .secret(minimumBytes: 32), standard: nil, isSecret: true,
+        "The secret that clients' tokens are signed with (HS256). `roost serve` needs it; of a Supabase project it is "
+            + "the JWT secret. Better in the environment than in a file.")
+
+    static let loops = Setting(
+        "loops", .integer(0...1024), standard: .integer(0), unit: "threads",
+        "Event loops, one thread each; 0 means one for each core.")
+
+    static let channelsPerConnection = Setting(
+        "limits.channels_per_connection", .integer(1...100_000), standard: .integer(100), unit: "channels",
+        "How many channels one socket may join; a join beyond that is refused.")
+
+    static let messageBytes = Setting(
+        "limits.message_bytes", .integer(1024...268_435_456), standard: .integer(5_000_000), unit: "bytes",
+        "The largest message a client may send; a larger one closes its socket with code 1009.")
+
+    static let payloadBytes = Setting(
+        "limits.payload_bytes", .integer(256...268_435_456), standard: .integer(3_000_000), unit: "bytes",
+        "The largest payload of one broadcast or presence; a larger one is answered with an error. Python clients "
+            + "take no message over 1 MiB.")
+
+    static let pendingBytesPerSocket = Setting(
+        "limits.pending_bytes_per_socket", .integer(16_384...1_073_741_824), standard: .integer(1_048_576),
+        unit: "bytes",
+        "What may wait for a reader that is slower than its channels. At the cap the socket is closed with code 1013, "
+            + "so that the client reconnects; the hub's memory never grows with a slow reader.")
+
+    static let privateOnly = Setting(
+        "limits.private_only", .toggle, standard: .toggle(false),
+        "Refuse channels that are joined without `private: true`.")
+
+    static let pingAfter = Setting(
+        "timeouts.ping_after", .integer(1...3600), standard: .integer(25), unit: "seconds",
+        "A socket that was silent for so long is sent a ping.")
+
+    static let idleTimeout = Setting(
+        "timeouts.idle", .integer(2...86_400), standard: .integer(60), unit: "seconds",
+        "A socket that was silent for so long, pings included, is closed. Clients send a heartbeat every 25 seconds.")
+
+    static let retentionHours = Setting(
+        "feed.retention_hours", .integer(1...8760), standard: .integer(24), unit: "hours",
+        "How long changes stay in the outbox table: for so long may the hub be away and still deliver everything.")
+
+    static let safetyPollSeconds = Setting(
+        "feed.safety_poll_seconds", .integer(1...3600), standard: .integer(5), unit: "seconds",
+        "How often the hub looks for changes although nothing rang. It costs next to nothing and covers a notification "
+            + "that went missing with a connection.")
+
+    static let trustRowSecurity = Setting(
+        "feed.trust_row_security", .toggle, standard: .toggle(false),
+        "Row level security is not evaluated yet; unless this is on, tables with RLS can be subscribed to by "
+            + "service_role only. On means that every subscriber sees every row of such a table.")
+
+    static let logLevel = Setting(
+        "log.level", .choice(["trace", "debug", "info", "notice", "warning", "error", "critical"]),
+        standard: .text("info"),
+        "How much is logged, to standard error: trace, debug, info, notice, warning, error or critical.")
+
+    static let drainSeconds = Setting(
+        "drain.seconds", .integer(0...600), standard: .integer(10), unit: "seconds",
+        "On SIGTERM the sockets are closed in batches over so long, so that a deploy is not a stampede of reconnects.")
+}

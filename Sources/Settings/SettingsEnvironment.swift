@@ -1,0 +1,31 @@
+import Configuration
+
+/// Our environment variables: what they say, and whether all of them are known.
+struct SettingsEnvironment {
+    /// The file that `ROOST_CONFIG` names.
+    let file: String?
+    let provider: any ConfigProvider
+
+    /// Refuses variables that start with `ROOST_` and that nobody knows: a misspelt one would otherwise be a setting
+    /// that is silently not made.
+    init(_ environment: [String: String]) throws(ConfigurationError) {
+        let ours = environment.filter { $0.key.hasPrefix(Setting.environmentPrefix + "_") && !$0.value.isEmpty }
+        for name in ours.keys.sorted() { try Self.check(name) }
+        file = ours[Setting.fileVariable]
+        let secrets = Set(Setting.all.filter(\.isSecret).map(\.environmentName))
+        provider = EnvironmentVariablesProvider(environmentVariables: ours, secretsSpecifier: .specific(secrets))
+            .prefixKeys(with: ConfigKey([Setting.environmentPrefix.lowercased()]))
+    }
+
+    private static func check(_ name: String) throws(ConfigurationError) {
+        let known = Setting.all.map(\.environmentName) + [Setting.fileVariable]
+        if known.contains(name) { return }
+        for (key, reason) in Setting.later where name == "ROOST_" + key.uppercased().replacing(".", with: "_") {
+            throw ConfigurationError(message: "\(name) is not supported yet: \(reason); unset it.")
+        }
+        let advice =
+            NearestName.find(name, among: known).map { "did you mean \($0)?" }
+            ?? "the variables are " + known.joined(separator: ", ") + "."
+        throw ConfigurationError(message: "there is no environment variable \(name); \(advice)")
+    }
+}

@@ -1,0 +1,112 @@
+import Settings
+import Testing
+
+/// The sentences that operators get to read.
+@Suite("Wrong configuration")
+struct ConfigurationErrorTests {
+    @Test(
+        "a variable",
+        arguments: [
+            ("ROOST_HTTP_PORT", "http", "ROOST_HTTP_PORT is 'http', expected a whole number from 1 to 65535."),
+            ("ROOST_HTTP_PORT", "0", "ROOST_HTTP_PORT is '0', expected a whole number from 1 to 65535."),
+            ("ROOST_HTTP_PORT", "1_", "ROOST_HTTP_PORT is '1_', expected a whole number from 1 to 65535."),
+            ("ROOST_HTTP_PROT", "1", "there is no environment variable ROOST_HTTP_PROT; did you mean ROOST_HTTP_PORT?"),
+            ("ROOST_FEED_TRUST_ROW_SECURITY", "ja", "ROOST_FEED_TRUST_ROW_SECURITY is 'ja', expected true or false."),
+            (
+                "ROOST_LOG_LEVEL", "loud",
+                "ROOST_LOG_LEVEL is 'loud', expected one of trace, debug, info, notice, warning, error, critical."
+            ),
+            (
+                "ROOST_JWT_SECRET", "short",
+                "ROOST_JWT_SECRET is 5 bytes of something else, expected at least 32 bytes "
+                    + "(`openssl rand -hex 32` makes a good one)."
+            ),
+            (
+                "ROOST_DATABASE_URL", "chat",
+                "ROOST_DATABASE_URL is 4 bytes of something else, expected a connection string such as "
+                    + "postgres://USER:PASSWORD@HOST:5432/DATABASE."
+            ),
+            (
+                "ROOST_JWKS_FILE", "keys.json",
+                "ROOST_JWKS_FILE is not supported yet: this version verifies tokens with jwt.secret "
+                    + "(ROOST_JWT_SECRET, HS256) only; unset it."
+            ),
+            ("ROOST_CONFIG", "/tmp", "/tmp is a folder; name a YAML file."),
+            ("ROOST_CONFIG", "/nowhere.yaml", "ROOST_CONFIG names /nowhere.yaml, which does not exist."),
+            (
+                "ROOST_TIMEOUTS_IDLE", "20",
+                "timeouts.ping_after (25, default) must be less than timeouts.idle (20, ROOST_TIMEOUTS_IDLE), "
+                    + "or no ping is sent in time."
+            ),
+            (
+                "ROOST_OPS_PORT", "4000",
+                "ops.port (4000, ROOST_OPS_PORT) must not be http.port (4000, default), unless their hosts differ."
+            ),
+        ])
+    func variable(name: String, value: String, expected: String) async {
+        await #expect(throws: ConfigurationError(message: expected)) {
+            try await RoostConfiguration.load(environment: [name: value], files: [])
+        }
+    }
+
+    @Test(
+        "a file",
+        arguments: [
+            ("http:\n  port: many\n", "FILE: http.port is 'many', expected a whole number from 1 to 65535."),
+            ("http:\n  port: [1, 2]\n", "FILE: http.port is a list, expected a whole number from 1 to 65535."),
+            ("http:\n  prot: 1\n", "FILE: there is no key http.prot; did you mean http.port?"),
+            (
+                "timeouts:\n  ping-after: 1\n",
+                "FILE: there is no key timeouts.ping-after; did you mean timeouts.ping_after?"
+            ),
+            ("loops:\n  number: 1\n", "FILE: there is no key loops.number; KEYS"),
+            ("http: 4000\n", "FILE: there is no key http; KEYS"),
+            (
+                "jwks:\n  file: keys.json\n",
+                "FILE: jwks.file is not supported yet: this version verifies tokens with jwt.secret "
+                    + "(ROOST_JWT_SECRET, HS256) only; remove it."
+            ),
+        ])
+    func file(text: String, expected: String) async throws {
+        try await withFile(text) { path in
+            let keys = "the keys are " + Setting.all.map(\.key).joined(separator: ", ") + "."
+            let message = expected.replacing("FILE", with: path).replacing("KEYS", with: keys)
+            await #expect(throws: ConfigurationError(message: message)) {
+                try await RoostConfiguration.load(file: path, environment: [:])
+            }
+        }
+    }
+
+    @Test(
+        "a file that is no YAML, a list, or has a key twice: one sentence that names it",
+        arguments: ["a: b: c\n", "- 1\n", "a: 1\na: 2\n"])
+    func unreadable(text: String) async throws {
+        try await withFile(text) { path in
+            let error = await #expect(throws: ConfigurationError.self) {
+                try await RoostConfiguration.load(file: path, environment: [:])
+            }
+            let message = try #require(error?.message)
+            #expect(message.hasPrefix("\(path) cannot be read: "))
+            #expect(!message.contains("\n"))
+        }
+    }
+
+    @Test("a wrong value is found although a stronger one hides it")
+    func hidden() async throws {
+        await #expect(throws: ConfigurationError.self) {
+            try await RoostConfiguration.load(flags: ["loops": "1"], environment: ["ROOST_LOOPS": "x"], files: [])
+        }
+    }
+
+    @Test("what a command cannot do without is named")
+    func required() async throws {
+        let configuration = try await RoostConfiguration.load(environment: [:], files: [])
+        let error = #expect(throws: ConfigurationError.self) {
+            try configuration.requireJWTSecret(for: "roost serve")
+        }
+        #expect(
+            error?.message
+                == "roost serve needs jwt.secret: set ROOST_JWT_SECRET, or jwt.secret in the configuration file, to at "
+                + "least 32 bytes (`openssl rand -hex 32` makes a good one).")
+    }
+}

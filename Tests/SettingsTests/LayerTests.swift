@@ -1,0 +1,96 @@
+import Settings
+import Testing
+
+@Suite("Layers")
+struct LayerTests {
+    @Test("with nothing set there are the defaults, and no file is needed")
+    func defaults() async throws {
+        let configuration = try await RoostConfiguration.load(environment: [:], files: ["/nowhere.yaml"], cores: 3)
+        #expect(configuration.file == nil)
+        #expect(configuration.httpPort == 4000)
+        #expect(configuration.opsPort == 4001)
+        #expect(configuration.loops == 3)
+        #expect(configuration.databaseURL == nil)
+        #expect(configuration.values.allSatisfy { $0.origin == .standard })
+    }
+
+    @Test("a flag wins over a variable, a variable over the file, the file over the default")
+    func order() async throws {
+        try await withFile("http:\n  port: 1\n  host: a\nops:\n  port: 2\n") { path in
+            let configuration = try await RoostConfiguration.load(
+                file: path, flags: ["http.port": "5"], environment: ["ROOST_HTTP_PORT": "4", "ROOST_HTTP_HOST": "b"])
+            #expect(configuration.httpPort == 5)
+            #expect(configuration.httpHost == "b")
+            #expect(configuration.opsPort == 2)
+            #expect(configuration.opsHost == "127.0.0.1")
+            #expect(origin("http.port", in: configuration) == .flag("--http-port"))
+            #expect(origin("http.host", in: configuration) == .variable("ROOST_HTTP_HOST"))
+            #expect(origin("ops.port", in: configuration) == .file(path))
+            #expect(origin("ops.host", in: configuration) == .standard)
+        }
+    }
+
+    @Test("every setting can be set by its variable", arguments: Setting.all.map(\.key))
+    func everyVariable(key: String) async throws {
+        let setting = try #require(Setting.all.first { $0.key == key })
+        let text =
+            switch setting.kind {
+            case .integer(let range): key == "timeouts.idle" ? "61" : "\(range.lowerBound)"
+            case .toggle: "yes"
+            case .choice(let words): words[0]
+            case .host: "::1"
+            case .name: "node-2"
+            case .connection: "host=/run/postgresql dbname=chat"
+            case .secret(let bytes): String(repeating: "s", count: bytes)
+            }
+        var environment = [setting.environmentName: text]
+        // The one limit that has to fit into another.
+        if key == "limits.message_bytes" { environment["ROOST_LIMITS_PAYLOAD_BYTES"] = "1024" }
+        let configuration = try await RoostConfiguration.load(environment: environment, files: [])
+        #expect(origin(key, in: configuration) == .variable(setting.environmentName))
+    }
+
+    @Test("ROOST_CONFIG names the file, --config wins over it, and a standard place is used when there is one")
+    func whichFile() async throws {
+        try await withFile("loops: 7\n") { seven in
+            try await withFile("loops: 8\n") { eight in
+                let environment = ["ROOST_CONFIG": seven]
+                let named = try await RoostConfiguration.load(environment: environment)
+                #expect(named.loops == 7)
+                let flagged = try await RoostConfiguration.load(file: eight, environment: environment)
+                #expect(flagged.loops == 8)
+                let found = try await RoostConfiguration.load(environment: [:], files: ["/nowhere", eight, seven])
+                #expect(found.loops == 8)
+            }
+        }
+    }
+
+    @Test("an empty value means not set", arguments: ["", "~", "null", "\"\""])
+    func blanks(text: String) async throws {
+        let configuration = try await withFile("http:\n  port: \(text)\nops:\n#  port: 1\n") { path in
+            try await RoostConfiguration.load(file: path, environment: ["ROOST_HTTP_HOST": ""])
+        }
+        #expect(configuration.httpPort == 4000)
+        #expect(configuration.httpHost == "127.0.0.1")
+    }
+
+    @Test("a file of comments sets nothing", arguments: ["", "# nothing\n\n", "---\n  # nothing"])
+    func onlyComments(text: String) async throws {
+        let configuration = try await withFile(text) { try await RoostConfiguration.load(file: $0, environment: [:]) }
+        #expect(configuration.values.allSatisfy { $0.origin == .standard })
+    }
+
+    @Test("keys may be written with dots, numbers with underscores; port 0 turns the operator's port off")
+    func spellings() async throws {
+        let configuration = try await withFile("http.port: 8_080\nops.port: 0\nfeed.trust_row_security: on\n") { path in
+            try await RoostConfiguration.load(file: path, environment: [:])
+        }
+        #expect(configuration.httpPort == 8080)
+        #expect(configuration.opsPort == nil)
+        #expect(configuration.trustRowSecurity)
+    }
+
+    private func origin(_ key: String, in configuration: RoostConfiguration) -> Origin? {
+        configuration.values.first { $0.setting.key == key }?.origin
+    }
+}

@@ -1,0 +1,40 @@
+import Settings
+import Testing
+
+@Suite("What is printed")
+struct PrintTests {
+    @Test(
+        "connection strings lose their passwords and nothing else",
+        arguments: [
+            ("postgres://me:s3cret@db:5432/chat", "postgres://me:***@db:5432/chat"),
+            ("postgres://me:p@ss@db/chat?application_name=x", "postgres://me:***@db/chat?application_name=x"),
+            ("postgres://me:s/cret@db/chat", "postgres://me:***@db/chat"),
+            ("postgres://me@db/chat", "postgres://me@db/chat"),
+            ("postgres://db:5432/chat", "postgres://db:5432/chat"),
+            ("postgresql://db/chat?password=s3cret&a=b", "postgresql://db/chat?password=***&a=b"),
+            ("host=db password=s3cret dbname=chat", "host=db password=*** dbname=chat"),
+            (#"host=db password = 's3 \' cret' dbname=chat"#, "host=db password = *** dbname=chat"),
+            ("sslpassword=a password='never closed", "sslpassword=*** password=***"),
+            ("host=db user=password", "host=db user=password"),
+        ])
+    func masks(text: String, expected: String) {
+        #expect(Mask.connection(text) == expected)
+    }
+
+    @Test("the configuration, with who set what and without secrets")
+    func printed() async throws {
+        let secret = String(repeating: "x", count: 40)
+        let configuration = try await RoostConfiguration.load(
+            flags: ["database.url": "postgres://me:s3cret@db/chat"],
+            environment: ["ROOST_JWT_SECRET": secret, "ROOST_HTTP_HOST": "0.0.0.0"], files: [])
+        let printed = configuration.printed()
+        #expect(!printed.contains("s3cret"))
+        #expect(!printed.contains(secret))
+        let lines = printed.split(separator: "\n").map { $0.split(separator: " ").joined(separator: " ") }
+        #expect(lines.contains("url: \"postgres://me:***@db/chat\" # --database-url"))
+        #expect(lines.contains("secret: \"***\" # ROOST_JWT_SECRET"))
+        #expect(lines.contains("host: 0.0.0.0 # ROOST_HTTP_HOST"))
+        #expect(lines.contains("port: 4001 # default"))
+        #expect(lines.contains("loops: 0 # default"))
+    }
+}

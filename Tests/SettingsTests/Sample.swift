@@ -1,0 +1,38 @@
+import Foundation
+
+/// The sample file as a reader sees it: each key, the comment above it, and whether it is commented out
+/// (`#key: value`).
+struct Sample {
+    struct Entry {
+        var comment: String
+        var isCommentedOut: Bool
+    }
+
+    private(set) var entries: [String: Entry] = [:]
+
+    static let path = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../config/roost.yaml")
+        .standardizedFileURL.path(percentEncoded: false)
+
+    init() throws {
+        let text = try String(contentsOfFile: Self.path, encoding: .utf8)
+        var section = ""
+        var comment: [Substring] = []
+        for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
+            let content = line.drop { $0 == " " }
+            if content.isEmpty {
+                comment = []
+            } else if content.hasPrefix("# ") {
+                comment.append(content.dropFirst(2))
+            } else if let match = content.wholeMatch(of: /(#?)([a-z_]+):(.*)/) {
+                if line.first != " " { section = "" }
+                if match.output.3.isEmpty {
+                    section = match.output.2 + "."
+                } else {
+                    entries[section + match.output.2] = Entry(
+                        comment: comment.joined(separator: " "), isCommentedOut: match.output.1 == "#")
+                }
+                comment = []
+            }
+        }
+    }
+}
