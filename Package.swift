@@ -10,6 +10,9 @@ let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 
 let package = Package(
     name: "roost",
+    products: [
+        .executable(name: "roost", targets: ["roost"])
+    ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
@@ -35,9 +38,24 @@ let package = Package(
         .target(
             name: "ChangeFeed", dependencies: ["Hub", "Wire", "CPostgres", logging],
             resources: [.embedInCode("SQL")], swiftSettings: strict),
+        .target(name: "Ops", dependencies: ["Gateway"], swiftSettings: strict),
+        .target(
+            name: "Demo", dependencies: ["CDemoFiles", "ChangeFeed", "Gateway", "Hub", "Identity", "Wire", logging],
+            exclude: ["API.md", "SQL", "Web"], swiftSettings: strict),
+        .target(name: "CDemoFiles"),
+        .target(name: "Tail", dependencies: ["CWebSockets", "Wire"], swiftSettings: strict),
         .target(
             name: "Settings", dependencies: [.product(name: "Configuration", package: "swift-configuration")],
             swiftSettings: strict),
+        .executableTarget(
+            name: "roost",
+            dependencies: [
+                "ChangeFeed", "Demo", "Gateway", "Hub", "Identity", "Ops", "Settings", "Tail", "Wire", logging,
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+            ],
+            swiftSettings: strict
+        ),
         .testTarget(name: "WireTests", dependencies: ["Wire"], swiftSettings: strict),
         .testTarget(name: "HubTests", dependencies: ["Hub", "Wire"], swiftSettings: strict),
         .testTarget(

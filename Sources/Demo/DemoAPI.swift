@@ -1,0 +1,115 @@
+import ChangeFeed
+import Dispatch
+package import Gateway
+package import Hub
+package import Identity
+package import Logging
+import Wire
+
+/// Serves the sample chat: its page, and the few calls behind it. Part of `roost demo` alone.
+///
+/// Every call is one statement under the caller's role and claims, so what a user may see and do is what the policies of
+/// the sample schema say. Statements run one after another on a queue of their own; the loops never wait for them.
+package final class DemoAPI: HTTPHandler {
+    private let tokens: SharedSecret
+    private let psql: String
+    private let clock: @Sendable () -> HubTime
+    private let pages = DemoPages()
+    private let queue = DispatchQueue(label: "roost.demo")
+    // Unsafe in name only: used on `queue`, which is serial.
+    nonisolated(unsafe) private let database: DemoDatabase
+
+    /// - Parameter psql: the command line that reaches the database, shown on the page.
+    package init(
+        conninfo: String, psql: String, tokens: SharedSecret, logger: Logger, clock: @escaping @Sendable () -> HubTime
+    ) {
+        self.tokens = tokens
+        self.psql = psql
+        self.clock = clock
+        database = DemoDatabase(conninfo: conninfo, logger: logger)
+    }
+
+    package func respond(to request: HTTPRequest, later reply: HTTPReply) -> HTTPAnswer? {
+        if request.path == "/demo" || request.path == "/" {
+            return .now(HTTPResponse(status: 302, headers: [("location", "/demo/")]))
+        }
+        guard request.path.hasPrefix("/demo/") else { return nil }
+        let rest = request.path.dropFirst("/demo/".count)
+        guard rest.hasPrefix("api/") else { return pages.response(for: rest).map { .now($0) } }
+        // A foreign page could otherwise reach this by making its own name resolve to loopback.
+        guard Self.isLoopback(request.host) else {
+            return .now(Self.error(403, "The demo is served to this machine only"))
+        }
+        switch DemoCall.match(request, path: rest.dropFirst("api/".count)) {
+        case .unknown: return nil
+        case .wrongMethod: return .now(Self.error(405, "Use another method"))
+        case .call(let call): return answer(request, call, reply)
+        }
+    }
+
+    private func answer(_ request: HTTPRequest, _ call: DemoCall, _ reply: HTTPReply) -> HTTPAnswer {
+        guard request.body.count <= 65_536 else {
+            return .now(Self.error(413, "The body may have 65536 bytes at most"))
+        }
+        var claims = Array("{\"role\":\"service_role\"}".utf8)
+        if !call.isSession {
+            do {
+                claims = try tokens.verify(request.token ?? "", at: clock()).json
+            } catch {
+                return .now(Self.error(401, error.message))
+            }
+        }
+        let text = String(decoding: claims, as: UTF8.self)
+        queue.async {
+            reply.send(self.perform(call, claims: text))
+        }
+        return .later
+    }
+
+    private func perform(_ call: DemoCall, claims: String) -> HTTPResponse {
+        do {
+            let json = try database.perform(call.sql, call.parameters, role: call.role, claims: claims)
+            return .json(200, call.isSession ? try session(users: json) : Array(json.utf8))
+        } catch let error as PostgresError {
+            return Self.error(Self.status(of: error), error.message)
+        } catch {
+            return Self.error(500, "\(error)")
+        }
+    }
+
+    /// `{"users":[{…,"token":…}],"psql":…}`.
+    private func session(users json: String) throws -> [UInt8] {
+        var out = Array("{\"users\":[".utf8)
+        for (position, user) in try JSON(parsing: Array(json.utf8)).elements.enumerated() {
+            if position > 0 { out.append(UInt8(ascii: ",")) }
+            let token = tokens.mint(role: "authenticated", subject: user["id"]?.string, lifetime: 43_200, now: clock())
+            out += user.bytes.dropLast()
+            out += ",\"token\":".utf8
+            JSONString.encode(token, into: &out)
+            out.append(UInt8(ascii: "}"))
+        }
+        out += "],\"psql\":".utf8
+        JSONString.encode(psql, into: &out)
+        out.append(UInt8(ascii: "}"))
+        return out
+    }
+
+    private static func isLoopback(_ host: String?) -> Bool {
+        guard let host else { return false }
+        if host.hasPrefix("[::1]") { return true }
+        return ["localhost", "127.0.0.1"].contains(host.split(separator: ":").first ?? "")
+    }
+
+    private static func status(of error: PostgresError) -> UInt32 {
+        guard error.kind == .server, let state = error.sqlState else { return 503 }
+        switch state {
+        case "42501": return 403
+        case "P0002": return 404
+        default: return state.hasPrefix("22") || state.hasPrefix("23") ? 400 : 500
+        }
+    }
+
+    private static func error(_ status: UInt32, _ text: String) -> HTTPResponse {
+        .json(status, Array("{\"error\":".utf8) + JSONString.encode(text) + [UInt8(ascii: "}")])
+    }
+}

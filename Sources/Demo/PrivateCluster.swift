@@ -1,0 +1,142 @@
+package import Foundation
+
+/// A Postgres cluster of the demo's own: on loopback and a socket, with its data kept between runs.
+package struct PrivateCluster {
+    package let port: Int
+    private let root: URL
+    private let programs: URL
+    /// Postgres refuses to run as root; its package makes this user.
+    private let runsAsPostgres: Bool
+
+    package struct Failure: Error, CustomStringConvertible {
+        package let description: String
+    }
+
+    /// - Parameter folder: where the data is to live. If the `postgres` user cannot reach it (a home of root's), a
+    ///   folder below /var/tmp takes its place.
+    package init(folder: URL, port: Int) throws {
+        self.port = port
+        programs = try Self.findPrograms()
+        runsAsPostgres = geteuid() == 0
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        if runsAsPostgres, !Self.canReach(folder) {
+            let name = "roost-" + folder.path.split(separator: "/").joined(separator: "-")
+            root = URL(fileURLWithPath: "/var/tmp").appendingPathComponent(name)
+        } else {
+            root = folder
+        }
+    }
+
+    private var data: URL { root.appendingPathComponent("postgres") }
+    private var log: URL { root.appendingPathComponent("postgres.log") }
+    private var socketFolder: URL { root.appendingPathComponent("run") }
+
+    package func conninfo(database: String) -> String {
+        "postgresql://postgres@127.0.0.1:\(port)/\(database)"
+    }
+
+    /// Starts the cluster, making it first if need be.
+    package func start() throws {
+        for folder in [root, socketFolder] {
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            if runsAsPostgres { try run("/bin/chown", ["postgres", folder.path]) }
+        }
+        if !exists {
+            try postgres(
+                "initdb", ["-D", data.path, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8"])
+        }
+        if isRunning { return }
+        let options =
+            "-p \(port) -c listen_addresses=127.0.0.1 -c unix_socket_directories='\(socketFolder.path)' "
+            + "-c max_connections=100 -c track_commit_timestamp=on -c log_min_messages=warning"
+        do {
+            try postgres("pg_ctl", ["-D", data.path, "-l", log.path, "-o", options, "-w", "-t", "30", "start"])
+        } catch {
+            throw Failure(
+                description: "The demo's Postgres does not start on port \(port); its log is \(log.path). "
+                    + "If the port is taken, choose another with --postgres-port.")
+        }
+    }
+
+    package func stop() throws {
+        if isRunning { try postgres("pg_ctl", ["-D", data.path, "-m", "fast", "-w", "-t", "30", "stop"]) }
+    }
+
+    package func createDatabase(_ name: String) throws {
+        do {
+            try postgres("createdb", ["-h", "127.0.0.1", "-p", String(port), "-U", "postgres", name])
+        } catch let failure as Failure where failure.description.contains("already exists") {
+            return
+        }
+    }
+
+    /// Throws the data away; the cluster must not run.
+    package func remove() throws {
+        try stop()
+        if FileManager.default.fileExists(atPath: data.path) { try FileManager.default.removeItem(at: data) }
+    }
+
+    private var exists: Bool {
+        // Asked as the owner: root of a container may lack the right to look.
+        do {
+            try postgres("pg_controldata", ["-D", data.path])
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    private var isRunning: Bool {
+        do {
+            try postgres("pg_ctl", ["-D", data.path, "status"])
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    // MARK: Programs
+
+    private static func findPrograms() throws -> URL {
+        let base = URL(fileURLWithPath: "/usr/lib/postgresql")
+        var versions: [String] = []
+        if FileManager.default.fileExists(atPath: base.path) {
+            versions = try FileManager.default.contentsOfDirectory(atPath: base.path)
+        }
+        let newest = versions.compactMap(Int.init).max()
+        guard let newest else {
+            throw Failure(
+                description: "Postgres is not installed; install Debian's package postgresql (make setup does).")
+        }
+        return base.appendingPathComponent("\(newest)/bin")
+    }
+
+    private static func canReach(_ folder: URL) -> Bool {
+        do {
+            try execute("/usr/bin/setpriv", ["--reuid=postgres", "--clear-groups", "/usr/bin/test", "-x", folder.path])
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    private func postgres(_ program: String, _ arguments: [String]) throws {
+        let path = programs.appendingPathComponent(program).path
+        if runsAsPostgres {
+            try run("/usr/bin/setpriv", ["--reuid=postgres", "--regid=postgres", "--init-groups", path] + arguments)
+        } else {
+            try run(path, arguments)
+        }
+    }
+
+    private func run(_ path: String, _ arguments: [String]) throws {
+        try Self.execute(path, arguments)
+    }
+
+    private static func execute(_ path: String, _ arguments: [String]) throws {
+        let outcome = try ChildProcess.run(path, arguments)
+        guard outcome.status == 0 else {
+            throw Failure(description: outcome.output.split(separator: "\n").last.map(String.init) ?? "\(path) failed")
+        }
+    }
+}

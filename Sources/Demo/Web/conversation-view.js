@@ -1,0 +1,77 @@
+import { composer } from "./composer.js";
+import { avatar, el, enumerate } from "./dom.js";
+import { MessageList } from "./message-list.js";
+
+/**
+ * What a conversation is called for one of its members.
+ * @param {import("./api.js").Conversation} conversation
+ * @param {string} myId
+ * @returns {{title: string, person: {id: string, name: string, color: string}|null}} person: the other one, if direct
+ */
+export function describe(conversation, myId) {
+  const others = conversation.participants.filter(({ id }) => id !== myId);
+  if (conversation.kind === "direct" && others.length === 1) return { title: others[0].name, person: others[0] };
+  return { title: conversation.title ?? enumerate(others.map(({ name }) => name)), person: null };
+}
+
+/** The open conversation: who is there, the messages, who is typing, the composer. */
+export class ConversationView {
+  #conversation;
+  #presence = el("p", { class: "presence", dataset: { testid: "presence" } });
+  #avatar = el("span", { class: "slot" });
+  #typing = el("p", {
+    class: "typing", "aria-live": "polite", dataset: { testid: "typing", state: "idle", users: "" },
+  });
+  #notice = el("p", { class: "notice", role: "alert", dataset: { testid: "notice" } });
+  #online = new Set();
+
+  /** @param {import("./conversation.js").Conversation} conversation */
+  constructor(conversation) {
+    this.#conversation = conversation;
+    const { title } = describe(conversation.info, conversation.me.id);
+    const list = new MessageList(conversation);
+    conversation.on("messages", () => list.schedule());
+    conversation.on("typing", () => this.#showTyping());
+    conversation.on("problem", (problem) => (this.#notice.textContent = problem ?? ""));
+    this.composer = composer({
+      label: `Message to ${title}`,
+      onSend: (body) => conversation.send(body),
+      onKeystroke: (hasText) => conversation.keystroke(hasText),
+      onLeave: () => conversation.stopTyping(),
+    });
+    this.element = el("div", { class: "conversation", dataset: { testid: "conversation", id: conversation.info.id } },
+      el("header", { class: "conversation-head" },
+        this.#avatar, el("div", { class: "who" }, el("h2", {}, title), this.#presence)),
+      this.#notice, list.element, this.#typing, this.composer.element);
+    this.showOnline(this.#online);
+    list.schedule();
+  }
+
+  /** @param {Set<string>} online ids of everybody who is online anywhere */
+  showOnline(online) {
+    this.#online = online;
+    const { info, me } = this.#conversation;
+    const { person } = describe(info, me.id);
+    const there = info.participants.filter(({ id }) => id !== me.id && online.has(id));
+    Object.assign(this.#presence.dataset, {
+      state: there.length > 0 ? "online" : "offline", online: there.map(({ id }) => id).join(" "),
+    });
+    this.#presence.textContent = person ? (online.has(person.id) ? "Online" : "Offline") : groupLine(info, there);
+    this.#avatar.replaceChildren(avatar(person, { online: person !== null && online.has(person.id) }));
+  }
+
+  #showTyping() {
+    const { typists } = this.#conversation.typing;
+    this.#typing.dataset.state = typists.length > 0 ? "active" : "idle";
+    this.#typing.dataset.users = typists.map(({ id }) => id).join(" ");
+    if (typists.length === 0) return this.#typing.replaceChildren();
+    const dots = el("span", { class: "dots", "aria-hidden": "true" }, el("i"), el("i"), el("i"));
+    const verb = typists.length === 1 ? "is typing" : "are typing";
+    this.#typing.replaceChildren(dots, `${enumerate(typists.map(({ name }) => name))} ${verb}`);
+  }
+}
+
+function groupLine({ participants }, there) {
+  if (there.length === 0) return `${participants.length} people, nobody else online`;
+  return `${enumerate(there.map(({ name }) => name))} online, ${participants.length} people`;
+}

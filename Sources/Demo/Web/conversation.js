@@ -1,0 +1,190 @@
+import { Emitter } from "./emitter.js";
+import { addPage, catchUp } from "./history.js";
+import { MessageStore } from "./message-store.js";
+import { TypingAnnouncer, TypingSet } from "./typing.js";
+
+const MOST_HELD = 400;
+const KEPT = 200;
+
+/**
+ * The conversation that is open in a pane: its channel, its messages, and who is typing. No DOM.
+ *
+ * Events: `messages` (something in `store` changed), `typing`, `state`, `problem` (text or null).
+ */
+export class Conversation extends Emitter {
+  store = new MessageStore();
+  typing = new TypingSet();
+  more = false;
+  loading = true;
+  latency = null;
+  #context;
+  #channel;
+  #announcer;
+  #mark;
+  #complete = false;
+  #closed = new AbortController();
+
+  /**
+   * @param {import("./api.js").Conversation} info
+   * @param {{me: import("./session.js").User, client: import("./realtime.js").RealtimeClient,
+   *   api: import("./api.js").Api, outbox: import("./outbox.js").Outbox,
+   *   reporter: import("./receipts.js").ReceiptReporter}} context
+   */
+  constructor(info, context) {
+    super();
+    this.info = info;
+    this.me = context.me;
+    this.#context = context;
+    this.typing.on("change", () => this.emit("typing"));
+    this.#announcer = new TypingAnnouncer((typing) =>
+      this.#channel.broadcast("typing", { typing, user_id: this.me.id, name: this.me.name }));
+  }
+
+  open() {
+    const filter = `conversation_id=eq.${this.info.id}`;
+    this.#channel = this.#context.client
+      .channel(`realtime:conversation:${this.info.id}`)
+      .onChange({ event: "INSERT", table: "messages", filter }, (change) => this.#arrived(change))
+      .onChange({ event: "UPDATE", table: "messages", filter }, (change) => this.#changed(change))
+      .onChange({ event: "*", table: "read_receipts", filter }, (change) => this.#receipt(change))
+      .onBroadcast("typing", (payload) => payload.user_id !== this.me.id && this.typing.hear(payload));
+    this.#channel.on("state", (state) => this.#channelState(state));
+    // Only what is committed after this is certain to be pushed; what was committed before is in the answer.
+    this.#channel.on("live", () => this.#live());
+    this.#channel.on("system", ({ status, message }) => status === "error" && this.emit("problem", message));
+    this.#context.client.join(this.#channel);
+
+    for (const item of this.#context.outbox.itemsOf(this.info.id)) this.putDraft(item);
+    document.addEventListener("visibilitychange", () => this.#read(), { signal: this.#closed.signal });
+    this.#reload();
+  }
+
+  close() {
+    this.#announcer.stop();
+    this.#closed.abort();
+    this.#channel.leave();
+    this.typing.clear();
+  }
+
+  /** Whether the next commit will appear here by itself. */
+  get live() {
+    return this.#channel.live;
+  }
+
+  /** @returns {string[]} ids of everybody else */
+  get others() {
+    return this.info.participants.map(({ id }) => id).filter((id) => id !== this.me.id);
+  }
+
+  /** @param {string} body */
+  send(body) {
+    this.#announcer.stop();
+    this.#context.outbox.add({ conversationId: this.info.id, body });
+  }
+
+  /** @param {string} localId */
+  retry(localId) {
+    this.#context.outbox.retry(localId);
+  }
+
+  /** @param {boolean} hasText */
+  keystroke(hasText) {
+    this.#announcer.keystroke(hasText);
+  }
+
+  stopTyping() {
+    this.#announcer.stop();
+  }
+
+  /** @param {import("./outbox.js").Item} item of this conversation, written here and not confirmed yet */
+  putDraft({ localId, body, createdAt, stage }) {
+    this.store.putDraft({ localId, body, createdAt, stage, senderId: this.me.id });
+    this.emit("messages");
+  }
+
+  /** @param {import("./api.js").MessageRow} row the server's answer to a send; it may come before or after the push */
+  putSent(row) {
+    this.store.put(row);
+    this.emit("messages");
+  }
+
+  async loadEarlier() {
+    const page = await this.#fetch(this.store.oldestId);
+    addPage(this.store, page);
+    this.more = page.more;
+    this.emit("messages");
+  }
+
+  /** For a list that nobody has scrolled back: keeps a busy conversation from growing for ever. */
+  trim() {
+    const stored = this.store.entries.filter((entry) => entry.id !== null);
+    if (stored.length <= MOST_HELD) return;
+    this.store.dropBefore(stored.at(-KEPT).id);
+    this.more = true;
+  }
+
+  #live() {
+    this.emit("problem", null);
+    this.emit("state");
+    this.#reload();
+  }
+
+  #channelState(state) {
+    if (state !== "joined") this.typing.clear();
+    if (state === "errored" && this.#complete) {
+      this.#mark = this.store.newestId;
+      this.#complete = false;
+    }
+    this.emit("state");
+  }
+
+  async #reload() {
+    const live = this.live;
+    try {
+      const more = await catchUp(this.store, (before) => this.#fetch(before), this.#mark);
+      this.more = more ?? this.more;
+      // Complete only if pushes were already coming in while we read, and still are.
+      this.#complete = live && this.live;
+      this.#read();
+    } catch (error) {
+      // Without a connection the next `live` tries again; with one, nobody else would.
+      if (error.permanent) this.emit("problem", error.message);
+      else if (live) setTimeout(() => this.live && this.#reload(), 2_000);
+    } finally {
+      this.loading = false;
+      if (!this.#closed.signal.aborted) this.emit("messages");
+    }
+  }
+
+  #fetch(before) {
+    return this.#context.api.messages(this.info.id, { before });
+  }
+
+  #arrived({ record, commit_timestamp: committed }) {
+    const { entry, isNew } = this.store.put(record);
+    const latency = Date.now() - Date.parse(committed);
+    // Another machine's clock, or a message that waited for us: not a latency worth showing.
+    if (this.#complete && latency >= 0 && latency < 10_000) this.latency = entry.latency ??= latency;
+    this.typing.end(record.sender_id);
+    if (isNew) this.#read();
+    this.emit("messages");
+    this.emit("state");
+  }
+
+  #changed({ record }) {
+    this.store.put(record);
+    this.emit("messages");
+  }
+
+  #receipt({ record }) {
+    if (!record) return;
+    this.store.putReceipt(record);
+    this.emit("messages");
+  }
+
+  #read() {
+    if (document.visibilityState !== "visible" || this.#closed.signal.aborted) return;
+    const newest = this.store.entries.findLast((entry) => entry.id !== null && entry.senderId !== this.me.id);
+    if (newest) this.#context.reporter.report(this.info.id, newest.id, "read");
+  }
+}

@@ -1,0 +1,78 @@
+const SVG = "http://www.w3.org/2000/svg";
+
+/** Outlines on a 24 × 24 grid, drawn with the text's colour. */
+const ICONS = {
+  clock: ["M12 7v5l3 2", "M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18Z"],
+  check: ["m5 12.5 4.5 4.5L19 7.5"],
+  checks: ["m1.5 12.5 4.5 4.5 9.5-9.5", "m11 16 1.2 1L21.5 7.5"],
+  alert: ["M12 7.5v5.5", "M12 16.5v.2", "M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18Z"],
+  send: ["M5 12h13", "m12.5 6 6 6-6 6"],
+  unplug: ["M4 4l16 16", "M8.5 15.5a5 5 0 0 1 5.5-1", "M5 12a10 10 0 0 1 4-2.6", "M13 9a10 10 0 0 1 6 3", "M12 19v.1"],
+  plug: ["M8.500 15.5a5 5 0 0 1 7 0", "M5 12a10 10 0 0 1 14 0", "M12 19v.1"],
+  group: ["M9 11a3 3 0 1 0 0-6 3 3 0 0 0 0 6Z", "M3.5 19a5.5 5.5 0 0 1 11 0", "M16 5.4a3 3 0 0 1 0 5.2",
+    "M17.5 14.2A5.5 5.5 0 0 1 20.5 19"],
+  down: ["M12 5v13", "m6 12.5 6 6 6-6"],
+};
+
+/**
+ * Makes an element. Text goes in as text nodes only, so nothing a user wrote can become markup.
+ * @param {string} tag
+ * @param {Record<string, any>} [attributes] `on…` adds a listener, `dataset` sets data attributes, true/false toggle
+ * @param {...(Node|string|null|undefined|false)} children
+ * @returns {HTMLElement}
+ */
+export function el(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name === "dataset") Object.assign(element.dataset, value);
+    else if (value === true) element.setAttribute(name, "");
+    else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, value);
+  }
+  element.append(...children.filter((child) => child || child === ""));
+  return element;
+}
+
+/**
+ * @param {keyof typeof ICONS} name
+ * @param {string} [label] what it means; without one it is decoration
+ * @returns {SVGElement}
+ */
+export function icon(name, label) {
+  const svg = document.createElementNS(SVG, "svg");
+  svg.setAttribute("viewBox", "0 0 24 24");
+  svg.setAttribute("class", `icon icon-${name}`);
+  if (label) {
+    svg.setAttribute("role", "img");
+    svg.setAttribute("aria-label", label);
+  } else {
+    svg.setAttribute("aria-hidden", "true");
+  }
+  for (const d of ICONS[name]) {
+    const path = document.createElementNS(SVG, "path");
+    path.setAttribute("d", d);
+    svg.append(path);
+  }
+  return svg;
+}
+
+/**
+ * A coloured circle with an initial. Decoration: the name always stands beside it.
+ * @param {{name: string, color: string}|null} person null for a group
+ * @param {{online?: boolean}} [state]
+ */
+export function avatar(person, { online = false } = {}) {
+  const circle = el("span", { class: person ? "avatar" : "avatar avatar-group", "aria-hidden": "true" },
+    person ? person.name.slice(0, 1) : icon("group"));
+  if (person) circle.style.setProperty("--avatar", person.color);
+  if (online) circle.append(el("span", { class: "dot" }));
+  return circle;
+}
+
+/**
+ * @param {string[]} names
+ * @returns {string} "Ada", "Ada and Grace", "Ada, Grace and Linus"
+ */
+export function enumerate(names) {
+  return new Intl.ListFormat("en", { type: "conjunction", style: "long" }).format(names).replace(", and ", " and ");
+}

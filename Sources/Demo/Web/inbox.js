@@ -1,0 +1,94 @@
+import { Emitter } from "./emitter.js";
+
+/**
+ * A user's conversations and everybody's presence: one channel for the whole pane. It asks for the messages table
+ * without any filter, so what arrives is what row level security lets this user see.
+ *
+ * Events: `change`, `problem` (text).
+ */
+export class Inbox extends Emitter {
+  /** @type {import("./api.js").Conversation[]} */
+  conversations = [];
+  online = new Set();
+  openId = null;
+  #context;
+  #channel;
+  #counted = new Set();
+  #reloads = 0;
+
+  /**
+   * @param {{me: import("./session.js").User, client: import("./realtime.js").RealtimeClient,
+   *   api: import("./api.js").Api, reporter: import("./receipts.js").ReceiptReporter}} context
+   */
+  constructor(context) {
+    super();
+    this.#context = context;
+  }
+
+  start() {
+    const { client, me } = this.#context;
+    this.#channel = client
+      .channel("realtime:lobby", { presenceKey: me.id })
+      .onChange({ event: "INSERT", table: "messages" }, ({ record }) => this.#message(record))
+      .onChange({ event: "INSERT", table: "conversation_participants", filter: `user_id=eq.${me.id}` }, () =>
+        this.#reload())
+      .track({ name: me.name, online_at: new Date().toISOString() });
+    this.#channel.on("live", () => this.#reload());
+    this.#channel.on("system", ({ status, message }) => status === "error" && this.emit("problem", message));
+    this.#channel.on("presence", (keys) => this.#presence(keys));
+    // While we are away we do not know who is there; claiming the last known would be a lie.
+    this.#channel.on("state", (state) => state === "errored" && this.#presence(new Set()));
+    client.join(this.#channel);
+    this.#reload();
+  }
+
+  /** @param {string} id the conversation whose messages count as seen when they arrive */
+  open(id) {
+    this.openId = id;
+    const conversation = this.#find(id);
+    if (conversation) conversation.unread = 0;
+    this.emit("change");
+  }
+
+  #presence(keys) {
+    this.online = keys;
+    this.emit("change");
+  }
+
+  async #reload() {
+    const turn = (this.#reloads += 1);
+    const conversations = await this.#context.api.conversations().catch(() => null);
+    if (turn !== this.#reloads) return; // a later answer is newer than this one
+    if (!conversations) {
+      // Without a connection the next `live` tries again; with one, nobody else would.
+      setTimeout(() => this.#channel.live && turn === this.#reloads && this.#reload(), 2_000);
+      return;
+    }
+    this.#counted.clear();
+    this.conversations = conversations;
+    for (const { id, undelivered, last_message: last } of conversations) {
+      if (undelivered > 0) this.#context.reporter.report(id, last.id, "delivered");
+      if (id === this.openId) this.#find(id).unread = 0;
+    }
+    this.emit("change");
+  }
+
+  #message(row) {
+    const conversation = this.#find(row.conversation_id);
+    if (!conversation) return void this.#reload();
+    if (row.sender_id !== this.#context.me.id) {
+      this.#context.reporter.report(row.conversation_id, row.id, "delivered");
+      if (conversation.id !== this.openId && !this.#counted.has(row.id)) conversation.unread += 1;
+      this.#counted.add(row.id);
+    }
+    if (row.id >= (conversation.last_message?.id ?? 0)) {
+      conversation.last_message = row;
+      this.conversations = [conversation, ...this.conversations.filter((other) => other !== conversation)];
+    }
+    this.emit("change");
+  }
+
+  #find(id) {
+    return this.conversations.find((conversation) => conversation.id === id);
+  }
+}

@@ -1,0 +1,69 @@
+import ChangeFeed
+import Foundation
+import Settings
+import Wire
+
+/// `roost doctor`.
+struct Examination {
+    private let configuration: RoostConfiguration
+
+    init(_ configuration: RoostConfiguration) {
+        self.configuration = configuration
+    }
+
+    /// True where nothing is wrong; warnings do not count.
+    func run(json: Bool) throws -> Bool {
+        let url = try configuration.requireDatabaseURL(for: "roost doctor")
+        let findings = [eventLibrary, openFiles, secret] + Doctor.examine(conninfo: url)
+        json ? printJSON(findings) : printText(findings)
+        return !findings.contains { $0.severity == .error }
+    }
+
+    private var eventLibrary: Finding {
+        let folders = ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib", "/usr/local/lib"]
+        let isThere = folders.contains {
+            FileManager.default.fileExists(atPath: $0 + "/libwebsockets-evlib_uv.so")
+        }
+        return isThere
+            ? Finding(.good, "event loop", "libwebsockets has its libuv plugin.")
+            : Finding(
+                .error, "event loop", "libwebsockets' libuv plugin is missing; install Debian's libwebsockets-evlib-uv."
+            )
+    }
+
+    private var openFiles: Finding {
+        let limit = OpenFiles.raiseLimit()
+        return limit >= 10_000
+            ? Finding(.good, "open files", "The hub may hold \(limit) files, one for each socket.")
+            : Finding(
+                .warning, "open files",
+                "The hub may hold only \(limit) files, one for each socket; raise the limit (LimitNOFILE= in systemd, ulimit -Hn)."
+            )
+    }
+
+    private var secret: Finding {
+        configuration.jwtSecret == nil
+            ? Finding(.error, "token secret", "jwt.secret is not set; set ROOST_JWT_SECRET to 32 characters or more.")
+            : Finding(.good, "token secret", "jwt.secret is set.")
+    }
+
+    private func printText(_ findings: [Finding]) {
+        for finding in findings {
+            let mark =
+                switch finding.severity {
+                case .good: "ok     "
+                case .warning: "warning"
+                case .error: "ERROR  "
+                }
+            StandardOutput.line("\(mark)  \(finding.subject): \(finding.message)")
+        }
+    }
+
+    private func printJSON(_ findings: [Finding]) {
+        func json(_ text: String) -> String { String(decoding: JSONString.encode(text), as: UTF8.self) }
+        let items = findings.map {
+            "{\"severity\":\(json($0.severity.rawValue)),\"subject\":\(json($0.subject)),\"message\":\(json($0.message))}"
+        }
+        StandardOutput.line("[\(items.joined(separator: ","))]")
+    }
+}

@@ -1,0 +1,24 @@
+import ArgumentParser
+import Settings
+
+struct DoctorCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "doctor",
+        abstract: "Check what the hub needs, and say what to do about what is missing.",
+        discussion: """
+            Looks at the database (reachable, version, rights, schema, a pooler in between), the event loop's package, \
+            the limit of open files and the clock. Ends with 0 where all is well, 69 where something is not.
+            """
+    )
+
+    @Flag(help: "Print the findings as JSON.")
+    var json = false
+
+    @OptionGroup(title: "Configuration")
+    var options: ConfigurationOptions
+
+    func run() async throws {
+        let isHealthy = try await Examination(options.load()).run(json: json)
+        if !isHealthy { throw ExitCode(ExitStatus.unavailable.rawValue) }
+    }
+}

@@ -1,0 +1,38 @@
+import ArgumentParser
+
+/// The command line. Each command is a file in `Commands/`; what a command does lives in the room it belongs to.
+@main
+struct Roost: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "roost",
+        abstract: "A realtime hub for Postgres that speaks Supabase Realtime's protocol.",
+        discussion: """
+            Configuration comes from flags, ROOST_… environment variables and config/roost.yaml, in this order; \
+            `roost config print` shows what is in force. To see it work without any of that: `roost demo`.
+            """,
+        version: version,
+        subcommands: [
+            ServeCommand.self, DemoCommand.self, MigrateCommand.self, WatchCommand.self, UnwatchCommand.self,
+            TokenCommand.self, TailCommand.self, DoctorCommand.self, ConfigCommand.self,
+        ]
+    )
+
+    static let version = "0.1.0"
+
+    /// As ArgumentParser's own, except that our failures are one sentence and say by their status what is wrong.
+    static func main() async {
+        do {
+            var command = try parseAsRoot()
+            if var command = command as? any AsyncParsableCommand {
+                try await command.run()
+            } else {
+                try command.run()
+            }
+        } catch let failure as any Failure {
+            StandardError.write("Error: \(failure.sentence)\n")
+            exit(withError: ExitCode(failure.status.rawValue))
+        } catch {
+            exit(withError: error)
+        }
+    }
+}

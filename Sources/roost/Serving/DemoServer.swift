@@ -1,0 +1,69 @@
+import ChangeFeed
+import Demo
+import Foundation
+import Identity
+import Settings
+
+/// `roost demo`: a private Postgres, the sample chat, the hub and the page.
+struct DemoServer {
+    private let configuration: RoostConfiguration
+    private let folder: URL
+    private let fresh: Bool
+    private let postgresPort: Int
+
+    init(_ configuration: RoostConfiguration, folder: String, fresh: Bool, postgresPort: Int) {
+        self.configuration = configuration
+        self.folder = URL(fileURLWithPath: folder).standardizedFileURL
+        self.fresh = fresh
+        self.postgresPort = postgresPort
+    }
+
+    func run() async throws {
+        EarlySignal.listen()
+        let cluster = try RunFailure.wrapping { try PrivateCluster(folder: folder, port: postgresPort) }
+        let conninfo = cluster.conninfo(database: "chat")
+        let tokens: SharedSecret
+        do {
+            tokens = try RunFailure.wrapping { try start(cluster, conninfo) }
+            if EarlySignal.wasSeen { return try RunFailure.wrapping { try cluster.stop() } }
+        } catch {
+            // Ctrl-C reaches the programs that set the database up, too: their failing is no failure then.
+            if EarlySignal.wasSeen { return try RunFailure.wrapping { try cluster.stop() } }
+            throw error
+        }
+        let psql = "psql \(conninfo)"
+        let api = DemoAPI(
+            conninfo: conninfo, psql: psql, tokens: tokens, logger: configuration.logger, clock: { Clock.now() })
+        let page = "http://\(configuration.httpHost):\(configuration.httpPort)/demo/"
+        let ops = configuration.opsPort.map { "http://\(configuration.opsHost):\($0)/" }
+        // The page's users read through policies that this version does not evaluate on the feed; the data is a sample.
+        let server = Server(
+            configuration, databaseURL: conninfo, tokens: tokens, trustsRowSecurity: true, handler: api
+        ) {
+            StandardOutput.line("")
+            StandardOutput.line("  chat page   \(page)")
+            if let ops { StandardOutput.line("  operators   \(ops)") }
+            StandardOutput.line("  database    \(psql)")
+            StandardOutput.line("")
+            StandardOutput.line("  Ctrl-C stops everything; the data stays in \(folder.path).")
+        }
+        do {
+            try await server.run()
+        } catch {
+            try cluster.stop()
+            throw error
+        }
+        try RunFailure.wrapping { try cluster.stop() }
+    }
+
+    private func start(_ cluster: PrivateCluster, _ conninfo: String) throws -> SharedSecret {
+        if fresh { try cluster.remove() }
+        StandardError.write("Starting the demo's Postgres on 127.0.0.1:\(postgresPort) …\n")
+        try cluster.start()
+        try cluster.createDatabase("chat")
+        try DemoSchema.install(conninfo: conninfo)
+        _ = try Migrator.migrate(conninfo: conninfo)
+        for table in DemoSchema.watchedTables { _ = try Watcher.watch(table, conninfo: conninfo) }
+        return SharedSecret(try DemoSecret.load(from: folder))
+    }
+}

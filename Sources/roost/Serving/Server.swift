@@ -1,0 +1,89 @@
+import ChangeFeed
+import Gateway
+import Glibc
+import Identity
+import Logging
+import Ops
+import ServiceLifecycle
+import Settings
+
+/// `roost serve`: puts the rooms together and runs them until a signal.
+struct Server {
+    private let configuration: RoostConfiguration
+    private let handler: (any HTTPHandler)?
+    private let trustsRowSecurity: Bool
+    private let databaseURL: String
+    private let tokens: SharedSecret
+    private let whenReady: @Sendable () -> Void
+
+    init(_ configuration: RoostConfiguration) throws {
+        try self.init(
+            configuration, databaseURL: configuration.requireDatabaseURL(for: "roost serve"),
+            tokens: SharedSecret(configuration.requireJWTSecret(for: "roost serve")))
+    }
+
+    /// - Parameters:
+    ///   - handler: serves what the hub does not.
+    ///   - whenReady: called once, after the line that says so.
+    init(
+        _ configuration: RoostConfiguration, databaseURL: String, tokens: SharedSecret,
+        trustsRowSecurity: Bool? = nil, handler: (any HTTPHandler)? = nil,
+        whenReady: @escaping @Sendable () -> Void = {}
+    ) {
+        self.configuration = configuration
+        self.databaseURL = databaseURL
+        self.tokens = tokens
+        self.trustsRowSecurity = trustsRowSecurity ?? configuration.trustRowSecurity
+        self.handler = handler
+        self.whenReady = whenReady
+    }
+
+    func run() async throws {
+        OpenFiles.raiseLimit()
+        // A peer that is gone is an error of the write, not of the process.
+        signal(SIGPIPE, SIG_IGN)
+        let logger = configuration.logger
+        let service = try RunFailure.wrapping { try start(logger) }
+        let group = ServiceGroup(
+            configuration: ServiceGroupConfiguration(
+                services: [service], gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
+        try await group.run()
+    }
+
+    private func start(_ logger: Logger) throws -> HubService {
+        let health = Health()
+        let rooms = Rooms()
+        let gateway = Gateway(
+            configuration: configuration.gateway, verifier: tokens, handler: handler,
+            opsHandler: OpsPages(health: health) { rooms.figures() }, logger: logger)
+        let subscriptions = ChangeSubscriptions(
+            configuration: configuration.feed(conninfo: databaseURL), trustsRowSecurity: trustsRowSecurity,
+            sink: gateway,
+            logger: logger
+        ) { status in
+            health.feed(problem: status.problem)
+        }
+        rooms.set(gateway, subscriptions)
+        let address = "ws://\(configuration.httpHost):\(configuration.httpPort)/realtime/v1/websocket"
+        health.onFirstReady { [whenReady] in
+            StandardOutput.line("listening on \(address)")
+            whenReady()
+        }
+        try gateway.start(feed: subscriptions)
+        subscriptions.start()
+        return HubService(
+            gateway: gateway, subscriptions: subscriptions, health: health, drainSeconds: configuration.drainSeconds,
+            logger: logger)
+    }
+}
+
+extension FeedStatus {
+    /// What keeps changes from flowing, as `/readyz` says it; nil if nothing does.
+    fileprivate var problem: String? {
+        switch self {
+        case .ready: nil
+        case .stopped: "the change feed has stopped"
+        case .connecting(let reason): reason ?? "connecting to the database"
+        }
+    }
+}
