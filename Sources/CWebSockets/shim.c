@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -90,6 +91,10 @@ int roost_method(struct lws *wsi, char *path, int size) {
     return method;
 }
 
+int roost_has_buffered_input(struct lws *wsi) {
+    return lws_service_adjust_timeout(lws_get_context(wsi), 1, 0) == 0;
+}
+
 int roost_respond(struct lws *wsi, unsigned int status, const char *content_type, const char *headers,
                   const unsigned char *body, size_t length) {
     unsigned char buffer[LWS_PRE + 4096], *start = buffer + LWS_PRE, *p = start, *end = buffer + sizeof buffer - 1;
@@ -125,6 +130,11 @@ int roost_write_framed(struct lws *wsi, const unsigned char *bytes, size_t lengt
 
 int roost_is_plain(struct lws *wsi) {
     return !lws_is_ssl(wsi);
+}
+
+int roost_unread(int fd) {
+    int count = 0;
+    return ioctl(fd, FIONREAD, &count) ? 0 : count;
 }
 
 int roost_local_port(int fd) {

@@ -11,14 +11,14 @@ import Wire
 ///
 /// **Overload**: a socket may have `cap` bytes pending. One more and it is cut off, without a close frame (it takes no
 /// bytes), so that its client reconnects. Memory never grows with a slow reader beyond that.
-final class Delivery {
+struct Delivery: ~Copyable {
     /// The most bytes a socket may have pending.
     private let cap: Int
     /// Pending bytes above which the change feed is held back for a while rather than the socket cut off.
     private let lagMark: Int
     private var messages = MessageTable()
     private var pending = PendingLists()
-    private(set) var sockets: [Socket?] = []
+    private(set) var sockets: [Socket] = []
     private var quick: [Slot] = []
     private var bulk: [Slot] = []
     private var bulkStart = 0
@@ -51,70 +51,68 @@ final class Delivery {
 
     // MARK: Sockets
 
-    func open(_ slot: Slot, wsi: OpaquePointer, second: Int32) {
-        while sockets.count <= Int(slot) { sockets.append(nil) }
+    mutating func open(_ slot: Slot, wsi: OpaquePointer, second: Int32) {
+        while sockets.count <= Int(slot) { sockets.append(.closed) }
         pending.reserve(slot: slot)
         let fd = Int32(lws_get_socket_fd(wsi))
-        // A slot that is used again may still stand in a queue from before; its flags say so.
-        let old = sockets[Int(slot)]
-        precondition(old == nil, "a slot is opened twice")
+        precondition(!sockets[Int(slot)].isOpen, "a slot is opened twice")
         sockets[Int(slot)] = Socket(wsi: wsi, fd: fd, isPlain: roost_is_plain(wsi) != 0, lastHeard: second)
     }
 
     /// Forgets a socket and what was pending for it.
-    func close(_ slot: Slot) {
+    mutating func close(_ slot: Slot) {
         discardPending(slot)
-        if sockets[Int(slot)]?.isLagging == true { laggards -= 1 }
-        sockets[Int(slot)] = nil
+        if sockets[Int(slot)].isLagging { laggards -= 1 }
+        sockets[Int(slot)] = .closed
     }
 
-    func heard(_ slot: Slot, second: Int32) {
-        sockets[Int(slot)]?.lastHeard = second
-        sockets[Int(slot)]?.wasPinged = false
+    mutating func heard(_ slot: Slot, second: Int32) {
+        sockets[Int(slot)].lastHeard = second
+        sockets[Int(slot)].wasPinged = false
     }
 
-    func wasPinged(_ slot: Slot) {
-        sockets[Int(slot)]?.wasPinged = true
+    mutating func wasPinged(_ slot: Slot) {
+        sockets[Int(slot)].wasPinged = true
     }
 
     /// Sends a close frame behind what is pending. The peer answers it and lws closes; the idle timeout is for peers that do not.
     ///
     /// The frame is ours because a close that lws is asked for in its writable callback loses it: this build closes the
     /// connection a second time before the first could send anything.
-    func beginClosing(_ slot: Slot, _ code: CloseCode, reason: StaticString) {
-        guard let socket = sockets[Int(slot)], !socket.isClosing else { return }
+    mutating func beginClosing(_ slot: Slot, _ code: CloseCode, reason: StaticString) {
+        guard sockets[Int(slot)].isOpen, !sockets[Int(slot)].isClosing else { return }
         send(.close(code, reason: reason), to: slot)
-        sockets[Int(slot)]?.isClosing = true
+        sockets[Int(slot)].isClosing = true
     }
 
     // MARK: Lagging
 
-    private func hasCaughtUp(_ slot: Slot) {
-        if sockets[Int(slot)]?.isLagging == true {
-            sockets[Int(slot)]?.isLagging = false
+    private mutating func hasCaughtUp(_ slot: Slot) {
+        if sockets[Int(slot)].isLagging {
+            sockets[Int(slot)].isLagging = false
             laggards -= 1
         }
-        if sockets[Int(slot)]?.isWrittenOff == true { sockets[Int(slot)]?.isWrittenOff = false }
+        if sockets[Int(slot)].isWrittenOff { sockets[Int(slot)].isWrittenOff = false }
     }
 
     /// Waits for nobody who lags now, until they have caught up by themselves.
-    func writeOffLaggards() {
-        for slot in sockets.indices where sockets[slot]?.isLagging == true {
-            sockets[slot]?.isLagging = false
-            sockets[slot]?.isWrittenOff = true
+    mutating func writeOffLaggards() {
+        for slot in sockets.indices where sockets[slot].isLagging {
+            sockets[slot].isLagging = false
+            sockets[slot].isWrittenOff = true
         }
         laggards = 0
     }
 
     // MARK: Enqueuing
 
-    func send(_ frame: Frame, to slot: Slot) {
+    mutating func send(_ frame: Frame, to slot: Slot) {
         let message = messages.insert(frame)
         let isPending = append(message, length: frame.bytes.count, to: slot, bulk: false)
         messages.retain(message, times: isPending ? 1 : 0)
     }
 
-    func fanOut(_ frame: Frame, to audience: [Slot], except: Slot?) {
+    mutating func fanOut(_ frame: Frame, to audience: [Slot], except: Slot?) {
         let message = messages.insert(frame)
         let length = frame.bytes.count
         let inBulk = audience.count > Self.bulkThreshold
@@ -126,39 +124,37 @@ final class Delivery {
     }
 
     /// False where the socket is gone or its cap is reached.
-    private func append(_ message: Int32, length: Int, to slot: Slot, bulk inBulk: Bool) -> Bool {
-        guard var socket = sockets[Int(slot)], !socket.isClosing else { return false }
+    private mutating func append(_ message: Int32, length: Int, to slot: Slot, bulk inBulk: Bool) -> Bool {
+        let socket = sockets[Int(slot)]
+        guard socket.isOpen, !socket.isClosing else { return false }
         // The limit is on what piles up behind the frame that is being sent, however large that one is.
-        let first = pending.first(slot).map { messages.length($0) } ?? 0
-        guard pending.hasAtMostOne(slot) || pending.bytes(slot) - first + length <= cap else {
+        guard pending.hasAtMostOne(slot) || pending.bytes(slot) + length <= cap + firstLength(slot) else {
             overflowed.append(slot)
             counters.overflows += 1
-            sockets[Int(slot)]?.isClosing = true
+            sockets[Int(slot)].isClosing = true
             return false
         }
         let bytes = pending.append(message, length: length, to: slot)
-        var changed = false
         if bytes > lagMark, !socket.isLagging, !socket.isWrittenOff {
-            socket.isLagging = true
+            sockets[Int(slot)].isLagging = true
             laggards += 1
-            changed = true
         }
-        if !socket.isBlocked {
-            if inBulk, !socket.isQueuedInBulk, !socket.isQueued {
-                socket.isQueuedInBulk = true
-                bulk.append(slot)
-                changed = true
-            } else if !inBulk, !socket.isQueued {
-                socket.isQueued = true
-                quick.append(slot)
-                changed = true
-            }
+        if socket.isBlocked || socket.isQueued { return true }
+        if !inBulk {
+            sockets[Int(slot)].isQueued = true
+            quick.append(slot)
+        } else if !socket.isQueuedInBulk {
+            sockets[Int(slot)].isQueuedInBulk = true
+            bulk.append(slot)
         }
-        if changed { sockets[Int(slot)] = socket }
         return true
     }
 
-    private func discardPending(_ slot: Slot) {
+    private func firstLength(_ slot: Slot) -> Int {
+        pending.first(slot).map { messages.length($0) } ?? 0
+    }
+
+    private mutating func discardPending(_ slot: Slot) {
         while let message = pending.first(slot) {
             _ = pending.removeFirst(slot, length: messages.length(message))
             messages.release(message)
@@ -168,13 +164,13 @@ final class Delivery {
     // MARK: Flushing
 
     /// The end of a turn: serves all of the quick queue and a slice of the bulk one.
-    func flush() {
+    mutating func flush() {
         var index = 0
         while index < quick.count {
             let slot = quick[index]
             index += 1
-            guard sockets[Int(slot)] != nil else { continue }
-            sockets[Int(slot)]?.isQueued = false
+            guard sockets[Int(slot)].isOpen else { continue }
+            sockets[Int(slot)].isQueued = false
             drain(slot)
         }
         quick.removeAll(keepingCapacity: true)
@@ -182,8 +178,8 @@ final class Delivery {
         while bulkStart < bulk.count, writes < Self.sliceWrites {
             let slot = bulk[bulkStart]
             bulkStart += 1
-            guard sockets[Int(slot)] != nil else { continue }
-            sockets[Int(slot)]?.isQueuedInBulk = false
+            guard sockets[Int(slot)].isOpen else { continue }
+            sockets[Int(slot)].isQueuedInBulk = false
             drain(slot)
             writes += 1
         }
@@ -195,22 +191,25 @@ final class Delivery {
         overflowed.removeAll(keepingCapacity: true)
     }
 
-    private func cutOff(_ slot: Slot) {
-        guard let socket = sockets[Int(slot)] else { return }
+    private mutating func cutOff(_ slot: Slot) {
+        let socket = sockets[Int(slot)]
+        guard socket.isOpen else { return }
         discardPending(slot)
         lws_set_timeout(socket.wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC)
     }
 
     /// lws says that the socket takes bytes.
-    func writable(_ slot: Slot) {
-        guard sockets[Int(slot)] != nil else { return }
-        sockets[Int(slot)]?.isBlocked = false
+    mutating func writable(_ slot: Slot) {
+        guard sockets[Int(slot)].isOpen else { return }
+        sockets[Int(slot)].isBlocked = false
         if !pending.isEmpty(slot) { drain(slot) }
     }
 
     /// Writes what is pending for a socket, until nothing is or the socket takes no more.
-    private func drain(_ slot: Slot) {
-        guard let socket = sockets[Int(slot)], !socket.isBlocked else { return }
+    private mutating func drain(_ slot: Slot) {
+        let socket = sockets[Int(slot)]
+        guard socket.isOpen, !socket.isBlocked else { return }
+        if let message = pending.only(slot), socket.isPlain, writeWhole(message, to: slot, socket) { return }
         while !pending.isEmpty(slot) {
             pending.peek(slot, limit: Self.batchFrames, into: &batch)
             let size = batch.count == 1 ? messages.length(batch[0]) : gather()
@@ -239,12 +238,32 @@ final class Delivery {
         if pending.bytes(slot) < lagMark { hasCaughtUp(slot) }
     }
 
+    /// The usual case, one frame that the socket takes whole. False leaves everything as it was, or partly sent frames to
+    /// the general way.
+    private mutating func writeWhole(_ message: Int32, to slot: Slot, _ socket: Socket) -> Bool {
+        let length = messages.length(message)
+        guard lws_partial_buffered(socket.wsi) == 0 else { return false }
+        let outcome = messages.withBytes(message) { SocketWriter.send($0, to: socket) }
+        counters.writes += 1
+        guard case .wrote(let sent) = outcome else { return false }
+        counters.bytes += sent
+        guard sent == length else {
+            finishFrame(slot, sent, socket)
+            return true
+        }
+        _ = pending.removeFirst(slot, length: length)
+        messages.release(message)
+        counters.frames += 1
+        if socket.isLagging || socket.isWrittenOff { hasCaughtUp(slot) }
+        return true
+    }
+
     private static func write(_ bytes: UnsafeRawBufferPointer, to socket: Socket) -> SocketWriter.Outcome {
         socket.isPlain ? SocketWriter.send(bytes, to: socket) : SocketWriter.handOver(bytes, to: socket)
     }
 
     /// Joins the batch's frames in `scratch`; sockets in a row that wait for the same frames share the copy.
-    private func gather() -> Int {
+    private mutating func gather() -> Int {
         if scratchDiscards == messages.discards, batch == scratchBatch { return scratch.count }
         scratch.removeAll(keepingCapacity: true)
         var taken = 0
@@ -261,7 +280,7 @@ final class Delivery {
     }
 
     /// Takes the frames that were written whole off the list. Returns how much of the next one was written.
-    private func settle(_ slot: Slot, _ sent: Int) -> Int {
+    private mutating func settle(_ slot: Slot, _ sent: Int) -> Int {
         var sent = sent
         for message in batch {
             let length = messages.length(message)
@@ -275,7 +294,7 @@ final class Delivery {
     }
 
     /// The socket is full. A frame of which a part is out must be finished by lws before anything else is written.
-    private func finishFrame(_ slot: Slot, _ written: Int, _ socket: Socket) {
+    private mutating func finishFrame(_ slot: Slot, _ written: Int, _ socket: Socket) {
         if written > 0, let message = pending.first(slot) {
             let bytes = messages.bytes(message)
             let outcome = bytes.withUnsafeBytes {
@@ -292,8 +311,8 @@ final class Delivery {
         waitUntilWritable(slot, socket)
     }
 
-    private func waitUntilWritable(_ slot: Slot, _ socket: Socket) {
-        sockets[Int(slot)]?.isBlocked = true
+    private mutating func waitUntilWritable(_ slot: Slot, _ socket: Socket) {
+        sockets[Int(slot)].isBlocked = true
         lws_callback_on_writable(socket.wsi)
     }
 }

@@ -18,8 +18,13 @@ extension EventLoop {
         )
         nextExchange += 1
         exchanges[wsi] = HTTPExchange(id: nextExchange, request: request, isOps: isOps(wsi))
+        let announced = headers.header(WSI_TOKEN_HTTP_CONTENT_LENGTH)
+        // A request with a body behind another one in the same packet: lws 4.1.6 takes the request's own head for its
+        // body, and then turns in a circle for good. To hang up is allowed (RFC 9112, section 9.3.2: a client repeats
+        // what it sent ahead), to answer is not possible.
+        if let announced, announced != "0", roost_has_buffered_input(wsi) != 0 { return 1 }
         guard method == .post || method == .other else { return httpCompleted(wsi) }
-        guard let length = headers.header(WSI_TOKEN_HTTP_CONTENT_LENGTH).flatMap({ Int($0) }) else {
+        guard let length = announced.flatMap({ Int($0) }) else {
             return respond(wsi, Door.error(411, "Content-Length is missing"), thenClose: true)
         }
         guard length <= configuration.maximumBodyBytes else {

@@ -14,7 +14,7 @@ final class EventLoop {
     let configuration: GatewayConfiguration
     let hub: Hub
     let inbox: LoopInbox
-    let delivery: Delivery
+    var delivery: Delivery
     let door: Door
     let broadcastAPI: BroadcastAPI
     let handler: (any HTTPHandler)?
@@ -30,7 +30,7 @@ final class EventLoop {
     private(set) var vhost: OpaquePointer?
     var exchanges: [OpaquePointer: HTTPExchange] = [:]
     var nextExchange = 0
-    var failing = FailingAddresses()
+    var failing: FailingAddresses
     /// What the door decided, from the upgrade's confirmation to its completion, which follow each other at once.
     var admission: Door.Admission?
     private var freeSlots: [Slot] = []
@@ -39,6 +39,9 @@ final class EventLoop {
     var partial: [Slot: [UInt8]] = [:]
     private var relays: [Relay] = []
     private var executing: [Action] = []
+    /// The socket that was read in this turn, the last one if there were several; -1 for none.
+    var lastRead: Int32 = -1
+    private var postponed = 0
     private var changes = ChangeQueue()
     private(set) var second: Int32 = 0
     let gauges: LoopGauges
@@ -57,6 +60,7 @@ final class EventLoop {
         delivery = Delivery(cap: configuration.pendingBytesPerSocket)
         door = Door(verifier: verifier)
         broadcastAPI = BroadcastAPI(verifier: verifier, payloadLimit: configuration.limits.payloadBytes)
+        failing = FailingAddresses(allowance: configuration.failuresPerMinute)
         loop = .allocate(capacity: 1)
         check = .allocate(capacity: 1)
         idle = .allocate(capacity: 1)
@@ -144,7 +148,7 @@ final class EventLoop {
             for sibling in siblings { sibling.post(.relay(relays)) }
             relays.removeAll(keepingCapacity: true)
         }
-        if delivery.hasWork { delivery.flush() }
+        if delivery.hasWork, !waitsForMore() { delivery.flush() }
         if !changes.isEmpty {
             pumpChanges()
             if delivery.hasWork { delivery.flush() }
@@ -156,6 +160,20 @@ final class EventLoop {
             uv_idle_stop(idle)
         }
     }
+
+    /// Whether the flush is put off because the socket that was read last has more: what a busy publisher sent at once
+    /// arrives in pieces of the small receive buffer, and is to leave in one write per subscriber.
+    private func waitsForMore() -> Bool {
+        defer { lastRead = -1 }
+        guard lastRead >= 0, postponed < Self.mostPostponements, roost_unread(lastRead) > 0 else {
+            postponed = 0
+            return false
+        }
+        postponed += 1
+        return true
+    }
+
+    private static let mostPostponements = 64
 
     private func drainInbox() {
         for task in inbox.takeAll() {
@@ -210,7 +228,8 @@ final class EventLoop {
         execute()
         failing.forget(before: second)
         for slot in delivery.sockets.indices {
-            guard let socket = delivery.sockets[slot] else { continue }
+            let socket = delivery.sockets[slot]
+            guard socket.isOpen else { continue }
             let silence = second - socket.lastHeard
             if silence >= configuration.idleTimeout {
                 delivery.beginClosing(Slot(slot), .normal, reason: "idle timeout")
@@ -243,6 +262,7 @@ final class EventLoop {
 
     func closed(_ slot: Slot) {
         partial[slot] = nil
+        lastRead = -1
         delivery.close(slot)
         hub.disconnect(slot)
         gauges.connections.store(hub.connectionCount, ordering: .relaxed)
@@ -254,7 +274,8 @@ final class EventLoop {
     private func closeSome(_ count: Int) {
         var left = count
         for slot in delivery.sockets.indices where left > 0 {
-            guard let socket = delivery.sockets[slot], !socket.isClosing else { continue }
+            let socket = delivery.sockets[slot]
+            guard socket.isOpen, !socket.isClosing else { continue }
             delivery.beginClosing(Slot(slot), .serviceRestart, reason: "restarting")
             left -= 1
         }

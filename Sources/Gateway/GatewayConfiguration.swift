@@ -17,6 +17,8 @@ package struct GatewayConfiguration: Sendable {
     /// Seconds of silence after which a socket is pinged, and after which it is closed (Phoenix: 60).
     package var pingAfter: Int32 = 25
     package var idleTimeout: Int32 = 60
+    /// Bad tokens an address may show in a minute before its connections are held back; zero: it never is.
+    package var failuresPerMinute = 10
     /// Largest body of an HTTP request.
     package var maximumBodyBytes = 5_000_000
 

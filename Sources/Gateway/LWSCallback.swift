@@ -84,6 +84,7 @@ extension EventLoop {
     /// One piece of a message, or all of it.
     private func received(_ slot: Slot, _ wsi: OpaquePointer, _ bytes: UnsafeRawBufferPointer) -> Int32 {
         delivery.heard(slot, second: second)
+        lastRead = delivery.sockets[Int(slot)].fd
         let isWhole = lws_is_final_fragment(wsi) != 0 && lws_remaining_packet_payload(wsi) == 0
         let message: [UInt8]
         if isWhole, partial[slot] == nil {

@@ -43,5 +43,9 @@ struct MessageTable {
 
     func bytes(_ place: Int32) -> [UInt8] { frames[Int(place)] }
 
+    func withBytes<Result>(_ place: Int32, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+        frames[Int(place)].withUnsafeBytes(body)
+    }
+
     func length(_ place: Int32) -> Int { frames[Int(place)].count }
 }

@@ -50,6 +50,12 @@ struct PendingLists {
         return lists[Int(slot)].bytes
     }
 
+    /// The message, where exactly one is pending.
+    func only(_ slot: Slot) -> Int32? {
+        let head = lists[Int(slot)].head
+        return head >= 0 && nodes[Int(head)].next < 0 ? nodes[Int(head)].message : nil
+    }
+
     /// Copies the first messages of a slot to `batch`, at most `limit` of them.
     func peek(_ slot: Slot, limit: Int, into batch: inout [Int32]) {
         batch.removeAll(keepingCapacity: true)

@@ -1,9 +1,10 @@
 import CWebSockets
 import Hub
 
-/// One WebSocket of a loop.
+/// One WebSocket of a loop. Trivial to copy, so that walking over thousands costs no reference counting.
 struct Socket {
-    let wsi: OpaquePointer
+    /// Nil once the socket is closed and its slot free.
+    let wsi: OpaquePointer?
     let fd: Int32
     /// Neither TLS nor an extension stands between a frame and the wire.
     let isPlain: Bool
@@ -21,4 +22,8 @@ struct Socket {
     var isWrittenOff = false
     /// A close frame is on its way, or the socket is to be cut off; nothing more is sent.
     var isClosing = false
+
+    var isOpen: Bool { wsi != nil }
+
+    static var closed: Socket { Socket(wsi: nil, fd: -1, isPlain: true, lastHeard: 0) }
 }

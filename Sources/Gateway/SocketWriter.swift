@@ -15,7 +15,7 @@ struct SocketWriter {
         case gone
     }
 
-    static func send(_ bytes: UnsafeRawBufferPointer, to socket: borrowing Socket) -> Outcome {
+    static func send(_ bytes: UnsafeRawBufferPointer, to socket: Socket) -> Outcome {
         guard let base = bytes.baseAddress else { return .wrote(0) }
         if lws_partial_buffered(socket.wsi) != 0 { return .wrote(0) }
         let sent = Glibc.send(socket.fd, base, bytes.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
@@ -24,7 +24,7 @@ struct SocketWriter {
     }
 
     /// Gives bytes to lws, which keeps what the socket does not take.
-    static func handOver(_ bytes: UnsafeRawBufferPointer, to socket: borrowing Socket) -> Outcome {
+    static func handOver(_ bytes: UnsafeRawBufferPointer, to socket: Socket) -> Outcome {
         let base = bytes.bindMemory(to: UInt8.self).baseAddress
         return roost_write_framed(socket.wsi, base, bytes.count) < 0 ? .gone : .wrote(bytes.count)
     }

@@ -20,6 +20,8 @@ package struct RoostConfiguration: Sendable {
     package let messageBytes: Int
     package let payloadBytes: Int
     package let pendingBytesPerSocket: Int
+    /// Zero: no address is held back.
+    package let failuresPerMinute: Int
     package let privateOnly: Bool
 
     /// Seconds.
@@ -53,6 +55,7 @@ package struct RoostConfiguration: Sendable {
         messageBytes = values.integer(.messageBytes)
         payloadBytes = values.integer(.payloadBytes)
         pendingBytesPerSocket = values.integer(.pendingBytesPerSocket)
+        failuresPerMinute = values.integer(.failuresPerMinute)
         privateOnly = values.toggle(.privateOnly)
         pingAfter = values.integer(.pingAfter)
         idleTimeout = values.integer(.idleTimeout)

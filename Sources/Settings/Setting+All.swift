@@ -2,7 +2,8 @@
 extension Setting {
     package static let all: [Setting] = [
         databaseURL, nodeName, httpHost, httpPort, opsHost, opsPort, jwtSecret, loops, channelsPerConnection,
-        messageBytes, payloadBytes, pendingBytesPerSocket, privateOnly, pingAfter, idleTimeout, retentionHours,
+        messageBytes, payloadBytes, pendingBytesPerSocket, failuresPerMinute, privateOnly,
+        pingAfter, idleTimeout, retentionHours,
         safetyPollSeconds, trustRowSecurity, logLevel, drainSeconds,
     ]
 
@@ -64,8 +65,13 @@ extension Setting {
     static let pendingBytesPerSocket = Setting(
         "limits.pending_bytes_per_socket", .integer(16_384...1_073_741_824), standard: .integer(1_048_576),
         unit: "bytes",
-        "What may wait for a reader that is slower than its channels. At the cap the socket is closed with code 1013, "
+        "What may wait for a reader that is slower than its channels. At the cap the socket is cut off, "
             + "so that the client reconnects; the hub's memory never grows with a slow reader.")
+
+    static let failuresPerMinute = Setting(
+        "limits.failures_per_minute", .integer(0...1_000_000), standard: .integer(10),
+        "How many bad tokens an address may show before its next connections are held back for 2 seconds; 0 never holds "
+            + "any. Behind a proxy all clients share its address: set 0.")
 
     static let privateOnly = Setting(
         "limits.private_only", .toggle, standard: .toggle(false),

@@ -16,6 +16,5 @@ import Wire
         #expect(CloseCode.invalidData.rawValue == 1007)
         #expect(CloseCode.messageTooBig.rawValue == 1009)
         #expect(CloseCode.serviceRestart.rawValue == 1012)
-        #expect(CloseCode.tryAgainLater.rawValue == 1013)
     }
 }

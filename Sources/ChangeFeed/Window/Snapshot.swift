@@ -19,10 +19,27 @@ package struct Snapshot: Sendable, Equatable {
 
     /// The statement that reads what came after this snapshot.
     func window(commitTimestamps: Bool) -> String {
-        let committed = commitTimestamps ? "pg_xact_commit_timestamp(xid::xid)::text" : "null::text"
-        return SQL.window
-            .replacing(":xmax", with: String(xmax))
-            .replacing(":xip", with: "{" + running.map(String.init).joined(separator: ",") + "}")
-            .replacing(":committed", with: committed)
+        let template = commitTimestamps ? Self.withCommitTimestamps : Self.withoutCommitTimestamps
+        return template.before + String(xmax) + template.between + "{" + running.map(String.init).joined(separator: ",")
+            + "}" + template.after
+    }
+
+    // Cut up once, and without its comments: this is sent hundreds of times a second.
+    private static let withCommitTimestamps = WindowTemplate(committed: "pg_xact_commit_timestamp(xid::xid)::text")
+    private static let withoutCommitTimestamps = WindowTemplate(committed: "null::text")
+}
+
+/// Window.sql, cut where a snapshot's bounds go.
+private struct WindowTemplate {
+    let before: String
+    let between: String
+    let after: String
+
+    init(committed: String) {
+        let code = SQL.window.split(separator: "\n").filter { !$0.hasPrefix("--") }.joined(separator: "\n")
+        let text = code.replacing(":committed", with: committed)
+        let parts = text.replacing(":xip", with: ":xmax").split(separator: ":xmax", omittingEmptySubsequences: false)
+        precondition(parts.count == 3, "Window.sql names :xmax once and then :xip once")
+        (before, between, after) = (String(parts[0]), String(parts[1]), String(parts[2]))
     }
 }

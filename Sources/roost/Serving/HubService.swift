@@ -1,4 +1,5 @@
 import ChangeFeed
+import Dispatch
 import Gateway
 import Glibc
 import Logging
@@ -17,11 +18,20 @@ struct HubService: Service {
         try await gracefulShutdown()
         // Whoever asks twice means it.
         for number in [SIGTERM, SIGINT] { signal(number, SIG_DFL) }
+        endAnyhow()
         health.drain()
         gateway.stopAccepting()
         await closeSockets()
         subscriptions.stop()
         gateway.stop()
+    }
+
+    /// A loop or a database that hangs must not keep a deploy from going on.
+    private func endAnyhow() {
+        DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(drainSeconds + 10)) {
+            StandardError.write("Error: the hub did not stop in time and is ended.\n")
+            _exit(ExitStatus.software.rawValue)
+        }
     }
 
     /// In batches, so that the clients do not all come back in the same instant.

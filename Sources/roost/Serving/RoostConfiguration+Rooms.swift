@@ -15,6 +15,7 @@ extension RoostConfiguration {
         gateway.loops = loops
         gateway.maximumMessageBytes = messageBytes
         gateway.pendingBytesPerSocket = pendingBytesPerSocket
+        gateway.failuresPerMinute = failuresPerMinute
         gateway.pingAfter = Int32(pingAfter)
         gateway.idleTimeout = Int32(idleTimeout)
         gateway.limits.channelsPerConnection = channelsPerConnection
