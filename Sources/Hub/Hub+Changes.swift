@@ -14,6 +14,21 @@ extension Hub {
         return group
     }
 
+    /// Takes a member's subscription over to another role, when its token changed. A new "Subscribed to PostgreSQL" follows.
+    func resubscribe(at index: Int, of slot: Slot, as role: String) {
+        guard let connection = connections[Int(slot)] else { return }
+        let membership = connection.memberships[index]
+        guard let old = membership.group, old.subscription.role != role, membership.groupSeat != nil else { return }
+        let subscription = ChangeSubscription(
+            role: role, bindings: old.subscription.bindings, ids: old.subscription.ids,
+            isLegacy: old.subscription.isLegacy)
+        let group = group(of: membership.channel, subscription)
+        leaveGroup(old, of: membership.channel, membership, slot, connection.version)
+        connections[Int(slot)]?.memberships[index].group = group
+        connections[Int(slot)]?.memberships[index].groupSeat = group.audience.add(slot, connection.version)
+        if let moved = connections[Int(slot)]?.memberships[index] { systemState(of: group, to: moved, slot) }
+    }
+
     func leaveGroup(
         _ group: ChangeGroup, of channel: Channel, _ membership: Membership, _ slot: Slot, _ version: ProtocolVersion
     ) {
@@ -38,7 +53,7 @@ extension Hub {
             guard before == .registering else { return }
             return refuseWaiting(group, .databaseUnavailable)
         }
-        if before != .registering, before != group.state { announceState(of: group) }
+        if before != group.state { announceState(of: group) }
         let waiting = group.waiting
         group.waiting = []
         for slot in waiting {

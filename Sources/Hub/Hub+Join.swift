@@ -2,6 +2,9 @@ import Wire
 
 /// Joining and leaving channels (wire-protocol A4, A9).
 extension Hub {
+    /// Supabase's role with BYPASSRLS.
+    static let roleBeyondPolicies = "service_role"
+
     func join(_ frame: ClientFrame, from slot: Slot, at now: HubTime) {
         guard var connection = connections[Int(slot)], case .json(let payload) = frame.body else { return }
         guard frame.topic.utf8.starts(with: ChannelKey.prefix.utf8) else {
@@ -63,7 +66,7 @@ extension Hub {
             ?? connection.claims
         if let expired = claims.expired(at: now) { throw expired }
         // Until policies on realtime.messages are evaluated, nobody but the role that bypasses them comes in.
-        if config.isPrivate, claims.role != "service_role" {
+        if config.isPrivate, claims.role != Self.roleBeyondPolicies {
             throw .unauthorized(topic: String(ChannelKey(topic: frame.topic, isPrivate: true).name))
         }
         return claims

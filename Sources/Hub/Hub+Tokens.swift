@@ -7,10 +7,13 @@ extension Hub {
         guard case .json(let payload) = frame.body, let token = JoinConfig.token(payload["access_token"]) else {
             return
         }
-        do {
+        do throws(Refusal) {
             let claims = try verifier.verify(token, at: now)
             connections[Int(slot)]?.memberships[index].claims = claims
             earliestExpiry = min(earliestExpiry, Int64(claims.expiresAt))
+            guard let key = connections[Int(slot)]?.memberships[index].channel.key else { return }
+            if key.isPrivate, claims.role != Self.roleBeyondPolicies { throw .unauthorized(topic: String(key.name)) }
+            resubscribe(at: index, of: slot, as: claims.role)
         } catch {
             expel(at: index, of: slot, error)
         }

@@ -12,7 +12,7 @@ struct Membership {
     let echoesToSelf: Bool
     let acknowledges: Bool
     let presenceKey: String
-    let group: ChangeGroup?
+    var group: ChangeGroup?
     /// Nil until the join is answered (it waits for the change feed).
     var memberSeat: Int32?
     var watcherSeat: Int32?
