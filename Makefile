@@ -1,0 +1,63 @@
+# `make help` lists the targets; each is a few lines, and all that is more than that is in scripts/.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.ONESHELL:
+MAKEFLAGS += --no-print-directory
+
+SWIFT := swift
+RELEASE := $(SWIFT) build -c release
+SWIFT_SOURCES := Package.swift Sources Tests loadtest
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: setup
+setup: ## install what is missing: Debian packages (as root)
+	@scripts/setup.sh
+
+.PHONY: build
+build: setup ## build .build/release/roost and .build/release/roost-load
+	@$(RELEASE) --product roost
+	$(RELEASE) --product roost-load
+
+# exec: Ctrl-C then reaches roost itself, which stops what it started and ends with 0, so make has nothing to report.
+.PHONY: run
+run: setup ## build and run the demo: a private Postgres, the hub, a chat page (ARGS="--http-port 4100")
+	@$(RELEASE) --product roost
+	exec .build/release/roost demo $(ARGS)
+
+.PHONY: test
+test: ## every test: the Swift ones, then end to end with real clients
+	@scripts/setup.sh --tests
+	echo "== building the tests"
+	$(RELEASE) --build-tests
+	$(MAKE) test-swift test-e2e
+
+.PHONY: test-swift
+test-swift: ## the Swift tests alone, as last built
+	@echo "== Swift tests"
+	$(SWIFT) test -c release --skip-build
+
+.PHONY: test-e2e
+test-e2e: ## the end-to-end tests alone, on .build/release/roost (ARGS="-k presence")
+	@echo "== end-to-end tests"
+	.venv/bin/python -m pytest Tests/EndToEnd $(ARGS)
+
+.PHONY: format
+format: ## format the Swift sources
+	@$(SWIFT) format --in-place --recursive $(SWIFT_SOURCES)
+
+.PHONY: lint
+lint: ## what a review would say about form: formatting, shell syntax
+	@$(SWIFT) format lint --strict --recursive $(SWIFT_SOURCES)
+	for script in scripts/*.sh .ci/run; do bash -n "$$script"; done
+
+.PHONY: bench
+bench: build ## measure throughput and latency on this machine
+	@loadtest/bench.sh $(ARGS)
+
+.PHONY: clean
+clean: ## remove what was built and the tests' environment; the demo's data in .roost stays
+	@rm -rf .build .venv

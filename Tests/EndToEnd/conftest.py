@@ -1,0 +1,116 @@
+"""What tests share: one Postgres and one hub. Each test has a table or a topic of its own."""
+
+import itertools
+import re
+
+import pytest
+
+from support.cluster import Cluster
+from support.hub import Hub
+from support.wsclient import Client
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def anyio_backend():
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def cluster():
+    cluster = Cluster()
+    try:
+        yield cluster.start()
+    finally:
+        cluster.remove()
+
+
+@pytest.fixture(scope="session")
+def shared_hub(cluster):
+    # Two loops, so that what one loop tells the other is tested on any machine. The safety poll is what notices a table
+    # that was altered or dropped and not written since; every second, so that tests need not wait for five.
+    hub = Hub(cluster.create_database("shared"), ROOST_LOOPS="2", ROOST_FEED_SAFETY_POLL_SECONDS="1")
+    try:
+        hub.run("migrate")
+        yield hub.start()
+    finally:
+        hub.remove()
+
+
+@pytest.fixture
+def hub(shared_hub):
+    """The hub that all tests share. A test that breaks it is found at once, and not by those after it."""
+    yield shared_hub
+    if shared_hub.process.poll() is not None:
+        log = shared_hub.log[-3000:]
+        status = shared_hub.process.returncode
+        shared_hub.start()
+        pytest.fail(f"the hub ended with {status}: {log}")
+
+
+@pytest.fixture
+def own_hub(cluster, request):
+    """A hub with a database of its own, for tests that stop it or its Postgres."""
+    name = f"own_{next(_numbers)}"
+    hub = Hub(cluster.create_database(name))
+    hub.database = name
+    try:
+        hub.run("migrate")
+        yield hub
+        if request.node.stash.get(FAILED, False):
+            print("the hub's log:", hub.log[-4000:])
+    finally:
+        hub.remove()
+
+
+FAILED = pytest.StashKey()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    if report.when == "call" and report.failed:
+        item.stash[FAILED] = True
+    return report
+
+
+@pytest.fixture
+def sql(cluster):
+    """A connection to the shared hub's database."""
+    with cluster.connect("shared") as connection:
+        yield connection
+
+
+@pytest.fixture
+def name(request):
+    """A name that no other test has, for a table or a topic."""
+    plain = re.sub(r"\W+", "_", request.node.name.lower().removeprefix("test_"))[:40].strip("_")
+    return f"{plain}_{next(_numbers)}"
+
+
+@pytest.fixture
+def topic(name):
+    return f"realtime:{name}"
+
+
+@pytest.fixture
+def table(hub, sql, name):
+    """A watched table in `public`; its name."""
+    sql.execute(f'create table "{name}" (id int8 primary key, body text, n int4)')
+    hub.watch(f'public."{name}"')
+    return name
+
+
+@pytest.fixture
+async def connect(hub):
+    """Opens raw clients on the shared hub and closes them at the end."""
+    clients = []
+
+    async def open_client(version=2, **options):
+        clients.append(await Client.connect(hub.port, version, **options))
+        return clients[-1]
+
+    yield open_client
+    for client in clients:
+        await client.close()

@@ -1,0 +1,47 @@
+"""Two clients that talk to each other while others misbehave, and notice every pause."""
+
+import asyncio
+import time
+
+from support.wsclient import Client
+
+
+class Bystander:
+    """Sends a broadcast every 20 ms and remembers how long the slowest took."""
+
+    def __init__(self, hub, topic="realtime:bystander"):
+        self.hub, self.topic = hub, topic
+        self.slowest, self.count = 0.0, 0
+
+    async def __aenter__(self):
+        self.sender, self.receiver = await Client.connect(self.hub.port), await Client.connect(self.hub.port, 1)
+        await self.sender.join(self.topic)
+        await self.receiver.join(self.topic)
+        self.task = asyncio.create_task(self._talk())
+        return self
+
+    async def _talk(self):
+        while True:
+            began = time.monotonic()
+            self.sender.push(self.topic, "broadcast", {"event": "n", "payload": {"n": self.count}})
+            message = await self.receiver.next("broadcast", within=10)
+            assert message.payload["payload"] == {"n": self.count}
+            self.count += 1
+            if self.count % 20 == 0:
+                # As all clients do now and then, or the hub takes it for gone.
+                self.receiver.push("phoenix", "heartbeat", {})
+                self.receiver.messages.clear()
+            # Our own process is slow at times, too: when the bytes came in, not when we looked.
+            self.slowest = max(self.slowest, message.at - began)
+            await asyncio.sleep(0.02)
+
+    async def __aexit__(self, kind, *_):
+        failed = self.task.done()
+        self.task.cancel()
+        for client in (self.sender, self.receiver):
+            await client.close()
+        if kind is None:
+            if failed:
+                await self.task
+            assert self.count > 3, "the bystander said nothing"
+            assert self.slowest < 1, f"a bystander's message took {self.slowest:.2f} s"

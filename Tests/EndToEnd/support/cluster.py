@@ -1,0 +1,75 @@
+"""A private Postgres."""
+
+import glob
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+
+import psycopg
+
+from support.ports import free_port
+
+
+def _programs():
+    folders = glob.glob("/usr/lib/postgresql/*/bin")
+    assert folders, "no Postgres server is installed: apt-get install postgresql"
+    return max(folders, key=lambda folder: int(folder.split("/")[-2]))
+
+
+class Cluster:
+    """One cluster in a temporary folder, on a free port of 127.0.0.1, with the superuser `postgres`.
+
+    Commits do not wait for the disk: no test pulls the plug, and a killed server keeps what the kernel has.
+    """
+
+    def __init__(self):
+        self.folder = tempfile.mkdtemp(prefix="roost-e2e-pg-", dir="/tmp")
+        self.data = f"{self.folder}/data"
+        self.port = free_port()
+        self._bin = _programs()
+        # Postgres refuses to run as root.
+        self._user = "postgres" if os.geteuid() == 0 else None
+        if self._user:
+            entry = pwd.getpwnam(self._user)
+            os.chown(self.folder, entry.pw_uid, entry.pw_gid)
+        self._run("initdb", "--auth=trust", "--username=postgres", "--encoding=UTF8", "--no-locale", "--no-sync", self.data)
+        with open(f"{self.data}/postgresql.conf", "a") as file:
+            file.write(f"listen_addresses = '127.0.0.1'\nport = {self.port}\n")
+            file.write(f"unix_socket_directories = '{self.folder}'\n")
+            file.write("fsync = off\nsynchronous_commit = off\nfull_page_writes = off\nmax_connections = 60\n")
+            file.write("shared_buffers = 64MB\nmax_wal_size = 2GB\n")
+
+    def start(self):
+        self._run("pg_ctl", "start", "-w", "-t", "30", "-D", self.data, "-l", f"{self.folder}/log", "-s")
+        return self
+
+    def stop(self, mode="fast"):
+        self._run("pg_ctl", "stop", "-w", "-t", "30", "-D", self.data, "-m", mode, "-s")
+
+    def remove(self):
+        if os.path.exists(f"{self.data}/postmaster.pid"):
+            self.stop("immediate")
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def url(self, database="postgres", user="postgres"):
+        return f"postgres://{user}@127.0.0.1:{self.port}/{database}"
+
+    def connect(self, database="postgres", **options):
+        """A connection on which every statement is a transaction of its own."""
+        return psycopg.connect(self.url(database), autocommit=True, **options)
+
+    def create_database(self, name):
+        with self.connect() as connection:
+            connection.execute(f'create database "{name}"')
+        return self.url(name)
+
+    def _run(self, program, *arguments):
+        command = [f"{self._bin}/{program}", *arguments]
+        if self._user:
+            command = ["setpriv", "--reuid", self._user, "--regid", self._user, "--init-groups", *command]
+        # The server inherits these; a pipe would keep us waiting for its end.
+        with open(f"{self.folder}/{program}.out" if not self._user else os.devnull, "w") as out:
+            result = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, cwd="/")
+        assert result.returncode == 0, f"{program} ended with {result.returncode}; see {self.folder}"

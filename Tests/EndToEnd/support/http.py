@@ -1,0 +1,65 @@
+"""HTTP by hand, on one connection that is kept."""
+
+import asyncio
+import json
+
+from support.websocket import response
+
+
+class Answer:
+    def __init__(self, status, headers, body):
+        self.status, self.headers, self.body = status, headers, body
+
+    @property
+    def json(self):
+        return json.loads(self.body)
+
+
+class HTTPConnection:
+    def __init__(self, reader, writer):
+        self.reader, self.writer = reader, writer
+        self._gathered = b""
+
+    @classmethod
+    async def open(cls, port, source=None):
+        return cls(*await asyncio.open_connection("127.0.0.1", port, local_addr=(source, 0) if source else None))
+
+    async def __aenter__(self):
+        return self
+
+    async def __aexit__(self, *_):
+        self.writer.close()
+
+    def write(self, data):
+        self.writer.write(data)
+
+    def gather(self, data):
+        """Keeps data for `flush`, which sends all of it in one piece."""
+        self._gathered += data
+
+    def flush(self):
+        self.writer.write(self._gathered)
+        self._gathered = b""
+
+    async def request(self, method, path, body=None, within=5, **headers):
+        """Header names are written with underscores; None leaves a header out."""
+        if isinstance(body, (dict, list)):
+            body = json.dumps(body).encode()
+        wanted = {"host": "127.0.0.1", "content_length": None if body is None else str(len(body)), **headers}
+        lines = [f"{name.replace('_', '-')}: {value}" for name, value in wanted.items() if value is not None]
+        self.write("\r\n".join([f"{method} {path} HTTP/1.1", *lines, "", ""]).encode() + (body or b""))
+        return await self.answer(within, has_body=method != "HEAD")
+
+    async def answer(self, within=5, has_body=True):
+        async with asyncio.timeout(within):
+            status, headers = await response(self.reader)
+            size = int(headers.get("content-length", 0)) if has_body and status not in (204, 304) else 0
+            return Answer(status, headers, await self.reader.readexactly(size))
+
+    async def ended(self, within=5):
+        """What else comes until the server closes."""
+        async with asyncio.timeout(within):
+            try:
+                return await self.reader.read(-1)
+            except ConnectionError:
+                return b""

@@ -1,0 +1,130 @@
+"""The program under test: `roost`, as its users start it."""
+
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import urllib.error
+import urllib.request
+
+from support.deadline import until
+from support.ports import free_port
+from support.tokens import SECRET
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+BINARY = str(pathlib.Path(os.environ.get("ROOST_BINARY", ROOT / ".build/release/roost")).resolve())
+
+
+class Hub:
+    """`roost serve` on ports of its own, which it keeps over restarts."""
+
+    def __init__(self, database_url, **settings):
+        # An empty folder of its own: no config/roost.yaml is found in it.
+        self.folder = tempfile.mkdtemp(prefix="roost-e2e-hub-", dir="/tmp")
+        self.port, self.ops_port = free_port(), free_port()
+        self.environment = {
+            **{key: value for key, value in os.environ.items() if not key.startswith(("ROOST_", "PG"))},
+            "ROOST_DATABASE_URL": database_url,
+            "ROOST_JWT_SECRET": SECRET,
+            "ROOST_HTTP_PORT": str(self.port),
+            "ROOST_OPS_PORT": str(self.ops_port),
+            "ROOST_DRAIN_SECONDS": "1",
+            **settings,
+        }
+        self.process = None
+        self._listening = threading.Event()
+
+    @property
+    def url(self):
+        """What a client's constructor is given."""
+        return f"ws://127.0.0.1:{self.port}/realtime/v1"
+
+    def start(self, wait=True):
+        self._listening.clear()
+        errors = open(f"{self.folder}/stderr", "ab")
+        self.process = subprocess.Popen(
+            [BINARY, "serve"], env=self.environment, cwd=self.folder, stdout=subprocess.PIPE, stderr=errors,
+            stdin=subprocess.DEVNULL, text=True)
+        errors.close()
+        threading.Thread(target=self._read, args=(self.process,), daemon=True).start()
+        if wait:
+            self.wait_until_listening()
+        return self
+
+    def _read(self, process):
+        for line in process.stdout:
+            if line.startswith("listening on "):
+                self._listening.set()
+
+    @property
+    def is_listening(self):
+        return self._listening.is_set()
+
+    def wait_until_listening(self, within=15):
+        until(
+            lambda: self.is_listening or self.process.poll() is not None, within,
+            f"`listening on`; the hub said: {self.log[-2000:]}")
+        assert self.is_listening, f"the hub ended with {self.process.returncode}: {self.log[-2000:]}"
+
+    def stop(self, within=10):
+        """As a service manager does. The exit status."""
+        return self._end(signal.SIGTERM, within)
+
+    def kill(self):
+        return self._end(signal.SIGKILL, 10)
+
+    def _end(self, number, within):
+        if self.process is None or self.process.poll() is not None:
+            return self.process and self.process.returncode
+        self.process.send_signal(number)
+        return self.process.wait(within)
+
+    def remove(self):
+        self.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def run(self, *arguments, check=True, **settings):
+        """Another command with the hub's configuration, until it ends."""
+        result = subprocess.run(
+            [BINARY, *arguments], env={**self.environment, **settings}, cwd=self.folder, capture_output=True, text=True,
+            timeout=30)
+        if check:
+            assert result.returncode == 0, f"roost {' '.join(arguments)}: {result.stdout}{result.stderr}"
+        return result
+
+    def watch(self, table):
+        """`table` as SQL writes it."""
+        self.run("watch", table)
+
+    @property
+    def log(self):
+        with open(f"{self.folder}/stderr", errors="replace") as file:
+            return file.read()
+
+    # What the operator sees.
+
+    def ops(self, path):
+        """Status and text of a page of the operator's port."""
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.ops_port}{path}", timeout=5) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as answer:
+            return answer.code, answer.read().decode()
+
+    def metric(self, name):
+        for line in self.ops("/metrics")[1].splitlines():
+            if line.startswith(name + " "):
+                return float(line.split()[1])
+        raise AssertionError(f"no metric {name}")
+
+    @property
+    def resident_bytes(self):
+        with open(f"/proc/{self.process.pid}/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    @property
+    def open_files(self):
+        return len(os.listdir(f"/proc/{self.process.pid}/fd"))

@@ -1,0 +1,191 @@
+"""The commands besides `serve` and `demo`."""
+
+import asyncio
+import base64
+import json
+import subprocess
+import time
+
+import pytest
+
+from support.deadline import eventually
+from support.hub import BINARY, Hub
+from support.tokens import SECRET, signed
+from support.wsclient import Client
+
+
+def claims(text):
+    part = text.split(".")[1]
+    return json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+
+
+async def test_token(hub):
+    text = hub.run("token", "--role", "authenticated", "--sub", "user-1", "--expires-in", "15m").stdout.strip()
+    said = claims(text)
+    assert (said["role"], said["sub"]) == ("authenticated", "user-1")
+    assert abs(said["exp"] - time.time() - 900) < 5
+    assert text == signed(said), "signed with jwt.secret"
+    async with await Client.connect(hub.port, apikey=text) as client:
+        await client.settled()
+    assert hub.run("token", "--expires-in", "soon", check=False).returncode == 64
+    assert hub.run("token", check=False, ROOST_JWT_SECRET="").returncode == 78
+
+
+@pytest.fixture
+async def tail(hub):
+    """Starts `roost tail` and gives the lines it prints."""
+    running = []
+
+    async def start(*arguments):
+        process = await asyncio.create_subprocess_exec(
+            BINARY, "tail", *arguments, env=hub.environment, cwd=hub.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        running.append(process)
+        lines = []
+
+        async def read():
+            async for line in process.stdout:
+                lines.append(json.loads(line))
+
+        process.reader = asyncio.create_task(read())
+        return process, lines
+
+    yield start
+    for process in running:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+        process.reader.cancel()
+
+
+async def test_tail_prints_broadcasts_presence_and_changes(hub, connect, sql, table, name, topic, tail):
+    process, lines = await tail(name, "--table", f"public.{table}", "--filter", "id=gt.1")
+    await eventually(lambda: any(line["event"] == "system" for line in lines), what=lambda: f"the subscription in {lines}")
+    client = await connect()
+    await client.join(topic, config={"presence": {"key": "me", "enabled": True}})
+    client.push(topic, "broadcast", {"type": "broadcast", "event": "text", "payload": {"n": 1}})
+    client.send_binary(bytes([3, 1, 1, len(topic.encode()), 6, 0, 1]) + b"11" + topic.encode() + b'binary{"n":2}')
+    await client.ask(topic, "presence", {"event": "track", "payload": {"mood": "fine"}})
+    sql.execute(f"insert into {table} values (1), (2)")
+    await eventually(lambda: any(line["event"] == "postgres_changes" for line in lines), what=lambda: f"the change in {lines}")
+    payloads = {line["event"]: line["payload"] for line in lines}
+    broadcasts = [line["payload"] for line in lines if line["event"] == "broadcast"]
+    assert [(b["event"], b["payload"]) for b in broadcasts] == [("text", {"n": 1}), ("binary", {"n": 2})]
+    assert payloads["presence_diff"]["joins"]["me"]["metas"][0]["mood"] == "fine"
+    assert payloads["postgres_changes"]["data"]["record"]["id"] == 2
+    process.terminate()
+    await asyncio.wait_for(process.wait(), 5)
+
+
+async def test_tail_says_why_it_cannot(hub, name, tail):
+    process, _ = await tail(name, "--token", "nonsense")
+    line = await asyncio.wait_for(process.stderr.readline(), 10)
+    assert line.strip(), "a sentence on standard error"
+
+
+async def test_tail_comes_back_after_a_restart_of_the_hub(own_hub):
+    own_hub.start()
+    process = await asyncio.create_subprocess_exec(
+        BINARY, "tail", "room", env=own_hub.environment, cwd=own_hub.folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    try:
+        await asyncio.wait_for(process.stdout.readline(), 10)
+        await asyncio.to_thread(own_hub.kill)
+        own_hub.start()
+        # Its next join brings the next lines.
+        line = await asyncio.wait_for(process.stdout.readline(), 15)
+        assert json.loads(line)["event"] in ("phx_reply", "presence_state", "presence_diff")
+    finally:
+        process.kill()
+        await process.wait()
+
+
+def test_doctor_finds_nothing_wrong(hub):
+    result = hub.run("doctor")
+    assert "ERROR" not in result.stdout
+    findings = json.loads(hub.run("doctor", "--json").stdout)
+    assert {finding["severity"] for finding in findings} <= {"ok", "good", "warning"}
+    assert any("schema" in finding["subject"] for finding in findings)
+
+
+def test_doctor_finds_what_is_wrong(hub, cluster):
+    broken = hub.run("doctor", check=False, ROOST_DATABASE_URL="postgres://nobody@127.0.0.1:1/none")
+    assert broken.returncode == 69
+    assert "ERROR" in broken.stdout and "cannot be reached" in broken.stdout
+    empty = hub.run("doctor", check=False, ROOST_DATABASE_URL=cluster.url("template1"))
+    assert empty.returncode == 69
+    assert "roost migrate" in empty.stdout, "it names the command that helps"
+    no_secret = hub.run("doctor", check=False, ROOST_JWT_SECRET="")
+    assert no_secret.returncode == 69 and "ROOST_JWT_SECRET" in no_secret.stdout
+
+
+@pytest.mark.parametrize("settings, said", [
+    ({"ROOST_HTTP_PORT": "x"}, "ROOST_HTTP_PORT"), ({"ROOST_HTTP_PORT": "70000"}, "65535"),
+    ({"ROOST_HTP_PORT": "4000"}, "did you mean ROOST_HTTP_PORT?"), ({"ROOST_JWT_SECRET": "short"}, "32 bytes"),
+    ({"ROOST_JWT_SECRET": ""}, "jwt.secret"), ({"ROOST_DATABASE_URL": ""}, "database.url"),
+    ({"ROOST_LOG_LEVEL": "loud"}, "ROOST_LOG_LEVEL"), ({"ROOST_CONFIG": "/nowhere.yaml"}, "/nowhere.yaml"),
+    ({"ROOST_TIMEOUTS_PING_AFTER": "90"}, "idle"),
+], ids=lambda value: next(iter(value)) if isinstance(value, dict) else "")
+def test_a_wrong_configuration_is_78_and_a_sentence(hub, settings, said):
+    for command in (["config", "check"], ["serve"]):
+        result = hub.run(*command, check=False, **settings)
+        assert result.returncode == 78, result
+        assert said in result.stderr and result.stderr.startswith("Error: "), result.stderr
+        assert SECRET not in result.stderr
+        assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("text, said", [
+    ("http:\n  prot: 4000\n", "http.port"), ("http:\n  port: many\n", "bad.yaml"), ("http: [\n", "bad.yaml"), ("- 1\n", "bad.yaml")])
+def test_a_wrong_file_is_named(hub, tmp_path, text, said):
+    path = tmp_path / "bad.yaml"
+    path.write_text(text)
+    result = hub.run("config", "check", "--config", str(path), check=False)
+    assert result.returncode == 78 and said in result.stderr, result.stderr
+
+
+def test_a_good_configuration(hub):
+    assert hub.run("config", "check").returncode == 0
+    shown = hub.run("config", "print").stdout
+    assert f"port: {hub.port}" in shown and "ROOST_HTTP_PORT" in shown
+    assert SECRET not in shown, "secrets are masked"
+
+
+def test_a_port_that_is_in_use(hub, cluster):
+    other = Hub(cluster.url("shared"))
+    try:
+        for setting, port in (("ROOST_HTTP_PORT", hub.port), ("ROOST_OPS_PORT", hub.ops_port)):
+            result = other.run("serve", check=False, **{setting: str(port)})
+            assert result.returncode == 69
+            assert str(port) in result.stderr and "in use" in result.stderr, result.stderr
+    finally:
+        other.remove()
+
+
+def test_migrate_prints_what_it_would_run(hub, cluster):
+    printed = hub.run("migrate", "--print").stdout
+    url = cluster.create_database("printed")
+    with cluster.connect("printed") as sql:
+        sql.execute(printed)
+        assert sql.execute("select count(*) from pg_class where relnamespace = 'roost'::regnamespace and relname = 'change'").fetchone() == (1,)
+    # What was run by hand is what the hub wants.
+    again = hub.run("migrate", ROOST_DATABASE_URL=url)
+    assert again.returncode == 0
+    assert "ERROR  schema" not in hub.run("doctor", check=False, ROOST_DATABASE_URL=url).stdout
+
+
+def test_migrate_watch_and_unwatch_may_be_repeated(hub, sql, name):
+    sql.execute(f"create table {name} (id int primary key)")
+    for command in (["migrate"], ["migrate"], ["watch", name], ["watch", name], ["unwatch", name], ["unwatch", name]):
+        hub.run(*command)
+
+
+def test_a_table_that_does_not_exist_is_69_and_a_sentence(hub):
+    for arguments in (["watch", "no_such_table"], ["unwatch", "no_such_table"], ["watch", "--publication", "nothing"]):
+        result = hub.run(*arguments, check=False)
+        assert result.returncode == 69 and result.stderr.startswith("Error: "), result
+    assert hub.run("watch", check=False).returncode == 64
+
+
+def test_a_database_without_the_schema(hub, cluster):
+    url = cluster.create_database("bare")
+    result = hub.run("watch", "pg_class", check=False, ROOST_DATABASE_URL=url)
+    assert result.returncode == 69 and "roost migrate" in result.stderr

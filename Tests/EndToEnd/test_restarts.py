@@ -1,0 +1,191 @@
+"""The hub ends and comes back, Postgres ends and comes back: clients return, and nothing is lost on the way to them."""
+
+import asyncio
+import time
+
+import pytest
+
+from support.cluster import Cluster
+from support.deadline import eventually, until
+from support.hub import Hub
+from support.pypi import Listener, python_client
+from support.wsclient import Client
+
+
+@pytest.fixture
+def own_table(own_hub, cluster):
+    with cluster.connect(own_hub.database) as sql:
+        sql.execute("create table t (id int primary key)")
+        own_hub.watch("t")
+        yield sql
+
+
+@pytest.mark.parametrize("ending", ["stop", "kill"])
+async def test_the_python_client_comes_back_after_a_restart(own_hub, own_table, ending):
+    own_hub.start()
+    async with python_client(own_hub) as client:
+        listener = await Listener(client, "room", presence=True, presence_key="p").on_changes(schema="public", table="t").on_broadcast("e").subscribe()
+        own_table.execute("insert into t values (1)")
+        await listener.take()
+        seen = len(listener.states)
+        status = await asyncio.to_thread(getattr(own_hub, ending))
+        if ending == "stop":
+            assert status == 0
+        own_table.execute("insert into t values (2)")
+        await listener.wait_for_state("CHANNEL_ERROR", after=seen)
+        seen = len(listener.states)
+        own_hub.start()
+        await listener.wait_for_state("SUBSCRIBED", after=seen)
+        await eventually(lambda: listener.systems, what="changes flowing")
+        listener.changes.clear()
+        own_table.execute("insert into t values (3)")
+        assert (await listener.take())[0]["record"] == {"id": 3}
+        await listener.channel.track({"n": 1})
+        await eventually(lambda: listener.syncs and listener.syncs[-1] == ["p"], what="presence")
+
+
+async def test_sigterm_closes_sockets_with_1012(own_hub):
+    own_hub.start()
+    clients = [await Client.connect(own_hub.port, version) for version in (1, 2)]
+    for client in clients:
+        await client.join("realtime:room")
+    stopping = asyncio.create_task(asyncio.to_thread(own_hub.stop))
+    for client in clients:
+        assert (await client.end()).code == 1012, "the clients' word for: come again"
+    assert await stopping == 0
+
+
+async def test_a_drain_ends_all_sockets_within_its_time(own_hub):
+    own_hub.environment["ROOST_DRAIN_SECONDS"] = "3"
+    own_hub.start()
+    clients = [await Client.connect(own_hub.port) for _ in range(120)]
+    await eventually(lambda: own_hub.metric("roost_connections") == 120, what="all counted")
+    began = time.monotonic()
+    stopping = asyncio.create_task(asyncio.to_thread(own_hub.stop))
+    ends = await asyncio.gather(*(client.end(8) for client in clients))
+    assert {end.code for end in ends} == {1012}
+    assert await stopping == 0
+    assert time.monotonic() - began < 5
+    for client in clients:
+        await client.close()
+
+
+async def test_changes_while_the_hub_is_away_are_read_when_it_is_back(own_hub, own_table):
+    """The stored cursor: what was committed meanwhile is read, and goes to whoever has joined by then; nothing twice."""
+    own_hub.start()
+    client = await Client.connect(own_hub.port)
+    await client.watch("realtime:room", {"event": "*", "schema": "public", "table": "t"})
+    own_table.execute("insert into t values (1)")
+    await client.next("postgres_changes")
+    await eventually(lambda: own_table.execute("select count(*) from roost.cursor").fetchone()[0] == 1)
+    await asyncio.to_thread(own_hub.kill)
+    own_table.execute("insert into t select generate_series(10, 1009)")
+    before = time.monotonic()
+    own_hub.start()
+    assert own_hub.metric("roost_feed_changes_total") >= 0
+    await eventually(lambda: own_hub.metric("roost_feed_changes_total") >= 1000, 5, what="the changes of the time without a hub")
+    assert time.monotonic() - before < 10
+
+
+async def test_the_hub_starts_before_postgres():
+    cluster = Cluster().start()
+    try:
+        url = cluster.create_database("late")
+        hub = Hub(url)
+        try:
+            hub.run("migrate")
+            with cluster.connect("late") as sql:
+                sql.execute("create table t (id int primary key)")
+            hub.watch("t")
+            cluster.stop()
+            hub.start(wait=False)
+            until(lambda: "refused" in hub.log or hub.process.poll() is not None, what="a word in the log")
+            status, text = hub.ops("/readyz")
+            assert status == 503 and "onnection" in text, text
+            assert hub.ops("/livez")[0] == 200
+            assert not hub.is_listening, "the line is for a hub that is ready"
+            # A socket is let in, and a join for changes is refused in a way that makes clients come again.
+            client = await Client.connect(hub.port)
+            reply = await client.ask("realtime:r", "phx_join", {"config": {"postgres_changes": [{"event": "*", "schema": "public", "table": "t"}]}})
+            assert reply.payload["status"] == "error"
+            assert "Realtime was unable to connect to the project database" in reply.payload["response"]["reason"]
+            await client.join("realtime:chat")
+            cluster.start()
+            hub.wait_until_listening(within=20)
+            assert hub.ops("/readyz")[0] == 200
+            await client.watch("realtime:r", {"event": "*", "schema": "public", "table": "t"})
+            with cluster.connect("late") as sql:
+                sql.execute("insert into t values (1)")
+            await client.next("postgres_changes")
+            await client.close()
+        finally:
+            hub.remove()
+    finally:
+        cluster.remove()
+
+
+@pytest.mark.parametrize("mode", ["fast", "immediate"])
+async def test_postgres_restarts_while_clients_are_connected(mode):
+    """They stay connected, broadcasts go on, and every commit before and after reaches them once."""
+    cluster = Cluster().start()
+    try:
+        hub = Hub(cluster.create_database("shaky"))
+        try:
+            hub.run("migrate")
+            with cluster.connect("shaky") as sql:
+                # synchronous_commit is off in these clusters, but what was told to be committed must survive here.
+                sql.execute("alter database shaky set synchronous_commit = on")
+                sql.execute("create table t (id int primary key)")
+            hub.watch("t")
+            hub.start()
+            client = await Client.connect(hub.port)
+            await client.watch("realtime:r", {"event": "*", "schema": "public", "table": "t"})
+            await client.join("realtime:chat", config={"broadcast": {"self": True}})
+            seen = []
+            client.on_message = lambda m: seen.append(m.payload["data"]["record"]["id"])
+            with cluster.connect("shaky") as sql:
+                for number in range(200):
+                    sql.execute("insert into t values (%s)", (number,))
+            await asyncio.to_thread(cluster.stop, mode)
+            await eventually(lambda: hub.ops("/readyz")[0] == 503, what="/readyz to notice")
+            client.push("realtime:chat", "broadcast", {"event": "e", "payload": {}})
+            await client.next("broadcast")
+            await asyncio.to_thread(cluster.start)
+            with cluster.connect("shaky") as sql:
+                for number in range(200, 400):
+                    sql.execute("insert into t values (%s)", (number,))
+            await eventually(lambda: len(seen) >= 400, 20, lambda: f"{len(seen)} of 400")
+            assert hub.ops("/readyz")[0] == 200
+            with cluster.connect("shaky") as sql:
+                sql.execute("insert into t values (400)")
+            await eventually(lambda: seen[-1] == 400)
+            assert seen == list(range(401)), "each once and in order"
+            assert client.closed is None
+            await client.close()
+        finally:
+            hub.remove()
+    finally:
+        cluster.remove()
+
+
+async def test_the_hubs_sessions_are_terminated_under_load(own_hub, own_table, cluster):
+    """pg_terminate_backend on all of the hub's sessions, again and again, while rows are written."""
+    own_hub.start()
+    client = await Client.connect(own_hub.port)
+    await client.watch("realtime:r", {"event": "*", "schema": "public", "table": "t"})
+    seen = []
+    client.on_message = lambda m: seen.append(m.payload["data"]["record"]["id"])
+
+    def write():
+        with cluster.connect(own_hub.database) as sql, cluster.connect(own_hub.database) as killer:
+            for number in range(3000):
+                sql.execute("insert into t values (%s)", (number,))
+                if number % 1000 == 500:
+                    killer.execute("select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid()"
+                                   " and datname = current_database() and pid <> %s", (sql.info.backend_pid,))
+
+    await asyncio.to_thread(write)
+    await eventually(lambda: len(set(seen)) == 3000, 25, lambda: f"{len(set(seen))} of 3000")
+    assert seen == list(range(3000)), f"{len(seen) - 3000} twice"
+    assert client.closed is None
+    await client.close()

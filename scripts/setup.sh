@@ -1,0 +1,111 @@
+#!/usr/bin/env bash
+# Makes sure of what Roost is built and run with: Debian's packages, Swift. With --tests also of what the tests use:
+# a browser, and a Python environment in .venv with the pinned packages of Tests/EndToEnd/requirements.txt.
+#
+# Installs only what is missing, and needs root only then. Where all is there it takes a few hundredths of a second, so
+# every `make` target may call it.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+packages=(
+    git make pkg-config
+    libc6-dev libstdc++-12-dev binutils libcurl4 libncurses6 libsqlite3-0 libxml2 # Swift's own needs on a bare Debian
+    libwebsockets-dev libwebsockets-evlib-uv libuv1-dev libcap-dev libssl-dev # the gateway
+    libpq-dev postgresql # the change feed; the server is for the demo and the tests
+)
+requirements=Tests/EndToEnd/requirements.txt
+wants_tests=false
+case "${1-}" in
+"") ;;
+--tests)
+    wants_tests=true
+    packages+=(python3 python3-venv chromium fonts-dejavu-core)
+    ;;
+*)
+    echo "usage: scripts/setup.sh [--tests]" >&2
+    exit 64
+    ;;
+esac
+
+fail() {
+    echo "setup: $*" >&2
+    exit 69
+}
+
+# Says nothing unless it fails.
+apt() {
+    local log
+    mkdir -p .build/setup
+    log=.build/setup/apt.log
+    DEBIAN_FRONTEND=noninteractive apt-get -y -q -o Dpkg::Use-Pty=0 "$@" >"$log" 2>&1 || {
+        tail -20 "$log" >&2
+        fail "apt-get $1 failed; all of it is in $log"
+    }
+}
+
+missing_packages() {
+    local installed package
+    # Fails when it does not know one of them, which is what we are asking.
+    installed=" $(dpkg-query -W -f '${Package}=${db:Status-Status} ' "${packages[@]}" 2>/dev/null || true)"
+    for package in "${packages[@]}"; do
+        [[ $installed == *" $package=installed "* ]] || echo "$package"
+    done
+}
+
+# A machine that never had a Postgres gets the programs, but no cluster of its own that starts by itself on port 5432:
+# the demo and the tests bring theirs.
+without_a_cluster() {
+    local settings=/etc/postgresql-common/createcluster.conf
+    local line="create_main_cluster = false # for the time of an installation by Roost's scripts/setup.sh"
+    apt install --no-install-recommends postgresql-common
+    echo "$line" >>"$settings"
+    # shellcheck disable=SC2064 # the values of now
+    trap "sed -i '/installation by Roost/d' $settings" EXIT
+    "$@"
+    trap - EXIT
+    sed -i '/installation by Roost/d' "$settings"
+}
+
+install_packages() {
+    local missing=("$@") run=()
+    [[ $(id -u) == 0 ]] || fail "run this once as root, then start over: apt-get install ${missing[*]}"
+    echo "setup: installing ${missing[*]}"
+    apt update
+    [[ " ${missing[*]} " == *" postgresql "* ]] && run=(without_a_cluster)
+    "${run[@]}" apt install --no-install-recommends "${missing[@]}"
+}
+
+check_swift() {
+    local where stamp answer version
+    where=$(command -v swift) ||
+        fail "there is no swift in PATH: install Swift 6.3 for Debian 12 from swift.org and add its usr/bin to PATH."
+    # Asking for the version takes longer than all the rest; once per toolchain is enough.
+    stamp=.build/setup/swift-$(cksum <<<"$where $(stat -L -c %Y "$where") $(cksum <scripts/setup.sh)" | tr ' ' -)
+    [[ -e $stamp ]] && return
+    answer=$(swift --version 2>&1) ||
+        fail "$where does not run; install the packages that swift.org lists for it: $(head -1 <<<"$answer")"
+    version=$(sed -nE 's/.*Swift version ([0-9]+\.[0-9]+).*/\1/p' <<<"$answer")
+    [[ $(printf '%s\n' 6.3 "$version" | sort -V | head -1) == 6.3 ]] ||
+        fail "$where is $(head -1 <<<"$answer"); Roost needs Swift 6.3 or later, from swift.org."
+    mkdir -p .build/setup
+    touch "$stamp"
+}
+
+install_python() {
+    local stamp
+    stamp=.venv/roost-$(cksum <"$requirements" | tr ' ' -)
+    [[ -e $stamp ]] && return
+    echo "setup: making .venv with $requirements"
+    rm -rf .venv
+    # Debian's own, which python3-venv belongs to, whatever else is in PATH.
+    /usr/bin/python3 -m venv .venv
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --requirement "$requirements"
+    touch "$stamp"
+}
+
+command -v dpkg-query >/dev/null ||
+    fail "this is made for Debian; elsewhere install libwebsockets 4.1 with libuv, libpq and Postgres, then swift build."
+mapfile -t missing < <(missing_packages)
+[[ ${#missing[@]} == 0 ]] || install_packages "${missing[@]}"
+check_swift
+if $wants_tests; then install_python; fi
