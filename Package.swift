@@ -56,6 +56,13 @@ let package = Package(
             ],
             swiftSettings: strict
         ),
+        .systemLibrary(name: "CLoad", path: "loadtest/CLoad"),
+        .executableTarget(
+            name: "roost-load",
+            dependencies: [
+                "CLoad", "CPostgres", "Wire", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "loadtest/roost-load", swiftSettings: strict),
         .testTarget(name: "WireTests", dependencies: ["Wire"], swiftSettings: strict),
         .testTarget(name: "HubTests", dependencies: ["Hub", "Wire"], swiftSettings: strict),
         .testTarget(

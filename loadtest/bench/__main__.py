@@ -1,0 +1,56 @@
+"""Runs the measurements one after the other and prints their tables."""
+
+import argparse
+import contextlib
+import os
+import pathlib
+import signal
+import sys
+
+import changes
+import fanout
+import sockets
+import writers
+from cluster import Cluster
+from conditions import conditions
+from programs import BenchError, Programs
+
+PARTS = {"fanout": fanout.measure, "sockets": sockets.measure, "changes": changes.measure, "writers": writers.measure}
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(prog="loadtest/bench.sh", description=__doc__)
+    parser.add_argument("parts", nargs="*", metavar="part", help=f"only these of {', '.join(PARTS)}")
+    parser.add_argument("--quick", action="store_true", help="about three minutes: fewer rounds, shorter runs")
+    parser.add_argument("--rounds", type=int, help="interleaved rounds instead of 5 (fan-out) and 3 (the rest)")
+    parser.add_argument("--roost", type=pathlib.Path, default=".build/release/roost", help="the hub to measure")
+    parser.add_argument("--roost-load", type=pathlib.Path, default=".build/release/roost-load", help="the load tester")
+    parser.add_argument("--referee", type=pathlib.Path, default="../shared/bench", help="the folder of rawfan and wsload")
+    parser.add_argument("--loops", type=int, default=1, help="the hub's loops; 1, so that CPU per message compares with "
+                        "rawfan, which has one thread")
+    arguments = parser.parse_args()
+    for part in arguments.parts:
+        if part not in PARTS:
+            parser.error(f"there is no part {part}; there are {', '.join(PARTS)}")
+    return arguments
+
+
+def main():
+    # Ended from outside, what was started must end, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    arguments = parse_arguments()
+    try:
+        programs = Programs(arguments.roost, arguments.roost_load, arguments.referee)
+        print(conditions(programs, arguments.loops))
+        with contextlib.ExitStack() as stack:
+            cluster = stack.enter_context(Cluster())
+            for name in arguments.parts or PARTS:
+                PARTS[name](programs, cluster, arguments)
+        print(f"\nLoad average at the end: {os.getloadavg()[0]:.1f}")
+    except BenchError as error:
+        sys.exit(f"bench: {error}")
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+main()

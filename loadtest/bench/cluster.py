@@ -1,0 +1,108 @@
+"""A private Postgres with default durability, thrown away afterwards."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import time
+
+from ports import free_port
+from programs import BenchError
+
+TABLE = """create table public.roost_load (
+    id bigint generated always as identity primary key,
+    conversation_id uuid not null,
+    stamp text not null,
+    sent_at timestamptz not null default now()
+)"""
+
+
+class Cluster:
+    def __enter__(self):
+        versions = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=lambda p: int(p.parts[-3]))
+        if not versions:
+            raise BenchError("Postgres is not installed: make setup")
+        self.bin = versions[-1].parent
+        self.port = free_port()
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="roost-bench-"))
+        if os.geteuid() == 0:
+            shutil.chown(self.folder, "postgres", "postgres")
+        try:
+            self._postgres("initdb", "-D", self.data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8")
+            options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={self.folder}"
+            self._postgres("pg_ctl", "-D", self.data, "-l", self.folder / "log", "-w", "-o", options, "start")
+        except BaseException:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self._postgres("pg_ctl", "-D", self.data, "-m", "immediate", "-w", "stop")
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    @property
+    def data(self):
+        return self.folder / "data"
+
+    def url(self, database):
+        return f"postgresql://postgres@127.0.0.1:{self.port}/{database}"
+
+    def psql(self, database, sql):
+        outcome = subprocess.run([self.bin / "psql", "-X", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-c", sql, self.url(database)],
+                                 capture_output=True, text=True)
+        if outcome.returncode != 0:
+            raise BenchError(f"psql failed: {outcome.stderr.strip()}")
+        return outcome.stdout.strip()
+
+    def create(self, database):
+        """A database with the table that the load goes to."""
+        self.psql("postgres", f"create database {database}")
+        self.psql(database, TABLE)
+        return database
+
+    def backends(self, database, application):
+        """The processes of a program's sessions."""
+        found = self.psql(database, f"select pid from pg_stat_activity where datname = '{database}' and "
+                          f"application_name like '{application}%'")
+        return [int(line) for line in found.splitlines()]
+
+    def pgbench(self, database, script, clients, seconds):
+        """Transactions per second, and the CPU µs that all of Postgres spent on each."""
+        command = [self.bin / "pgbench", "-n", "-M", "prepared", "-f", script, "-c", str(clients), "-j", "2",
+                   "-T", str(seconds), self.url(database)]
+        before = self._cpu_microseconds()
+        outcome = subprocess.run(command, capture_output=True, text=True)
+        # A session's CPU time is its postmaster's only when it has ended.
+        time.sleep(0.5)
+        spent = self._cpu_microseconds() - before
+        rates = [float(line.split()[2]) for line in outcome.stdout.splitlines() if line.startswith("tps =")]
+        counts = [int(line.split()[-1].split("/")[0]) for line in outcome.stdout.splitlines()
+                  if line.startswith("number of transactions actually processed")]
+        if outcome.returncode != 0 or not rates or not counts:
+            raise BenchError(f"pgbench failed: {outcome.stderr.strip()[-300:]}")
+        return rates[0], spent / counts[0]
+
+    def _cpu_microseconds(self):
+        """Of the postmaster, the children it has, and those it had."""
+        postmaster = int((self.folder / "data" / "postmaster.pid").read_text().split()[0])
+        ticks = 0
+        for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
+            try:
+                fields = path.read_text().rsplit(")", 1)[1].split()
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            if int(path.parent.name) == postmaster:
+                ticks += sum(map(int, fields[11:15]))
+            elif int(fields[1]) == postmaster:
+                ticks += sum(map(int, fields[11:13]))
+        return ticks * 1e6 / os.sysconf("SC_CLK_TCK")
+
+    def _postgres(self, program, *arguments):
+        command = [str(self.bin / program), *map(str, arguments)]
+        if os.geteuid() == 0:
+            # Postgres refuses to run as root.
+            command = ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups", *command]
+        outcome = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd="/tmp")
+        if outcome.returncode != 0:
+            raise BenchError(f"{program} failed: {outcome.stdout.strip()[-300:]}")

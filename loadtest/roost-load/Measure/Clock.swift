@@ -1,0 +1,15 @@
+import Glibc
+
+/// CLOCK_MONOTONIC in nanoseconds; one clock for writers and readers, so that their times may be subtracted.
+enum Clock {
+    static var now: UInt64 {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+    }
+
+    static func sleep(until moment: UInt64) {
+        var time = timespec(tv_sec: Int(moment / 1_000_000_000), tv_nsec: Int(moment % 1_000_000_000))
+        while clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, nil) == EINTR {}
+    }
+}

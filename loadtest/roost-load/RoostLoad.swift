@@ -1,0 +1,28 @@
+import ArgumentParser
+
+/// The load tester. A scenario is a command in `Commands/`; what its clients do and check lives in a folder of its name,
+/// the sockets below all of them in `Client/`.
+@main
+struct RoostLoad: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "roost-load",
+        abstract: "Load and measure a hub that speaks Supabase Realtime's protocol.",
+        discussion: """
+            Exit status: 0 all is well; 1 something was lost, repeated or slower than --expect allows; 2 the test could \
+            not be carried out.
+            """,
+        subcommands: [ChangesCommand.self, IdleCommand.self]
+    )
+
+    static func main() {
+        do {
+            var command = try parseAsRoot()
+            try command.run()
+        } catch let failure as LoadFailure {
+            StandardError.write("Error: \(failure.sentence)\n")
+            exit(withError: ExitCode(2))
+        } catch {
+            exit(withError: error)
+        }
+    }
+}
