@@ -6,6 +6,8 @@ struct Connection {
     /// From the token at the door; joins without a token of their own act by it.
     let claims: Claims
     var memberships: [Membership] = []
+    /// It had joined nothing when the last sweep came by.
+    var wasEmptyAtSweep = false
 
     func index(of topic: String) -> Int? {
         memberships.firstIndex { $0.channel.key.topic.utf8.elementsEqual(topic.utf8) }

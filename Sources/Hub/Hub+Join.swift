@@ -42,6 +42,7 @@ extension Hub {
                 wantsPresence: config.wantsPresence, wantsReplicationReady: config.wantsReplicationReady))
         let index = connections[Int(slot)]?.memberships.count ?? 0
         connections[Int(slot)]?.memberships.append(membership)
+        connections[Int(slot)]?.wasEmptyAtSweep = false
         earliestExpiry = min(earliestExpiry, Int64(claims.expiresAt))
         if let group, group.state == .registering {
             // "Live means live": the reply makes clients report SUBSCRIBED, so it waits until the feed has the bindings.

@@ -19,10 +19,10 @@ extension Hub {
         }
     }
 
-    /// Once a second: ends channels whose token has run out.
+    /// Ends channels whose token has run out.
     ///
     /// All members are looked at only when the earliest of their tokens is due, so an idle hub looks at none.
-    package func tick(at now: HubTime) {
+    func expireTokens(at now: HubTime) {
         guard now.unix / 1000 >= earliestExpiry else { return }
         earliestExpiry = .max
         for slot in connections.indices {

@@ -22,6 +22,8 @@ package final class Hub {
     var serial = 0
     /// Whether changes are flowing from the database.
     var feedIsReady = false
+    /// When connections without channels are looked for next; nil before the first tick.
+    var nextSweep: Int64?
     /// No member's token runs out before this second (since 1970).
     var earliestExpiry = Int64.max
     /// Makes `phx_ref` unique among hubs.

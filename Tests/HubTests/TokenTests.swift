@@ -55,6 +55,40 @@ import Wire
         #expect(try stage.say(#"["2","9","realtime:b","phx_leave",{}]"#, from: 1).count == 2)
     }
 
+    /// Signing in on a joined channel: what a member receives is what the role of its newest token may see.
+    @Test func anotherRoleTakesTheSubscriptionOver() throws {
+        let stage = Stage()
+        stage.connect(1)
+        try stage.join("realtime:a", 1, #"{"postgres_changes":[{"event":"*","schema":"public","table":"todos"}]}"#)
+        let old = try #require(stage.subscribed.first)
+        _ = try stage.watch { $0.changeSubscription(old, is: .live) }
+
+        let said = try stage.say(token(#""good authenticated 2000""#), from: 1)
+        let new = try #require(stage.subscribed.first)
+        #expect(said.contains("unsubscribe \(old.loop).\(old.serial)"))
+        #expect(said.contains { $0.hasPrefix("subscribe \(new.loop).\(new.serial) authenticated") })
+
+        func change(_ group: ChangeGroupID) -> ChangeDelivery {
+            ChangeDelivery(group: group, operation: .insert, ids: [1], data: Array("{}".utf8))
+        }
+        #expect(try stage.watch { $0.deliver(change(old)) }.isEmpty)
+        #expect(
+            try stage.watch { $0.changeSubscription(new, is: .live) } == [
+                #"1 ← ["1",null,"realtime:a","system",{"extension":"postgres_changes","status":"ok","message":"Subscribed to PostgreSQL","channel":"a"}]"#
+            ])
+        #expect(try stage.watch { $0.deliver(change(new)) }.count == 1)
+        #expect(try stage.say(token(#""good authenticated 3000""#), from: 1).isEmpty, "the same role changes nothing")
+    }
+
+    @Test func aRoleThatMayNotStayInAPrivateChannelLeavesIt() throws {
+        let stage = Stage()
+        stage.connect(1, role: "service_role")
+        try stage.join("realtime:a", 1, #"{"private":true}"#)
+        let said = try stage.say(token(#""good anon 2000""#), from: 1)
+        #expect(said.last?.contains("phx_error") == true)
+        #expect(stage.hub.channelCount == 0)
+    }
+
     // MARK: Expiry
 
     @Test func expiryEndsTheChannelOnTheSecond() throws {

@@ -1,0 +1,29 @@
+import Wire
+
+/// What happens because time goes by.
+extension Hub {
+    /// To be called once a second.
+    package func tick(at now: HubTime) {
+        expireTokens(at: now)
+        sweepEmptyConnections(at: now)
+    }
+
+    /// How often connections without channels are looked for, in milliseconds (the original's NO_CHANNEL_TIMEOUT_IN_MS).
+    static let sweepInterval: Int64 = 600_000
+
+    /// Closes sockets that have joined nothing since the sweep before this one.
+    private func sweepEmptyConnections(at now: HubTime) {
+        let due = nextSweep ?? now.monotonic + Self.sweepInterval
+        nextSweep = due
+        guard now.monotonic >= due else { return }
+        nextSweep = now.monotonic + Self.sweepInterval
+        for slot in connections.indices {
+            guard let connection = connections[slot] else { continue }
+            let isEmpty = connection.memberships.isEmpty
+            if isEmpty, connection.wasEmptyAtSweep {
+                actions.append(.close(Slot(slot), .normal, reason: "no channels"))
+            }
+            connections[slot]?.wasEmptyAtSweep = isEmpty
+        }
+    }
+}
