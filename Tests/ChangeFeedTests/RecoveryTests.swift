@@ -52,7 +52,9 @@ extension FeedTests {
                 let before = collector.count
                 // It may be back before anybody looks: a killed backend costs Postgres a moment, and the first retry may
                 // come at once.
-                try eventually("the feed noticed") { feed.status != .ready || feed.statistics.connections > connections }
+                try eventually("the feed noticed") {
+                    feed.status != .ready || feed.statistics.connections > connections
+                }
                 let posted = Mutex(false)
                 feed.perform { context in posted.withLock { $0 = !context.canQuery } }
                 try eventually("posted work runs while the server is away") { posted.withLock { $0 } }

@@ -24,7 +24,7 @@ import Wire
         try stage.tick(after: Self.interval)
         try stage.join("realtime:a", 2)
         try stage.say(#"["1","2","realtime:a","phx_leave",{}]"#, from: 2)
-        #expect(try stage.tick(after: Self.interval).isEmpty, "the first is in a channel, the second was until just now")
+        #expect(try stage.tick(after: Self.interval).isEmpty, "one is in a channel, the other was until just now")
         #expect(try stage.tick(after: Self.interval) == ["close 2 1000 no channels"])
     }
 }
