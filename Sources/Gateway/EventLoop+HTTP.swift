@@ -22,7 +22,7 @@ extension EventLoop {
         // A request with a body behind another one in the same packet: lws 4.1.6 takes the request's own head for its
         // body, and then turns in a circle for good. To hang up is allowed (RFC 9112, section 9.3.2: a client repeats
         // what it sent ahead), to answer is not possible.
-        if let announced, announced != "0", roost_has_buffered_input(wsi) != 0 { return 1 }
+        if let announced, announced != "0", keptAlive.contains(wsi), roost_has_buffered_input(wsi) != 0 { return 1 }
         guard method == .post || method == .other else { return httpCompleted(wsi) }
         guard let length = announced.flatMap({ Int($0) }) else {
             return respond(wsi, Door.error(411, "Content-Length is missing"), thenClose: true)
@@ -84,11 +84,14 @@ extension EventLoop {
 
     func httpClosed(_ wsi: OpaquePointer) {
         exchanges[wsi] = nil
+        keptAlive.remove(wsi)
     }
 
     func respond(_ wsi: OpaquePointer, _ response: HTTPResponse, thenClose: Bool = false) -> Int32 {
         let request = exchanges.removeValue(forKey: wsi)?.request
         if Self.write(response, to: wsi, bodyLeftOut: request?.method == .head) != 0 || thenClose { return -1 }
+        // Noted before, because what lws has buffered of the next request is handled inside this call.
+        keptAlive.insert(wsi)
         return lws_http_transaction_completed(wsi) != 0 ? -1 : 0
     }
 

@@ -30,6 +30,8 @@ final class EventLoop {
     private(set) var vhost: OpaquePointer?
     var exchanges: [OpaquePointer: HTTPExchange] = [:]
     var nextExchange = 0
+    /// HTTP connections that have had an answer and were kept open for the next request.
+    var keptAlive: Set<OpaquePointer> = []
     var failing: FailingAddresses
     /// What the door decided, from the upgrade's confirmation to its completion, which follow each other at once.
     var admission: Door.Admission?
@@ -247,6 +249,7 @@ final class EventLoop {
     // MARK: Sockets
 
     func opened(_ wsi: OpaquePointer, _ admission: Door.Admission) -> Slot {
+        keptAlive.remove(wsi)
         let slot: Slot
         if let free = freeSlots.popLast() {
             slot = free
