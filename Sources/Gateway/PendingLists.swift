@@ -2,8 +2,8 @@ import Hub
 
 /// What each connection has yet to take: a list of message places per slot, all in one arena.
 ///
-/// A list costs eight bytes a message and no allocation, so a fan-out to 10,000 sockets is 10,000 appends of a few
-/// nanoseconds before the first byte is sent, and a connection that several messages wait for takes them in one write.
+/// A list costs eight bytes a message and no allocation, so noting a fan-out to thousands of sockets
+/// comes before its first byte without holding the loop for long, and a connection that several messages wait for takes them in one write.
 struct PendingLists {
     private struct Node {
         var message: Int32
