@@ -75,7 +75,8 @@ struct Delivery: ~Copyable {
         sockets[Int(slot)].wasPinged = true
     }
 
-    /// Sends a close frame behind what is pending. The peer answers it and lws closes; the idle timeout is for peers that do not.
+    /// Sends a close frame behind what is pending. The peer answers it and lws closes; the idle timeout is for peers that
+    /// do not.
     ///
     /// The frame is ours because one that lws was asked for in its writable callback did not reach the wire: a debugger
     /// showed `shutdown` right behind `lws_close_reason`. Why Debian's 4.1.6 does that was not found out.

@@ -2,8 +2,8 @@ import Hub
 
 /// What each connection has yet to take: a list of message places per slot, all in one arena.
 ///
-/// A list costs eight bytes a message and no allocation, so noting a fan-out to thousands of sockets
-/// comes before its first byte without holding the loop for long, and a connection that several messages wait for takes them in one write.
+/// A list costs eight bytes a message and no allocation, so noting a fan-out to thousands of sockets does not hold the
+/// loop for long, and a connection that several messages wait for takes them in one write.
 struct PendingLists {
     private struct Node {
         var message: Int32
