@@ -43,7 +43,7 @@ test-swift: ## the Swift tests alone, as last built
 .PHONY: test-e2e
 test-e2e: ## the end-to-end tests alone, on .build/release/roost (ARGS="-k presence")
 	@echo "== end-to-end tests"
-	.venv/bin/python -m pytest Tests/EndToEnd $(ARGS)
+	.venv/bin/python -m pytest Tests/EndToEnd -n 2 --dist loadfile $(ARGS)
 
 .PHONY: format
 format: ## format the Swift sources
