@@ -20,6 +20,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+        .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.1"),
     ],
     targets: [
         .target(name: "Wire", swiftSettings: strict),
@@ -29,8 +30,13 @@ let package = Package(
             swiftSettings: strict
         ),
         .target(
-            name: "Identity", dependencies: ["Hub", "Wire", .product(name: "Crypto", package: "swift-crypto")],
+            name: "Identity",
+            dependencies: [
+                "CCurl", "Hub", "Wire", logging, .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "JWTKit", package: "jwt-kit"),
+            ],
             swiftSettings: strict),
+        .target(name: "CCurl", linkerSettings: [.linkedLibrary("curl")]),
         .target(
             name: "CWebSockets", linkerSettings: [.linkedLibrary("websockets"), .linkedLibrary("uv")]),
         .systemLibrary(name: "CPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
@@ -67,7 +73,10 @@ let package = Package(
         .testTarget(name: "HubTests", dependencies: ["Hub", "Wire"], swiftSettings: strict),
         .testTarget(
             name: "IdentityTests",
-            dependencies: ["Identity", "Hub", "Wire", .product(name: "Crypto", package: "swift-crypto")],
+            dependencies: [
+                "Identity", "Hub", "Wire", logging, .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "CryptoExtras", package: "swift-crypto"),
+            ],
             swiftSettings: strict),
         .testTarget(name: "SettingsTests", dependencies: ["Settings"], swiftSettings: strict),
         .testTarget(name: "ChangeFeedTests", dependencies: ["ChangeFeed", "Hub"], swiftSettings: strict),

@@ -11,6 +11,7 @@ packages=(
     git make pkg-config
     libc6-dev libstdc++-12-dev binutils libcurl4 libncurses6 libsqlite3-0 libxml2 # Swift's own needs on a bare Debian
     libwebsockets-dev libwebsockets-evlib-uv libuv1-dev libcap-dev libssl-dev # the gateway
+    libcurl4-openssl-dev # the keys of jwks.url
     libpq-dev postgresql # the change feed; the server is for the demo and the tests
 )
 requirements=Tests/EndToEnd/requirements.txt

@@ -3,6 +3,9 @@ enum SQL {
     static let session = text(PackageResources.Session_sql)
     static let sessionOfFeed = text(PackageResources.SessionOfFeed_sql)
     static let catalog = text(PackageResources.Catalog_sql)
+    static let catalogVersion = text(PackageResources.CatalogVersion_sql)
+    static let access = text(PackageResources.Access_sql)
+    static let membersInWindow = text(PackageResources.MembersInWindow_sql)
     static let window = text(PackageResources.Window_sql)
     static let prune = text(PackageResources.Prune_sql)
     static let register = text(PackageResources.Register_sql)
@@ -16,11 +19,38 @@ enum SQL {
     static let publicationTables = text(PackageResources.PublicationTables_sql)
     static let findTable = text(PackageResources.FindTable_sql)
     static let rights = text(PackageResources.Rights_sql)
+    static let sessionOfAuthority = text(PackageResources.SessionOfAuthority_sql)
+    static let messagesTable = text(PackageResources.MessagesTable_sql)
+    static let messagesReader = text(PackageResources.MessagesReader_sql)
+    static let replay = text(PackageResources.Replay_sql)
+    static let policySession = text(PackageResources.PolicySession_sql)
+    static let policyDescription = text(PackageResources.PolicyDescription_sql)
+    static let policyFunction = text(PackageResources.PolicyFunction_sql)
+    static let policyBody = text(PackageResources.PolicyBody_sql)
+    static let policyStored = text(PackageResources.PolicyStored_sql)
+    static let scopes = text(PackageResources.Scopes_sql)
+    static let storeScope = text(PackageResources.StoreScope_sql)
+    static let scopeColumn = text(PackageResources.ScopeColumn_sql)
+    static let scopesResting = text(PackageResources.ScopesResting_sql)
+    static let scopeRows = text(PackageResources.ScopeRows_sql)
+    static let scopeUsers = text(PackageResources.ScopeUsers_sql)
+    static let realtimeState = text(PackageResources.RealtimeState_sql)
+    static let rolesOutOfReach = text(PackageResources.RolesOutOfReach_sql)
+    static let tablesWithoutPolicy = text(PackageResources.TablesWithoutPolicy_sql)
 
     /// In order; the version of the schema is their count.
     static let migrations: [(name: String, sql: String)] = [
         ("001 outbox", text(PackageResources.Migration001Outbox_sql)),
         ("002 triggers", text(PackageResources.Migration002Triggers_sql)),
+        ("003 messages", text(PackageResources.Migration003Messages_sql)),
+        ("004 scopes", text(PackageResources.Migration004Scopes_sql)),
+    ]
+
+    /// What `roost migrate` creates outside its own schema where it is missing; they run after the migrations, each time.
+    static let installations: [(name: String, sql: String)] = [
+        ("realtime", text(PackageResources.InstallRealtime_sql)),
+        ("trigger on realtime.messages", text(PackageResources.InstallMessageTrigger_sql)),
+        ("claims", text(PackageResources.InstallClaims_sql)),
     ]
 
     private static func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }

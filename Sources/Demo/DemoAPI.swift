@@ -11,7 +11,8 @@ import Wire
 /// Every call is one statement under the caller's role and claims, so what a user may see and do is what the policies of
 /// the sample schema say. Statements run one after another on a queue of their own; the loops never wait for them.
 package final class DemoAPI: HTTPHandler {
-    private let tokens: SharedSecret
+    private let tokens: TokenGate
+    private let mint: TokenMint
     private let psql: String
     private let clock: @Sendable () -> HubTime
     private let pages = DemoPages()
@@ -21,9 +22,11 @@ package final class DemoAPI: HTTPHandler {
 
     /// - Parameter psql: the command line that reaches the database, shown on the page.
     package init(
-        conninfo: String, psql: String, tokens: SharedSecret, logger: Logger, clock: @escaping @Sendable () -> HubTime
+        conninfo: String, psql: String, tokens: TokenGate, mint: TokenMint, logger: Logger,
+        clock: @escaping @Sendable () -> HubTime
     ) {
         self.tokens = tokens
+        self.mint = mint
         self.psql = psql
         self.clock = clock
         database = DemoDatabase(conninfo: conninfo, logger: logger)
@@ -82,7 +85,7 @@ package final class DemoAPI: HTTPHandler {
         var out = Array("{\"users\":[".utf8)
         for (position, user) in try JSON(parsing: Array(json.utf8)).elements.enumerated() {
             if position > 0 { out.append(UInt8(ascii: ",")) }
-            let token = tokens.mint(role: "authenticated", subject: user["id"]?.string, lifetime: 43_200, now: clock())
+            let token = mint.mint(role: "authenticated", subject: user["id"]?.string, lifetime: 43_200, now: clock())
             out += user.bytes.dropLast()
             out += ",\"token\":".utf8
             JSONString.encode(token, into: &out)

@@ -4,13 +4,12 @@ import Wire
 /// Broadcasting over HTTP, for backends and for clients that have not joined (wire-protocol A11).
 struct BroadcastAPI {
     let verifier: any TokenVerifier
-    /// Bytes of one payload.
-    let payloadLimit: Int
+    let limits: HubLimits
 
-    /// The response, and what is to be published when it is a yes.
-    struct Outcome {
-        let response: HTTPResponse
-        var messages: [(Broadcast, ChannelKey)] = []
+    enum Outcome {
+        case refused(HTTPResponse)
+        /// As far as form goes; private topics take a right besides.
+        case accepted(Publication)
     }
 
     private static let prefixes = ["/api/broadcast", "/realtime/v1/api/broadcast"]
@@ -21,10 +20,10 @@ struct BroadcastAPI {
             let rest = request.path.dropFirst(prefix.count)
             guard rest.isEmpty || Self.topicAndEvent(rest) != nil else { return nil }
             guard request.method == .post else {
-                return request.method == .options ? nil : Outcome(response: Self.message(405, "Use POST"))
+                return request.method == .options ? nil : .refused(.message(405, "Use POST"))
             }
             guard let claims = claims(request, at: now) else {
-                return Outcome(response: Self.message(401, "Unauthorized"))
+                return .refused(.message(401, "Unauthorized"))
             }
             if let (topic, event) = Self.topicAndEvent(rest) {
                 return single(request, topic: topic, event: event, claims)
@@ -39,10 +38,6 @@ struct BroadcastAPI {
         do { return try verifier.verify(token, at: now) } catch { return nil }
     }
 
-    private func isPrivate(_ request: HTTPRequest) -> Bool {
-        request.query["private"] == "true"
-    }
-
     /// `/{topic}/events/{event}`; a topic may have slashes of its own.
     private static func topicAndEvent(_ rest: Substring) -> (topic: String, event: String)? {
         let marker = "/events/"
@@ -55,29 +50,27 @@ struct BroadcastAPI {
     // MARK: One message, the body being its payload
 
     private func single(_ request: HTTPRequest, topic: String, event: String, _ claims: Claims) -> Outcome {
-        if isPrivate(request), !Self.mayWritePrivately(claims) {
-            return Outcome(response: Self.message(403, "Unauthorized"))
-        }
-        guard request.body.count <= payloadLimit else { return Outcome(response: Self.tooLarge) }
-        let key = ChannelKey(topic: ChannelKey.prefix + topic, isPrivate: isPrivate(request))
+        let key = ChannelKey(topic: ChannelKey.prefix + topic, isPrivate: request.query["private"] == "true")
+        if limits.privateOnly, !key.isPrivate { return .refused(.refusal(403, .privateOnly)) }
+        guard request.body.count <= limits.payloadBytes else { return .refused(Self.tooLarge) }
         switch request.contentType.map({ String($0.prefix { $0 != ";" }).lowercased() }) ?? "application/json" {
         case "application/json":
             let json: JSON
             do { json = try JSON(parsing: request.body) } catch {
-                return Outcome(response: Self.invalid("payload", "is not valid JSON"))
+                return .refused(Self.invalid("payload", "is not valid JSON"))
             }
-            guard json.kind == .object else { return Outcome(response: Self.invalid("payload", "must be an object")) }
+            guard json.kind == .object else { return .refused(Self.invalid("payload", "must be an object")) }
             let user = UserBroadcast(event: event, encoding: .json, payload: json.bytes, metadata: nil)
-            return Self.accepted(.text(user.textPayload() ?? []), key)
+            return .accepted(Publication(messages: [(.text(user.textPayload() ?? []), key)], claims: claims))
         case "application/octet-stream":
             guard key.topic.utf8.count <= 255, event.utf8.count <= 255 else {
-                return Outcome(response: Self.invalid("topic", "and event may have 255 bytes each"))
+                return .refused(Self.invalid("topic", "and event may have 255 bytes each"))
             }
             let user = UserBroadcast(event: event, encoding: .raw, payload: request.body[...], metadata: nil)
-            return Self.accepted(.user(user), key)
+            return .accepted(Publication(messages: [(.user(user), key)], claims: claims))
         default:
             let text = "Unsupported Media Type. Use application/json or application/octet-stream"
-            return Outcome(response: Door.error(415, text))
+            return .refused(Door.error(415, text))
         }
     }
 
@@ -86,51 +79,40 @@ struct BroadcastAPI {
     private func batch(_ request: HTTPRequest, _ claims: Claims) -> Outcome {
         let json: JSON
         do { json = try JSON(parsing: request.body) } catch {
-            return Outcome(response: Self.invalid("messages", "is not valid JSON"))
+            return .refused(Self.invalid("messages", "is not valid JSON"))
         }
         guard let list = json["messages"], list.kind == .array else {
-            return Outcome(response: Self.invalid("messages", "can't be blank"))
+            return .refused(Self.invalid("messages", "can't be blank"))
         }
-        var outcome = Outcome(response: HTTPResponse(status: 202))
+        var messages: [(broadcast: Broadcast, key: ChannelKey)] = []
         for message in list.elements {
             guard let topic = message["topic"]?.string, !topic.isEmpty else {
-                return Outcome(response: Self.invalid("messages", "topic can't be blank"))
+                return .refused(Self.invalid("messages", "topic can't be blank"))
             }
             guard let event = message["event"]?.string, !event.isEmpty else {
-                return Outcome(response: Self.invalid("messages", "event can't be blank"))
+                return .refused(Self.invalid("messages", "event can't be blank"))
             }
             guard let payload = message["payload"], payload.kind == .object else {
-                return Outcome(response: Self.invalid("messages", "payload must be an object"))
+                return .refused(Self.invalid("messages", "payload must be an object"))
             }
-            guard payload.bytes.count <= payloadLimit else { return Outcome(response: Self.tooLarge) }
+            guard payload.bytes.count <= limits.payloadBytes else { return .refused(Self.tooLarge) }
             let isPrivate = message["private"]?.bool ?? false
-            if isPrivate, !Self.mayWritePrivately(claims) {
-                return Outcome(response: Self.message(403, "Unauthorized"))
-            }
+            if limits.privateOnly, !isPrivate { return .refused(.refusal(403, .privateOnly)) }
             let metadata = message["id"]?.string.map { Array("{\"id\":".utf8) + JSONString.encode($0) + [0x7D] }
             let user = UserBroadcast(event: event, encoding: .json, payload: payload.bytes, metadata: metadata)
             let key = ChannelKey(topic: ChannelKey.prefix + topic, isPrivate: isPrivate)
-            outcome.messages.append((.text(user.textPayload() ?? []), key))
+            messages.append((.text(user.textPayload() ?? []), key))
         }
-        return outcome
-    }
-
-    /// Until policies on realtime.messages are evaluated, only the role that bypasses them.
-    private static func mayWritePrivately(_ claims: Claims) -> Bool {
-        claims.role == "service_role"
+        let publication = Publication(messages: messages, claims: claims)
+        guard publication.undecided.count <= Publication.mostTopics else {
+            return .refused(Self.invalid("messages", "can have at most \(Publication.mostTopics) private topics"))
+        }
+        return .accepted(publication)
     }
 
     /// In the original's words.
     private static let tooLarge = HTTPResponse.json(
         422, Array(#"{"errors":{"messages":[{"payload":["Payload size exceeds tenant limit"]}]}}"#.utf8))
-
-    private static func accepted(_ message: Broadcast, _ key: ChannelKey) -> Outcome {
-        Outcome(response: HTTPResponse(status: 202), messages: [(message, key)])
-    }
-
-    private static func message(_ status: UInt32, _ text: String) -> HTTPResponse {
-        .json(status, Array("{\"message\":".utf8) + JSONString.encode(text) + [UInt8(ascii: "}")])
-    }
 
     private static func invalid(_ field: String, _ what: String) -> HTTPResponse {
         .json(422, Array("{\"errors\":{\"\(field)\":[".utf8) + JSONString.encode(what) + Array("]}}".utf8))

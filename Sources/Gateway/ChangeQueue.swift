@@ -6,7 +6,7 @@ import Hub
 /// waits here, and with it the feed, which is told only when its batch was taken. A socket is given its chance, not a
 /// veto: one that has not caught up within `longestHold` is written off, and goes on towards its cap alone.
 struct ChangeQueue {
-    typealias Batch = (changes: [ChangeDelivery], whenTaken: @Sendable () -> Void)
+    typealias Batch = (events: [FeedEvent], whenTaken: @Sendable () -> Void)
 
     /// Milliseconds.
     static let longestHold: Int64 = 1000
@@ -22,7 +22,7 @@ struct ChangeQueue {
     }
 
     enum Step {
-        case deliver(ChangeDelivery)
+        case deliver(FeedEvent)
         /// Nothing left for now.
         case rest
         /// Lagging sockets are given time; look again in a few milliseconds.
@@ -42,13 +42,13 @@ struct ChangeQueue {
             return .writeOff
         }
         heldUntil = nil
-        guard position < batch.changes.count else {
+        guard position < batch.events.count else {
             batches.removeFirst()
             position = 0
             batch.whenTaken()
             return step(laggards: laggards, now: now)
         }
         position += 1
-        return .deliver(batch.changes[position - 1])
+        return .deliver(batch.events[position - 1])
     }
 }

@@ -36,17 +36,26 @@ struct Door {
         guard let version = ProtocolVersion(vsn: headers.query("vsn")) else {
             return .refused(HTTPResponse(status: 403), countsAgainst: false)
         }
-        guard let token = headers.header("x-api-key:") ?? headers.query("apikey"), !token.isEmpty else {
+        guard let candidates = TokenSource(headers: headers).ofUpgrade else {
             return .refused(Self.error(401, Refusal.apiKeyMissing.message), countsAgainst: true)
         }
         do {
-            return .admitted(Admission(version: version, claims: try verifier.verify(token, at: now)))
+            return .admitted(Admission(version: version, claims: try claims(candidates, at: now)))
         } catch {
             // "seconds ago" would tell a stranger more than the original does here.
             if case .tokenExpired = error {
                 return .refused(Self.error(401, "Token has expired"), countsAgainst: true)
             }
             return .refused(Self.error(401, error.message), countsAgainst: true)
+        }
+    }
+
+    private func claims(_ candidates: TokenSource.Candidates, at now: HubTime) throws(Refusal) -> Claims {
+        do throws(Refusal) {
+            return try verifier.verify(candidates.token, at: now)
+        } catch {
+            guard case .tokenExpired = error, let other = candidates.insteadOfExpired else { throw error }
+            return try verifier.verify(other, at: now)
         }
     }
 

@@ -7,13 +7,9 @@ extension EventLoop {
     func httpBegan(_ wsi: OpaquePointer) -> Int32 {
         let headers = HeaderReader(wsi: wsi)
         guard let (method, path) = headers.request else { return 1 }
-        let bearer = headers.header(WSI_TOKEN_HTTP_AUTHORIZATION).flatMap { value -> String? in
-            let parts = value.split(separator: " ", maxSplits: 1)
-            return parts.count == 2 && parts[0].lowercased() == "bearer" ? String(parts[1]) : nil
-        }
         let query = headers.query
         let request = HTTPRequest(
-            method: method, path: path, token: bearer ?? headers.header("apikey:") ?? query["apikey"],
+            method: method, path: path, token: TokenSource(headers: headers).ofCall(query: query),
             contentType: headers.header(WSI_TOKEN_HTTP_CONTENT_TYPE), host: headers.header(WSI_TOKEN_HOST), query: query
         )
         nextExchange += 1
@@ -51,13 +47,10 @@ extension EventLoop {
         if request.method == .options {
             return respond(wsi, Self.preflight)
         }
-        if let outcome = broadcastAPI.handle(request, at: now()) {
-            for (message, key) in outcome.messages { hub.publish(message, to: key) }
-            execute()
-            // For any origin: what protects it is the token, not a cookie.
-            var response = outcome.response
-            response.headers.append(("access-control-allow-origin", "*"))
-            return respond(wsi, response)
+        switch broadcastAPI.handle(request, at: now()) {
+        case .refused(let response): return respond(wsi, response.readableAnywhere)
+        case .accepted(let publication): return publish(publication, wsi, exchange: exchange.id)
+        case nil: break
         }
         return answer(wsi, handler?.respond(to: request, later: reply))
     }

@@ -30,6 +30,8 @@ final class EventLoop {
     private(set) var vhost: OpaquePointer?
     var exchanges: [OpaquePointer: HTTPExchange] = [:]
     var nextExchange = 0
+    /// By exchange: messages that wait for the policies' answer.
+    var publications: [Int: Publication] = [:]
     /// HTTP connections that have had an answer and were kept open for the next request.
     var keptAlive: Set<OpaquePointer> = []
     var failing: FailingAddresses
@@ -61,7 +63,7 @@ final class EventLoop {
             loop: index, limits: configuration.limits, verifier: verifier, random: SystemRandomNumberGenerator())
         delivery = Delivery(cap: configuration.pendingBytesPerSocket)
         door = Door(verifier: verifier)
-        broadcastAPI = BroadcastAPI(verifier: verifier, payloadLimit: configuration.limits.payloadBytes)
+        broadcastAPI = BroadcastAPI(verifier: verifier, limits: configuration.limits)
         failing = FailingAddresses(allowance: configuration.failuresPerMinute)
         loop = .allocate(capacity: 1)
         check = .allocate(capacity: 1)
@@ -136,12 +138,17 @@ final class EventLoop {
             case .relay(let relay): if !siblings.isEmpty { relays.append(relay) }
             case .subscribe(let id, let subscription): feed?.subscribe(id, subscription)
             case .unsubscribe(let id): feed?.unsubscribe(id)
+            case .admit(let id, let claims): feed?.admit(claims, to: id)
+            case .withdraw(let id, let claims): feed?.withdraw(claims, from: id)
+            case .authorize(let id, let question): ask(question) { .authorization(id, $0) }
             }
         }
         executing.removeAll(keepingCapacity: true)
     }
 
     var feed: (any ChangeSource)?
+    /// Without one, nobody may enter a private channel.
+    var authority: (any ChannelAuthority)?
 
     // MARK: Turns
 
@@ -184,6 +191,8 @@ final class EventLoop {
             case .publish(let message, let key): hub.publish(message, to: key)
             case .subscription(let id, let outcome): hub.changeSubscription(id, is: outcome)
             case .feedIsReady(let isReady): hub.feed(isReady: isReady)
+            case .authorization(let id, let outcome): hub.authorization(id, is: outcome)
+            case .publicationRight(let exchange, let topic, let outcome): decide(exchange, topic: topic, outcome)
             case .changes(let changes, let whenTaken):
                 self.changes.append((changes, whenTaken))
                 pumpChanges()
@@ -200,8 +209,8 @@ final class EventLoop {
         let now = Int64(uv_hrtime() / 1_000_000)
         while true {
             switch changes.step(laggards: delivery.laggards, now: now) {
-            case .deliver(let change):
-                hub.deliver(change)
+            case .deliver(let event):
+                hub.deliver(event)
                 execute()
             case .writeOff:
                 delivery.writeOffLaggards()

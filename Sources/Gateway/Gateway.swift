@@ -33,7 +33,7 @@ package final class Gateway: @unchecked Sendable {
         for loop in loops { loop.siblings = loops.filter { $0 !== loop }.map(\.inbox) }
     }
 
-    package func start(feed: (any ChangeSource)?) throws(GatewayError) {
+    package func start(feed: (any ChangeSource)?, authority: (any ChannelAuthority)?) throws(GatewayError) {
         var ports = [(configuration.host, configuration.port)]
         if let port = configuration.opsPort { ports.append((configuration.opsHost, port)) }
         for (host, port) in ports where roost_probe_port(host, Int32(port)) != 0 {
@@ -41,6 +41,7 @@ package final class Gateway: @unchecked Sendable {
         }
         for loop in loops {
             loop.feed = feed
+            loop.authority = authority
             try loop.listen()
         }
         for loop in loops {
@@ -77,8 +78,8 @@ package final class Gateway: @unchecked Sendable {
 }
 
 extension Gateway: ChangeSink {
-    package func deliver(_ changes: [ChangeDelivery], to loop: Int, whenTaken: @escaping @Sendable () -> Void) {
-        loops[loop].inbox.post(.changes(changes, whenTaken: whenTaken))
+    package func deliver(_ events: [FeedEvent], to loop: Int, whenTaken: @escaping @Sendable () -> Void) {
+        loops[loop].inbox.post(.changes(events, whenTaken: whenTaken))
     }
 
     package func changeSubscription(_ id: ChangeGroupID, is outcome: ChangeSubscriptionOutcome) {

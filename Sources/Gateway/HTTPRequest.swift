@@ -3,7 +3,7 @@ package struct HTTPRequest: Sendable {
     package let method: Method
     /// Percent-decoded, without the query.
     package let path: String
-    /// Of `authorization` (its scheme removed), `apikey` or the query's `apikey`, the first that is there.
+    /// Of `authorization` (its scheme removed), `apikey` and the query's `apikey` and `token`, the first that is a token.
     package let token: String?
     package let contentType: String?
     package let host: String?

@@ -8,7 +8,9 @@ enum LoopTask: Sendable {
     case publish(Broadcast, ChannelKey)
     case subscription(ChangeGroupID, ChangeSubscriptionOutcome)
     case feedIsReady(Bool)
-    case changes([ChangeDelivery], whenTaken: @Sendable () -> Void)
+    case authorization(AuthorizationID, AuthorizationOutcome)
+    case publicationRight(Int, topic: String, AuthorizationOutcome)
+    case changes([FeedEvent], whenTaken: @Sendable () -> Void)
     case respond(Int, HTTPResponse)
     case stopAccepting
     case closeSome(Int)

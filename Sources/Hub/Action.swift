@@ -11,6 +11,11 @@ package enum Action: Sendable {
     /// The change feed is to watch these bindings for a group of subscribers.
     case subscribe(ChangeGroupID, ChangeSubscription)
     case unsubscribe(ChangeGroupID)
+    /// Somebody with these claims is in the group from here on, the first such; the opposite when the last has left.
+    case admit(ChangeGroupID, Claims)
+    case withdraw(ChangeGroupID, Claims)
+    /// The policies of a private channel are to be asked; the answer comes by `authorization`.
+    case authorize(AuthorizationID, AuthorizationQuestion)
 }
 
 /// What one loop's hub tells those of the other loops.

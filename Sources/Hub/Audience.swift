@@ -9,6 +9,26 @@ package struct Audience {
     package private(set) var v1: [Slot] = []
     package private(set) var v2: [Slot] = []
 
+    init() {}
+
+    /// All of several audiences that have nobody in common.
+    init(joining audiences: [Audience]) {
+        v1.reserveCapacity(audiences.reduce(0) { $0 + $1.v1.count })
+        v2.reserveCapacity(audiences.reduce(0) { $0 + $1.v2.count })
+        for audience in audiences {
+            v1 += audience.v1
+            v2 += audience.v2
+        }
+    }
+
+    /// The same without some of them.
+    func without(_ slots: Set<Slot>) -> Audience {
+        var rest = self
+        rest.v1.removeAll(where: slots.contains)
+        rest.v2.removeAll(where: slots.contains)
+        return rest
+    }
+
     package var isEmpty: Bool { v1.isEmpty && v2.isEmpty }
     package var count: Int { v1.count + v2.count }
 

@@ -6,11 +6,22 @@ package struct ChangeDelivery: Sendable {
     package let ids: [Int]
     /// The encoded `data` of the event, shared by all groups that are shown the same columns.
     package let data: [UInt8]
+    package let recipients: Recipients
 
-    package init(group: ChangeGroupID, operation: RowChange.Operation, ids: [Int], data: [UInt8]) {
+    package enum Recipients: Sendable {
+        case everybody
+        /// Those who brought one of these claims: policies let no others see the row.
+        case bearers([Claims])
+    }
+
+    package init(
+        group: ChangeGroupID, operation: RowChange.Operation, ids: [Int], data: [UInt8],
+        recipients: Recipients = .everybody
+    ) {
         self.group = group
         self.operation = operation
         self.ids = ids
         self.data = data
+        self.recipients = recipients
     }
 }

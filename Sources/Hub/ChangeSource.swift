@@ -2,13 +2,17 @@
 package protocol ChangeSource: Sendable {
     func subscribe(_ id: ChangeGroupID, _ subscription: ChangeSubscription)
     func unsubscribe(_ id: ChangeGroupID)
+    /// Whom the group's policies are asked about. What commits after this call is judged for them, too.
+    func admit(_ claims: Claims, to id: ChangeGroupID)
+    func withdraw(_ claims: Claims, from id: ChangeGroupID)
 }
 
 /// Where row changes go, as the feed sees it. Called on the feed's thread; must not wait.
 package protocol ChangeSink: Sendable {
-    /// Hands changes to a loop. `whenTaken` is called, on the loop's thread, once its sockets have taken them or were
+    var loopCount: Int { get }
+    /// Hands a loop what was read. `whenTaken` is called, on the loop's thread, once its sockets have taken them or were
     /// given their chance: the feed reads large windows no faster than that.
-    func deliver(_ changes: [ChangeDelivery], to loop: Int, whenTaken: @escaping @Sendable () -> Void)
+    func deliver(_ events: [FeedEvent], to loop: Int, whenTaken: @escaping @Sendable () -> Void)
     func changeSubscription(_ id: ChangeGroupID, is outcome: ChangeSubscriptionOutcome)
     func feed(isReady: Bool)
 }

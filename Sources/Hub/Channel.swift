@@ -5,13 +5,19 @@ final class Channel {
     let key: ChannelKey
     /// The topic as JSON text, spliced into every frame.
     let topicJSON: [UInt8]
-    /// Everybody who joined on this loop.
+    /// Memberships on this loop, those whose join is not answered yet included.
+    var memberCount = 0
+    /// Who hears the channel's broadcasts: everybody who joined on this loop, and in a private channel may.
     var members = Audience()
-    /// Those of them who asked for presence.
+    /// Those who asked for presence, and may see it.
     var watchers = Audience()
     var presence = Presence()
-    /// Those of them who asked for row changes, by what they asked for.
+    /// Those who asked for row changes, by what they asked for.
     var groups: [ChangeGroup] = []
+    /// Whose join waits for a replay.
+    var awaitingReplay: [Slot] = []
+    /// By a message's id: to whom it was replayed.
+    var replayed: [String: Set<Slot>] = [:]
 
     init(key: ChannelKey) {
         self.key = key
@@ -19,7 +25,7 @@ final class Channel {
     }
 
     /// Nothing is left that would need this object.
-    var isIdle: Bool { members.isEmpty && presence.isEmpty && groups.isEmpty }
+    var isIdle: Bool { memberCount == 0 && presence.isEmpty }
 
     func frames(_ version: ProtocolVersion) -> ServerFrame {
         ServerFrame(version, topic: topicJSON)

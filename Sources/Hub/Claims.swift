@@ -1,6 +1,8 @@
 package import Wire
 
 /// What a verified token says of its bearer. A class, because all who bring one token share it.
+///
+/// Equal claims are one principal: policies see nothing else of a user, so what one may see the other may, too.
 package final class Claims: Sendable {
     /// The Postgres role to act as.
     package let role: String
@@ -10,12 +12,17 @@ package final class Claims: Sendable {
     package let expiresAt: Int
     /// All claims as JSON, for `request.jwt.claims`.
     package let json: [UInt8]
+    /// Worked out once: claims are looked up for every row that a policy decides.
+    private let hash: Int
 
     package init(role: String, subject: String?, expiresAt: Int, json: [UInt8]) {
         self.role = role
         self.subject = subject
         self.expiresAt = expiresAt
         self.json = json
+        var hasher = Hasher()
+        hasher.combine(json)
+        hash = hasher.finalize()
     }
 
     /// The refusal that applies at `now`, if the token's time is over.
@@ -23,6 +30,15 @@ package final class Claims: Sendable {
         let late = Int(now.unix / 1000) - expiresAt
         return late >= 0 ? .tokenExpired(secondsAgo: late) : nil
     }
+}
+
+extension Claims: Hashable {
+    package static func == (one: Claims, other: Claims) -> Bool {
+        one === other
+            || one.hash == other.hash && one.json == other.json && one.role.utf8.elementsEqual(other.role.utf8)
+    }
+
+    package func hash(into hasher: inout Hasher) { hasher.combine(hash) }
 }
 
 /// Checks tokens. The hub asks; it holds no keys.

@@ -20,11 +20,7 @@ extension Hub {
             }
             message = .text(Array(payload.bytes))
         }
-        deliver(message, in: membership.channel, except: membership.echoesToSelf ? nil : slot)
-        actions.append(.relay(.broadcast(membership.channel.key, message)))
-        if membership.acknowledges, !frame.ref.isNull {
-            reply(to: frame, joinRef: membership.joinRef, from: slot, ok: true)
-        }
+        write(.broadcast(message), ref: frame.ref, from: slot, membership: index)
     }
 
     /// A message that no socket sent: HTTP, or SQL.
@@ -34,18 +30,14 @@ extension Hub {
     }
 
     func deliver(_ message: Broadcast, in channel: Channel, except: Slot?) {
-        switch message {
-        case .text(let payload):
-            fanOut("broadcast", [payload[...]], in: channel, to: channel.members, except: except)
-        case .user(let user):
-            let (v1, v2) = (channel.members.v1, channel.members.v2)
-            if !v2.isEmpty, let frame = ServerFrame.userBroadcast(user, topic: channel.key.topic) {
-                actions.append(.fanOut(frame, to: v2, except: except))
-            }
-            // Only a subscriber of version 1 makes the payload worth looking at; raw bytes cannot reach one.
-            if !v1.isEmpty, let payload = user.textPayload() {
-                actions.append(.fanOut(channel.frames(.v1).push("broadcast", payload: payload), to: v1, except: except))
-            }
+        deliver(message, in: channel, to: channel.members, except: except)
+    }
+
+    /// Encodes it only for the versions that are in the audience: a `.user` message is looked into for version 1 alone.
+    func deliver(_ message: Broadcast, in channel: Channel, to audience: Audience, except: Slot?) {
+        for version in [ProtocolVersion.v1, .v2] where !audience[version].isEmpty {
+            guard let frame = message.frame(version, in: channel) else { continue }
+            actions.append(.fanOut(frame, to: audience[version], except: except))
         }
     }
 
@@ -59,6 +51,20 @@ extension Hub {
             channel.presence.apply(diff)
             fanOut("presence_diff", [diff.encoded()[...]], in: channel, to: channel.watchers)
             discardIfIdle(channel)
+        }
+    }
+}
+
+extension Broadcast {
+    /// Nil where a version has no form for it: raw bytes in version 1; in version 2 raw bytes under a name that is longer
+    /// than a binary frame can carry.
+    func frame(_ version: ProtocolVersion, in channel: Channel) -> Frame? {
+        let frames = channel.frames(version)
+        switch self {
+        case .text(let payload): return frames.push("broadcast", payload: [payload[...]])
+        case .user(let user):
+            if version == .v2, let frame = ServerFrame.userBroadcast(user, topic: channel.key.topic) { return frame }
+            return user.textPayload().map { frames.push("broadcast", payload: $0) }
         }
     }
 }

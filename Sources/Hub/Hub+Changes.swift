@@ -14,29 +14,65 @@ extension Hub {
         return group
     }
 
-    /// Takes a member's subscription over to another role, when its token changed. A new "Subscribed to PostgreSQL" follows.
-    func resubscribe(at index: Int, of slot: Slot, as role: String) {
-        guard let connection = connections[Int(slot)] else { return }
-        let membership = connection.memberships[index]
-        guard let old = membership.group, old.subscription.role != role, membership.groupSeat != nil else { return }
-        let subscription = ChangeSubscription(
-            role: role, bindings: old.subscription.bindings, ids: old.subscription.ids,
-            isLegacy: old.subscription.isLegacy)
-        let group = group(of: membership.channel, subscription)
-        leaveGroup(old, of: membership.channel, membership, slot, connection.version)
-        connections[Int(slot)]?.memberships[index].group = group
-        connections[Int(slot)]?.memberships[index].groupSeat = group.audience.add(slot, connection.version)
-        if let moved = connections[Int(slot)]?.memberships[index] { systemState(of: group, to: moved, slot) }
+    /// Puts a membership that asked for changes among the group's subscribers, by its claims; it has no seat yet.
+    func enter(_ group: ChangeGroup, _ membership: inout Membership) {
+        let (principal, isFirst) = group.enter(membership.claims)
+        membership.group = group
+        membership.principal = principal
+        if isFirst { actions.append(.admit(group.id, principal.claims)) }
     }
 
-    func leaveGroup(
-        _ group: ChangeGroup, of channel: Channel, _ membership: Membership, _ slot: Slot, _ version: ProtocolVersion
-    ) {
+    /// Seats a member whose join is answered: changes reach it from here on.
+    func seatInGroup(at index: Int, of slot: Slot) {
+        guard let version = connections[Int(slot)]?.version,
+            let membership = connections[Int(slot)]?.memberships[index], let group = membership.group
+        else { return }
+        connections[Int(slot)]?.memberships[index].groupSeat = group.audience.add(slot, version)
+        connections[Int(slot)]?.memberships[index].principalSeat = membership.principal?.audience.add(slot, version)
+        systemState(of: group, to: membership, slot)
+    }
+
+    /// Takes a member's subscription over to other claims, when its token changed. A new "Subscribed to PostgreSQL"
+    /// follows, as in the original.
+    func resubscribe(at index: Int, of slot: Slot, as claims: Claims) {
+        guard let version = connections[Int(slot)]?.version,
+            var membership = connections[Int(slot)]?.memberships[index],
+            let old = membership.group, membership.principal?.claims != claims
+        else { return }
+        let subscription = ChangeSubscription(
+            role: claims.role, bindings: old.subscription.bindings, ids: old.subscription.ids,
+            isLegacy: old.subscription.isLegacy)
+        // Before the old group is left, which would be given up where this was its last member.
+        let group = group(of: membership.channel, subscription)
+        membership.claims = claims
+        let left = membership
+        enter(group, &membership)
+        connections[Int(slot)]?.memberships[index] = membership
+        leaveGroup(of: left, slot, version)
+        if left.groupSeat != nil {
+            seatInGroup(at: index, of: slot)
+        } else if group.state == .registering {
+            group.waiting.append(slot)
+        } else {
+            completeJoin(at: index, of: slot)
+        }
+    }
+
+    /// Takes what `membership` says out of its group.
+    func leaveGroup(of membership: Membership, _ slot: Slot, _ version: ProtocolVersion) {
+        guard let group = membership.group else { return }
+        let channel = membership.channel
         if let seat = membership.groupSeat, let moved = group.audience.remove(at: seat, version) {
             reseat(moved, in: channel, \.groupSeat, seat)
         }
-        if membership.pending != nil { group.waiting.removeAll { $0 == slot } }
-        guard group.audience.isEmpty, group.waiting.isEmpty else { return }
+        if let principal = membership.principal {
+            if let seat = membership.principalSeat, let moved = principal.audience.remove(at: seat, version) {
+                reseat(moved, in: channel, \.principalSeat, seat)
+            }
+            if group.exit(principal) { actions.append(.withdraw(group.id, principal.claims)) }
+        }
+        if membership.groupSeat == nil { group.waiting.removeAll { $0 == slot } }
+        guard group.principals.isEmpty else { return }
         channel.groups.removeAll { $0 === group }
         groups[group.id] = nil
         actions.append(.unsubscribe(group.id))
@@ -67,13 +103,9 @@ extension Hub {
     private func refuseWaiting(_ group: ChangeGroup, _ refusal: Refusal) {
         for slot in group.waiting {
             guard let index = connections[Int(slot)]?.memberships.firstIndex(where: { $0.group === group }),
-                let membership = connections[Int(slot)]?.memberships[index], let pending = membership.pending,
-                let version = connections[Int(slot)]?.version
+                connections[Int(slot)]?.memberships[index].pending != nil
             else { continue }
-            let reply = membership.channel.frames(version).reply(
-                joinRef: membership.joinRef, ref: pending.ref, ok: false, response: refusal.response)
-            actions.append(.send(reply, to: slot))
-            removeMembership(at: index, of: slot)
+            refuseJoin(at: index, of: slot, refusal)
         }
     }
 
@@ -96,9 +128,23 @@ extension Hub {
         }
     }
 
+    /// What the feed read, in the order it was committed.
+    package func deliver(_ event: FeedEvent) {
+        switch event {
+        case .change(let change): deliver(change)
+        case .broadcast(let message): deliver(message)
+        }
+    }
+
     /// One change for a group of subscribers: one frame for each protocol version, whatever their number.
-    package func deliver(_ change: ChangeDelivery) {
-        guard let group = groups[change.group], !group.audience.isEmpty else { return }
+    private func deliver(_ change: ChangeDelivery) {
+        guard let group = groups[change.group] else { return }
+        let audience: Audience
+        switch change.recipients {
+        case .everybody: audience = group.audience
+        case .bearers(let claims): audience = Audience(joining: claims.compactMap { group.principals[$0]?.audience })
+        }
+        guard !audience.isEmpty else { return }
         if group.subscription.isLegacy {
             let event: StaticString =
                 switch change.operation {
@@ -106,7 +152,7 @@ extension Hub {
                 case .update: "UPDATE"
                 case .delete: "DELETE"
                 }
-            return fanOut(event, [change.data[...]], in: group.channel, to: group.audience)
+            return fanOut(event, [change.data[...]], in: group.channel, to: audience)
         }
         var head = Array("{\"ids\":[".utf8)
         for (position, id) in change.ids.enumerated() {
@@ -114,7 +160,15 @@ extension Hub {
             head += String(id).utf8
         }
         head += "],\"data\":".utf8
-        fanOut("postgres_changes", [head[...], change.data[...], [0x7D]], in: group.channel, to: group.audience)
+        fanOut("postgres_changes", [head[...], change.data[...], [0x7D]], in: group.channel, to: audience)
+    }
+
+    /// A message that SQL sent. Every loop hears it from the feed, so it is not relayed.
+    private func deliver(_ message: DatabaseBroadcast) {
+        guard let channel = channels[message.key] else { return }
+        keepForReplays(message, in: channel)
+        let audience = channel.replayed[message.id].map { channel.members.without($0) } ?? channel.members
+        deliver(message.broadcast, in: channel, to: audience, except: nil)
     }
 
     // MARK: The feed's state

@@ -2,9 +2,6 @@ import Wire
 
 /// Joining and leaving channels (wire-protocol A4, A9).
 extension Hub {
-    /// Supabase's role with BYPASSRLS.
-    static let roleBeyondPolicies = "service_role"
-
     func join(_ frame: ClientFrame, from slot: Slot, at now: HubTime) {
         guard var connection = connections[Int(slot)], case .json(let payload) = frame.body else { return }
         guard frame.topic.utf8.starts(with: ChannelKey.prefix.utf8) else {
@@ -14,6 +11,7 @@ extension Hub {
         // A join on a joined topic replaces the old incarnation. Its phx_close is not sent: the Python client would take
         // it for the new one's and drop the channel.
         if let old = connection.index(of: frame.topic) {
+            refuseHeld(at: old, of: slot, .unmatchedTopic)
             removeMembership(at: old, of: slot)
             connection = connections[Int(slot)] ?? connection
         }
@@ -33,23 +31,30 @@ extension Hub {
         let subscription = ChangeSubscription(
             role: claims.role, bindings: bindings, ids: ids, isLegacy: config.isLegacy)
         let group = bindings.isEmpty ? nil : group(of: channel, subscription)
-        let membership = Membership(
+        var membership = Membership(
             channel: channel, joinRefText: joinRef.description, claims: claims,
             member: MemberID(loop: loop, serial: nextSerial()), echoesToSelf: config.echoesToSelf,
-            acknowledges: config.acknowledges, presenceKey: config.presenceKey ?? randomUUID(), group: group,
+            acknowledges: config.acknowledges, presenceKey: config.presenceKey ?? randomUUID(), pass: pass(config),
             pending: PendingJoin(
                 ref: JSON(trusted: Array(frame.ref.bytes)[...]), response: Self.joinResponse(bindings, ids),
                 wantsPresence: config.wantsPresence, wantsReplicationReady: config.wantsReplicationReady))
+        if let group { enter(group, &membership) }
         let index = connections[Int(slot)]?.memberships.count ?? 0
         connections[Int(slot)]?.memberships.append(membership)
+        channel.memberCount += 1
         connections[Int(slot)]?.wasEmptyAtSweep = false
         earliestExpiry = min(earliestExpiry, Int64(claims.expiresAt))
-        if let group, group.state == .registering {
-            // "Live means live": the reply makes clients report SUBSCRIBED, so it waits until the feed has the bindings.
-            group.waiting.append(slot)
-        } else {
-            completeJoin(at: index, of: slot)
-        }
+        // "Live means live": the reply makes clients report SUBSCRIBED, so it waits until the feed has the bindings. In a
+        // private channel the policies are asked meanwhile; whichever answers last completes the join.
+        if let group, group.state == .registering { group.waiting.append(slot) }
+        askToRead(at: index, of: slot)
+        completeJoin(at: index, of: slot)
+    }
+
+    private func pass(_ config: JoinConfig) -> ChannelPass? {
+        guard config.isPrivate else { return nil }
+        return ChannelPass(
+            wantsPresence: config.wantsPresence, replay: config.replay.flatMap { ReplayRequest($0) })
     }
 
     /// The checks before a join, in the original's order.
@@ -66,9 +71,9 @@ extension Hub {
             try config.token.map { token throws(Refusal) in try verifier.verify(token, at: now) }
             ?? connection.claims
         if let expired = claims.expired(at: now) { throw expired }
-        // Until policies on realtime.messages are evaluated, nobody but the role that bypasses them comes in.
-        if config.isPrivate, claims.role != Self.roleBeyondPolicies {
-            throw .unauthorized(topic: String(ChannelKey(topic: frame.topic, isPrivate: true).name))
+        if let replay = config.replay {
+            guard config.isPrivate else { throw .replayNotAllowed }
+            guard ReplayRequest(replay) != nil else { throw .replayInvalid }
         }
         return claims
     }
@@ -84,28 +89,39 @@ extension Hub {
         return out
     }
 
-    /// Answers a join and lets the member in.
+    /// Answers a join and lets the member in, unless the feed or the policies still have to be heard.
     func completeJoin(at index: Int, of slot: Slot) {
         guard let version = connections[Int(slot)]?.version,
-            let membership = connections[Int(slot)]?.memberships[index], let pending = membership.pending
+            let membership = connections[Int(slot)]?.memberships[index], let pending = membership.pending,
+            membership.group?.state != .registering, membership.pass == nil || membership.pass?.read != nil
         else { return }
+        guard membership.pass?.replay?.overflowed != true else {
+            return refuseJoin(at: index, of: slot, .replayFailed)
+        }
         let channel = membership.channel
-        let frames = channel.frames(version)
-        let reply = frames.reply(joinRef: membership.joinRef, ref: pending.ref, ok: true, response: pending.response)
+        let reply = channel.frames(version).reply(
+            joinRef: membership.joinRef, ref: pending.ref, ok: true, response: pending.response)
         actions.append(.send(reply, to: slot))
 
         connections[Int(slot)]?.memberships[index].pending = nil
-        connections[Int(slot)]?.memberships[index].memberSeat = channel.members.add(slot, version)
-        if let group = membership.group {
-            connections[Int(slot)]?.memberships[index].groupSeat = group.audience.add(slot, version)
-            systemState(of: group, to: membership, slot)
+        if let pass = membership.pass { sendReplay(pass, to: membership, slot, version) }
+        if membership.mayRead(.broadcast) {
+            connections[Int(slot)]?.memberships[index].memberSeat = channel.members.add(slot, version)
         }
+        seatInGroup(at: index, of: slot)
         if pending.wantsReplicationReady { announceReplication(to: index, of: slot) }
-        if pending.wantsPresence {
-            watchPresence(at: index, of: slot)
-            let state = frames.push("presence_state", joinRef: membership.joinRef, payload: channel.presence.state())
-            actions.append(.send(state, to: slot))
+        if pending.wantsPresence, membership.mayRead(.presence) { showPresence(at: index, of: slot) }
+        releaseWrites(at: index, of: slot)
+    }
+
+    /// Answers a join with a no.
+    func refuseJoin(at index: Int, of slot: Slot, _ refusal: Refusal) {
+        guard let membership = connections[Int(slot)]?.memberships[index], let pending = membership.pending else {
+            return
         }
+        refuse(pending.ref, of: membership, slot, refusal)
+        refuseHeld(at: index, of: slot, refusal)
+        removeMembership(at: index, of: slot)
     }
 
     func leave(_ frame: ClientFrame, from slot: Slot) {
@@ -117,6 +133,7 @@ extension Hub {
         if !frame.joinRef.isNull, frame.joinRef.description != membership.joinRefText {
             return reply(to: frame, joinRef: frame.joinRef, from: slot, ok: true)
         }
+        refuseHeld(at: index, of: slot, .unmatchedTopic)
         removeMembership(at: index, of: slot)
         reply(to: frame, joinRef: membership.joinRef, from: slot, ok: true)
         let close = frames(slot, topic: frame.topic).push(
@@ -130,13 +147,15 @@ extension Hub {
             let membership = connections[Int(slot)]?.memberships.remove(at: index)
         else { return }
         let channel = membership.channel
+        channel.memberCount -= 1
+        if let pass = membership.pass { discard(pass, of: slot, in: channel) }
         if let seat = membership.memberSeat, let moved = channel.members.remove(at: seat, version) {
             reseat(moved, in: channel, \.memberSeat, seat)
         }
         if let seat = membership.watcherSeat, let moved = channel.watchers.remove(at: seat, version) {
             reseat(moved, in: channel, \.watcherSeat, seat)
         }
-        if let group = membership.group { leaveGroup(group, of: channel, membership, slot, version) }
+        leaveGroup(of: membership, slot, version)
         if let diff = channel.presence.untrack(membership.member) { announce(diff, in: channel) }
         discardIfIdle(channel)
     }

@@ -3,7 +3,8 @@ import Wire
 /// Who is there (wire-protocol A6).
 extension Hub {
     func presence(_ frame: ClientFrame, from slot: Slot, membership index: Int) {
-        guard let membership = connections[Int(slot)]?.memberships[index], membership.memberSeat != nil,
+        guard let membership = connections[Int(slot)]?.memberships[index],
+            membership.pending == nil || membership.pass != nil,
             case .json(let request) = frame.body
         else { return }
         switch request["event"]?.string?.lowercased() {
@@ -15,23 +16,33 @@ extension Hub {
             guard payload.bytes.count <= limits.payloadBytes else {
                 return refuse(frame, from: slot, joinRef: membership.joinRef, .payloadTooLarge)
             }
-            // Whoever tracks wants to see the others: diffs flow from here on, as in the original.
-            if membership.watcherSeat == nil { watchPresence(at: index, of: slot) }
-            let ref = refPrefix + String(nextSerial(), radix: 36)
-            let diff = membership.channel.presence.track(
-                membership.member, key: membership.presenceKey, payload: Array(payload.bytes), ref: ref)
-            if let diff { announce(diff, in: membership.channel) }
-        case "untrack":
-            if let diff = membership.channel.presence.untrack(membership.member) {
-                announce(diff, in: membership.channel)
-            }
-        default:
-            return refuse(frame, from: slot, joinRef: membership.joinRef, .presenceEventUnknown)
+            write(.track(Array(payload.bytes)), ref: frame.ref, from: slot, membership: index)
+        case "untrack": write(.untrack, ref: frame.ref, from: slot, membership: index)
+        default: refuse(frame, from: slot, joinRef: membership.joinRef, .presenceEventUnknown)
         }
-        reply(to: frame, joinRef: membership.joinRef, from: slot, ok: true)
     }
 
-    func watchPresence(at index: Int, of slot: Slot) {
+    func track(_ payload: [UInt8], from slot: Slot, membership index: Int) {
+        guard let membership = connections[Int(slot)]?.memberships[index] else { return }
+        // Whoever tracks wants to see the others: diffs flow from here on, as in the original, to those who may see them.
+        if membership.watcherSeat == nil, membership.mayRead(.presence) { watchPresence(at: index, of: slot) }
+        let ref = refPrefix + String(nextSerial(), radix: 36)
+        let diff = membership.channel.presence.track(
+            membership.member, key: membership.presenceKey, payload: payload, ref: ref)
+        if let diff { announce(diff, in: membership.channel) }
+    }
+
+    /// Sends who is there, and from here on who comes and goes.
+    func showPresence(at index: Int, of slot: Slot) {
+        watchPresence(at: index, of: slot)
+        guard let version = connections[Int(slot)]?.version, let membership = connections[Int(slot)]?.memberships[index]
+        else { return }
+        let state = membership.channel.frames(version).push(
+            "presence_state", joinRef: membership.joinRef, payload: membership.channel.presence.state())
+        actions.append(.send(state, to: slot))
+    }
+
+    private func watchPresence(at index: Int, of slot: Slot) {
         guard let connection = connections[Int(slot)] else { return }
         let seat = connection.memberships[index].channel.watchers.add(slot, connection.version)
         connections[Int(slot)]?.memberships[index].watcherSeat = seat

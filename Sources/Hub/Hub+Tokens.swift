@@ -9,11 +9,12 @@ extension Hub {
         }
         do throws(Refusal) {
             let claims = try verifier.verify(token, at: now)
+            if let pass = connections[Int(slot)]?.memberships[index].pass {
+                return renew(pass, as: claims, at: index, of: slot)
+            }
             connections[Int(slot)]?.memberships[index].claims = claims
             earliestExpiry = min(earliestExpiry, Int64(claims.expiresAt))
-            guard let key = connections[Int(slot)]?.memberships[index].channel.key else { return }
-            if key.isPrivate, claims.role != Self.roleBeyondPolicies { throw .unauthorized(topic: String(key.name)) }
-            resubscribe(at: index, of: slot, as: claims.role)
+            resubscribe(at: index, of: slot, as: claims)
         } catch {
             expel(at: index, of: slot, error)
         }
@@ -40,10 +41,11 @@ extension Hub {
 
     /// Ends a channel with the reason. By `phx_error`, not `phx_close`: a close is final for every client, an error makes
     /// it join again, and a fresh token is all it takes.
-    private func expel(at index: Int, of slot: Slot, _ refusal: Refusal) {
+    func expel(at index: Int, of slot: Slot, _ refusal: Refusal) {
         guard let version = connections[Int(slot)]?.version,
             let membership = connections[Int(slot)]?.memberships[index]
         else { return }
+        refuseHeld(at: index, of: slot, refusal)
         system(membership, slot, extension: "system", ok: false, message: refusal.message)
         removeMembership(at: index, of: slot)
         let error = membership.channel.frames(version).push(

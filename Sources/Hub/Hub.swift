@@ -10,7 +10,8 @@ package import Wire
 /// each: broadcasts and presence are relayed (`Action.relay`, `apply`), row changes reach every loop from the feed.
 ///
 /// **Shutdown**: nothing here needs to be told; the gateway closes sockets and calls `disconnect` for each.
-/// **Overload**: the hub holds no queues. What a slow socket has not taken yet is the gateway's, and capped there.
+/// **Overload**: what a slow socket has not taken yet is the gateway's, and capped there. The hub itself holds only what
+/// waits for the policies of a private channel, within `HubLimits.heldBytes`.
 package final class Hub {
     let loop: Int
     let limits: HubLimits
@@ -20,6 +21,10 @@ package final class Hub {
     var channels: [ChannelKey: Channel] = [:]
     var groups: [ChangeGroupID: ChangeGroup] = [:]
     var serial = 0
+    /// What the authority was asked and has not answered, and for whom.
+    package internal(set) var questions: [AuthorizationID: (slot: Slot, member: MemberID)] = [:]
+    /// Bytes of what waits for its answers.
+    package internal(set) var heldBytes = 0
     /// Whether changes are flowing from the database.
     var feedIsReady = false
     /// When connections without channels are looked for next; nil before the first tick.

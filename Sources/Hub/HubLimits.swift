@@ -10,5 +10,10 @@ package struct HubLimits: Sendable {
     /// Only private channels may be joined.
     package var privateOnly = false
 
+    /// Messages of one member that may wait for the policies' answer; their bytes together may be one payload's.
+    package var heldPerMember = 100
+    /// Bytes of what waits for answers, of all members of a loop.
+    package var heldBytes = 16_000_000
+
     package init() {}
 }

@@ -6,6 +6,8 @@ struct JoinConfig {
     var echoesToSelf = false
     var acknowledges = false
     var wantsReplicationReady = false
+    /// As sent; whether it is one is checked with the join.
+    var replay: JSON?
     var presenceKey: String?
     var wantsPresence = false
     var isPrivate = false
@@ -23,6 +25,7 @@ struct JoinConfig {
                 echoesToSelf = Self.flag(broadcast["self"])
                 acknowledges = Self.flag(broadcast["ack"])
                 wantsReplicationReady = Self.flag(broadcast["replication_ready"])
+                if let json = broadcast["replay"], !json.isNull { replay = json }
             }
             if let presence = config["presence"] {
                 wantsPresence = Self.flag(presence["enabled"])

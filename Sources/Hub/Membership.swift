@@ -12,11 +12,16 @@ struct Membership {
     let echoesToSelf: Bool
     let acknowledges: Bool
     let presenceKey: String
+    /// Nil in a public channel.
+    var pass: ChannelPass?
+    /// Both or none.
     var group: ChangeGroup?
-    /// Nil until the join is answered (it waits for the change feed).
+    var principal: ChangePrincipal?
+    /// Nil until the join is answered (it waits for the change feed, and in a private channel for its policies).
     var memberSeat: Int32?
     var watcherSeat: Int32?
     var groupSeat: Int32?
+    var principalSeat: Int32?
     /// Is to be told once changes flow.
     var awaitsReplication = false
     /// The join's request, kept until it is answered.

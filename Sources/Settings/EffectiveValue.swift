@@ -9,7 +9,10 @@ package struct EffectiveValue: Sendable {
     package var printed: String {
         guard let value else { return "" }
         guard setting.isSecret else { return value.description }
-        if case .connection = setting.kind { return Mask.connection(value.description) }
-        return Mask.hidden
+        return switch setting.kind {
+        case .connection: Mask.connection(value.description)
+        case .webURL: Mask.url(value.description)
+        default: Mask.hidden
+        }
     }
 }

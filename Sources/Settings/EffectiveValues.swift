@@ -24,6 +24,11 @@ struct EffectiveValues {
         }
     }
 
+    /// Empty where nobody set it.
+    func words(_ setting: Setting, separators: String = ",") -> [String] {
+        text(setting).map { Kind.words(in: $0, separators: separators) } ?? []
+    }
+
     func requiredText(_ setting: Setting) -> String {
         guard let text = text(setting) else { preconditionFailure("\(setting.key) has no default") }
         return text

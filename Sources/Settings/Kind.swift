@@ -16,6 +16,14 @@ package enum Kind: Sendable {
     case connection
     /// A secret of at least so many bytes.
     case secret(minimumBytes: Int)
+    /// Several secrets, with white space between them.
+    case secrets(minimumBytes: Int)
+    /// Words with commas or white space between them, each one of a few where a list is given.
+    case words(from: [String]?)
+    /// The path of a file.
+    case path
+    /// An http or https URL.
+    case webURL
 
     /// The end of the sentence "expected …".
     package var expectation: String {
@@ -26,6 +34,11 @@ package enum Kind: Sendable {
         case .host: "a host name or an address, such as 127.0.0.1, 0.0.0.0 or ::1"
         case .name: "1 to 63 letters, digits, '-' or '_'"
         case .connection: "a connection string such as postgres://USER:PASSWORD@HOST:5432/DATABASE"
+        case .secrets(let bytes): "secrets of at least \(bytes) bytes each, with a space between them"
+        case .words(let allowed?): "one or more of " + allowed.joined(separator: ", ")
+        case .words(nil): "words with commas between them"
+        case .path: "the path of a file"
+        case .webURL: "a URL that begins with https:// or http://"
         case .secret(let bytes): "at least \(bytes) bytes (`openssl rand -hex 32` makes a good one)"
         }
     }
@@ -50,7 +63,23 @@ package enum Kind: Sendable {
             return isConnection ? .text(text) : nil
         case .secret(let bytes):
             return text.utf8.count >= bytes ? .text(text) : nil
+        case .secrets(let bytes):
+            let secrets = Self.words(in: text, separators: "")
+            return secrets.allSatisfy { $0.utf8.count >= bytes } && !secrets.isEmpty ? .text(text) : nil
+        case .words(let allowed):
+            let words = Self.words(in: text, separators: ",")
+            return words.allSatisfy { allowed?.contains($0) ?? true } && !words.isEmpty ? .text(text) : nil
+        case .path:
+            return text.contains("\0") ? nil : .text(text)
+        case .webURL:
+            let isWeb = ["https://", "http://"].contains { text.hasPrefix($0) && text.count > $0.count }
+            return isWeb && !text.contains(where: \.isWhitespace) ? .text(text) : nil
         }
+    }
+
+    /// What stands between `separators` and white space.
+    static func words(in text: String, separators: String) -> [String] {
+        text.split { $0.isWhitespace || separators.contains($0) }.map(String.init)
     }
 
     /// Digits, with underscores between them if one likes: 5_000_000.

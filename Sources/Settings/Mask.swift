@@ -8,6 +8,13 @@ package enum Mask {
         maskParameters(maskUserInfo(text))
     }
 
+    /// A URL without its password and without its query, which may hold a key.
+    package static func url(_ text: String) -> String {
+        let masked = maskUserInfo(text)
+        guard let mark = masked.firstIndex(where: { $0 == "?" || $0 == "#" }) else { return masked }
+        return masked[...mark] + hidden
+    }
+
     /// `scheme://user:password@host`: what is between the colon and the last `@`.
     private static func maskUserInfo(_ text: String) -> String {
         guard let scheme = text.firstRange(of: "://") else { return text }
@@ -20,13 +27,14 @@ package enum Mask {
         return text[...colon] + hidden + text[at...]
     }
 
-    /// `password=…` and `sslpassword=…`, quoted or not.
+    /// `password=…` and `sslpassword=…`, quoted or not, and what may be one of them misspelt.
     private static func maskParameters(_ text: String) -> String {
         var out = ""
         var rest = text[...]
-        while let word = rest.firstRange(of: "password") {
-            out += rest[..<word.upperBound]
-            rest = rest[word.upperBound...]
+        while let word = rest.firstRange(of: "pass") {
+            let name = rest[word.upperBound...].firstIndex { !$0.isLetter } ?? rest.endIndex
+            out += rest[..<name]
+            rest = rest[name...]
             let spaces = rest.prefix { $0 == " " }
             guard rest[spaces.endIndex...].first == "=" else { continue }
             let value = rest[spaces.endIndex...].dropFirst().drop { $0 == " " }
@@ -36,8 +44,19 @@ package enum Mask {
         return out + rest
     }
 
+    /// Words after it that set nothing belong to it, by the looks of it: somebody forgot the quotes.
+    private static func endOfPlain(_ value: Substring) -> Substring.Index {
+        var rest = value
+        while let stop = rest.firstIndex(where: { $0 == " " || $0 == "&" }) {
+            let next = value[value.index(after: stop)...].drop { $0 == " " }
+            if value[stop] == "&" || next.prefix(while: { $0 != " " }).contains("=") { return stop }
+            rest = next
+        }
+        return value.endIndex
+    }
+
     private static func end(of value: Substring) -> Substring.Index {
-        guard value.first == "'" else { return value.firstIndex { $0 == " " || $0 == "&" } ?? value.endIndex }
+        guard value.first == "'" else { return endOfPlain(value) }
         var index = value.index(after: value.startIndex)
         while index < value.endIndex, value[index] != "'" {
             if value[index] == "\\" { index = value.index(after: index) }

@@ -12,6 +12,15 @@ package struct RoostConfiguration: Sendable {
 
     /// Nil: not set. `requireJWTSecret` is the way to it for those who cannot do without.
     package let jwtSecret: String?
+    package let jwtPreviousSecrets: [String]
+    /// Names of RFC 7518; empty: all.
+    package let jwtAlgorithms: [String]
+    /// Empty: any.
+    package let jwtIssuers: [String]
+    /// Empty: any.
+    package let jwtAudiences: [String]
+    package let jwksFile: String?
+    package let jwksURL: String?
 
     /// Event loops; already the number of cores where the setting says 0.
     package let loops: Int
@@ -31,7 +40,6 @@ package struct RoostConfiguration: Sendable {
 
     package let retentionHours: Int
     package let safetyPollSeconds: Int
-    package let trustRowSecurity: Bool
 
     /// One of swift-log's level names.
     package let logLevel: String
@@ -50,6 +58,12 @@ package struct RoostConfiguration: Sendable {
         opsHost = values.requiredText(.opsHost)
         opsPort = values.integer(.opsPort) == 0 ? nil : values.integer(.opsPort)
         jwtSecret = values.text(.jwtSecret)
+        jwtPreviousSecrets = values.words(.jwtPreviousSecrets, separators: "")
+        jwtAlgorithms = values.words(.jwtAlgorithms)
+        jwtIssuers = values.words(.jwtIssuer)
+        jwtAudiences = values.words(.jwtAudience)
+        jwksFile = values.text(.jwksFile)
+        jwksURL = values.text(.jwksURL)
         loops = values.integer(.loops) == 0 ? max(1, cores) : values.integer(.loops)
         channelsPerConnection = values.integer(.channelsPerConnection)
         messageBytes = values.integer(.messageBytes)
@@ -61,7 +75,6 @@ package struct RoostConfiguration: Sendable {
         idleTimeout = values.integer(.idleTimeout)
         retentionHours = values.integer(.retentionHours)
         safetyPollSeconds = values.integer(.safetyPollSeconds)
-        trustRowSecurity = values.toggle(.trustRowSecurity)
         logLevel = values.requiredText(.logLevel)
         drainSeconds = values.integer(.drainSeconds)
         self.file = file
@@ -81,6 +94,7 @@ package struct RoostConfiguration: Sendable {
         if isOneHost, values.integer(.httpPort) == values.integer(.opsPort) {
             throw values.conflict(.opsPort, .httpPort, "must not be", "unless their hosts differ")
         }
+        try checkKeys(values)
     }
 
     // MARK: What some commands cannot do without

@@ -1,15 +1,11 @@
 /// The table of all settings, in the order of `config/roost.yaml`.
 extension Setting {
     package static let all: [Setting] = [
-        databaseURL, nodeName, httpHost, httpPort, opsHost, opsPort, jwtSecret, loops, channelsPerConnection,
+        databaseURL, nodeName, httpHost, httpPort, opsHost, opsPort, jwtSecret, jwtPreviousSecrets,
+        jwtAlgorithms, jwtIssuer, jwtAudience, jwksFile, jwksURL, loops, channelsPerConnection,
         messageBytes, payloadBytes, pendingBytesPerSocket, failuresPerMinute, privateOnly,
         pingAfter, idleTimeout, retentionHours,
-        safetyPollSeconds, trustRowSecurity, logLevel, drainSeconds,
-    ]
-
-    /// Keys that will exist: named in an error rather than ignored, because who sets one relies on it.
-    static let later = [
-        "jwks.file": "this version verifies tokens with jwt.secret (ROOST_JWT_SECRET, HS256) only"
+        safetyPollSeconds, logLevel, drainSeconds,
     ]
 
     static let databaseURL = Setting(
@@ -42,8 +38,41 @@ extension Setting {
 
     static let jwtSecret = Setting(
         "jwt.secret", .secret(minimumBytes: 32), standard: nil, isSecret: true,
-        "The secret that clients' tokens are signed with (HS256). `roost serve` needs it; of a Supabase project it is "
-            + "the JWT secret. Better in the environment than in a file.")
+        "The secret that clients' tokens are signed with (HS256, HS384, HS512); of a Supabase project it is the JWT "
+            + "secret. `roost serve` needs it or a key set (jwks). Better in the environment than in a file.")
+
+    static let jwtPreviousSecrets = Setting(
+        "jwt.previous_secrets", .secrets(minimumBytes: 32), standard: nil, isSecret: true,
+        "Secrets that were in use before, separated by spaces: tokens signed with them are accepted, too, until you "
+            + "take them away.")
+
+    static let jwtAlgorithms = Setting(
+        "jwt.algorithms", .words(from: signatureAlgorithms), standard: nil,
+        "The only ways a token may be signed, separated by commas; when it is not set, all that the keys allow.")
+
+    static let jwtIssuer = Setting(
+        "jwt.issuer", .words(from: nil), standard: nil,
+        "The accepted values of the claim `iss`, separated by commas; when it is not set, any.")
+
+    static let jwtAudience = Setting(
+        "jwt.audience", .words(from: nil), standard: nil,
+        "The accepted values of the claim `aud`, separated by commas; a token has to name one of them. When it is not "
+            + "set, any.")
+
+    static let jwksFile = Setting(
+        "jwks.file", .path, standard: nil,
+        "A file with a JWK Set: the public keys of whoever signs the tokens. It is read again when it changes.")
+
+    static let jwksURL = Setting(
+        "jwks.url", .webURL, standard: nil, isSecret: true,
+        "Where a JWK Set is fetched: at the start, every five minutes, and when a token names a key that is not known. "
+            + "Of a Supabase project it is https://PROJECT.supabase.co/auth/v1/.well-known/jwks.json.")
+
+    /// RFC 7518, section 3.1, and RFC 8037; `none` is not among them.
+    private static let signatureAlgorithms = [
+        "HS256", "HS384", "HS512", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512",
+        "EdDSA",
+    ]
 
     static let loops = Setting(
         "loops", .integer(0...1024), standard: .integer(0), unit: "threads",
@@ -93,11 +122,6 @@ extension Setting {
         "feed.safety_poll_seconds", .integer(1...3600), standard: .integer(5), unit: "seconds",
         "How often the hub looks for changes although nothing rang. It costs next to nothing and covers a notification "
             + "that went missing with a connection.")
-
-    static let trustRowSecurity = Setting(
-        "feed.trust_row_security", .toggle, standard: .toggle(false),
-        "Row level security is not evaluated yet; unless this is on, tables with RLS can be subscribed to by "
-            + "service_role only. On means that every subscriber sees every row of such a table.")
 
     static let logLevel = Setting(
         "log.level", .choice(["trace", "debug", "info", "notice", "warning", "error", "critical"]),

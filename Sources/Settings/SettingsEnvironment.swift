@@ -20,9 +20,6 @@ struct SettingsEnvironment {
     private static func check(_ name: String) throws(ConfigurationError) {
         let known = Setting.all.map(\.environmentName) + [Setting.fileVariable]
         if known.contains(name) { return }
-        for (key, reason) in Setting.later where name == "ROOST_" + key.uppercased().replacing(".", with: "_") {
-            throw ConfigurationError(message: "\(name) is not supported yet: \(reason); unset it.")
-        }
         let advice =
             NearestName.find(name, among: known).map { "did you mean \($0)?" }
             ?? "the variables are " + known.joined(separator: ", ") + "."

@@ -34,8 +34,6 @@ struct SettingsFile {
         if isBlank(key) {
             // A section whose keys are all commented out.
             if Setting.all.contains(where: { $0.key.hasPrefix(key + ".") }) { return }
-        } else if let reason = Setting.later[key] {
-            throw ConfigurationError(message: "\(path): \(key) is not supported yet: \(reason); remove it.")
         }
         let known = Setting.all.map(\.key)
         let advice =

@@ -7,10 +7,23 @@ package enum Refusal: Error, Sendable, Equatable {
     case expirationInvalid
     case tokenMalformed
     case signatureInvalid
+    /// The token names a key that the hub does not have, perhaps not yet.
+    case keyUnknown
+    case issuerRefused
+    case audienceRefused
+    case tokenNotYetValid
     case signer(String)
     case topicNameRequired
     case unmatchedTopic
     case unauthorized(topic: String)
+    case readRevoked(topic: String)
+    case writeUnauthorized(topic: String)
+    case trackUnauthorized(topic: String)
+    /// More messages than the hub keeps wait for the answer whether they may be sent.
+    case writesPending
+    case replayNotAllowed
+    case replayInvalid
+    case replayFailed
     case privateOnly
     case tooManyChannels
     case tooManyConnections
@@ -36,12 +49,15 @@ package enum Refusal: Error, Sendable, Equatable {
     package var reason: String {
         switch self {
         case .apiKeyMissing: "API key is missing"
-        case .tokenExpired, .claimsMissing, .expirationInvalid: "InvalidJWTToken: \(message)"
+        case .tokenExpired, .claimsMissing, .expirationInvalid, .issuerRefused, .audienceRefused, .tokenNotYetValid:
+            "InvalidJWTToken: \(message)"
         case .tokenMalformed: "MalformedJWT: \(message)"
         case .signatureInvalid: "JwtSignatureError: \(message)"
-        case .signer: "JwtSignerError: \(message)"
+        case .keyUnknown, .signer: "JwtSignerError: \(message)"
         case .topicNameRequired: "TopicNameRequired: \(message)"
-        case .unauthorized: "Unauthorized: \(message)"
+        case .unauthorized, .readRevoked, .writeUnauthorized, .trackUnauthorized: "Unauthorized: \(message)"
+        case .writesPending: "AuthorizationPending: \(message)"
+        case .replayNotAllowed, .replayInvalid, .replayFailed: "UnableToReplayMessages: \(message)"
         case .privateOnly: "PrivateOnly: \(message)"
         case .tooManyChannels: "ChannelRateLimitReached: \(message)"
         case .tooManyConnections: "ConnectionRateLimitReached: \(message)"
@@ -62,10 +78,22 @@ package enum Refusal: Error, Sendable, Equatable {
         case .expirationInvalid: "Token expiration time is invalid"
         case .tokenMalformed: "The token provided is not a valid JWT"
         case .signatureInvalid: "Failed to validate JWT signature"
+        case .keyUnknown: "Failed to generate JWT signer, check your JWT secret or JWKS configuration"
+        case .issuerRefused: "The issuer (iss) of the token is not accepted here"
+        case .audienceRefused: "The audience (aud) of the token is not this service"
+        case .tokenNotYetValid: "Token is not valid yet"
         case .signer(let detail): detail
         case .topicNameRequired: "You must provide a topic name"
         case .unmatchedTopic: "unmatched topic"
         case .unauthorized(let topic): "You do not have permissions to read from this Channel topic: \(topic)"
+        case .readRevoked(let topic): "You no longer have permission to read from this Channel topic: \(topic)"
+        case .writeUnauthorized(let topic): "You do not have permissions to write to this Channel topic: \(topic)"
+        case .trackUnauthorized(let topic):
+            "You do not have permissions to track presence in this Channel topic: \(topic)"
+        case .writesPending: "Too many messages wait for the permission to write to this Channel"
+        case .replayNotAllowed: "Replay is not allowed for public channels"
+        case .replayInvalid: "Replay params are not valid"
+        case .replayFailed: "Realtime was unable to replay messages"
         case .privateOnly: "This project only allows private channels"
         case .tooManyChannels: "Too many channels"
         case .tooManyConnections: "Too many connected users"
@@ -81,10 +109,14 @@ package enum Refusal: Error, Sendable, Equatable {
 
     package var nextAction: NextAction {
         switch self {
-        case .tokenExpired, .claimsMissing, .expirationInvalid, .tokenMalformed, .signatureInvalid, .apiKeyMissing:
+        case .tokenExpired, .claimsMissing, .expirationInvalid, .tokenMalformed, .signatureInvalid, .apiKeyMissing,
+            .issuerRefused, .audienceRefused:
             .refreshToken
-        case .tooManyConnections, .databaseUnavailable, .restarting: .retry
-        case .signer, .topicNameRequired, .unmatchedTopic, .unauthorized, .privateOnly, .tooManyChannels,
+        case .keyUnknown, .tokenNotYetValid, .tooManyConnections, .databaseUnavailable, .restarting, .writesPending,
+            .replayFailed:
+            .retry
+        case .signer, .topicNameRequired, .unmatchedTopic, .unauthorized, .readRevoked, .writeUnauthorized,
+            .trackUnauthorized, .replayNotAllowed, .replayInvalid, .privateOnly, .tooManyChannels,
             .payloadTooLarge, .payloadNotAnObject, .presencePayloadNotAMap, .presenceEventUnknown, .invalidBinding:
             .giveUp
         }

@@ -21,6 +21,7 @@ struct Roost: AsyncParsableCommand {
 
     /// As ArgumentParser's own, except that our failures are one sentence and say by their status what is wrong.
     static func main() async {
+        ProcessTitle.hideSecrets()
         do {
             var command = try parseAsRoot()
             if var command = command as? any AsyncParsableCommand {

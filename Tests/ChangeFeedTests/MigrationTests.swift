@@ -38,6 +38,7 @@ extension FeedTests {
         }
 
         @Test func ordinaryOwnerDoesItAll() throws {
+            try database.createClientRoles()
             try database.run(
                 """
                 do $$ begin
@@ -45,6 +46,7 @@ extension FeedTests {
                 end $$;
                 do $$ begin execute format('grant create on database %I to plain', current_database()); end $$;
                 grant create on schema public to plain;
+                grant anon, authenticated, service_role to plain;
                 """)
             let conninfo = database.conninfo.replacing("user=postgres", with: "user=plain")
             try Migrator.migrate(conninfo: conninfo)

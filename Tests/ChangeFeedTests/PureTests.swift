@@ -37,15 +37,34 @@ import Testing
         var handed = HandedChanges()
         func key(_ id: Int64) -> HandedChanges.Key { .init(id: id, writtenAt: 1) }
         handed.handed(key(1))
+        handed.windowCompleted()
         handed.stored(insertedAt: 100, flushedTo: 90)
         handed.handed(key(2))
+        handed.windowCompleted()
         handed.stored(insertedAt: 200, flushedTo: 150)
         // The first store's commit lies before 200, of which nothing is safe yet.
         #expect(handed.toSkip() == [key(1), key(2)])
         handed.handed(key(3))
+        handed.windowCompleted()
         handed.stored(insertedAt: 300, flushedTo: 200)
         #expect(handed.toSkip() == [key(2), key(3)])
         handed.stored(insertedAt: 300, flushedTo: 300)
+        #expect(handed.toSkip().isEmpty)
+    }
+
+    /// A window that broke off is read again from the cursor: what it handed on is not covered by any store.
+    @Test func whatABrokenWindowHandedOnIsNotForgotten() {
+        var handed = HandedChanges()
+        func key(_ id: Int64) -> HandedChanges.Key { .init(id: id, writtenAt: 1) }
+        handed.handed(key(1))
+        handed.windowCompleted()
+        handed.handed(key(2))
+        handed.stored(insertedAt: 100, flushedTo: 90)
+        handed.stored(insertedAt: 200, flushedTo: 200)
+        #expect(handed.toSkip() == [key(2)])
+        handed.windowCompleted()
+        handed.stored(insertedAt: 300, flushedTo: 300)
+        handed.stored(insertedAt: 400, flushedTo: 400)
         #expect(handed.toSkip().isEmpty)
     }
 

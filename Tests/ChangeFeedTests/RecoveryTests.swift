@@ -45,7 +45,8 @@ extension FeedTests {
                 let connections = feed.statistics.connections
                 if mode == "kill -9" {
                     // One backend killed makes Postgres throw out all and recover.
-                    kill(try database.session().backendID, SIGKILL)
+                    let victim = try database.session()
+                    withExtendedLifetime(victim) { _ = kill(victim.backendID, SIGKILL) }
                 } else {
                     try cluster.stop(mode)
                 }

@@ -181,20 +181,21 @@ async def test_a_character_cut_in_two_by_fragments_is_fine(client):
     await client.next("phx_reply", ref="c")
 
 
-@pytest.mark.parametrize("name, data", [
+# Named, for the masks in the data are random, and the processes that share the tests must find the same ones.
+@pytest.mark.parametrize("data", [
     # Not among them: an unmasked frame, which libwebsockets 4.1.6 takes (docs/protocol.md).
-    ("reserved bit", frame(TEXT, "{}", reserved=4)),
-    ("reserved opcode", frame(3, "x")),
-    ("reserved control opcode", frame(11, "x")),
-    ("fragmented ping", frame(PING, "x", fin=False)),
-    ("ping over 125 bytes", frame(PING, "x" * 126)),
-    ("continuation of nothing", frame(CONTINUATION, "x")),
-    ("text inside a text", frame(TEXT, "x", fin=False) + frame(TEXT, "y")),
+    pytest.param(frame(TEXT, "{}", reserved=4), id="reserved bit"),
+    pytest.param(frame(3, "x"), id="reserved opcode"),
+    pytest.param(frame(11, "x"), id="reserved control opcode"),
+    pytest.param(frame(PING, "x", fin=False), id="fragmented ping"),
+    pytest.param(frame(PING, "x" * 126), id="ping over 125 bytes"),
+    pytest.param(frame(CONTINUATION, "x"), id="continuation of nothing"),
+    pytest.param(frame(TEXT, "x", fin=False) + frame(TEXT, "y"), id="text inside a text"),
 ])
-async def test_frames_against_the_rules_end_the_connection(client, name, data):
+async def test_frames_against_the_rules_end_the_connection(client, data):
     client.socket.send_bytes(data)
     # RFC 6455 wants 1002; libwebsockets hangs up in some of these.
-    assert await closed_with(client) in (1002, None), name
+    assert await closed_with(client) in (1002, None)
 
 
 @pytest.mark.parametrize("payload", [b"", b"\x03\xe8", b"\x03\xe8bye", b"\x03", b"\x00\x01", b"\x03\xe8\xff\xff", b"\x13\x87x"])
@@ -352,7 +353,7 @@ async def test_upgrades_of_all_sorts(hub):
 
 
 async def test_data_right_behind_the_upgrade(hub):
-    """RFC 6455 (section 4.1) forbids it: answered or hung up, but not misread."""
+    """RFC 6455 (section 4.1) forbids it: hung up, answered or dropped (as libwebsockets likes), but not misread."""
     async with await HTTPConnection.open(hub.port) as http:
         http.write((f"GET /realtime/v1/websocket?apikey={token()}&vsn=2.0.0 HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\n"
                     "Connection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n").encode()
@@ -360,11 +361,14 @@ async def test_data_right_behind_the_upgrade(hub):
         status, _ = await asyncio.wait_for(response(http.reader), 5)
         assert status == 101
         socket = WebSocket(http.reader, http.writer)
+        answered = []
         try:
-            for ref in ("1", "2"):
+            socket.send(TEXT, '[null,"3","phoenix","heartbeat",{}]')
+            while "3" not in answered:
                 _, data = await asyncio.wait_for(socket.receive(), 5)
-                assert json.loads(data)[1] == ref
-        except Closed:
+                answered.append(json.loads(data)[1])
+            assert answered == sorted(answered)
+        except (Closed, ConnectionError):
             pass
 
 

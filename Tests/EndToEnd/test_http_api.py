@@ -79,7 +79,8 @@ async def test_private_messages_need_the_right(connect, http, topic):
     await public.join(topic)
     path = f"/api/broadcast/{name}/events/e?private=true"
     answer = await http.request("POST", path, {}, **bearer())
-    assert (answer.status, answer.json) == (403, {"message": "Unauthorized"})
+    denied = f"You do not have permissions to write to this Channel topic: {name}"
+    assert (answer.status, answer.json) == (403, {"message": denied, "topics": [name]})
     answer = await http.request("POST", path, {"n": 1}, **bearer(role="service_role"))
     assert answer.status == 202
     assert (await secret.next("broadcast")).payload["payload"] == {"n": 1}

@@ -179,8 +179,9 @@ async def test_select_leaves_the_chosen_columns_and_the_primary_key(hub, sql, ta
 
 async def test_quoted_names(hub, sql, name):
     schema, table, column = f"Schéma {name}", 'Ta"ble', "Co lumn"
-    sql.execute(f'create schema "{schema}"')
+    sql.execute(f'create schema "{schema}"; grant usage on schema "{schema}" to authenticated')
     sql.execute(f'create table "{schema}"."Ta""ble" ("Id" int primary key, "{column}" text)')
+    sql.execute(f'grant select on "{schema}"."Ta""ble" to authenticated')
     hub.watch(f'"{schema}"."Ta""ble"')
     async with python_client(hub) as client:
         listener = await Listener(client, name).on_changes(schema=schema, table=table, filter=f"{column}=eq.yes").subscribe()
@@ -193,6 +194,7 @@ async def test_wildcards(hub, sql, name):
     """A schema alone, or `*`, is every watched table in it; only the table alone is that of `public`."""
     schema = f"wild_{name}"
     sql.execute(f"create schema {schema}; create table {schema}.a (id int primary key); create table {schema}.b (id int primary key)")
+    sql.execute(f"grant usage on schema {schema} to authenticated; grant select on all tables in schema {schema} to authenticated")
     for table in ("a", "b"):
         hub.watch(f"{schema}.{table}")
     async with python_client(hub) as client:

@@ -30,8 +30,8 @@ import Wire
             #"\#(slot) ← ["1","1","realtime:a","phx_reply",{"status":"ok","response":{"postgres_changes":[\#(list)]}}]"#
     }
 
-    private func delivery(_ group: ChangeGroupID, ids: [Int]) -> ChangeDelivery {
-        ChangeDelivery(group: group, operation: .update, ids: ids, data: Array(#"{"type":"UPDATE"}"#.utf8))
+    private func delivery(_ group: ChangeGroupID, ids: [Int]) -> FeedEvent {
+        .change(ChangeDelivery(group: group, operation: .update, ids: ids, data: Array(#"{"type":"UPDATE"}"#.utf8)))
     }
 
     // MARK: Waiting for the feed
@@ -334,7 +334,9 @@ import Wire
             let change = ChangeDelivery(
                 group: ChangeGroupID(loop: 0, serial: 1), operation: operation, ids: [1], data: Array(#"{"a":1}"#.utf8))
             #expect(
-                try stage.watch { $0.deliver(change) } == [#"1 ⇐ [null,null,"realtime:\#(name)","\#(event)",{"a":1}]"#])
+                try stage.watch { $0.deliver(.change(change)) } == [
+                    #"1 ⇐ [null,null,"realtime:\#(name)","\#(event)",{"a":1}]"#
+                ])
         }
     }
 }

@@ -39,6 +39,9 @@ private struct World {
     /// What each hub was told and has not heard yet.
     private var inbox: [[Relay]] = [[], []]
     private var pending: [(Int, ChangeGroupID)] = []
+    /// Joins of private channels that the authority has not answered.
+    private var asked: [(Int, AuthorizationID)] = []
+    private(set) var joinsDecided = 0
     private var count = 0
     private let now = Stage.start
     private(set) var broadcastsChecked = 0
@@ -75,16 +78,17 @@ private struct World {
             try say(place, version, topic, "phx_leave", "{}")
         case 5...7: try broadcast(place, version, topic, member)
         case 8, 9:
-            guard member != nil else { return }
+            guard member != nil, !isHeld(member) else { return }
             let payload = "{\"n\":\(below(3))}"
             if member?.group == nil { members[place]?[topic]?.payload = payload }
             try say(place, version, topic, "presence", #"{"event":"track","payload":\#(payload)}"#)
         case 10:
-            guard member != nil else { return }
+            guard member != nil, !isHeld(member) else { return }
             if member?.group == nil { members[place]?[topic]?.payload = nil }
             try say(place, version, topic, "presence", #"{"event":"untrack"}"#)
         default:
             if !pending.isEmpty { try answer() }
+            if !asked.isEmpty { try authorize() }
         }
         // Relays are slow: sometimes they pile up.
         if below(3) > 0 {
@@ -115,9 +119,22 @@ private struct World {
         try settle(side)
     }
 
+    /// The authority answers one of the joins that wait for it.
+    private mutating func authorize() throws {
+        let (side, id) = asked.remove(at: below(asked.count))
+        let outcome: AuthorizationOutcome = pick([.decided(.all), .decided(.all), .decided([]), .unavailable])
+        hubs[side].authorization(id, is: outcome)
+        joinsDecided += 1
+        try settle(side)
+    }
+
+    /// What the member of a private channel writes before its join is answered waits; other tests look at that.
+    private func isHeld(_ member: Member?) -> Bool { member?.group != nil && member?.room.isPrivate == true }
+
     private mutating func broadcast(_ place: Place, _ version: ProtocolVersion, _ topic: String, _ member: Member?)
         throws
     {
+        guard !isHeld(member) else { return }
         count += 1
         let isRaw = version == .v2 && below(3) == 0
         let hub = hubs[place.side]
@@ -202,6 +219,14 @@ private struct World {
             case .relay(let relay): inbox[1 - side].append(relay)
             case .subscribe(let id, _): pending.append((side, id))
             case .unsubscribe(let id): pending.removeAll { $0.1 == id }
+            case .admit, .withdraw: break
+            case .authorize(let id, let question):
+                if case .write(let need) = question.right {
+                    hubs[side].authorization(id, is: .decided(need))
+                    receivers.formUnion(try settle(side))
+                } else {
+                    asked.append((side, id))
+                }
             case .close: Issue.record("closed")
             }
         }
@@ -225,7 +250,8 @@ private struct World {
         case "phx_reply":
             replied = true
             if payload["response"]?["postgres_changes"] != nil { members[place]?[topic]?.group = nil }
-            if payload["response"]?["reason"]?.string?.hasPrefix("UnableToConnect") == true {
+            let reason = payload["response"]?["reason"]?.string ?? ""
+            if reason.hasPrefix("UnableToConnect") || reason.hasPrefix("Unauthorized") {
                 members[place]?[topic] = nil
             }
         case "presence_state": members[place]?[topic]?.view = Self.metas(payload)
@@ -286,5 +312,6 @@ private struct World {
             #expect(hub.connectionCount == 0)
         }
         #expect(pending.isEmpty, "every group that waited was given up")
+        #expect(joinsDecided > 20)
     }
 }

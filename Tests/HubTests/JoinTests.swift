@@ -84,9 +84,8 @@ import Wire
         #expect(
             said.first.map { Array($0.utf8) } == Array("2 ⇐ [null,null,\"realtime:e\u{301}\",\"broadcast\",{}]".utf8))
         // A mark behind the colon belongs to the name.
-        #expect(
-            try stage.join("realtime:\u{301}x", 3, #"{"private":true}"#).first?.hasSuffix("topic: \u{301}x\"}}]")
-                == true)
+        try stage.join("realtime:\u{301}x", 3, #"{"private":true}"#)
+        #expect(try stage.decide(.decided([])).first?.hasSuffix("topic: \u{301}x\"}}]") == true)
         // One connection may hold both.
         try stage.join("realtime:\u{E9}", 2, ref: "5")
         #expect(stage.hub.channelCount == 2)
@@ -119,7 +118,8 @@ import Wire
         let stage = Stage()
         stage.connect(1)
         try stage.join("realtime:a", 1)
-        #expect(try stage.join("realtime:a", 1, ref: "2", #"{"private":true}"#).count == 1)
+        try stage.join("realtime:a", 1, ref: "2", #"{"private":true}"#)
+        #expect(try stage.decide(.decided([])).count == 1)
         #expect(stage.hub.channelCount == 0)
         #expect(
             try stage.say(#"["1","3","realtime:a","broadcast",{}]"#, from: 1) == [
@@ -209,49 +209,45 @@ import Wire
 
     // MARK: Private
 
-    @Test func privateChannelsNeedTheRoleThatBypassesPolicies() throws {
+    @Test(arguments: ["true", #""true""#, #""TRUE""#]) func privateIsWhatTheFlagSays(_ flag: String) throws {
         let stage = Stage()
         stage.connect(1)
-        stage.connect(2, role: "service_role")
-        for flag in ["true", #""true""#, #""TRUE""#] {
-            #expect(
-                try stage.join("realtime:a", 1, "{\"private\":\(flag)}")
-                    == [
-                        refused(
-                            1, "1", "realtime:a",
-                            "Unauthorized: You do not have permissions to read from this Channel topic: a",
-                            joinRef: #""1""#)
-                    ])
-        }
-        #expect(try stage.join("realtime:a", 2, #"{"private":true}"#).first?.contains(#""ok""#) == true)
-        let token = #"{"config":{"private":true},"access_token":"good service_role 2000"}"#
+        #expect(try stage.join("realtime:a", 1, "{\"private\":\(flag)}") == ["authorize anon read a"])
         #expect(
-            try stage.say(#"["1","2","realtime:a","phx_join",\#(token)]"#, from: 1).first?.contains(#""ok""#) == true)
+            try stage.decide(.decided([]))
+                == [
+                    refused(
+                        1, "1", "realtime:a",
+                        "Unauthorized: You do not have permissions to read from this Channel topic: a",
+                        joinRef: #""1""#)
+                ])
+        #expect(stage.hub.channelCount == 0)
     }
 
     @Test func aPrivateAndAPublicChannelAreTwoRooms() throws {
         let stage = Stage()
-        for slot in Slot(1)...4 { stage.connect(slot, role: "service_role") }
-        try stage.join("realtime:a", 1, #"{"private":true,"presence":{"enabled":true}}"#)
+        for slot in Slot(1)...4 { stage.connect(slot) }
+        try stage.joinPrivate("realtime:a", 1, #"{"presence":{"enabled":true}}"#)
         try stage.join("realtime:a", 2, #"{"private":false,"presence":{"enabled":true}}"#)
-        try stage.join("realtime:a", 3, #"{"private":true}"#)
+        try stage.joinPrivate("realtime:a", 3)
         try stage.join("realtime:a", 4)
         #expect(stage.hub.channelCount == 2)
+        try stage.say(#"["1","2","realtime:a","broadcast",{}]"#, from: 1)
         #expect(
-            try stage.say(#"["1","2","realtime:a","broadcast",{}]"#, from: 1)
+            try stage.decide(.decided(.broadcast))
                 == [#"3 ⇐ [null,null,"realtime:a","broadcast",{}]"#, "relay broadcast realtime:a private"])
         #expect(
             try stage.say(#"["1","2","realtime:a","broadcast",{}]"#, from: 4)
                 == [#"2 ⇐ [null,null,"realtime:a","broadcast",{}]"#, "relay broadcast realtime:a"])
-        let said = try stage.say(#"["1","2","realtime:a","presence",{"event":"track","payload":{}}]"#, from: 3)
-        #expect(said.first?.hasPrefix("1,3 ⇐") == true)
+        try stage.say(#"["1","2","realtime:a","presence",{"event":"track","payload":{}}]"#, from: 3)
+        #expect(try stage.decide(.decided(.presence)).first?.hasPrefix("1,3 ⇐") == true)
     }
 
     @Test func onlyPrivateWhereConfigured() throws {
         var limits = HubLimits()
         limits.privateOnly = true
         let stage = Stage(limits: limits)
-        stage.connect(1, role: "service_role")
+        stage.connect(1)
         #expect(
             try stage.join("realtime:a", 1)
                 == [
@@ -259,7 +255,7 @@ import Wire
                         1, "1", "realtime:a", "PrivateOnly: This project only allows private channels", joinRef: #""1""#
                     )
                 ])
-        #expect(try stage.join("realtime:a", 1, #"{"private":true}"#).first?.contains(#""ok""#) == true)
+        #expect(try stage.joinPrivate("realtime:a", 1).first?.contains(#""ok""#) == true)
     }
 
     // MARK: Limits

@@ -68,8 +68,8 @@ import Wire
         #expect(said.contains("unsubscribe \(old.loop).\(old.serial)"))
         #expect(said.contains { $0.hasPrefix("subscribe \(new.loop).\(new.serial) authenticated") })
 
-        func change(_ group: ChangeGroupID) -> ChangeDelivery {
-            ChangeDelivery(group: group, operation: .insert, ids: [1], data: Array("{}".utf8))
+        func change(_ group: ChangeGroupID) -> FeedEvent {
+            .change(ChangeDelivery(group: group, operation: .insert, ids: [1], data: Array("{}".utf8)))
         }
         #expect(try stage.watch { $0.deliver(change(old)) }.isEmpty)
         #expect(
@@ -77,16 +77,12 @@ import Wire
                 #"1 ← ["1",null,"realtime:a","system",{"extension":"postgres_changes","status":"ok","message":"Subscribed to PostgreSQL","channel":"a"}]"#
             ])
         #expect(try stage.watch { $0.deliver(change(new)) }.count == 1)
-        #expect(try stage.say(token(#""good authenticated 3000""#), from: 1).isEmpty, "the same role changes nothing")
-    }
-
-    @Test func aRoleThatMayNotStayInAPrivateChannelLeavesIt() throws {
-        let stage = Stage()
-        stage.connect(1, role: "service_role")
-        try stage.join("realtime:a", 1, #"{"private":true}"#)
-        let said = try stage.say(token(#""good anon 2000""#), from: 1)
-        #expect(said.last?.contains("phx_error") == true)
-        #expect(stage.hub.channelCount == 0)
+        #expect(
+            try stage.say(token(#""good authenticated 3000""#), from: 1) == [
+                #"1 ← ["1",null,"realtime:a","system",{"extension":"postgres_changes","status":"ok","message":"Subscribed to PostgreSQL","channel":"a"}]"#
+            ], "the same role keeps the group")
+        #expect(stage.admissions.count == 2, "policies are asked about the new claims from here on")
+        #expect(try stage.watch { $0.deliver(change(new)) }.count == 1)
     }
 
     // MARK: Expiry

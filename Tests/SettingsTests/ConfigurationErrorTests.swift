@@ -11,7 +11,7 @@ struct ConfigurationErrorTests {
             ("ROOST_HTTP_PORT", "0", "ROOST_HTTP_PORT is '0', expected a whole number from 1 to 65535."),
             ("ROOST_HTTP_PORT", "1_", "ROOST_HTTP_PORT is '1_', expected a whole number from 1 to 65535."),
             ("ROOST_HTTP_PROT", "1", "there is no environment variable ROOST_HTTP_PROT; did you mean ROOST_HTTP_PORT?"),
-            ("ROOST_FEED_TRUST_ROW_SECURITY", "ja", "ROOST_FEED_TRUST_ROW_SECURITY is 'ja', expected true or false."),
+            ("ROOST_LIMITS_PRIVATE_ONLY", "ja", "ROOST_LIMITS_PRIVATE_ONLY is 'ja', expected true or false."),
             (
                 "ROOST_LOG_LEVEL", "loud",
                 "ROOST_LOG_LEVEL is 'loud', expected one of trace, debug, info, notice, warning, error, critical."
@@ -27,9 +27,33 @@ struct ConfigurationErrorTests {
                     + "postgres://USER:PASSWORD@HOST:5432/DATABASE."
             ),
             (
-                "ROOST_JWKS_FILE", "keys.json",
-                "ROOST_JWKS_FILE is not supported yet: this version verifies tokens with jwt.secret "
-                    + "(ROOST_JWT_SECRET, HS256) only; unset it."
+                "ROOST_JWT_PREVIOUS_SECRETS", "0123456789012345678901234567890123456789 short",
+                "ROOST_JWT_PREVIOUS_SECRETS is 46 bytes of something else, expected secrets of at least 32 bytes each, "
+                    + "with a space between them."
+            ),
+            (
+                "ROOST_JWT_SECRET", "-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0",
+                "jwt.secret (ROOST_JWT_SECRET) is a PEM key, and a public key as an HMAC secret lets everybody sign; "
+                    + "put it into a JWK Set and name that in jwks.file."
+            ),
+            (
+                "ROOST_JWT_PREVIOUS_SECRETS", "-----BEGIN-PUBLIC-KEY-----MIIBIjANBgkqhkiG9w0",
+                "jwt.previous_secrets (ROOST_JWT_PREVIOUS_SECRETS) is a PEM key, and a public key as an HMAC secret "
+                    + "lets everybody sign; put it into a JWK Set and name that in jwks.file."
+            ),
+            (
+                "ROOST_JWT_ALGORITHMS", "RS256, none",
+                "ROOST_JWT_ALGORITHMS is 'RS256, none', expected one or more of HS256, HS384, HS512, RS256, RS384, "
+                    + "RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA."
+            ),
+            (
+                "ROOST_JWT_ALGORITHMS", "rs256",
+                "ROOST_JWT_ALGORITHMS is 'rs256', expected one or more of HS256, HS384, HS512, RS256, RS384, RS512, "
+                    + "PS256, PS384, PS512, ES256, ES384, ES512, EdDSA."
+            ),
+            (
+                "ROOST_JWKS_URL", "ftp://me:s3cret@host/keys",
+                "ROOST_JWKS_URL is 25 bytes of something else, expected a URL that begins with https:// or http://."
             ),
             ("ROOST_CONFIG", "/tmp", "/tmp is a folder; name a YAML file."),
             ("ROOST_CONFIG", "/nowhere.yaml", "ROOST_CONFIG names /nowhere.yaml, which does not exist."),
@@ -61,11 +85,7 @@ struct ConfigurationErrorTests {
             ),
             ("loops:\n  number: 1\n", "FILE: there is no key loops.number; KEYS"),
             ("http: 4000\n", "FILE: there is no key http; KEYS"),
-            (
-                "jwks:\n  file: keys.json\n",
-                "FILE: jwks.file is not supported yet: this version verifies tokens with jwt.secret "
-                    + "(ROOST_JWT_SECRET, HS256) only; remove it."
-            ),
+            ("jwks:\n  fil: keys.json\n", "FILE: there is no key jwks.fil; did you mean jwks.file?"),
         ])
     func file(text: String, expected: String) async throws {
         try await withFile(text) { path in
@@ -98,15 +118,50 @@ struct ConfigurationErrorTests {
         }
     }
 
+    @Test("a secret that no algorithm of the allow list uses lets nobody in")
+    func algorithmsWithoutKeys() async throws {
+        let secret = String(repeating: "s", count: 32)
+        var environment = ["ROOST_JWT_SECRET": secret, "ROOST_JWT_ALGORITHMS": "RS256,ES256"]
+        let error = await #expect(throws: ConfigurationError.self) {
+            try await RoostConfiguration.load(environment: environment, files: [])
+        }
+        #expect(
+            error?.message
+                == "jwt.algorithms (RS256,ES256, ROOST_JWT_ALGORITHMS) allows nothing that can be verified with "
+                + "jwt.secret (***, ROOST_JWT_SECRET), so nobody could come in; add HS256, or name a key set in "
+                + "jwks.file or jwks.url.")
+        environment["ROOST_JWKS_FILE"] = "keys.json"
+        let configuration = try await RoostConfiguration.load(environment: environment, files: [])
+        #expect(configuration.jwtAlgorithms == ["RS256", "ES256"])
+    }
+
+    @Test(
+        "one way to verify tokens is enough",
+        arguments: [
+            ("ROOST_JWT_SECRET", "01234567890123456789012345678901"), ("ROOST_JWKS_FILE", "k"),
+            ("ROOST_JWKS_URL", "http://k"),
+        ])
+    func requiredKeys(name: String, value: String) async throws {
+        try await RoostConfiguration.load(environment: [name: value], files: []).requireKeys(for: "roost serve")
+        let error = await #expect(throws: ConfigurationError.self) {
+            try await RoostConfiguration.load(environment: [:], files: []).requireKeys(for: "roost serve")
+        }
+        #expect(
+            error?.message
+                == "roost serve needs jwt.secret, jwks.file or jwks.url: set ROOST_JWT_SECRET to at least 32 bytes "
+                + "(`openssl rand -hex 32` makes a good one), or ROOST_JWKS_FILE or ROOST_JWKS_URL to where your "
+                + "identity service's keys are.")
+    }
+
     @Test("what a command cannot do without is named")
     func required() async throws {
         let configuration = try await RoostConfiguration.load(environment: [:], files: [])
         let error = #expect(throws: ConfigurationError.self) {
-            try configuration.requireJWTSecret(for: "roost serve")
+            try configuration.requireJWTSecret(for: "roost token")
         }
         #expect(
             error?.message
-                == "roost serve needs jwt.secret: set ROOST_JWT_SECRET, or jwt.secret in the configuration file, to at "
+                == "roost token needs jwt.secret: set ROOST_JWT_SECRET, or jwt.secret in the configuration file, to at "
                 + "least 32 bytes (`openssl rand -hex 32` makes a good one).")
     }
 }

@@ -41,7 +41,10 @@ struct LayerTests {
             case .host: "::1"
             case .name: "node-2"
             case .connection: "host=/run/postgresql dbname=chat"
-            case .secret(let bytes): String(repeating: "s", count: bytes)
+            case .secret(let bytes), .secrets(let bytes): String(repeating: "s", count: bytes)
+            case .words(let allowed): allowed?.first ?? "one, two"
+            case .path: "keys.json"
+            case .webURL: "https://keys.example.com"
             }
         var environment = [setting.environmentName: text]
         // The one limit that has to fit into another.
@@ -82,12 +85,12 @@ struct LayerTests {
 
     @Test("keys may be written with dots, numbers with underscores; port 0 turns the operator's port off")
     func spellings() async throws {
-        let configuration = try await withFile("http.port: 8_080\nops.port: 0\nfeed.trust_row_security: on\n") { path in
+        let configuration = try await withFile("http.port: 8_080\nops.port: 0\nlimits.private_only: on\n") { path in
             try await RoostConfiguration.load(file: path, environment: [:])
         }
         #expect(configuration.httpPort == 8080)
         #expect(configuration.opsPort == nil)
-        #expect(configuration.trustRowSecurity)
+        #expect(configuration.privateOnly)
     }
 
     private func origin(_ key: String, in configuration: RoostConfiguration) -> Origin? {

@@ -16,9 +16,24 @@ struct PrintTests {
             (#"host=db password = 's3 \' cret' dbname=chat"#, "host=db password = *** dbname=chat"),
             ("sslpassword=a password='never closed", "sslpassword=*** password=***"),
             ("host=db user=password", "host=db user=password"),
+            ("host=db password=two words  dbname=chat", "host=db password=***  dbname=chat"),
+            ("host=db password=two words", "host=db password=***"),
+            ("host=db passwd=s3cret dbname=chat", "host=db passwd=*** dbname=chat"),
         ])
     func masks(text: String, expected: String) {
         #expect(Mask.connection(text) == expected)
+    }
+
+    @Test(
+        "URLs lose what may be a key",
+        arguments: [
+            ("https://me:s3cret@keys/jwks.json", "https://me:***@keys/jwks.json"),
+            ("https://keys/jwks.json?apikey=s3cret&a=b", "https://keys/jwks.json?***"),
+            ("https://keys/jwks.json#s3cret", "https://keys/jwks.json#***"),
+            ("https://keys/jwks.json", "https://keys/jwks.json"),
+        ])
+    func masksURLs(text: String, expected: String) {
+        #expect(Mask.url(text) == expected)
     }
 
     @Test("the configuration, with who set what and without secrets")
@@ -26,7 +41,10 @@ struct PrintTests {
         let secret = String(repeating: "x", count: 40)
         let configuration = try await RoostConfiguration.load(
             flags: ["database.url": "postgres://me:s3cret@db/chat"],
-            environment: ["ROOST_JWT_SECRET": secret, "ROOST_HTTP_HOST": "0.0.0.0"], files: [])
+            environment: [
+                "ROOST_JWT_SECRET": secret, "ROOST_HTTP_HOST": "0.0.0.0",
+                "ROOST_JWT_PREVIOUS_SECRETS": secret + " " + secret, "ROOST_JWKS_URL": "http://u:s3cret@k/?k=s3cret",
+            ], files: [])
         let printed = configuration.printed()
         #expect(!printed.contains("s3cret"))
         #expect(!printed.contains(secret))

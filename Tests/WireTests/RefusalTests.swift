@@ -6,8 +6,10 @@ import Wire
     /// One of each. The switch makes the compiler ask for a line here when a case is added.
     static let all: [Refusal] = [
         .apiKeyMissing, .tokenExpired(secondsAgo: 5), .claimsMissing, .expirationInvalid, .tokenMalformed,
-        .signatureInvalid,
-        .signer("a detail"), .topicNameRequired, .unmatchedTopic, .unauthorized(topic: "room1"), .privateOnly,
+        .signatureInvalid, .keyUnknown, .issuerRefused, .audienceRefused, .tokenNotYetValid,
+        .signer("a detail"), .topicNameRequired, .unmatchedTopic, .unauthorized(topic: "room1"),
+        .readRevoked(topic: "room1"), .writeUnauthorized(topic: "room1"), .trackUnauthorized(topic: "room1"),
+        .writesPending, .replayNotAllowed, .replayInvalid, .replayFailed, .privateOnly,
         .tooManyChannels,
         .tooManyConnections, .databaseUnavailable, .restarting, .payloadTooLarge, .payloadNotAnObject,
         .presencePayloadNotAMap,
@@ -29,6 +31,22 @@ import Wire
             ("MalformedJWT: The token provided is not a valid JWT", "The token provided is not a valid JWT")
         case .signatureInvalid:
             ("JwtSignatureError: Failed to validate JWT signature", "Failed to validate JWT signature")
+        case .keyUnknown:
+            (
+                "JwtSignerError: Failed to generate JWT signer, check your JWT secret or JWKS configuration",
+                "Failed to generate JWT signer, check your JWT secret or JWKS configuration"
+            )
+        case .issuerRefused:
+            (
+                "InvalidJWTToken: The issuer (iss) of the token is not accepted here",
+                "The issuer (iss) of the token is not accepted here"
+            )
+        case .audienceRefused:
+            (
+                "InvalidJWTToken: The audience (aud) of the token is not this service",
+                "The audience (aud) of the token is not this service"
+            )
+        case .tokenNotYetValid: ("InvalidJWTToken: Token is not valid yet", "Token is not valid yet")
         case .signer: ("JwtSignerError: a detail", "a detail")
         case .topicNameRequired: ("TopicNameRequired: You must provide a topic name", "You must provide a topic name")
         case .unmatchedTopic: ("unmatched topic", "unmatched topic")
@@ -36,6 +54,37 @@ import Wire
             (
                 "Unauthorized: You do not have permissions to read from this Channel topic: room1",
                 "You do not have permissions to read from this Channel topic: room1"
+            )
+        case .readRevoked:
+            (
+                "Unauthorized: You no longer have permission to read from this Channel topic: room1",
+                "You no longer have permission to read from this Channel topic: room1"
+            )
+        case .writeUnauthorized:
+            (
+                "Unauthorized: You do not have permissions to write to this Channel topic: room1",
+                "You do not have permissions to write to this Channel topic: room1"
+            )
+        case .trackUnauthorized:
+            (
+                "Unauthorized: You do not have permissions to track presence in this Channel topic: room1",
+                "You do not have permissions to track presence in this Channel topic: room1"
+            )
+        case .writesPending:
+            (
+                "AuthorizationPending: Too many messages wait for the permission to write to this Channel",
+                "Too many messages wait for the permission to write to this Channel"
+            )
+        case .replayNotAllowed:
+            (
+                "UnableToReplayMessages: Replay is not allowed for public channels",
+                "Replay is not allowed for public channels"
+            )
+        case .replayInvalid: ("UnableToReplayMessages: Replay params are not valid", "Replay params are not valid")
+        case .replayFailed:
+            (
+                "UnableToReplayMessages: Realtime was unable to replay messages",
+                "Realtime was unable to replay messages"
             )
         case .privateOnly:
             ("PrivateOnly: This project only allows private channels", "This project only allows private channels")
@@ -78,13 +127,17 @@ import Wire
         #expect(
             actions[.retry] == [
                 "Too many connected users", "Realtime was unable to connect to the project database",
-                "Realtime is restarting, please standby",
+                "Realtime is restarting, please standby", "Token is not valid yet",
+                "Failed to generate JWT signer, check your JWT secret or JWKS configuration",
+                "Too many messages wait for the permission to write to this Channel",
+                "Realtime was unable to replay messages",
             ])
         #expect(
             actions[.refreshToken] == [
                 "API key is missing", "Token has expired 5 seconds ago", "Fields `role` and `exp` are required in JWT",
                 "Token expiration time is invalid", "The token provided is not a valid JWT",
-                "Failed to validate JWT signature",
+                "Failed to validate JWT signature", "The issuer (iss) of the token is not accepted here",
+                "The audience (aud) of the token is not this service",
             ])
     }
 
@@ -133,7 +186,7 @@ import Wire
                     refusal.reason.replacingOccurrences(of: " 5 ", with: " N "),
                     refusal.message.replacingOccurrences(of: " 5 ", with: " N ")
                 )
-            case .unauthorized:
+            case .unauthorized, .readRevoked, .writeUnauthorized, .trackUnauthorized:
                 (
                     refusal.reason.replacingOccurrences(of: "room1", with: "X"),
                     refusal.message.replacingOccurrences(of: "room1", with: "X")

@@ -31,14 +31,23 @@ package enum Doctor {
         let checks: [(String, (PostgresConnection) throws -> [Finding])] = [
             ("version", version), ("listen", listen), ("clock", clock), ("schema", schema),
         ]
-        for (subject, check) in checks {
-            do {
-                findings += try check(connection)
-            } catch {
-                findings.append(Finding(.error, subject, "The check failed: \(error)."))
+        let checksOfSchema: [(String, (PostgresConnection) throws -> [Finding])] = [
+            ("realtime", realtime), ("roles", roles), ("policies", policies), ("scope", scopes),
+        ]
+        run(checks)
+        // What rests on the schema cannot be asked where it is missing, of another version or out of reach.
+        if findings.contains(where: { $0.subject == "schema" && $0.severity == .good }) { run(checksOfSchema) }
+        return findings
+
+        func run(_ checks: [(String, (PostgresConnection) throws -> [Finding])]) {
+            for (subject, check) in checks {
+                do {
+                    findings += try check(connection)
+                } catch {
+                    findings.append(Finding(.error, subject, "The check failed: \(error)."))
+                }
             }
         }
-        return findings
     }
 
     private static func version(_ connection: PostgresConnection) -> [Finding] {
@@ -103,7 +112,7 @@ package enum Doctor {
     }
 
     private static func watched(_ connection: PostgresConnection) throws -> [Finding] {
-        let tables = try CatalogReader.read(from: connection).tables
+        let tables = try CatalogReader.tables(from: connection)
         guard !tables.isEmpty else {
             return [Finding(.warning, "tables", "No table is watched; run `roost watch TABLE`.")]
         }
@@ -112,7 +121,8 @@ package enum Doctor {
             + partial.map {
                 Finding(
                     .warning, "tables",
-                    "\($0.schema).\($0.name) has partitions without triggers; run `roost watch` for it again.")
+                    "\($0.schema).\($0.name) lacks some of roost's triggers, as a partition was added or roost was upgraded; "
+                        + "run `roost watch` for it again.")
             }
     }
 }

@@ -11,15 +11,27 @@ package enum Migrator {
 
     /// The whole set-up for an empty database, as a script for psql.
     package static var script: String {
-        let steps = SQL.migrations.enumerated().map { index, migration in
+        transaction(steps(upTo: currentVersion) + SQL.installations.map { "-- \($0.name)\n\($0.sql)" })
+    }
+
+    /// The schema roost alone as an older version left it, for tests of upgrades.
+    package static func script(upTo version: Int) -> String { transaction(steps(upTo: version)) }
+
+    private static func steps(upTo version: Int) -> [String] {
+        SQL.migrations.prefix(version).enumerated().map { index, migration in
             "-- \(migration.name)\n\(migration.sql)\nupdate roost.meta set schema_version = \(index + 1);\n"
         }
-        return "begin;\n\n" + steps.joined(separator: "\n") + "\ncommit;\n"
+    }
+
+    private static func transaction(_ steps: [String]) -> String {
+        "begin;\n\n" + steps.joined(separator: "\n") + "\ncommit;\n"
     }
 
     /// Brings the schema to `currentVersion` in one transaction; two at once run one after the other.
     ///
-    /// Needs the right to create a schema in the database, or to own an empty schema `roost`.
+    /// Also creates what is missing of `realtime` and `auth`, and the trigger on `realtime.messages`; what of that this
+    /// role may not do is left to `roost doctor` to report. Needs the right to create a schema in the database, or to own
+    /// an empty schema `roost`.
     /// - Throws: `AdminError`, also where the schema is newer than this binary.
     @discardableResult
     package static func migrate(conninfo: String) throws -> Outcome {
@@ -36,6 +48,7 @@ package enum Migrator {
                 try connection.run(migration.sql, within: .seconds(600))
                 try connection.run("update roost.meta set schema_version = \(index + 1)")
             }
+            for installation in SQL.installations { try connection.run(installation.sql) }
             try connection.run("commit")
             return Outcome(from: version, to: currentVersion)
         }

@@ -5,18 +5,42 @@ package enum Watcher {
         package let table: String
         /// The table and those of its partitions that were changed; empty where nothing was to do.
         package let changed: [String]
+        /// The scope it has now.
+        package var scope: ScopeOutcome?
+        /// The members tables that were watched for its scope.
+        package var members: [Outcome] = []
     }
 
-    /// Watches a table and its partitions.
+    /// Watches a table and its partitions, and the members tables of a scope that is declared.
     ///
-    /// Needs the TRIGGER right on the table, and EXECUTE on roost's functions, as their owner has it.
+    /// Needs the TRIGGER right on the tables, EXECUTE on roost's functions and, for a scope, the right to write
+    /// roost.scope, as their owner has them.
     /// - Parameter table: as `regclass` reads it: `table`, `schema.table`, `"Quoted"`.
-    /// - Throws: `AdminError`.
+    /// - Throws: `AdminError`; a scope that would be of no use is refused before anything is changed.
     @discardableResult
-    package static func watch(_ table: String, conninfo: String) throws -> Outcome {
+    package static func watch(_ table: String, scope: ScopeChange = .keep, conninfo: String) throws -> Outcome {
         try administer("watch \(table)") {
             let connection = try migrated(conninfo)
-            return try apply(SQL.watchTable, to: try NamedTable(table, on: connection), on: connection)
+            let named = try NamedTable(table, on: connection)
+            let keeper = ScopeKeeper(connection: connection, table: named)
+            var members: [NamedTable] = []
+            if case .declare(let column, let names) = scope {
+                for name in names {
+                    let member = try NamedTable(name, on: connection)
+                    if !members.contains(where: { $0.oid == member.oid }) { members.append(member) }
+                }
+                try keeper.declare(column: column, members: members, rehearses: true)
+            }
+            var outcome = try apply(SQL.watchTable, to: named, on: connection)
+            outcome.members = try members.filter { $0.oid != named.oid }
+                .map { try apply(SQL.watchTable, to: $0, on: connection) }
+            switch scope {
+            case .keep: break
+            case .remove: try keeper.remove()
+            case .declare(let column, _): try keeper.declare(column: column, members: members, rehearses: false)
+            }
+            outcome.scope = try keeper.current()
+            return outcome
         }
     }
 
@@ -40,14 +64,23 @@ package enum Watcher {
         }
     }
 
-    /// Needs to own the table.
+    /// Takes the triggers off, and the declaration of a scope away. Needs to own the table.
     ///
-    /// - Throws: `AdminError`.
+    /// - Throws: `AdminError`, also where another table's scope rests on this one.
     @discardableResult
     package static func unwatch(_ table: String, conninfo: String) throws -> Outcome {
         try administer("unwatch \(table)") {
             let connection = try migrated(conninfo)
-            return try apply(SQL.unwatchTable, to: try NamedTable(table, on: connection), on: connection)
+            let named = try NamedTable(table, on: connection)
+            let keeper = ScopeKeeper(connection: connection, table: named)
+            if let other = try keeper.resting().first {
+                throw AdminError(
+                    "The scope of \(other) rests on \(named.name), which therefore stays watched; run `roost watch "
+                        + "\(other) --no-scope` first.")
+            }
+            // First the declaration: the hub must not rest on a table whose changes it is not told any more.
+            if try keeper.current() != nil { try keeper.remove() }
+            return try apply(SQL.unwatchTable, to: named, on: connection)
         }
     }
 

@@ -1,14 +1,31 @@
 package import Hub
 
-/// The watched tables at one moment.
+/// The watched tables at one moment, and what roles may read of them.
 package struct Catalog: Sendable {
     package let tables: [Table]
+    /// The sound ones, by the table's oid.
+    package let scopes: [UInt32: Scope]
+    /// Sentences about declarations that are not.
+    let warnings: [String]
+    /// The tables that scopes name as members.
+    package let memberTables: Set<UInt32>
+    /// Differs wherever a table, a policy or a privilege differs; empty before the first reading.
+    package let version: String
+    private let roles: [String: RoleAccess]
     private let byOID: [UInt32: Int]
     private let byName: [String: [String: Int]]
     private let keys: [[[UInt8]]]
 
-    package init(tables: [Table] = []) {
+    package init(
+        tables: [Table] = [], scopes: [UInt32: Scope] = [:], warnings: [String] = [],
+        roles: [String: RoleAccess] = [:], version: String = ""
+    ) {
         self.tables = tables
+        self.scopes = scopes
+        self.warnings = warnings
+        self.roles = roles
+        self.version = version
+        memberTables = scopes.values.reduce(into: []) { $0.formUnion($1.members) }
         byOID = Dictionary(uniqueKeysWithValues: tables.indices.map { (tables[$0].oid, $0) })
         var byName: [String: [String: Int]] = [:]
         for index in tables.indices { byName[tables[index].schema, default: [:]][tables[index].name] = index }
@@ -20,14 +37,22 @@ package struct Catalog: Sendable {
 
     package func table(schema: String, name: String) -> Table? { byName[schema]?[name].map { tables[$0] } }
 
+    /// Nil for a role that was not asked about yet.
+    package func access(of role: String) -> RoleAccess? { roles[role] }
+
+    /// The roles this catalog tells about that exist.
+    package var knownRoles: Set<String> { Set(roles.lazy.filter(\.value.exists).map(\.key)) }
+
     /// The same catalog, with the old objects for what did not change, so that identity tells whether a table did.
     func keeping(_ old: Catalog) -> Catalog {
         Catalog(
-            tables: tables.map { table in old.table(table.oid).flatMap { $0.isSame(as: table) ? $0 : nil } ?? table })
+            tables: tables.map { table in old.table(table.oid).flatMap { $0.isSame(as: table) ? $0 : nil } ?? table },
+            scopes: scopes, warnings: warnings, roles: roles, version: version)
     }
 
     func isSame(as other: Catalog) -> Bool {
-        tables.count == other.tables.count && zip(tables, other.tables).allSatisfy { $0 === $1 }
+        version == other.version && tables.count == other.tables.count && scopes == other.scopes && roles == other.roles
+            && zip(tables, other.tables).allSatisfy { $0 === $1 }
     }
 
     /// Whether a record was written with the columns this catalog knows, in whatever order.
@@ -35,22 +60,5 @@ package struct Catalog: Sendable {
         guard let index = byOID[oid] else { return false }
         // A partition that was attached may have its columns in another order than its root.
         return RecordKeys.matches(record, keys[index]) || RecordKeys.all(of: record) == Set(keys[index])
-    }
-}
-
-extension Table {
-    func isSame(as other: Table) -> Bool {
-        oid == other.oid && schema == other.schema && name == other.name && columns == other.columns
-            && hasRowSecurity == other.hasRowSecurity
-    }
-
-    /// The columns a record was written with, where the table was altered since: each as this table describes it, or as
-    /// the older one did.
-    func restricted(to record: UnsafeBufferPointer<UInt8>, older: Table?) -> Table {
-        let present = RecordKeys.all(of: record)
-        let known = columns + (older?.columns ?? []).filter { column($0.name) == nil }
-        return Table(
-            oid: oid, schema: schema, name: name,
-            columns: known.filter { present.contains(RecordKeys.encoded($0.name)) })
     }
 }

@@ -1,8 +1,29 @@
 import Hub
 
-/// Reads the watched tables from Postgres' catalog.
+/// Reads the watched tables, and what roles may read of them, from Postgres' catalog.
 enum CatalogReader {
-    static func read(from connection: PostgresConnection) throws -> Catalog {
+    /// - Parameter roles: whose access is wanted.
+    static func read(from connection: PostgresConnection, roles: Set<String> = []) throws -> Catalog {
+        // First: what changes while the rest is read makes the next version differ from this one.
+        let version = try connection.query(SQL.catalogVersion).text(0, 0) ?? ""
+        let declared = try scopes(from: connection)
+        let sound = declared.filter { $0.hasRowSecurity && $0.problems.isEmpty }
+        return Catalog(
+            tables: try tables(from: connection),
+            scopes: Dictionary(
+                uniqueKeysWithValues: sound.map { ($0.oid, Scope(column: $0.column, members: Set($0.members))) }),
+            warnings: declared.flatMap { scope in
+                scope.problems.map { "The scope of \(scope.table) is not used: \($0.text); run `roost doctor`." }
+            }, roles: try RoleAccess.read(roles, from: connection), version: version)
+    }
+
+    private static func scopes(from connection: PostgresConnection) throws -> [DeclaredScope] {
+        // Examining takes milliseconds, and most databases have none.
+        guard try connection.query("select from roost.scope limit 1").count > 0 else { return [] }
+        return try DeclaredScope.read(on: connection)
+    }
+
+    static func tables(from connection: PostgresConnection) throws -> [Table] {
         let rows = try connection.query(SQL.catalog)
         var tables: [Table] = []
         var row = 0
@@ -20,7 +41,7 @@ enum CatalogReader {
                 Table(
                     oid: oid, schema: schema, name: name, columns: columns, hasRowSecurity: rows.flag(first, 9)))
         }
-        return Catalog(tables: tables)
+        return tables
     }
 
     /// - Returns: nil for a table without columns.

@@ -11,7 +11,7 @@ struct ConnectionOptions {
         guard let options = PQconninfoParse(conninfo, &message) else {
             let reason = message.map { String(cString: $0).trimmed } ?? "out of memory"
             PQfreemem(message)
-            throw PostgresError(.connection, "The database URL cannot be read (\(reason)); correct ROOST_DATABASE_URL.")
+            throw Self.unreadable(Self.withoutQuotations(reason))
         }
         defer { PQconninfoFree(options) }
         var option = options
@@ -21,6 +21,7 @@ struct ConnectionOptions {
             }
             option += 1
         }
+        try checkForPieces()
         // A dead peer is noticed within half a minute: without these, a feed can listen to a vanished server for hours.
         setDefault("keepalives_idle", "10")
         setDefault("keepalives_interval", "5")
@@ -29,6 +30,31 @@ struct ConnectionOptions {
         setDefault("fallback_application_name", "roost")
         values.removeAll { $0.keyword == "client_encoding" }
         values.append(("client_encoding", "UTF8"))
+    }
+
+    /// A password with an `@` or a `/` that is not percent-encoded makes libpq take a piece of it for the host or the port,
+    /// which its messages quote.
+    private func checkForPieces() throws {
+        for (keyword, value) in values {
+            let isPiece =
+                switch keyword {
+                case "host", "hostaddr": value.contains("@")
+                case "port": !value.allSatisfy { $0.isNumber || $0 == "," }
+                default: false
+                }
+            guard isPiece else { continue }
+            throw Self.unreadable("its \(keyword) looks like a piece of a password, in which @ is %40 and / is %2F")
+        }
+    }
+
+    /// libpq quotes what it does not understand, which may be a piece of a password.
+    private static func withoutQuotations(_ message: String) -> String {
+        let parts = message.split(separator: "\"", omittingEmptySubsequences: false)
+        return parts.enumerated().map { $0.offset.isMultiple(of: 2) ? String($0.element) : "…" }.joined()
+    }
+
+    private static func unreadable(_ reason: String) -> PostgresError {
+        PostgresError(.connection, "The database URL cannot be read (\(reason)); correct ROOST_DATABASE_URL.")
     }
 
     private mutating func setDefault(_ keyword: String, _ value: String) {

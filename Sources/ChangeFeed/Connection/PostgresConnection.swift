@@ -63,6 +63,30 @@ final class PostgresConnection {
         return try finish(until: .now + limit)
     }
 
+    /// Runs a script of several statements without parameters, and returns the results of those that went well, up to
+    /// the first that did not. `script` is UTF-8 without a NUL.
+    func results(
+        of script: [UInt8], within limit: Duration
+    ) throws -> (finished: [QueryResult], failure: PostgresError?) {
+        try usable()
+        let sent = (script + [0]).withUnsafeBytes { bytes in
+            PQsendQuery(raw, bytes.assumingMemoryBound(to: CChar.self).baseAddress)
+        }
+        guard sent == 1 else { throw broken() }
+        let deadline = ContinuousClock.now + limit
+        var finished: [QueryResult] = []
+        var failure: PostgresError?
+        while let result = try nextResult(until: deadline) {
+            if let error = result.error {
+                failure = note(error)
+            } else {
+                finished.append(result)
+            }
+        }
+        if let failure, failure.kind != .server { throw failure }
+        return (finished, failure)
+    }
+
     /// Sends without waiting; `takeResult` tells when the answer is there.
     func send(_ sql: String, _ parameters: [String?] = []) throws {
         try usable()

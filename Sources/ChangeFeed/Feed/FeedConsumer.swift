@@ -5,11 +5,19 @@ package protocol FeedConsumer: AnyObject, Sendable {
     /// The feed is connected and listens: every commit after this call is delivered. Comes again after a reconnect.
     func feedDidBecomeReady(_ catalog: Catalog)
 
-    /// Tables were watched, unwatched, altered or dropped. An unchanged table stays the identical object.
+    /// Tables were watched, unwatched, altered or dropped, or who may see them changed. An unchanged table stays the
+    /// identical object.
     func catalogChanged(_ catalog: Catalog)
 
-    /// Changes in order; at most 256, or about 256 KiB, at a time. May block: nothing is read meanwhile.
-    func consume(_ changes: [RowChange])
+    /// Comes before the first entry of a window in which one of these tables was written, of those that scopes name as
+    /// members (`Catalog.memberTables`). All that commits before an entry of this window is told here or was told before.
+    func membersChanged(_ tables: Set<UInt32>)
+
+    /// Entries in order; at most 256, or about 256 KiB, at a time. May block: nothing is read meanwhile.
+    ///
+    /// - Throws: `PostgresError` where the database is needed for them and does not answer. The feed then connects anew,
+    ///   and the entries come again.
+    func consume(_ entries: [FeedEntry]) throws
 
     func statusChanged(_ status: FeedStatus)
 }

@@ -1,13 +1,13 @@
 /// What work posted to the feed's thread may see and ask. Valid only during the work.
 package struct FeedContext {
     private let ask: ((String, [String?]) throws -> [[String?]])?
-    private let refresh: (() throws -> Catalog)?
+    private let refresh: ((Set<String>) throws -> Catalog)?
     package let catalog: Catalog
     package let status: FeedStatus
 
     init(
         catalog: Catalog, status: FeedStatus, ask: ((String, [String?]) throws -> [[String?]])? = nil,
-        refresh: (() throws -> Catalog)? = nil
+        refresh: ((Set<String>) throws -> Catalog)? = nil
     ) {
         self.catalog = catalog
         self.status = status
@@ -32,12 +32,13 @@ package struct FeedContext {
     /// The catalog as it is this very moment: what was watched or altered since the last poll counts.
     /// The consumer hears of it, too.
     ///
+    /// - Parameter roles: whose access it is to tell, besides those it told of before.
     /// - Throws: `PostgresError`.
-    package func currentCatalog() throws -> Catalog {
+    package func currentCatalog(knowing roles: Set<String> = []) throws -> Catalog {
         guard let refresh else {
             throw PostgresError(.connection, "The database is away; try again when the hub is ready.")
         }
-        return try refresh()
+        return try refresh(roles)
     }
 
     /// Tells "not watched" from "does not exist".

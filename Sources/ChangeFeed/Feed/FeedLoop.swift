@@ -47,6 +47,13 @@ final class FeedLoop {
         consumer.statusChanged(status)
     }
 
+    func adopt(_ catalog: Catalog) {
+        for warning in catalog.warnings where !progress.catalog.warnings.contains(warning) {
+            logger.warning("\(warning)")
+        }
+        progress.catalog = catalog
+    }
+
     func publishStatistics() {
         published.statistics = progress.statistics
     }

@@ -30,6 +30,7 @@ extension FeedProgress {
         let isSameServer = systemIdentifier == position.systemIdentifier
         if let stored = position.stored {
             cursor = stored
+            isUnstored = false
         } else if !isSameServer || cursor.map({ $0.xmax > position.now.xmax }) ?? true {
             if cursor != nil {
                 logger.warning("This is another database than before: changes between the two are not delivered.")

@@ -9,6 +9,8 @@ struct FeedProgress {
     /// The cursor moved past changes since it was stored.
     var isUnstored = false
     var catalog = Catalog()
+    /// Whose access the catalog is to tell.
+    var roles: Set<String> = []
     var statistics = FeedStatistics()
     /// Where connecting starts over is decided by this alone.
     var backoff = Backoff()

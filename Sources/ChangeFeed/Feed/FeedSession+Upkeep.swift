@@ -3,12 +3,13 @@ import Logging
 
 /// What a session does besides reading windows.
 extension FeedSession {
-    func refreshCatalog() throws {
+    func refreshCatalog(knowing roles: Set<String> = []) throws {
         let old = loop.progress.catalog
-        let fresh = try CatalogReader.read(from: reader).keeping(old)
-        refreshAt = .now + loop.configuration.rhythm.safety
+        let fresh = try CatalogReader.read(from: reader, roles: loop.progress.roles.union(roles)).keeping(old)
+        loop.progress.roles = fresh.knownRoles
+        versionAt = .now + Self.versionInterval
         guard !fresh.isSame(as: old) else { return }
-        loop.progress.catalog = fresh
+        loop.adopt(fresh)
         loop.consumer.catalogChanged(fresh)
     }
 
@@ -22,14 +23,15 @@ extension FeedSession {
 
     func prune() throws {
         do {
-            let deleted = try reader.query(
-                SQL.prune, [String(loop.configuration.retention.components.seconds)]
-            ).affectedRows
+            let retention = String(loop.configuration.retention.components.seconds)
+            let deleted = try reader.query(SQL.prune, [retention]).affectedRows
             loop.progress.statistics.pruned += deleted
+            let messages = try reader.query("select roost.prune_messages($1)", [retention]).integer(0, 0) ?? 0
             // A full batch: there is more, but let windows go between.
-            pruneAt = .now + (deleted >= 5000 ? .milliseconds(50) : loop.configuration.pruneInterval)
+            let isFull = deleted >= 5000 || messages >= 5000
+            pruneAt = .now + (isFull ? .milliseconds(50) : loop.configuration.pruneInterval)
         } catch let error as PostgresError where error.kind == .server {
-            loop.logger.warning("Old changes cannot be deleted, so the outbox grows: \(error.message)")
+            loop.logger.warning("Old changes or messages cannot be deleted, so their tables grow: \(error.message)")
             pruneAt = .now + loop.configuration.pruneInterval
         }
     }
@@ -50,7 +52,7 @@ extension FeedSession {
                 }
             work(
                 FeedContext(catalog: loop.progress.catalog, status: loop.published.status, ask: ask) { [self] in
-                    try refreshCatalog()
+                    try refreshCatalog(knowing: $0)
                     return loop.progress.catalog
                 })
         }

@@ -12,7 +12,10 @@ final class FeedSession {
     let hasCommitTimestamps: Bool
     var storeAt: ContinuousClock.Instant
     var pruneAt: ContinuousClock.Instant
-    var refreshAt: ContinuousClock.Instant
+    /// When a window is to bring the catalog's version along. What is revoked counts within this time, so well within a
+    /// second.
+    var versionAt: ContinuousClock.Instant
+    static let versionInterval = Duration.milliseconds(500)
     /// Tables of this poll's changes that the catalog was read anew for, as it described them before.
     private var settled: [UInt32: Table?] = [:]
     private var refreshes = 0
@@ -37,12 +40,15 @@ final class FeedSession {
         doorbell = Doorbell(rhythm: configuration.rhythm, at: now)
         storeAt = now
         pruneAt = now + configuration.pruneInterval
-        refreshAt = now + configuration.rhythm.safety
+        versionAt = now
         sockets.bell = bell
         loop.progress.statistics.connections += 1
         loop.progress.adopt(position, logger: loop.logger)
-        loop.progress.catalog = try CatalogReader.read(from: reader).keeping(loop.progress.catalog)
-        try storeCursor()
+        let catalog = try CatalogReader.read(from: reader, roles: loop.progress.roles)
+        loop.adopt(catalog.keeping(loop.progress.catalog))
+        // A cursor that came from the table is there already; to store it again would claim that it covers all that was
+        // handed on since.
+        if position.stored == nil { try storeCursor() }
     }
 
     func serve() throws {
@@ -71,16 +77,13 @@ final class FeedSession {
     }
 
     private func poll() throws {
-        if doorbell.mode == .asleep || ContinuousClock.now >= refreshAt {
-            try refreshCatalog()
-            try bell.check(within: loop.configuration.statementLimit)
-        }
+        if doorbell.mode == .asleep { try bell.check(within: loop.configuration.statementLimit) }
         doorbell.pollBegan()
         let before = loop.progress.statistics.changes
         settled = [:]
         refreshes = 0
-        while let puzzling = try readWindow() {
-            if settled[puzzling] == nil {
+        while let obstacle = try readWindow() {
+            if case .table(let puzzling) = obstacle, settled[puzzling] == nil {
                 settled.updateValue(loop.progress.catalog.table(puzzling), forKey: puzzling)
             }
             refreshes += 1
@@ -96,12 +99,13 @@ final class FeedSession {
         loop.publishStatistics()
     }
 
-    /// - Returns: nil when the window is done; else the table for which the catalog has to be read anew first.
-    private func readWindow() throws -> UInt32? {
+    /// - Returns: nil when the window is done; else why the catalog has to be read anew first.
+    private func readWindow() throws -> WindowReader.Obstacle? {
         guard let cursor = loop.progress.cursor else { return nil }
         let window = WindowReader(
             consumer: loop.consumer, catalog: loop.progress.catalog, settled: settled, mayAskAgain: refreshes < 5,
-            skip: loop.progress.skip)
+            skip: loop.progress.skip
+        ) { [unowned loop] in loop.serveAnytimeWork() }
         defer {
             // Also where the connection broke: what was handed on must not come again.
             for key in window.handed { loop.progress.handed.handed(key) }
@@ -112,20 +116,31 @@ final class FeedSession {
                 loop.progress.skip = loop.progress.handed.toSkip()
             }
         }
-        try reader.stream(
-            cursor.window(commitTimestamps: hasCommitTimestamps), within: loop.configuration.statementLimit
-        ) { try window.take($0) }
-        guard let next = window.finish() else { return window.puzzling }
+        let isVersionDue = ContinuousClock.now >= versionAt
+        let statement = cursor.window(
+            commitTimestamps: hasCommitTimestamps, isVersionDue: isVersionDue,
+            members: loop.progress.catalog.memberTables)
+        try reader.stream(statement, within: loop.configuration.statementLimit) { try window.take($0) }
+        guard let next = try window.finish() else { return window.obstacle }
+        if isVersionDue { versionAt = .now + Self.versionInterval }
         if !window.orphans.isEmpty {
             // Only a catalog younger than the window can say that a table is gone: it may have been watched again.
             try refreshCatalog()
             if let back = window.orphans.keys.first(where: { loop.progress.catalog.table($0) != nil }) {
                 window.reopen()
-                return back
+                return .table(back)
             }
+        }
+        if window.undelivered > 0 {
+            loop.logger.warning(
+                """
+                \(window.undelivered) rows of realtime.messages were not delivered: they have no topic, or a payload of \
+                more than 3,000,000 bytes.
+                """)
         }
         loop.progress.cursor = next
         loop.progress.skip = []
+        loop.progress.handed.windowCompleted()
         if !window.handed.isEmpty { loop.progress.isUnstored = true }
         return nil
     }

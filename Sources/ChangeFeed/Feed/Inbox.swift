@@ -22,8 +22,12 @@ final class Inbox: Sendable {
     deinit { close(descriptor) }
 
     func post(_ work: @escaping FeedWork) {
-        content.withLock { $0.anytime.append(work) }
-        wake()
+        let isFirst = content.withLock { content in
+            content.anytime.append(work)
+            return content.anytime.count == 1
+        }
+        // Whoever came first has woken the feed for all who came before it looked.
+        if isFirst { wake() }
     }
 
     func postWhenIdle(_ work: @escaping FeedWork) {

@@ -1,5 +1,12 @@
 -- What the role of this session may do with roost's objects; one row per right it lacks.
+-- What it needs of realtime.messages depends on whether there is one, and whose. Where a right cannot be asked about,
+-- it is null, and not lacking.
 -- Locks: none.
+with messages as (
+    select c.oid, owns_messages from roost.meta
+    left join pg_namespace n on n.nspname = 'realtime'
+    left join pg_class c on c.relnamespace = n.oid and c.relname = 'messages' and c.relkind in ('r', 'p')
+)
 select what from (values
     ('USAGE on schema roost', has_schema_privilege('roost', 'usage')),
     ('SELECT on roost.meta', has_table_privilege('roost.meta', 'select')),
@@ -10,6 +17,12 @@ select what from (values
         has_table_privilege('roost.node', 'select') and has_table_privilege('roost.node', 'insert')),
     ('SELECT, INSERT, UPDATE on roost.cursor',
         has_table_privilege('roost.cursor', 'select') and has_table_privilege('roost.cursor', 'insert')
-        and has_table_privilege('roost.cursor', 'update'))
+        and has_table_privilege('roost.cursor', 'update')),
+    ('SELECT on roost.scope', has_table_privilege('roost.scope', 'select')),
+    ('TEMPORARY on this database, to compile policies', has_database_privilege(current_database(), 'temporary')),
+    ('SELECT on realtime.messages past its policies (BYPASSRLS, or owning it), to replay channels',
+        (select has_table_privilege(oid, 'select') and not row_security_active(oid) from messages)),
+    ('DELETE on realtime.messages past its policies (BYPASSRLS, or owning it), to end its retention',
+        (select not owns_messages or has_table_privilege(oid, 'delete') and not row_security_active(oid) from messages))
 ) rights (what, granted)
 where not granted

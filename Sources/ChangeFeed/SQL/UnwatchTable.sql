@@ -9,5 +9,5 @@ join pg_namespace n on n.oid = c.relnamespace
 join pg_trigger t on t.tgrelid = m.relid and not t.tgisinternal
 join pg_proc p on p.oid = t.tgfoid
 join pg_namespace f on f.oid = p.pronamespace
-where f.nspname = 'roost' and p.proname in ('on_insert', 'on_update', 'on_delete')
+where f.nspname = 'roost' and p.proname in ('on_insert', 'on_update', 'on_delete', 'on_truncate')
 order by m.level, m.relid, t.tgname

@@ -3,7 +3,7 @@
 -- every member gets them. $1 is the root's oid.
 -- Locks (of the statements): ShareRowExclusive on the member, for an instant; root before partitions.
 select m.relid::regclass::text, format(
-    'create trigger %I after %s on %I.%I referencing %s for each statement execute function roost.%I()',
+    'create trigger %I after %s on %I.%I %s for each statement execute function roost.%I()',
     'roost_' || o.op, o.op, n.nspname, c.relname, o.tables, 'on_' || o.op)
 from (
     select relid, level from pg_partition_tree($1::oid) union select $1::oid, 0
@@ -11,9 +11,11 @@ from (
 join pg_class c on c.oid = m.relid
 join pg_namespace n on n.oid = c.relnamespace
 cross join (values
-    (1, 'insert', 'new table as roost_new'),
-    (2, 'update', 'new table as roost_new old table as roost_old'),
-    (3, 'delete', 'old table as roost_old')
+    (1, 'insert', 'referencing new table as roost_new'),
+    (2, 'update', 'referencing new table as roost_new old table as roost_old'),
+    (3, 'delete', 'referencing old table as roost_old'),
+    -- Clients are told nothing of it, but answers about visibility that rest on this table have to be forgotten.
+    (4, 'truncate', '')
 ) o (place, op, tables)
 where c.relkind in ('r', 'p') and not exists (
     select from pg_trigger t

@@ -16,23 +16,27 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
     private let logger: Logger
     private let sink: any ChangeSink
     private let whenStatusChanges: @Sendable (FeedStatus) -> Void
-    // Unsafe in name only: both are used by the feed's work and by the consumer's methods, and the feed runs all of them
+    // Unsafe in name only: all four are used by the feed's work and by the consumer's methods, and the feed runs all of them
     // on its one thread, one at a time.
     nonisolated(unsafe) private var registry: SubscriptionRegistry
     nonisolated(unsafe) private var asker: ConditionAsker
+    nonisolated(unsafe) private var visibility: Visibility
+    nonisolated(unsafe) private var encoder = ChangeEncoder()
     private let feed = Mutex<ChangeFeed?>(nil)
+    private let decisions = Mutex(VisibilityStatistics())
     private let ahead: DispatchSemaphore
     private static let batchesAhead = 2
 
     package init(
-        configuration: FeedConfiguration, trustsRowSecurity: Bool, sink: any ChangeSink, logger: Logger,
+        configuration: FeedConfiguration, sink: any ChangeSink, logger: Logger,
         whenStatusChanges: @escaping @Sendable (FeedStatus) -> Void
     ) {
         self.configuration = configuration
         self.logger = logger
         self.sink = sink
         self.whenStatusChanges = whenStatusChanges
-        registry = SubscriptionRegistry(trustsRowSecurity: trustsRowSecurity)
+        registry = SubscriptionRegistry()
+        visibility = Visibility(conninfo: configuration.conninfo, logger: logger)
         asker = ConditionAsker(conninfo: configuration.conninfo, logger: logger)
         ahead = DispatchSemaphore(value: Self.batchesAhead)
     }
@@ -49,6 +53,9 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
         feed.withLock { $0 }?.stop()
     }
 
+    /// From any thread.
+    package var visibilityStatistics: VisibilityStatistics { decisions.withLock { $0 } }
+
     package var statistics: FeedStatistics? { feed.withLock { $0 }?.statistics }
 
     // MARK: From the loops
@@ -60,7 +67,7 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
             case .known(let outcome): self.sink.changeSubscription(id, is: outcome)
             case .needsBinding(let definition):
                 // What Postgres has to be asked about is asked between two windows; all else is settled here and now.
-                if self.bindAtOnce(definition, context) { return }
+                if self.bindAtOnce(definition, context.catalog) { return }
                 feed?.performWhenIdle { context in self.bind(definition, context) }
             }
         }
@@ -70,9 +77,17 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
         feed.withLock { $0 }?.perform { _ in self.registry.remove(id) }
     }
 
+    package func admit(_ claims: Claims, to id: ChangeGroupID) {
+        feed.withLock { $0 }?.perform { _ in self.registry.admit(claims, to: id) }
+    }
+
+    package func withdraw(_ claims: Claims, from id: ChangeGroupID) {
+        feed.withLock { $0 }?.perform { _ in self.registry.withdraw(claims, from: id) }
+    }
+
     /// Settles a definition by what is known here and now. False where more has to be known.
-    private func bindAtOnce(_ definition: Int, _ context: FeedContext) -> Bool {
-        let binder = SubscriptionBinder(catalog: context.catalog, ask: nil)
+    private func bindAtOnce(_ definition: Int, _ catalog: Catalog) -> Bool {
+        let binder = SubscriptionBinder(catalog: catalog, ask: nil)
         guard let answers = registry.bind(definition, with: binder, isLastTry: false) else { return false }
         tell(answers)
         return true
@@ -86,7 +101,8 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
         if let answers = registry.bind(definition, with: known, isLastTry: false) { return tell(answers) }
         var catalog = context.catalog
         do {
-            if context.canQuery { catalog = try context.currentCatalog() }
+            let role = registry.definition(definition)?.role
+            if context.canQuery { catalog = try context.currentCatalog(knowing: role.map { [$0] } ?? []) }
         } catch {
             logger.debug("the catalog could not be read for a subscription: \(error)")
         }
@@ -105,10 +121,12 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
     }
 
     package func catalogChanged(_ catalog: Catalog) {
-        let toBind = registry.catalogChanged(catalog)
+        visibility.catalogChanged(catalog)
+        // At once where it can be: the window that brought the news is read again, and a right that was given counts in it.
+        let toBind = registry.catalogChanged(catalog).filter { !bindAtOnce($0, catalog) }
         guard !toBind.isEmpty else { return }
         feed.withLock { $0 }?.performWhenIdle { context in
-            for definition in toBind where !self.bindAtOnce(definition, context) {
+            for definition in toBind where !self.bindAtOnce(definition, context.catalog) {
                 self.bind(definition, context)
             }
         }
@@ -119,11 +137,23 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
         whenStatusChanges(status)
     }
 
-    package func consume(_ changes: [RowChange]) {
-        let loops = registry.deliveries(of: changes) { asker.answers(to: $0) }
-        for (loop, deliveries) in loops {
+    package func membersChanged(_ tables: Set<UInt32>) {
+        visibility.membersChanged(tables)
+    }
+
+    package func consume(_ entries: [FeedEntry]) throws {
+        guard let catalog = registry.catalog else { return }
+        var round = DeliveryRound(entries, catalog: catalog)
+        if !registry.isEmpty {
+            round.match(in: &registry) { asker.answers(to: $0) }
+            try round.judge(for: registry, by: &visibility)
+            let decided = visibility.statistics
+            decisions.withLock { $0 = decided }
+        }
+        let loops = round.events(for: registry, loops: sink.loopCount, encodingWith: &encoder)
+        for (loop, events) in loops.enumerated() where !events.isEmpty {
             ahead.wait()
-            sink.deliver(deliveries, to: loop) { [ahead] in ahead.signal() }
+            sink.deliver(events, to: loop) { [ahead] in ahead.signal() }
         }
     }
 }

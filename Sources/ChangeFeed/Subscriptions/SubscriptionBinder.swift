@@ -5,9 +5,6 @@ import Wire
 struct SubscriptionBinder {
     typealias Ask = (String) throws -> [[String?]]
 
-    /// Supabase's role with BYPASSRLS.
-    static let roleBeyondPolicies = "service_role"
-
     let catalog: Catalog
     /// Nil where Postgres cannot be asked now.
     let ask: Ask?
@@ -21,7 +18,13 @@ struct SubscriptionBinder {
         case invalid(String)
     }
 
-    func bind(_ definition: SubscriptionDefinition, trustsRowSecurity: Bool) throws(Failure) -> [BoundBinding] {
+    func bind(_ definition: SubscriptionDefinition) throws(Failure) -> [BoundBinding] {
+        guard let access = catalog.access(of: definition.role) else { throw .mustAsk }
+        guard access.exists else {
+            throw .refused(
+                "Unable to subscribe to changes as \(definition.role): the database has no such role; correct the claim "
+                    + "`role` of the token, or create the role.")
+        }
         var bound: [BoundBinding] = []
         for (binding, id) in zip(definition.bindings, definition.ids) {
             switch binding.parameters {
@@ -29,8 +32,8 @@ struct SubscriptionBinder {
                 throw .invalid(error.message)
             case .success(let parameters):
                 let binder = { (table: Table) throws(Failure) -> BoundFilter in
-                    try admit(definition.role, to: table, trustsRowSecurity)
-                    return try filter(parameters, table)
+                    let granted = try admit(definition.role, access, to: table)
+                    return try filter(parameters, table, granted)
                 }
                 bound.append(try bind(parameters, id, binder))
             }
@@ -47,16 +50,13 @@ struct SubscriptionBinder {
                 id: id, events: parameters.events, selection: parameters.selection, filter: try filter(table))
         }
         var filters: [BoundFilter] = []
-        for table in catalog.tables where parameters.tables.includes(table) {
-            do {
-                filters.append(try filter(table))
-            } catch .refused(let message) {
-                // A wildcard is about the tables that it fits.
-                if parameters.filter.conditions.isEmpty { throw .refused(message) }
-            }
-        }
+        // What the role may not read of them is left out row by row.
         if parameters.filter.conditions.isEmpty {
             return BoundBinding(id: id, events: parameters.events, everyRowOf: parameters.tables)
+        }
+        for table in catalog.tables where parameters.tables.includes(table) {
+            // A wildcard is about the tables that it fits, and that the role may read.
+            do { filters.append(try filter(table)) } catch .refused {}
         }
         return BoundBinding(id: id, events: parameters.events, tables: parameters.tables, filters: filters)
     }
@@ -87,15 +87,37 @@ struct SubscriptionBinder {
         """
     }
 
-    /// Until policies are evaluated here, a table that has some is for the role that bypasses them.
-    private func admit(_ role: String, to table: Table, _ trustsRowSecurity: Bool) throws(Failure) {
-        guard table.hasRowSecurity, role != Self.roleBeyondPolicies, !trustsRowSecurity else { return }
-        throw .refused(
-            "Unable to subscribe to changes of \(table.schema).\(table.name) as \(role): it has row level security, which this "
-                + "version does not evaluate; use service_role, or set feed.trust_row_security.")
+    /// - Returns: the columns the role may read; nil for all.
+    private func admit(_ role: String, _ access: RoleAccess, to table: Table) throws(Failure) -> Set<String>? {
+        let name = SQLText.qualified(table.schema, table.name)
+        guard let tableAccess = access.table(table.oid) else {
+            throw .refused(
+                "Unable to subscribe to changes of \(table.schema).\(table.name) as \(role): permission denied; run in psql: "
+                    + "grant select on \(name) to \(SQLText.identifier(role));")
+        }
+        guard !tableAccess.isRestricted || access.isAssumable else {
+            throw .refused(
+                "Unable to subscribe to changes of \(table.schema).\(table.name) as \(role): the hub may not act as that role "
+                    + "to ask its policies; grant it to the hub's own role, as `roost doctor` says.")
+        }
+        return tableAccess.columns
     }
 
-    private func filter(_ parameters: ChangeParameters, _ table: Table) throws(Failure) -> BoundFilter {
+    private static func check(_ names: some Sequence<String>, granted: Set<String>?, in table: Table) throws(Failure) {
+        guard let granted else { return }
+        for name in names where table.column(name) != nil && !granted.contains(name) {
+            throw .refused(
+                "Unable to subscribe to changes of \(table.schema).\(table.name): permission denied for column \(name)."
+            )
+        }
+    }
+
+    private func filter(
+        _ parameters: ChangeParameters, _ table: Table, _ granted: Set<String>?
+    ) throws(Failure) -> BoundFilter {
+        // A filter on a hidden column would tell what is in it.
+        try Self.check(parameters.filter.conditions.map(\.column), granted: granted, in: table)
+        try Self.check(parameters.selection?.columns ?? [], granted: granted, in: table)
         do {
             try parameters.selection?.check(in: table)
             let draft = try parameters.filter.bind(to: table)

@@ -8,7 +8,8 @@ final class SubscriptionDefinition {
     let bindings: [ChangeBinding]
     let ids: [Int]
     let role: String
-    var groups: [ChangeGroupID] = []
+    /// The groups, and who is in each.
+    var groups: [ChangeGroupID: [Claims: Principal]] = [:]
     /// Nil until it was bound for the first time.
     var outcome: ChangeSubscriptionOutcome?
 

@@ -24,6 +24,8 @@ package struct HandedChanges: Sendable {
 
     private var keys: [Key] = []
     private var forgotten = 0
+    /// How many keys, counted from the first ever, the cursor in memory covers: those of whole windows.
+    private var completed = 0
     private var stores: [Store] = []
 
     package init() {}
@@ -33,6 +35,11 @@ package struct HandedChanges: Sendable {
 
     package mutating func handed(_ key: Key) { keys.append(key) }
 
+    /// The cursor moved past all that was handed on so far.
+    package mutating func windowCompleted() { completed = forgotten + keys.count }
+
+    /// The cursor was stored.
+    ///
     /// - Parameters:
     ///   - insertedAt: where the WAL stood when the cursor was written, before its commit.
     ///   - flushedTo: up to where the WAL was safe then.
@@ -43,7 +50,7 @@ package struct HandedChanges: Sendable {
             forgotten = stores[safe].covered
             stores.removeSubrange(...safe)
         }
-        stores.append(Store(covered: forgotten + keys.count, provenBy: nil))
+        stores.append(Store(covered: completed, provenBy: nil))
     }
 
     package var count: Int { keys.count }

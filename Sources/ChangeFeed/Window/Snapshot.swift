@@ -18,28 +18,57 @@ package struct Snapshot: Sendable, Equatable {
     }
 
     /// The statement that reads what came after this snapshot.
-    func window(commitTimestamps: Bool) -> String {
+    ///
+    /// - Parameters:
+    ///   - isVersionDue: whether it brings the catalog's version along.
+    ///   - members: the tables of which it is to tell whether they were written.
+    func window(commitTimestamps: Bool, isVersionDue: Bool = false, members: Set<UInt32> = []) -> String {
         let template = commitTimestamps ? Self.withCommitTimestamps : Self.withoutCommitTimestamps
-        return template.before + String(xmax) + template.between + "{" + running.map(String.init).joined(separator: ",")
-            + "}" + template.after
+        return template.statement(
+            xmax: String(xmax), xip: "{" + running.map(String.init).joined(separator: ",") + "}",
+            version: isVersionDue ? Self.version : "null::text",
+            members: members.isEmpty ? nil : members.sorted().map(String.init).joined(separator: ","))
     }
+
+    private static let version = "(" + WindowTemplate.code(of: SQL.catalogVersion) + ")"
 
     // Cut up once, and without its comments: this is sent hundreds of times a second.
     private static let withCommitTimestamps = WindowTemplate(committed: "pg_xact_commit_timestamp(xid::xid)::text")
     private static let withoutCommitTimestamps = WindowTemplate(committed: "null::text")
 }
 
-/// Window.sql, cut where a snapshot's bounds go.
+/// Window.sql and MembersInWindow.sql, cut where a window's own parts go.
 private struct WindowTemplate {
-    let before: String
-    let between: String
-    let after: String
+    private let window: [Substring]
+    private static let members = cut(code(of: SQL.membersInWindow))
 
     init(committed: String) {
-        let code = SQL.window.split(separator: "\n").filter { !$0.hasPrefix("--") }.joined(separator: "\n")
-        let text = code.replacing(":committed", with: committed)
-        let parts = text.replacing(":xip", with: ":xmax").split(separator: ":xmax", omittingEmptySubsequences: false)
-        precondition(parts.count == 3, "Window.sql names :xmax once and then :xip once")
-        (before, between, after) = (String(parts[0]), String(parts[1]), String(parts[2]))
+        window = Self.cut(Self.code(of: SQL.window).replacing(":committed", with: committed))
+    }
+
+    func statement(xmax: String, xip: String, version: String, members: String?) -> String {
+        var parts = ["xmax": xmax, "xip": xip, "version": version, "touched": "null::json"]
+        if let members {
+            parts["members"] = members
+            parts["touched"] = Self.fill(Self.members, parts)
+        }
+        return Self.fill(window, parts)
+    }
+
+    static func code(of script: String) -> String {
+        script.split(separator: "\n").filter { !$0.hasPrefix("--") }.joined(separator: "\n")
+    }
+
+    /// Text and names in turns: a name stands between at signs.
+    private static func cut(_ text: String) -> [Substring] {
+        text[...].split(separator: "@", omittingEmptySubsequences: false)
+    }
+
+    private static func fill(_ pieces: [Substring], _ parts: [String: String]) -> String {
+        var out = ""
+        for (index, piece) in pieces.enumerated() {
+            if index % 2 == 0 { out += piece } else { out += parts[String(piece), default: ""] }
+        }
+        return out
     }
 }

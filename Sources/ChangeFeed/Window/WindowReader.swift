@@ -1,4 +1,5 @@
 import Hub
+import Wire
 
 /// Takes the rows of one window as they arrive and hands them on in batches.
 final class WindowReader {
@@ -9,17 +10,27 @@ final class WindowReader {
     private(set) var handed: [HandedChanges.Key] = []
     /// Changes that belong to no watched table, by table.
     private(set) var orphans: [UInt32: Int] = [:]
-    /// A table that the catalog does not know, or knows otherwise than the record shows it.
-    private(set) var puzzling: UInt32?
+    /// Why the rest of the window is of no use yet.
+    private(set) var obstacle: Obstacle?
     private(set) var isComplete = false
+    /// Messages that cannot be delivered: over the limit, or without a topic.
+    private(set) var undelivered = 0
+
+    enum Obstacle {
+        /// A table that the catalog does not know, or knows otherwise than the record shows it.
+        case table(UInt32)
+        /// Tables, policies or privileges are others than the catalog has.
+        case version
+    }
 
     private let consumer: any FeedConsumer
     private let catalog: Catalog
     private let settled: [UInt32: Table?]
     private let mayAskAgain: Bool
     private let skip: Set<HandedChanges.Key>
+    private let willHandOn: () -> Void
     private var snapshot: Snapshot?
-    private var batch: [RowChange] = []
+    private var batch: [FeedEntry] = []
     private var batchKeys: [HandedChanges.Key] = []
     private var bytes = 0
 
@@ -27,15 +38,18 @@ final class WindowReader {
     ///   - settled: tables for which reading the catalog anew would tell no more, as they were described before.
     ///   - mayAskAgain: whether the catalog may be read once more for a record it does not fit.
     ///   - skip: what was handed on before the connection broke.
+    ///   - willHandOn: called before each batch. Whoever was told to be subscribed before an entry committed has to be
+    ///     known when the entry is handed on.
     init(
         consumer: any FeedConsumer, catalog: Catalog, settled: [UInt32: Table?], mayAskAgain: Bool,
-        skip: Set<HandedChanges.Key>
+        skip: Set<HandedChanges.Key>, willHandOn: @escaping () -> Void
     ) {
         self.consumer = consumer
         self.catalog = catalog
         self.settled = settled
         self.mayAskAgain = mayAskAgain
         self.skip = skip
+        self.willHandOn = willHandOn
     }
 
     /// - Returns: false when the rest of the window is of no use yet.
@@ -45,16 +59,40 @@ final class WindowReader {
         guard id > 0 else {
             snapshot = Snapshot(String(decoding: at, as: UTF8.self))
             if snapshot == nil { throw PostgresError(.server, "Postgres sent a snapshot the hub cannot read.") }
-            return true
+            return try takeFacts(row)
         }
         let key = HandedChanges.Key(id: id, writtenAt: Timestamps.fingerprint(at))
         if !skip.isEmpty, skip.contains(key) { return true }
-        return add(row, id: id, key: key, at: row.bytes(0, 5) ?? at)
+        switch row.bytes(0, 2)?.first {
+        case UInt8(ascii: "M"):
+            if !row.flag(0, 3), let message = row.bytes(0, 6).flatMap({ MessageRow.broadcast($0) }) {
+                try append(.broadcast(message), key, bytes: row.bytes(0, 6)?.count ?? 0)
+            } else {
+                undelivered += 1
+            }
+            return true
+        // Nobody is told of a TRUNCATE; that it happened to a members table came with the facts.
+        case UInt8(ascii: "T"): return true
+        default: return try add(row, id: id, key: key, at: row.bytes(0, 5) ?? at)
+        }
+    }
+
+    /// What the window's first row says of the window as a whole.
+    private func takeFacts(_ row: QueryResult) throws -> Bool {
+        if let version = row.text(0, 5), version != catalog.version {
+            obstacle = .version
+            return false
+        }
+        if let members = row.bytes(0, 6) {
+            let oids = try JSON(parsing: Array(members)).elements.compactMap { $0.string ?? $0.description }
+            consumer.membersChanged(Set(oids.compactMap { UInt32($0) }))
+        }
+        return true
     }
 
     private func add(
         _ row: QueryResult, id: Int64, key: HandedChanges.Key, at: UnsafeBufferPointer<UInt8>
-    ) -> Bool {
+    ) throws -> Bool {
         let oid = UInt32(row.integer(0, 1) ?? 0)
         let isReduced = row.flag(0, 3)
         let record = row.bytes(0, 6)
@@ -71,27 +109,30 @@ final class WindowReader {
             if mayAskAgain, fitting.columns.count < RecordKeys.all(of: any).count { return giveUp(on: oid) }
             table = fitting
         }
-        batch.append(
-            RowChange(
-                id: id, table: table, operation: operation(row.bytes(0, 2)?.first),
-                commitTimestamp: Timestamps.forClients(at), record: record.map { Array($0) },
-                oldRecord: old.map { Array($0) },
-                isReduced: isReduced))
-        batchKeys.append(key)
-        bytes += (record?.count ?? 0) + (old?.count ?? 0)
-        if batch.count >= Self.batchRows || bytes >= Self.batchBytes { flush() }
+        let change = RowChange(
+            id: id, table: table, operation: operation(row.bytes(0, 2)?.first),
+            commitTimestamp: Timestamps.forClients(at), record: record.map { Array($0) },
+            oldRecord: old.map { Array($0) }, isReduced: isReduced)
+        try append(.change(change), key, bytes: (record?.count ?? 0) + (old?.count ?? 0))
         return true
     }
 
+    private func append(_ entry: FeedEntry, _ key: HandedChanges.Key, bytes count: Int) throws {
+        batch.append(entry)
+        batchKeys.append(key)
+        bytes += count
+        if batch.count >= Self.batchRows || bytes >= Self.batchBytes { try flush() }
+    }
+
     private func giveUp(on oid: UInt32) -> Bool {
-        puzzling = oid
+        obstacle = .table(oid)
         return false
     }
 
-    /// - Returns: the cursor after this window, or nil where a table puzzles.
-    func finish() -> Snapshot? {
-        flush()
-        guard puzzling == nil, let snapshot else { return nil }
+    /// - Returns: the cursor after this window, or nil where there is an obstacle.
+    func finish() throws -> Snapshot? {
+        try flush()
+        guard obstacle == nil, let snapshot else { return nil }
         isComplete = true
         return snapshot
     }
@@ -99,9 +140,10 @@ final class WindowReader {
     /// What was taken for a leftover was none: the window has to be read again.
     func reopen() { isComplete = false }
 
-    private func flush() {
+    private func flush() throws {
         guard !batch.isEmpty else { return }
-        consumer.consume(batch)
+        willHandOn()
+        try consumer.consume(batch)
         handed += batchKeys
         batch.removeAll(keepingCapacity: true)
         batchKeys.removeAll(keepingCapacity: true)

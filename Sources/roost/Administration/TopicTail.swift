@@ -21,7 +21,7 @@ struct TopicTail {
         if let url = request.url {
             guard let parts = URLComponents(string: url), let host = parts.host, ["ws", "wss"].contains(parts.scheme)
             else {
-                throw RunFailure("--url must be ws://HOST:PORT or wss://HOST:PORT, not \(url).", .usage)
+                throw RunFailure("--url must be ws://HOST:PORT or wss://HOST:PORT, not \(Mask.url(url)).", .usage)
             }
             target.host = host
             target.isTLS = parts.scheme == "wss"
@@ -36,7 +36,7 @@ struct TopicTail {
     private func token() throws -> String {
         if let token = request.token { return token }
         let secret = try configuration.requireJWTSecret(for: "roost tail without --token")
-        return DevelopmentToken.mint(secret: secret, role: "service_role", subject: nil, lifetime: 86_400)
+        return try DevelopmentToken(role: "service_role", lifetime: 86_400).signed(with: secret)
     }
 
     private var changes: [String] {

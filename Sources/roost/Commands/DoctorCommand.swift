@@ -6,8 +6,10 @@ struct DoctorCommand: AsyncParsableCommand {
         commandName: "doctor",
         abstract: "Check what the hub needs, and say what to do about what is missing.",
         discussion: """
-            Looks at the database (reachable, version, rights, schema, a pooler in between), the event loop's package, \
-            the limit of open files and the clock. Ends with 0 where all is well, 69 where something is not.
+            Looks at the database (reachable, version, rights, schema, a pooler in between, the roles of clients, \
+            messages from SQL, policies), the event loop's package, the limit of open files and the clock. Holds declared \
+            scopes against the policies, and against what users see of sample rows, in a transaction that is rolled \
+            back. Ends with 0 where all is well, 69 where something is not; warnings do not count.
             """
     )
 

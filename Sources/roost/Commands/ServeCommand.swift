@@ -18,7 +18,7 @@ struct ServeCommand: AsyncParsableCommand {
     func run() async throws {
         let configuration = try await options.load()
         _ = try configuration.requireDatabaseURL(for: "roost serve")
-        _ = try configuration.requireJWTSecret(for: "roost serve")
+        try configuration.requireKeys(for: "roost serve")
         try await Server(configuration).run()
     }
 }

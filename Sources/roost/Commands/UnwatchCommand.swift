@@ -5,7 +5,10 @@ struct UnwatchCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "unwatch",
         abstract: "Stop following a table's changes.",
-        discussion: "Takes Roost's triggers off the table. Its subscribers stay connected and get nothing more of it."
+        discussion: """
+            Takes Roost's triggers off the table, and forgets its scope. Its subscribers stay connected and get nothing \
+            more of it. A table that another's scope rests on stays watched.
+            """
     )
 
     @Argument(help: "The table, as SQL writes it: messages, public.messages, \"Chat\".\"Messages\".")

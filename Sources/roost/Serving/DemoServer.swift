@@ -22,9 +22,9 @@ struct DemoServer {
         EarlySignal.listen()
         let cluster = try RunFailure.wrapping { try PrivateCluster(folder: folder, port: postgresPort) }
         let conninfo = cluster.conninfo(database: "chat")
-        let tokens: SharedSecret
+        let secret: String
         do {
-            tokens = try RunFailure.wrapping { try start(cluster, conninfo) }
+            secret = try RunFailure.wrapping { try start(cluster, conninfo) }
             if EarlySignal.wasSeen { return try RunFailure.wrapping { try cluster.stop() } }
         } catch {
             // Ctrl-C reaches the programs that set the database up, too: their failing is no failure then.
@@ -32,14 +32,13 @@ struct DemoServer {
             throw error
         }
         let psql = "psql \(conninfo)"
+        let tokens = TokenGate(secret: secret)
         let api = DemoAPI(
-            conninfo: conninfo, psql: psql, tokens: tokens, logger: configuration.logger, clock: { Clock.now() })
+            conninfo: conninfo, psql: psql, tokens: tokens, mint: TokenMint(secret: secret),
+            logger: configuration.logger, clock: { Clock.now() })
         let page = "http://\(configuration.httpHost):\(configuration.httpPort)/demo/"
         let ops = configuration.opsPort.map { "http://\(configuration.opsHost):\($0)/" }
-        // The page's users read through policies that this version does not evaluate on the feed; the data is a sample.
-        let server = Server(
-            configuration, databaseURL: conninfo, tokens: tokens, trustsRowSecurity: true, handler: api
-        ) {
+        let server = Server(configuration, databaseURL: conninfo, tokens: tokens, handler: api) {
             StandardOutput.line("")
             StandardOutput.line("  chat page   \(page)")
             if let ops { StandardOutput.line("  operators   \(ops)") }
@@ -56,14 +55,14 @@ struct DemoServer {
         try RunFailure.wrapping { try cluster.stop() }
     }
 
-    private func start(_ cluster: PrivateCluster, _ conninfo: String) throws -> SharedSecret {
+    private func start(_ cluster: PrivateCluster, _ conninfo: String) throws -> String {
         if fresh { try cluster.remove() }
         StandardError.write("Starting the demo's Postgres on 127.0.0.1:\(postgresPort) …\n")
         try cluster.start()
         try cluster.createDatabase("chat")
         try DemoSchema.install(conninfo: conninfo)
         _ = try Migrator.migrate(conninfo: conninfo)
-        for table in DemoSchema.watchedTables { _ = try Watcher.watch(table, conninfo: conninfo) }
-        return SharedSecret(try DemoSecret.load(from: folder))
+        try DemoSchema.watch(conninfo: conninfo)
+        return try DemoSecret.load(from: folder)
     }
 }

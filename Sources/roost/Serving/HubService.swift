@@ -10,6 +10,7 @@ import ServiceLifecycle
 struct HubService: Service {
     let gateway: Gateway
     let subscriptions: ChangeSubscriptions
+    let authority: PolicyAuthority
     let health: Health
     let drainSeconds: Int
     let logger: Logger
@@ -23,6 +24,7 @@ struct HubService: Service {
         gateway.stopAccepting()
         await closeSockets()
         subscriptions.stop()
+        authority.stop()
         gateway.stop()
     }
 

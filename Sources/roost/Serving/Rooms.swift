@@ -16,6 +16,7 @@ final class Rooms: Sendable {
         let loops = gateway.figures
         func sum(_ value: (LoopFigures) -> Int) -> Int { loops.reduce(0) { $0 + value($1) } }
         let feed = subscriptions.statistics ?? FeedStatistics()
+        let visibility = subscriptions.visibilityStatistics
         return [
             Figure("roost_connections", .gauge, "WebSockets open now.", sum(\.connections)),
             Figure("roost_channels", .gauge, "Channels with members, summed over loops.", sum(\.channels)),
@@ -34,6 +35,15 @@ final class Rooms: Sendable {
                 feed.missedRings),
             Figure("roost_feed_connections_total", .counter, "Connections made to Postgres.", feed.connections),
             Figure("roost_feed_pruned_total", .counter, "Changes deleted after the retention.", feed.pruned),
+            Figure(
+                "roost_visibility_asked_total", .counter, "Decisions on a row for a subscriber, made by policies.",
+                visibility.asked),
+            Figure(
+                "roost_visibility_kept_total", .counter, "Decisions that a scope's kept answer stood for.",
+                visibility.kept),
+            Figure(
+                "roost_visibility_round_trips_total", .counter, "Times that Postgres was asked for decisions.",
+                visibility.roundTrips),
         ]
     }
 }

@@ -1,7 +1,7 @@
 import ChangeFeed
 import Gateway
 import Glibc
-import Identity
+import Hub
 import Logging
 import Ops
 import ServiceLifecycle
@@ -11,29 +11,27 @@ import Settings
 struct Server {
     private let configuration: RoostConfiguration
     private let handler: (any HTTPHandler)?
-    private let trustsRowSecurity: Bool
     private let databaseURL: String
-    private let tokens: SharedSecret
+    private let tokens: any TokenVerifier
     private let whenReady: @Sendable () -> Void
 
-    init(_ configuration: RoostConfiguration) throws {
-        try self.init(
-            configuration, databaseURL: configuration.requireDatabaseURL(for: "roost serve"),
-            tokens: SharedSecret(configuration.requireJWTSecret(for: "roost serve")))
+    init(_ configuration: RoostConfiguration) async throws {
+        let databaseURL = try configuration.requireDatabaseURL(for: "roost serve")
+        let keys = try await configuration.openKeys(for: "roost serve")
+        self.init(configuration, databaseURL: databaseURL, tokens: keys)
     }
 
     /// - Parameters:
     ///   - handler: serves what the hub does not.
     ///   - whenReady: called once, after the line that says so.
     init(
-        _ configuration: RoostConfiguration, databaseURL: String, tokens: SharedSecret,
-        trustsRowSecurity: Bool? = nil, handler: (any HTTPHandler)? = nil,
+        _ configuration: RoostConfiguration, databaseURL: String, tokens: any TokenVerifier,
+        handler: (any HTTPHandler)? = nil,
         whenReady: @escaping @Sendable () -> Void = {}
     ) {
         self.configuration = configuration
         self.databaseURL = databaseURL
         self.tokens = tokens
-        self.trustsRowSecurity = trustsRowSecurity ?? configuration.trustRowSecurity
         self.handler = handler
         self.whenReady = whenReady
     }
@@ -57,23 +55,23 @@ struct Server {
             configuration: configuration.gateway, verifier: tokens, handler: handler,
             opsHandler: OpsPages(health: health) { rooms.figures() }, logger: logger)
         let subscriptions = ChangeSubscriptions(
-            configuration: configuration.feed(conninfo: databaseURL), trustsRowSecurity: trustsRowSecurity,
-            sink: gateway,
-            logger: logger
+            configuration: configuration.feed(conninfo: databaseURL), sink: gateway, logger: logger
         ) { status in
             health.feed(problem: status.problem)
         }
+        let authority = PolicyAuthority(conninfo: databaseURL, logger: logger)
         rooms.set(gateway, subscriptions)
         let address = "ws://\(configuration.httpHost):\(configuration.httpPort)/realtime/v1/websocket"
         health.onFirstReady { [whenReady] in
             StandardOutput.line("listening on \(address)")
             whenReady()
         }
-        try gateway.start(feed: subscriptions)
+        try gateway.start(feed: subscriptions, authority: authority)
+        authority.start()
         subscriptions.start()
         return HubService(
-            gateway: gateway, subscriptions: subscriptions, health: health, drainSeconds: configuration.drainSeconds,
-            logger: logger)
+            gateway: gateway, subscriptions: subscriptions, authority: authority, health: health,
+            drainSeconds: configuration.drainSeconds, logger: logger)
     }
 }
 

@@ -26,6 +26,8 @@ final class Collector: FeedConsumer {
         var readies = 0
         var catalog = Catalog()
         var largestBatch = 0
+        var broadcasts: [DatabaseBroadcast] = []
+        var members: [Set<UInt32>] = []
     }
 
     private let content = Mutex(Content())
@@ -40,6 +42,9 @@ final class Collector: FeedConsumer {
     var statuses: [FeedStatus] { content.withLock { $0.statuses } }
     var readies: Int { content.withLock { $0.readies } }
     var catalog: Catalog { content.withLock { $0.catalog } }
+    var broadcasts: [DatabaseBroadcast] { content.withLock { $0.broadcasts } }
+    /// What was told of members tables.
+    var members: [Set<UInt32>] { content.withLock { $0.members } }
     var largestBatch: Int { content.withLock { $0.largestBatch } }
 
     func feedDidBecomeReady(_ catalog: Catalog) {
@@ -51,13 +56,18 @@ final class Collector: FeedConsumer {
 
     func catalogChanged(_ catalog: Catalog) { content.withLock { $0.catalog = catalog } }
 
-    func consume(_ changes: [RowChange]) {
+    func membersChanged(_ tables: Set<UInt32>) { content.withLock { $0.members.append(tables) } }
+
+    func consume(_ entries: [FeedEntry]) {
         let now = ContinuousClock.now
+        let changes = entries.compactMap { if case .change(let change) = $0 { change } else { nil } }
+        let broadcasts = entries.compactMap { if case .broadcast(let message) = $0 { message } else { nil } }
         content.withLock { content in
             content.seen += changes.map { Seen(change: $0, at: now) }
-            content.largestBatch = max(content.largestBatch, changes.count)
+            content.broadcasts += broadcasts
+            content.largestBatch = max(content.largestBatch, entries.count)
         }
-        onBatch(changes.count)
+        onBatch(entries.count)
     }
 
     func statusChanged(_ status: FeedStatus) { content.withLock { $0.statuses.append(status) } }

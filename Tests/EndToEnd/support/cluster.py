@@ -18,6 +18,17 @@ def _programs():
     return max(folders, key=lambda folder: int(folder.split("/")[-2]))
 
 
+#: The roles of clients' tokens, as Supabase has them.
+ROLES = """
+    do $$ begin
+        create role anon nologin noinherit;
+        create role authenticated nologin noinherit;
+        create role service_role nologin noinherit bypassrls;
+    exception when duplicate_object then null;
+    end $$
+"""
+
+
 class Cluster:
     """One cluster in a temporary folder, on a free port of 127.0.0.1, with the superuser `postgres`.
 
@@ -43,6 +54,8 @@ class Cluster:
 
     def start(self):
         self._run("pg_ctl", "start", "-w", "-t", "30", "-D", self.data, "-l", f"{self.folder}/log", "-s")
+        with self.connect() as connection:
+            connection.execute(ROLES)
         return self
 
     def stop(self, mode="fast"):
@@ -63,6 +76,9 @@ class Cluster:
     def create_database(self, name):
         with self.connect() as connection:
             connection.execute(f'create database "{name}"')
+        with self.connect(name) as connection:
+            # As Supabase does: what keeps clients from a table in public is row level security.
+            connection.execute("alter default privileges in schema public grant all on tables to anon, authenticated, service_role")
         return self.url(name)
 
     def _run(self, program, *arguments):

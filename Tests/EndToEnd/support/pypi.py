@@ -69,5 +69,15 @@ class Listener:
         assert len(taken) == count, taken
         return taken
 
+    async def take_until(self, is_last, within=10):
+        """The row changes' data before the one that `is_last`; that one is taken, too."""
+        def place():
+            return next((n for n, change in enumerate(self.changes) if is_last(change["data"])), None)
+        await eventually(lambda: place() is not None, within, lambda: f"the last of {self.changes}")
+        end = place()
+        taken = [change["data"] for change in self.changes[:end]]
+        del self.changes[:end + 1]
+        return taken
+
 
 TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")

@@ -12,7 +12,8 @@ struct ChangeEncoderTests {
 
     private func encode(_ change: RowChange, _ select: [String] = []) -> String {
         var encoder = ChangeEncoder()
-        return String(decoding: encoder.data(for: change, selection: Selection(select)), as: UTF8.self)
+        return String(
+            decoding: encoder.data(for: change, view: ChangeView(selection: Selection(select))), as: UTF8.self)
     }
 
     private static let head =
@@ -128,5 +129,48 @@ struct ChangeEncoderTests {
         let altered = Fixture.table([Fixture.column("id", "int8", .decimal, key: true)], name: "todos")
         let data = String(decoding: encoder.data(for: Fixture.change(#"{"id":1}"#, table: altered)), as: UTF8.self)
         #expect(data.contains(#""columns":[{"name":"id","type":"int8"}]"#))
+    }
+
+    // MARK: What a role may see
+
+    private static let whole = Fixture.table(
+        [
+            Fixture.column("id", "int8", .decimal, key: true), Fixture.column("t", "text", .text, identity: true),
+            Fixture.column("x", "_int4", .postgres, identity: true),
+        ], name: "todos")
+
+    private func encode(_ change: RowChange, _ view: ChangeView) -> String {
+        var encoder = ChangeEncoder()
+        return String(decoding: encoder.data(for: change, view: view), as: UTF8.self)
+    }
+
+    @Test func columnsWithoutPrivilegeAreNotThere() {
+        let row = #"{"id":7,"t":"secret","x":[1],"dropped":"secret too"}"#
+        let shown = encode(Fixture.change(row, table: Self.whole), ChangeView(granted: ["id", "x"]))
+        #expect(
+            shown == Self.head
+                + #"INSERT","columns":[{"name":"id","type":"int8"},{"name":"x","type":"_int4"}],"record":{"id":7,"x":[1]},"errors":null}"#
+        )
+        // Not even where all of today's columns are granted: the record may have others.
+        let all = encode(Fixture.change(row, table: Self.whole), ChangeView(granted: ["id", "t", "x"]))
+        #expect(!all.contains("dropped"))
+    }
+
+    @Test func aKeyWithoutPrivilegeIsNotSelectedEither() {
+        let shown = encode(
+            Fixture.change(#"{"id":7,"t":"a","x":null}"#, table: Self.whole),
+            ChangeView(selection: Selection(["x"]), granted: ["t", "x"]))
+        #expect(shown.contains(#""columns":[{"name":"x","type":"_int4"}],"record":{"x":null}"#))
+    }
+
+    @Test func theOldRowIsItsKeyAlone() {
+        let change = RowChange(
+            id: 1, table: Self.whole, operation: .update, commitTimestamp: "2026-01-01T00:00:00.123Z",
+            record: Array(#"{"id":7,"t":"b","x":null}"#.utf8), oldRecord: Array(#"{"id":7,"t":"a","x":[1]}"#.utf8),
+            isReduced: false)
+        #expect(encode(change, ChangeView()).contains(#""old_record":{"id":7,"t":"a","x":[1]}"#))
+        #expect(encode(change, ChangeView(oldRecord: .primaryKey)).contains(#""old_record":{"id":7},"#))
+        #expect(
+            encode(change, ChangeView(granted: ["t"], oldRecord: .primaryKey)).contains(#""old_record":{},"#))
     }
 }

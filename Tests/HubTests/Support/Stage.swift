@@ -9,6 +9,9 @@ import Wire
 ///     3 ⇐ #4 realtime:a cursor json {"x":1}         a binary frame of kind 4
 ///     relay broadcast realtime:a
 ///     subscribe 0.5 anon [12]
+///     authorize anon read a                         the policies are asked about a channel
+///
+/// Who is admitted to a group is left out, too; `admissions` has it.
 final class Stage {
     /// Second 1,000 of the year 1970.
     static let start = HubTime(monotonic: 0, unix: 1_000_000)
@@ -23,7 +26,7 @@ final class Stage {
     }
 
     static func claims(_ role: String = "anon", expiresAt: Int = 10_000) -> Claims {
-        Claims(role: role, subject: nil, expiresAt: expiresAt, json: Array("{}".utf8))
+        Claims(role: role, subject: nil, expiresAt: expiresAt, json: Array(#"{"exp":\#(expiresAt)}"#.utf8))
     }
 
     func connect(_ slot: Slot, _ version: ProtocolVersion = .v2, role: String = "anon", expiresAt: Int = 10_000) {
@@ -60,6 +63,24 @@ final class Stage {
             from: slot)
     }
 
+    /// Joins a private channel in version 2, and the authority lets the member read.
+    @discardableResult func joinPrivate(
+        _ topic: String, _ slot: Slot, ref: String = "1", _ config: String = "{}",
+        reading read: ChannelExtensions = .all
+    ) throws -> [String] {
+        let rest = config == "{}" ? "}" : "," + config.dropFirst()
+        try join(topic, slot, ref: ref, "{\"private\":true" + rest)
+        return try decide(.decided(read))
+    }
+
+    /// The authority's answer to all that the last actions asked.
+    @discardableResult func decide(_ outcome: AuthorizationOutcome) throws -> [String] {
+        let ids = asked
+        return try watch { hub in
+            for id in ids { hub.authorization(id, is: outcome) }
+        }
+    }
+
     /// What `body` makes the hub do.
     func watch(_ body: (Hub) throws -> Void) throws -> [String] {
         try body(hub)
@@ -82,13 +103,29 @@ final class Stage {
         actions.compactMap { if case .subscribe(let id, _) = $0 { id } else { nil } }
     }
 
+    /// `+` and `-` with the claims of those who entered or left a group as the first or last of their kind.
+    var admissions: [String] {
+        actions.compactMap {
+            switch $0 {
+            case .admit(let id, let claims): "+\(id.serial) \(String(decoding: claims.json, as: UTF8.self))"
+            case .withdraw(let id, let claims): "-\(id.serial) \(String(decoding: claims.json, as: UTF8.self))"
+            default: nil
+            }
+        }
+    }
+
+    /// The questions among the last actions.
+    var asked: [AuthorizationID] {
+        actions.compactMap { if case .authorize(let id, _) = $0 { id } else { nil } }
+    }
+
     private func take() throws -> [String] {
         actions = hub.actions
         hub.actions = []
-        return try actions.map(describe).filter { !$0.hasPrefix(" ⇐") }
+        return try actions.compactMap(describe).filter { !$0.hasPrefix(" ⇐") }
     }
 
-    private func describe(_ action: Action) throws -> String {
+    private func describe(_ action: Action) throws -> String? {
         switch action {
         case .send(let frame, let slot): "\(slot) ← \(try frame.shown())"
         case .fanOut(let frame, let audience, let except):
@@ -100,6 +137,17 @@ final class Stage {
         case .subscribe(let id, let subscription):
             "subscribe \(id.loop).\(id.serial) \(subscription.role)\(subscription.isLegacy ? " legacy" : "") \(subscription.ids)"
         case .unsubscribe(let id): "unsubscribe \(id.loop).\(id.serial)"
+        case .admit, .withdraw: nil
+        case .authorize(_, let question): "authorize \(Self.describe(question))"
         }
+    }
+
+    private static func describe(_ question: AuthorizationQuestion) -> String {
+        let asked =
+            switch question.right {
+            case .read(let replay): replay.map { "read since \($0.since) limit \($0.limit)" } ?? "read"
+            case .write(let extensions): extensions == .broadcast ? "write" : "track"
+            }
+        return "\(question.claims.role) \(asked) \(question.topic)"
     }
 }

@@ -7,22 +7,22 @@ package struct ChangeEncoder: Sendable {
 
     package init() {}
 
-    /// The bytes for those who selected `selection`; nil for all columns.
-    package mutating func data(for change: RowChange, selection: Selection? = nil) -> [UInt8] {
-        let texts = self.texts(for: change.table, selection)
+    /// The bytes for those who are shown `view`.
+    package mutating func data(for change: RowChange, view: ChangeView = ChangeView()) -> [UInt8] {
+        let texts = self.texts(for: change.table, view)
         let whole = write(change, texts, isReduced: false, hasError: change.isReduced)
         guard whole.count > ChangeLimits.dataBytes else { return whole }
         return write(change, texts, isReduced: true, hasError: true)
     }
 
-    private mutating func texts(for table: Table, _ selection: Selection?) -> TableTexts.Selected {
+    private mutating func texts(for table: Table, _ view: ChangeView) -> TableTexts.Viewed {
         // An altered table is another one.
         if tables[table.oid]?.table !== table { tables[table.oid] = TableTexts(table) }
-        return tables[table.oid, default: TableTexts(table)].selected(selection)
+        return tables[table.oid, default: TableTexts(table)].viewed(view)
     }
 
     private func write(
-        _ change: RowChange, _ texts: TableTexts.Selected, isReduced: Bool, hasError: Bool
+        _ change: RowChange, _ texts: TableTexts.Viewed, isReduced: Bool, hasError: Bool
     ) -> [UInt8] {
         var out: [UInt8] = []
         out.reserveCapacity(

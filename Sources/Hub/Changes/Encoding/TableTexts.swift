@@ -3,9 +3,9 @@ import Wire
 /// The parts of `data` that are the same for all changes of a table.
 struct TableTexts: Sendable {
     let table: Table
-    /// By the selected columns. Bounded: clients choose them.
-    private var selections: [Selection?: Selected] = [:]
-    private static let selectionLimit = 64
+    /// Bounded: clients choose their columns.
+    private var views: [ChangeView: Viewed] = [:]
+    private static let viewLimit = 64
 
     init(_ table: Table) {
         self.table = table
@@ -26,12 +26,13 @@ struct TableTexts: Sendable {
             }
         }
 
-        init(_ shown: [Bool]) {
-            self = shown.allSatisfy { $0 } ? .all : shown.contains(true) ? .some(shown) : .none
+        /// - Parameter isWhole: whether a record may be shown with what is no column of the table.
+        init(_ shown: [Bool], isWhole: Bool) {
+            self = isWhole && shown.allSatisfy { $0 } ? .all : shown.contains(true) ? .some(shown) : .none
         }
     }
 
-    struct Selected: Sendable {
+    struct Viewed: Sendable {
         /// From the opening brace to the place of the commit timestamp.
         let head: [UInt8]
         let columns: [UInt8]
@@ -39,17 +40,17 @@ struct TableTexts: Sendable {
         let shownOfOld: Columns
     }
 
-    mutating func selected(_ selection: Selection?) -> Selected {
-        if let known = selections[selection] { return known }
-        if selections.count >= Self.selectionLimit { selections.removeAll() }
-        let made = make(selection)
-        selections[selection] = made
+    mutating func viewed(_ view: ChangeView) -> Viewed {
+        if let known = views[view] { return known }
+        if views.count >= Self.viewLimit { views.removeAll() }
+        let made = make(view)
+        views[view] = made
         return made
     }
 
-    private func make(_ selection: Selection?) -> Selected {
-        let isShown = table.columns.map { selection?.includes($0) ?? true }
-        let isShownOfOld = zip(table.columns, isShown).map { $0.isReplicaIdentity && $1 }
+    private func make(_ view: ChangeView) -> Viewed {
+        let isShown = table.columns.map { view.shows($0) }
+        let isShownOfOld = table.columns.map { view.showsOld($0) }
         var head = Array(#"{"schema":"#.utf8)
         JSONString.encode(table.schema, into: &head)
         head.append(contentsOf: #","table":"#.utf8)
@@ -65,6 +66,9 @@ struct TableTexts: Sendable {
             columns.append(UInt8(ascii: "}"))
         }
         columns.append(contentsOf: columns.isEmpty ? "[]".utf8 : "]".utf8)
-        return Selected(head: head, columns: columns, shown: Columns(isShown), shownOfOld: Columns(isShownOfOld))
+        let isWhole = view.granted == nil
+        return Viewed(
+            head: head, columns: columns, shown: Columns(isShown, isWhole: isWhole),
+            shownOfOld: Columns(isShownOfOld, isWhole: isWhole))
     }
 }

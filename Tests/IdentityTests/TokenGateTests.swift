@@ -3,12 +3,13 @@ import Identity
 import Testing
 import Wire
 
-@Suite struct SharedSecretTests {
-    private let secret = SharedSecret(TokenForge.secret)
+@Suite struct TokenGateTests {
+    private let secret = TokenGate(secret: TokenForge.secret)
+    private let mint = TokenMint(secret: TokenForge.secret)
     private let forge = TokenForge()
     private let now = HubTime(monotonic: 0, unix: 2_000_000)
 
-    private func refusal(_ token: String, _ verifier: SharedSecret? = nil, at time: HubTime? = nil) -> Refusal? {
+    private func refusal(_ token: String, _ verifier: TokenGate? = nil, at time: HubTime? = nil) -> Refusal? {
         do {
             _ = try (verifier ?? secret).verify(token, at: time ?? now)
             return nil
@@ -28,15 +29,15 @@ import Wire
     }
 
     @Test func readsWhatItMints() throws {
-        let token = secret.mint(role: "a\"b", subject: "ü", lifetime: 60, now: now)
+        let token = mint.mint(role: "a\"b", subject: "ü", lifetime: 60, now: now)
         let claims = try secret.verify(token, at: now)
         #expect(claims.role == "a\"b")
         #expect(claims.subject == "ü")
         #expect(claims.expiresAt == 2060)
         #expect(try JSON(parsing: claims.json)["iat"]?.int == 2000)
         #expect(
-            try secret.verify(secret.mint(role: "anon", subject: nil, lifetime: 1, now: now), at: now).subject == nil)
-        #expect(refusal(token, SharedSecret("another secret of thirty-two bytes, or so")) == .signatureInvalid)
+            try secret.verify(mint.mint(role: "anon", subject: nil, lifetime: 1, now: now), at: now).subject == nil)
+        #expect(refusal(token, TokenGate(secret: "another secret of thirty-two bytes, or so")) == .signatureInvalid)
     }
 
     /// The shape of RFC 7515, appendix A.1: its line breaks and order in header and payload are no obstacle.
@@ -186,30 +187,5 @@ import Wire
             _ = try secret.verify(forge.sign("{\"role\":\"r\(number)\",\"exp\":4000000000}"), at: now)
         }
         #expect(try secret.verify(forge.sign(), at: now) !== first)
-    }
-
-    // MARK: Ten thousand bad ones
-
-    @Test func badTokensAreAllRefused() {
-        var random = SeededGenerator(seed: 7519)
-        let good = Array(forge.sign().utf8)
-        let stranger = TokenForge("another secret of thirty-two bytes, or so")
-        let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.".utf8)
-        for number in 0..<10_000 {
-            var bytes = good
-            switch number % 5 {
-            case 0: bytes.removeLast(1 + random.below(bytes.count))
-            case 1: bytes = Array(stranger.sign("{\"role\":\"r\(number)\",\"exp\":4000000000}").utf8)
-            case 2: bytes = (0..<random.below(200)).map { _ in alphabet[random.below(alphabet.count)] }
-            case 3: bytes.insert(alphabet[random.below(alphabet.count)], at: random.below(bytes.count + 1))
-            default:
-                let index = random.below(bytes.count)
-                bytes[index] = UInt8(random.below(256))
-                if bytes == good { continue }
-            }
-            if refusal(String(decoding: bytes, as: UTF8.self)) == nil {
-                Issue.record("\(String(decoding: bytes, as: UTF8.self))")
-            }
-        }
     }
 }

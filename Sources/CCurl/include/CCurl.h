@@ -1,0 +1,22 @@
+// The little of libcurl that Swift cannot reach by itself: curl_easy_setopt is variadic, and its options are macros.
+//
+// Invariants
+//   - roost_fetch may be called from any thread, one handle for each call and none kept: libcurl shares nothing then
+//     (libcurl-thread(3)). CURLOPT_NOSIGNAL is set, so name lookups that time out raise no signal in a process of many
+//     threads. The global initialisation of libcurl 7.84 and later is safe from any thread, too.
+//   - Only http and https, also after a redirect; credentials of the URL are never sent to another host.
+//   - The caller's buffer is the limit of what is read; a longer answer is an error, not a truncated one.
+//   - `problem` never holds the URL, because a URL may hold credentials.
+
+#ifndef ROOST_CCURL_H
+#define ROOST_CCURL_H
+
+#include <stddef.h>
+
+#define ROOST_FETCH_PROBLEM_SIZE 128
+
+// Gets `url` into `buffer`. The length of the body, or -1 with a few words in `problem` (ROOST_FETCH_PROBLEM_SIZE bytes,
+// NUL-terminated). Anything but a 200 is a problem. Waits at most `timeout_ms` in all.
+long roost_fetch(const char *url, long timeout_ms, unsigned char *buffer, size_t size, char *problem);
+
+#endif

@@ -1,0 +1,109 @@
+import Hub
+import Logging
+
+/// One connected life of the authority: one connection asks the policies, the other reads the catalog and what is
+/// replayed.
+final class AuthoritySession {
+    private let reader: PostgresConnection
+    private var engine: PolicyEngine
+    private var messages: MessagesTable?
+    private var looksAgainAt = ContinuousClock.now
+    /// What was found of roles under the present version.
+    private var readers: [String: Bool] = [:]
+
+    /// How old the version of the policies may be that answers are given by.
+    private static let freshness = Duration.milliseconds(250)
+    private static let limit = Duration.seconds(2)
+
+    init(conninfo: String, logger: Logger) throws {
+        let options = try ConnectionOptions(conninfo: conninfo)
+        reader = try PostgresConnection(options, waiter: PlainWaiter(), logger: logger, within: Self.limit)
+        try reader.run(SQL.sessionOfAuthority, within: Self.limit)
+        var limits = PolicyLimits()
+        limits.network = Self.limit
+        engine = PolicyEngine(conninfo: conninfo, logger: logger, limits: limits)
+    }
+
+    var isBroken: Bool { reader.isBroken }
+
+    /// Answers questions and takes them out of `batch`; what a failure leaves there has not been answered.
+    ///
+    /// - Throws: `PostgresError` where the policies cannot be asked.
+    func answer(_ batch: inout [PendingQuestion], _ complaints: inout Complaints) throws {
+        try look()
+        guard let messages else {
+            complaints.note(
+                "There is no table realtime.messages, so nobody can join private channels; run `roost migrate`.")
+            for pending in batch { pending.answer(.unavailable) }
+            batch = []
+            return
+        }
+        let probes = ProbeBatch(batch, of: messages)
+        let answers = try engine.answers(to: probes.questions, version: messages.version)
+        for sentence in answers.flatMap(\.problems) { complaints.note(sentence) }
+        var rights = probes.rights(answers, count: batch.count)
+        for (place, pending) in batch.enumerated() {
+            guard case .read = pending.question.right, !rights[place].isEmpty,
+                try !mayRead(pending.question.claims.role, messages, &complaints)
+            else { continue }
+            rights[place] = []
+        }
+        // From here on each answer is given as it is ready; the slower ones last.
+        var replays: [(PendingQuestion, ReplayRequest, ChannelExtensions)] = []
+        for (pending, rights) in zip(batch, rights) {
+            if case .read(let replay?) = pending.question.right, rights.contains(.broadcast) {
+                replays.append((pending, replay, rights))
+            } else {
+                pending.answer(.decided(rights))
+            }
+        }
+        batch = replays.map(\.0)
+        for (pending, request, rights) in replays {
+            let outcome = try replay(request, of: pending.question.topic, rights, &complaints)
+            batch.removeFirst()
+            pending.answer(outcome)
+        }
+    }
+
+    /// Sees to it that a policy changed a moment ago counts.
+    private func look() throws {
+        guard looksAgainAt <= .now else { return }
+        // Before it is read: what changes while it is on its way is found by the next look.
+        looksAgainAt = .now + Self.freshness
+        let found = MessagesTable(try reader.query(SQL.messagesTable, within: Self.limit))
+        if found?.version != messages?.version { readers = [:] }
+        messages = found
+    }
+
+    /// The privileges that a SELECT takes besides its policies.
+    private func mayRead(_ role: String, _ messages: MessagesTable, _ complaints: inout Complaints) throws -> Bool {
+        if let known = readers[role] { return known }
+        let result = try reader.query(SQL.messagesReader, ["\(messages.table.oid)", role], within: Self.limit)
+        let may = result.count == 1 && result.flag(0, 0)
+        if !may {
+            let name = SQLText.identifier(role)
+            complaints.note(
+                "The role \(name) may not read realtime.messages, so its users cannot join private channels; if they "
+                    + "should, run: grant usage on schema realtime to \(name); "
+                    + "grant select on realtime.messages to \(name)")
+        }
+        readers[role] = may
+        return may
+    }
+
+    private func replay(
+        _ request: ReplayRequest, of topic: String, _ rights: ChannelExtensions, _ complaints: inout Complaints
+    ) throws -> AuthorizationOutcome {
+        do {
+            let rows = try reader.query(
+                SQL.replay, [topic, "\(request.since)", "\(request.limit)"], within: Self.limit)
+            return .decided(rights, replay: (0..<rows.count).reversed().compactMap { ReplayedMessage(rows, $0) })
+        } catch let error as PostgresError where error.kind != .connection {
+            complaints.note(
+                "Messages of private channels cannot be replayed (\(error.message)); `roost doctor` tells what the hub's "
+                    + "role needs.")
+            if reader.isBroken { throw error }
+            return .replayFailed
+        }
+    }
+}

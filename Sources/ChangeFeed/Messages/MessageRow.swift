@@ -1,0 +1,48 @@
+import Hub
+import Wire
+
+/// A row of `realtime.messages`, as the trigger on it leaves it in the outbox (wire-protocol B).
+enum MessageRow {
+    /// - Returns: nil for what is no message, as it has no topic.
+    static func broadcast(_ record: UnsafeBufferPointer<UInt8>) -> DatabaseBroadcast? {
+        let row: JSON
+        do { row = try JSON(parsing: Array(record)) } catch { return nil }
+        guard let topic = row["topic"]?.string, !topic.isEmpty else { return nil }
+        let id = row["id"]?.string ?? ""
+        let metadata = Array("{\"id\":".utf8) + JSONString.encode(id) + [UInt8(ascii: "}")]
+        let user: UserBroadcast
+        if let bytes = row["binary_payload"]?.string.flatMap(bytea) {
+            user = UserBroadcast(
+                event: row["event"]?.string ?? "", encoding: .raw, payload: bytes[...], metadata: metadata)
+        } else {
+            user = UserBroadcast(
+                event: row["event"]?.string ?? "", encoding: .json,
+                payload: row["payload"]?.bytes ?? Array("{}".utf8)[...], metadata: metadata)
+        }
+        // Text has no limit of 255 bytes for a topic or an event, and every client reads its meta.
+        let broadcast = user.encoding == .raw ? Broadcast.user(user) : .text(user.textPayload() ?? [])
+        let key = ChannelKey(topic: ChannelKey.prefix + topic, isPrivate: row["private"]?.bool ?? false)
+        return DatabaseBroadcast(key: key, id: id, broadcast: broadcast)
+    }
+
+    /// Postgres' hex format of bytea: `\x00ff`.
+    private static func bytea(_ text: String) -> [UInt8]? {
+        let digits = Array(text.utf8)
+        guard digits.starts(with: "\\x".utf8), digits.count % 2 == 0 else { return nil }
+        var out: [UInt8] = []
+        out.reserveCapacity(digits.count / 2 - 1)
+        for index in stride(from: 2, to: digits.count, by: 2) {
+            guard let high = digit(digits[index]), let low = digit(digits[index + 1]) else { return nil }
+            out.append(high << 4 | low)
+        }
+        return out
+    }
+
+    private static func digit(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+        default: nil
+        }
+    }
+}

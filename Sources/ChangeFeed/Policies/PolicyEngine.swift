@@ -1,0 +1,70 @@
+package import Logging
+
+/// Decides as Postgres' row level security would which rows a user may see or write.
+///
+/// It asks the table's own policies about the row as the change has it, as the user's role and with the settings that
+/// PostgREST makes of a token. The row itself is not looked up: it may have changed again, and a version that was
+/// hidden must not be shown because a later one is not.
+///
+/// - Whatever cannot be decided is hidden, and from those alone whom it cannot be decided for.
+/// - A policy sees a JSON null in a column as SQL's null: in a record both look alike. A policy that reads system
+///   columns (`ctid`, `tableoid`) cannot be asked, and hides everything.
+/// - Confined to one thread, on which it waits. It owns its connection: opened with the first question, and again with
+///   the next one after a loss.
+package struct PolicyEngine: ~Copyable {
+    private let conninfo: String
+    private let logger: Logger
+    private let limits: PolicyLimits
+    private var session: PolicySession?
+    private var version: String?
+
+    package init(conninfo: String, logger: Logger) {
+        self.init(conninfo: conninfo, logger: logger, limits: PolicyLimits())
+    }
+
+    /// - Parameter limits: how long policies may think.
+    package init(conninfo: String, logger: Logger, limits: PolicyLimits) {
+        self.conninfo = conninfo
+        self.logger = logger
+        self.limits = limits
+    }
+
+    /// One answer for each question, all in one round trip where nothing has to be looked up in the catalog.
+    ///
+    /// - Parameter version: differs whenever a table, a policy, a role or a privilege does: what was looked up under
+    ///   another is forgotten. Between a change and the new version the old policies answer.
+    /// - Throws: `PostgresError` of kind `connection` or `timeout` where nothing is decided, as the database is away or
+    ///   a table that the policies read is locked against reading. Ask again then.
+    package mutating func answers(
+        to questions: [PolicyQuestion], version: String
+    ) throws(PostgresError) -> [PolicyAnswer] {
+        do {
+            let session = try open(version)
+            return try session.answers(to: questions)
+        } catch let error as PostgresError {
+            // A refusal that nobody expected leaves a session in an unknown state.
+            if error.kind != .timeout || session?.isBroken == true { session = nil }
+            throw error.kind == .server
+                ? PostgresError(.connection, sqlState: error.sqlState, error.message) : error
+        } catch {
+            session = nil
+            throw PostgresError(.connection, "\(error)")
+        }
+    }
+
+    /// Ends the session; the next question opens another.
+    package mutating func close() { session = nil }
+
+    private mutating func open(_ version: String) throws -> PolicySession {
+        if let session, !session.isBroken, self.version == version { return session }
+        if let session, !session.isBroken {
+            try session.forget()
+            self.version = version
+            return session
+        }
+        let fresh = try PolicySession(conninfo: conninfo, logger: logger, limits: limits)
+        session = fresh
+        self.version = version
+        return fresh
+    }
+}

@@ -1,0 +1,55 @@
+/// How the engine answers for one table, role and command, until the catalog changes.
+struct PolicyPlan {
+    struct Key: Hashable {
+        let table: UInt32
+        let role: String
+        let command: PolicyQuestion.Command
+
+        init(_ question: PolicyQuestion) {
+            table = question.table.oid
+            role = question.role
+            command = question.command
+        }
+
+        /// By bytes: Postgres tells roles apart that Unicode calls equivalent.
+        static func == (one: Key, other: Key) -> Bool {
+            one.table == other.table && one.command == other.command && one.role.utf8.elementsEqual(other.role.utf8)
+        }
+    }
+
+    enum Way {
+        /// The sentence says what the role lacks.
+        case denied(String)
+        case unrestricted
+        /// No policy grants anything.
+        case nothing
+        /// The sentence says why Postgres takes no such function.
+        case failed(String)
+        case ask(PolicyFunction)
+    }
+
+    let description: PolicyDescription
+    private(set) var way: Way
+
+    /// - Parameter name: of the function to create, where one is needed.
+    init(_ question: PolicyQuestion, _ description: PolicyDescription, name: String, serverVersion: Int) {
+        self.description = description
+        if let denial = PolicyDenial(question, description, serverVersion: serverVersion) {
+            way = .denied(denial.sentence)
+        } else if !description.isRestricted {
+            way = .unrestricted
+        } else if let function = PolicyFunction(name: name, question: question, description: description) {
+            way = .ask(function)
+        } else {
+            way = .nothing
+        }
+    }
+
+    /// Its function, where one has to be asked.
+    var function: PolicyFunction? {
+        guard case .ask(let function) = way else { return nil }
+        return function
+    }
+
+    mutating func fail(_ sentence: String) { way = .failed(sentence) }
+}

@@ -1,0 +1,112 @@
+import CPostgres
+import Hub
+import Logging
+
+/// A connection that asks policies, and the functions it has created for that.
+final class PolicySession {
+    private let connection: PostgresConnection
+    let limits: PolicyLimits
+    private var plans: [PolicyPlan.Key: PolicyPlan] = [:]
+    private var names = 0
+
+    var isBroken: Bool { connection.isBroken }
+
+    init(conninfo: String, logger: Logger, limits: PolicyLimits) throws {
+        self.limits = limits
+        connection = try PostgresConnection(
+            ConnectionOptions(conninfo: conninfo), waiter: PlainWaiter(), logger: logger, within: limits.network)
+        try connection.run(SQL.policySession, within: limits.network)
+    }
+
+    /// Drops what was looked up in the catalog, and the functions made of it.
+    func forget() throws {
+        let functions = plans.values.compactMap(\.function)
+        plans = [:]
+        if !functions.isEmpty { try run("begin read write; \(drop(functions)); commit") }
+    }
+
+    func plan(for question: PolicyQuestion) throws -> PolicyPlan {
+        if let plan = plans[PolicyPlan.Key(question)] { return plan }
+        return try makePlan(question)
+    }
+
+    /// - Returns: whether the catalog says anything else than it did when the plan was made; the plan follows it then.
+    func replan(_ question: PolicyQuestion) throws -> Bool {
+        let old = plans[PolicyPlan.Key(question)]
+        guard let old, try describe(question) != old.description else { return false }
+        _ = try makePlan(question)
+        if let function = old.function { try run("begin read write; \(drop([function])); commit") }
+        return true
+    }
+
+    /// Sends the questions; what is behind a failure gets no reply.
+    ///
+    /// - Parameter patience: for each question.
+    func ask(
+        _ inquiries: [PolicyInquiry], within patience: Duration
+    ) throws -> (replies: [PolicyReply], failure: PostgresError?) {
+        var script = PolicyScript()
+        for inquiry in inquiries {
+            script.append(inquiry.call, to: inquiry.question, inquiry.function, patience: patience)
+        }
+        let (finished, failure) = try connection.results(
+            of: script.bytes, within: patience * inquiries.count + limits.network)
+        if failure != nil { try run("rollback") }
+        let replies = zip(inquiries, finished.filter { $0.status == PGRES_TUPLES_OK }).compactMap { inquiry, result in
+            PolicyReply(result, subjects: inquiry.call.subjects.count)
+        }
+        if failure == nil, replies.count != inquiries.count {
+            throw PostgresError(.connection, "Postgres did not answer what the policies were asked.")
+        }
+        if let failure, failure.isAboutLocks {
+            throw PostgresError(.timeout, sqlState: failure.sqlState, "A policy waits for a lock (\(failure.message)).")
+        }
+        return (replies, failure)
+    }
+
+    private func makePlan(_ question: PolicyQuestion) throws -> PolicyPlan {
+        names += 1
+        var plan = PolicyPlan(
+            question, try describe(question), name: "roost_policy_\(names)", serverVersion: connection.serverVersion)
+        if let function = plan.function {
+            do {
+                try run(inCatalog("\(function.creation); commit"))
+            } catch let error as PostgresError where error.kind == .server && !error.isAboutLocks {
+                try run("rollback")
+                plan.fail(PolicyProblem(question: question).failedAsAWhole(error))
+            }
+        }
+        plans[PolicyPlan.Key(question)] = plan
+        return plan
+    }
+
+    private func describe(_ question: PolicyQuestion) throws -> PolicyDescription {
+        try run(inCatalog(""))
+        let result = try connection.query(
+            SQL.policyDescription, ["\(question.table.oid)", question.role, question.command.rawValue],
+            within: limits.network)
+        try run("rollback")
+        guard let description = PolicyDescription(result) else {
+            throw PostgresError(.connection, "Postgres did not describe the policies of a table.")
+        }
+        return description
+    }
+
+    /// The search_path under which policies are shown as text, and have to be read again. To show one, Postgres opens
+    /// the tables it names, which somebody may have locked.
+    private func inCatalog(_ sql: String) -> String {
+        "begin read write; set local search_path = pg_catalog, pg_temp; "
+            + "set local lock_timeout = '\(limits.question.components.seconds + 1) s'; \(sql)"
+    }
+
+    private func drop(_ functions: [PolicyFunction]) -> String {
+        "drop function " + functions.map { "pg_temp.\($0.name)" }.joined(separator: ", ")
+    }
+
+    private func run(_ script: String) throws { try connection.run(script, within: limits.network) }
+}
+
+extension PostgresError {
+    /// Somebody holds a lock that a reader waits for, or two wait for each other: asking again later helps.
+    fileprivate var isAboutLocks: Bool { ["55P03", "40P01", "40001"].contains(sqlState) }
+}

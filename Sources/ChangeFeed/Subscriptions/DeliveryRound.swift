@@ -1,0 +1,191 @@
+import Hub
+
+/// One batch of entries on its way to the loops: matched, judged, encoded.
+struct DeliveryRound: ~Copyable {
+    private struct Match {
+        let change: RowChange
+        /// Its place in the batch.
+        let place: Int
+        let deliveries: [Matches.Delivery]
+    }
+
+    private struct QuestionKey: Hashable {
+        let table: UInt32
+        let role: String
+        /// A table altered within the batch is two.
+        let layout: ObjectIdentifier
+    }
+
+    private let entries: [FeedEntry]
+    private let catalog: Catalog
+    private var matches: [Int: Match] = [:]
+    private var questions: [QuestionKey: VisibilityQuestion] = [:]
+    private let now = ContinuousClock.now
+
+    init(_ entries: [FeedEntry], catalog: Catalog) {
+        self.entries = entries
+        self.catalog = catalog
+    }
+
+    // MARK: Matching
+
+    /// Finds out whose filters the changes match; `ask` answers what only Postgres knows, for all of them in one go.
+    mutating func match(in registry: inout SubscriptionRegistry, asking ask: ([PostgresCondition]) -> [Bool]) {
+        var found: [(place: Int, change: RowChange, matches: Matches)] = []
+        var conditions: [PostgresCondition] = []
+        for (place, entry) in entries.enumerated() {
+            guard case .change(let change) = entry else { continue }
+            let matches = registry.match(change)
+            if matches.isEmpty { continue }
+            conditions += matches.undecided.map(\.condition)
+            found.append((place, change, matches))
+        }
+        var answers = conditions.isEmpty ? [] : ask(conditions)[...]
+        for (place, change, found) in found {
+            let mine = Array(answers.prefix(found.undecided.count))
+            answers = answers.dropFirst(mine.count)
+            matches[place] = Match(
+                change: change, place: place, deliveries: mine.isEmpty ? found.deliveries : found.settled(by: mine))
+        }
+    }
+
+    // MARK: Judging
+
+    /// Asks the policies about every row and everybody whose filters it matched.
+    ///
+    /// - Throws: `PostgresError` where the database does not answer.
+    mutating func judge(for registry: borrowing SubscriptionRegistry, by visibility: inout Visibility) throws {
+        repeat {
+            questions = [:]
+            for place in matches.keys.sorted() {
+                if let match = matches[place] { ask(match, registry, &visibility) }
+            }
+        } while try !visibility.decide(Array(questions.values))
+    }
+
+    private mutating func ask(
+        _ match: Match, _ registry: borrowing SubscriptionRegistry, _ visibility: inout Visibility
+    ) {
+        // There is nothing left to judge of a row that is gone; of what is shown, the primary key, see `view`.
+        guard match.change.operation != .delete else { return }
+        for delivery in match.deliveries {
+            guard let definition = registry.definition(delivery.group),
+                access(definition.role, match.change)?.isRestricted == true
+            else { continue }
+            let question = question(match.change.table, definition.role, &visibility)
+            for row in rows(of: match, in: question, &visibility) {
+                for principals in definition.groups.values {
+                    for principal in principals.values { question.ask(principal, row) }
+                }
+            }
+        }
+    }
+
+    /// The row as it is now, and as it was where the replica identity shows more of it than its key.
+    private func rows(of match: Match, in question: VisibilityQuestion, _ visibility: inout Visibility) -> [Int] {
+        let change = match.change
+        var versions: [(id: VisibilityQuestion.RowID, record: [UInt8])] = []
+        if let record = change.record { versions.append((.init(change: match.place, isOld: false), record)) }
+        if change.operation == .update, let old = change.oldRecord,
+            change.table.columns.contains(where: { $0.isReplicaIdentity && !$0.isPrimaryKey })
+        {
+            versions.append((.init(change: match.place, isOld: true), old))
+        }
+        return versions.map { version in
+            question.number(of: version.id)
+                ?? question.row(version.id, version.record) { visibility.answers(change.table.oid, $0, at: now) }
+        }
+    }
+
+    private mutating func question(
+        _ table: Table, _ role: String, _ visibility: inout Visibility
+    ) -> VisibilityQuestion {
+        let key = QuestionKey(table: table.oid, role: role, layout: ObjectIdentifier(table))
+        if let known = questions[key] { return known }
+        let question = VisibilityQuestion(table: table, role: role, scope: visibility.scope(of: table, for: role))
+        questions[key] = question
+        return question
+    }
+
+    private func access(_ role: String, _ change: RowChange) -> TableAccess? {
+        catalog.access(of: role)?.table(change.table.oid)
+    }
+
+    // MARK: Encoding
+
+    /// What each of the loops is to deliver, in the order of the entries.
+    mutating func events(
+        for registry: borrowing SubscriptionRegistry, loops: Int, encodingWith encoder: inout ChangeEncoder
+    ) -> [[FeedEvent]] {
+        var events = [[FeedEvent]](repeating: [], count: loops)
+        for (place, entry) in entries.enumerated() {
+            switch entry {
+            case .broadcast(let message):
+                for loop in events.indices { events[loop].append(.broadcast(message)) }
+            case .change:
+                guard let match = matches[place] else { continue }
+                var encoded = EncodedViews(match.change)
+                for delivery in match.deliveries {
+                    guard let definition = registry.definition(delivery.group) else { continue }
+                    append(delivery, of: match, to: definition, &encoded, &encoder, &events)
+                }
+            }
+        }
+        return events
+    }
+
+    private func append(
+        _ delivery: Matches.Delivery, of match: Match, to definition: SubscriptionDefinition,
+        _ encoded: inout EncodedViews, _ encoder: inout ChangeEncoder, _ events: inout [[FeedEvent]]
+    ) {
+        let change = match.change
+        guard let access = access(definition.role, change) else { return }
+        func send(_ group: ChangeGroupID, _ recipients: ChangeDelivery.Recipients, _ old: ChangeView.OldRecord) {
+            let view = ChangeView(selection: delivery.selection, granted: access.columns, oldRecord: old)
+            let data = encoded.data(view, with: &encoder)
+            let event = ChangeDelivery(
+                group: group, operation: change.operation, ids: delivery.ids, data: data, recipients: recipients)
+            events[group.loop].append(.change(event))
+        }
+        guard access.isRestricted, change.operation != .delete else {
+            // Under row level security a DELETE shows the primary key and no more, to whatever role, as in the original:
+            // whoever could see the row cannot be told from whoever could not.
+            let isBare = change.operation == .delete && change.table.hasRowSecurity
+            for group in definition.groups.keys { send(group, .everybody, isBare ? .primaryKey : .replicaIdentity) }
+            return
+        }
+        let key = QuestionKey(
+            table: change.table.oid, role: definition.role, layout: ObjectIdentifier(change.table))
+        guard let question = questions[key],
+            let row = question.number(of: .init(change: match.place, isOld: false))
+        else { return }
+        let oldRow = question.number(of: .init(change: match.place, isOld: true))
+        for (group, principals) in definition.groups {
+            var whole: [Claims] = []
+            var bare: [Claims] = []
+            for principal in principals.values where question.sees(principal, row) {
+                let seesOld = oldRow.map { question.sees(principal, $0) } ?? true
+                if seesOld { whole.append(principal.claims) } else { bare.append(principal.claims) }
+            }
+            if !whole.isEmpty { send(group, .bearers(whole), .replicaIdentity) }
+            if !bare.isEmpty { send(group, .bearers(bare), .primaryKey) }
+        }
+    }
+}
+
+/// The encodings of one change; nearly always there is one view, so a list is the quickest memory.
+private struct EncodedViews {
+    private let change: RowChange
+    private var known: [(view: ChangeView, data: [UInt8])] = []
+
+    init(_ change: RowChange) {
+        self.change = change
+    }
+
+    mutating func data(_ view: ChangeView, with encoder: inout ChangeEncoder) -> [UInt8] {
+        if let known = known.first(where: { $0.view == view }) { return known.data }
+        let data = encoder.data(for: change, view: view)
+        known.append((view, data))
+        return data
+    }
+}

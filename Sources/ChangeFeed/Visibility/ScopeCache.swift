@@ -1,0 +1,58 @@
+/// Answers of policies, kept for as long as a scope says that they hold.
+///
+/// They are dropped when a members table changes, and the window that brings the change says so before any of its rows is
+/// judged. So whoever was removed receives nothing that commits later, and whoever was added receives all of it.
+///
+/// No answer lives longer than `ScopeAnswers.lifetime`: what a scope cannot promise (a policy that looks at the clock, or
+/// at something outside the database) is put right within it.
+struct ScopeCache: ~Copyable {
+    private static let capacity = 100_000
+
+    private struct Key: Hashable {
+        let table: UInt32
+        let value: [UInt8]
+    }
+
+    private struct TableRole: Hashable {
+        let table: UInt32
+        let role: String
+    }
+
+    private var answers: [Key: ScopeAnswers] = [:]
+    private var disproved: Set<TableRole> = []
+
+    /// What is known of a scope value; empty at first.
+    mutating func answers(_ table: UInt32, _ value: [UInt8], at now: ContinuousClock.Instant) -> ScopeAnswers {
+        let key = Key(table: table, value: value)
+        if let known = answers[key] {
+            known.advance(to: now)
+            return known
+        }
+        if answers.count >= Self.capacity { answers.removeAll(keepingCapacity: true) }
+        let fresh = ScopeAnswers(at: now)
+        answers[key] = fresh
+        return fresh
+    }
+
+    /// Nothing is known any more, neither answers nor which scopes were disproved.
+    mutating func forget() {
+        answers.removeAll(keepingCapacity: true)
+        disproved = []
+    }
+
+    mutating func forgetAnswers(about table: UInt32) {
+        answers = answers.filter { $0.key.table != table }
+    }
+
+    // MARK: Scopes that the policies belie
+
+    func holds(_ table: UInt32, _ role: String) -> Bool {
+        !disproved.contains(TableRole(table: table, role: role))
+    }
+
+    /// - Returns: whether that was not known before.
+    mutating func disprove(_ table: UInt32, _ role: String) -> Bool {
+        forgetAnswers(about: table)
+        return disproved.insert(TableRole(table: table, role: role)).inserted
+    }
+}

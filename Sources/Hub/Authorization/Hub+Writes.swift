@@ -1,0 +1,114 @@
+import Wire
+
+/// What members want the others to hear: at once in a public channel, by the right to do so in a private one.
+extension Hub {
+    func write(_ write: MemberWrite, ref: JSON, from slot: Slot, membership index: Int) {
+        guard let membership = connections[Int(slot)]?.memberships[index] else { return }
+        guard let pass = membership.pass else { return perform(write, ref, membership, at: index, of: slot) }
+        if pass.held.isEmpty, pass.readQuestion == nil, membership.pending == nil {
+            switch write.need.map({ pass.write[$0] }) ?? .allowed {
+            case .allowed: return perform(write, ref, membership, at: index, of: slot)
+            case .denied: return refuse(ref, of: membership, slot, denial(of: write, in: membership))
+            case .unknown, .asked: break
+            }
+        }
+        let entry = HeldWrites.Entry(write: write.copied, ref: JSON(trusted: Array(ref.bytes)[...]))
+        // The first is always kept, as it is no larger than a payload may be.
+        guard pass.held.entries.count < limits.heldPerMember, heldBytes + entry.bytes <= limits.heldBytes,
+            pass.held.isEmpty || pass.held.bytes + entry.bytes <= limits.payloadBytes
+        else { return refuse(ref, of: membership, slot, .writesPending) }
+        pass.held.append(entry)
+        heldBytes += entry.bytes
+        releaseWrites(at: index, of: slot)
+    }
+
+    /// Performs or refuses what waits, in order, as far as it is decided; asks for what the next one needs.
+    func releaseWrites(at index: Int, of slot: Slot) {
+        guard let membership = connections[Int(slot)]?.memberships[index], let pass = membership.pass,
+            membership.pending == nil, pass.readQuestion == nil
+        else { return }
+        while let next = pass.held.first {
+            switch next.write.need.map({ pass.write[$0] }) ?? .allowed {
+            case .asked: return
+            case .unknown:
+                if let need = next.write.need {
+                    pass.write[need] = .asked(ask(.write(need), as: membership.claims, for: membership, slot))
+                }
+                return
+            case .allowed:
+                drop(next, of: pass)
+                perform(next.write, next.ref, membership, at: index, of: slot)
+            case .denied:
+                drop(next, of: pass)
+                refuse(next.ref, of: membership, slot, denial(of: next.write, in: membership))
+            }
+        }
+    }
+
+    private func drop(_ entry: HeldWrites.Entry, of pass: ChannelPass) {
+        pass.held.removeFirst()
+        heldBytes -= entry.bytes
+    }
+
+    func writeDecided(
+        _ id: AuthorizationID, _ outcome: AuthorizationOutcome, _ pass: ChannelPass, at index: Int, of slot: Slot
+    ) {
+        guard let need = [ChannelExtensions.broadcast, .presence].first(where: { pass.write[$0] == .asked(id) }) else {
+            return
+        }
+        if case .decided(let allowed, _) = outcome {
+            pass.write[need] = allowed.contains(need) ? .allowed : .denied
+        } else {
+            // Nothing is known, so the next write asks again.
+            pass.write[need] = .unknown
+            refuseHeld(at: index, of: slot, .databaseUnavailable, needing: need)
+        }
+        releaseWrites(at: index, of: slot)
+    }
+
+    /// Answers writes that wait and will never be performed: nothing is dropped in silence.
+    func refuseHeld(at index: Int, of slot: Slot, _ refusal: Refusal, needing need: ChannelExtensions? = nil) {
+        guard let membership = connections[Int(slot)]?.memberships[index], let pass = membership.pass else { return }
+        for entry in pass.held.removeAll(needing: need) {
+            heldBytes -= entry.bytes
+            refuse(entry.ref, of: membership, slot, refusal)
+        }
+    }
+
+    private func denial(of write: MemberWrite, in membership: Membership) -> Refusal {
+        let topic = String(membership.channel.key.name)
+        return write.need == .presence ? .trackUnauthorized(topic: topic) : .writeUnauthorized(topic: topic)
+    }
+
+    // MARK: Performing
+
+    private func perform(
+        _ write: MemberWrite, _ ref: JSON, _ membership: Membership, at index: Int, of slot: Slot
+    ) {
+        switch write {
+        case .broadcast(let message):
+            deliver(message, in: membership.channel, except: membership.echoesToSelf ? nil : slot)
+            actions.append(.relay(.broadcast(membership.channel.key, message)))
+            guard membership.acknowledges, !ref.isNull else { return }
+        case .track(let payload): track(payload, from: slot, membership: index)
+        case .untrack:
+            if let diff = membership.channel.presence.untrack(membership.member) {
+                announce(diff, in: membership.channel)
+            }
+        }
+        answer(ref, of: membership, slot, ok: true, response: Array("{}".utf8))
+    }
+
+    /// Refuses a message of a member. Without a ref, too: clients match replies to their refs and overlook one with
+    /// `null`, but it is on the wire for whoever looks; a `system` error would end the channel in the Python client.
+    func refuse(_ ref: JSON, of membership: Membership, _ slot: Slot, _ refusal: Refusal) {
+        answer(ref, of: membership, slot, ok: false, response: refusal.response)
+    }
+
+    func answer(_ ref: JSON, of membership: Membership, _ slot: Slot, ok: Bool, response: [UInt8]) {
+        guard let version = connections[Int(slot)]?.version else { return }
+        let reply = membership.channel.frames(version).reply(
+            joinRef: membership.joinRef, ref: ref, ok: ok, response: response)
+        actions.append(.send(reply, to: slot))
+    }
+}

@@ -1,0 +1,19 @@
+/// What the change feed brings a loop, in the order it was committed.
+package enum FeedEvent: Sendable {
+    case change(ChangeDelivery)
+    case broadcast(DatabaseBroadcast)
+}
+
+/// A message that SQL sent: a row of `realtime.messages` (wire-protocol B).
+package struct DatabaseBroadcast: Sendable {
+    package let key: ChannelKey
+    /// The row's id, as the message's `meta` shows it.
+    package let id: String
+    package let broadcast: Broadcast
+
+    package init(key: ChannelKey, id: String, broadcast: Broadcast) {
+        self.key = key
+        self.id = id
+        self.broadcast = broadcast
+    }
+}

@@ -1,0 +1,54 @@
+import Hub
+import Wire
+
+/// What a token must claim, besides being signed.
+package struct ClaimRules: Sendable {
+    /// Accepted values of `iss`; empty: it is not looked at.
+    let issuers: Set<String>
+    /// Accepted values of `aud`; empty: it is not looked at.
+    let audiences: Set<String>
+
+    /// The clocks of two machines differ a little, and a token is often used in the second it was made: PostgREST allows
+    /// as much. `exp` gets no leeway, because a client that refreshes in time never needs it.
+    static let leewaySeconds: Double = 30
+
+    package init(issuers: [String] = [], audiences: [String] = []) {
+        self.issuers = Set(issuers)
+        self.audiences = Set(audiences)
+    }
+
+    /// The claims of a payload whose signature is good. `exp` is read here and compared by `Claims.expired`.
+    func claims(_ payload: JSON) throws(Refusal) -> Claims {
+        guard let role = payload["role"]?.string, !role.isEmpty, let expiry = payload["exp"] else {
+            throw .claimsMissing
+        }
+        guard let seconds = expiry.double, seconds > 0, seconds < 1e15 else { throw .expirationInvalid }
+        for name in ["iat", "nbf"] {
+            if let claim = payload[name], claim.kind != .number { throw .tokenMalformed }
+        }
+        if !issuers.isEmpty {
+            guard let issuer = payload["iss"]?.string, issuers.contains(issuer) else { throw .issuerRefused }
+        }
+        if !audiences.isEmpty {
+            guard audiences.contains(anyOf: payload["aud"]) else { throw .audienceRefused }
+        }
+        return Claims(
+            role: role, subject: payload["sub"]?.string, expiresAt: Int(seconds), json: Array(payload.bytes))
+    }
+
+    /// `nbf` (RFC 7519, section 4.1.5).
+    func checkBeginning(_ payload: JSON, at now: HubTime) throws(Refusal) {
+        guard let beginning = payload["nbf"]?.double else { return }
+        let early = beginning - Double(now.unix) / 1000
+        if early > Self.leewaySeconds { throw .tokenNotYetValid }
+    }
+}
+
+extension Set<String> {
+    /// `aud` is one string or an array of them (RFC 7519, section 4.1.3).
+    fileprivate func contains(anyOf audience: JSON?) -> Bool {
+        guard let audience else { return false }
+        if let one = audience.string { return contains(one) }
+        return audience.elements.contains { $0.string.map(contains) ?? false }
+    }
+}

@@ -1,0 +1,50 @@
+import Crypto
+package import Hub
+package import Wire
+
+/// Signs tokens for development, tests and the demo. In production an identity service does.
+package struct TokenMint: Sendable {
+    private let key: SymmetricKey
+    private let algorithm: SignatureAlgorithm
+
+    /// Shorter secrets can be guessed offline from any token (RFC 7518, section 3.2, wants as many bits as the hash has).
+    package static let minimumBytes = 32
+
+    /// - Parameter algorithm: one of the symmetric ones.
+    package init(secret: String, algorithm: SignatureAlgorithm = .hs256) {
+        precondition(algorithm.isSymmetric, "a secret signs with HS256, HS384 or HS512")
+        key = SymmetricKey(data: Array(secret.utf8))
+        self.algorithm = algorithm
+    }
+
+    /// - Parameters:
+    ///   - lifetime: seconds from `now`.
+    ///   - extra: an object whose members are claims, too; they win over the other parameters.
+    package func mint(
+        role: String, subject: String?, lifetime: Int, now: HubTime, extra: JSON = .emptyObject
+    ) -> String {
+        let issued = Int(now.unix / 1000)
+        var claims: [(name: String, value: [UInt8])] = [("role", JSONString.encode(role))]
+        if let subject { claims.append(("sub", JSONString.encode(subject))) }
+        claims += [("iat", Array("\(issued)".utf8)), ("exp", Array("\(issued + lifetime)".utf8))]
+        claims.removeAll { extra[$0.name] != nil }
+        extra.forEachMember { claims.append(($0.key, Array($0.value.bytes))) }
+        var payload: [UInt8] = []
+        for claim in claims {
+            payload.append(UInt8(ascii: payload.isEmpty ? "{" : ","))
+            payload += JSONString.encode(claim.name) + [UInt8(ascii: ":")] + claim.value
+        }
+        payload.append(UInt8(ascii: "}"))
+        let header = "{\"alg\":\"\(algorithm.rawValue)\",\"typ\":\"JWT\"}"
+        let signed = Base64URL.encode(header.utf8) + "." + Base64URL.encode(payload)
+        return signed + "." + Base64URL.encode(code(Array(signed.utf8)))
+    }
+
+    private func code(_ signed: [UInt8]) -> [UInt8] {
+        switch algorithm {
+        case .hs384: Array(HMAC<SHA384>.authenticationCode(for: signed, using: key))
+        case .hs512: Array(HMAC<SHA512>.authenticationCode(for: signed, using: key))
+        default: Array(HMAC<SHA256>.authenticationCode(for: signed, using: key))
+        }
+    }
+}

@@ -1,0 +1,150 @@
+import ChangeFeed
+import Hub
+import Testing
+
+extension FeedTests {
+    /// Policies that change, hang or cannot be reached while they are asked.
+    @Suite struct PolicyChangeTests {
+        @Test func policiesChange() throws {
+            let (stage, table, records) = try PolicyStage.notes("create policy p on notes using (owner = sub())")
+            func visible() throws -> [Int] { try stage.ask(table, records: records, users: .named("ann")).visible[0] }
+            try #expect(visible() == [0, 2])
+            try stage.changed("alter policy p on notes using (owner <> sub())")
+            try #expect(visible() == [1])
+            try stage.changed("alter table notes disable row level security")
+            try #expect(visible() == [0, 1, 2])
+            try stage.changed("alter table notes enable row level security; drop policy p on notes")
+            try #expect(visible() == [])
+        }
+
+        @Test func aTableChangesUnnoticed() throws {
+            let (stage, table, records) = try PolicyStage.notes("create policy p on notes using (owner = sub())")
+            func ask() throws -> PolicyAnswer { try stage.ask(table, records: records, users: .named("ann", "bob")) }
+            try #expect(ask().visible == [[0, 2], [1]])
+            try stage.session.run("alter table notes rename to notices")
+            try #expect(ask().visible == [[0, 2], [1]])
+            try stage.session.run("alter table notices rename owner to author")
+            let answer = try ask()
+            #expect(answer.visible == [[], []] && answer.problems.first?.contains("\"author\"") == true)
+            try stage.session.run("alter table notices rename author to owner; alter table notices add hidden boolean")
+            try #expect(ask().visible == [[0, 2], [1]])
+            // A column of the same name is not the same column.
+            try stage.changed("create policy q on notices as restrictive using (hidden is null)")
+            let hidden = [Array(#"{"owner":"ann","hidden":true}"#.utf8)]
+            try #expect(stage.ask(table, records: hidden, users: .named("ann")).visible == [[]])
+            try stage.session.run(
+                """
+                drop policy q on notices; alter table notices drop hidden, add hidden boolean;
+                create policy q on notices as restrictive using (hidden is null)
+                """)
+            try #expect(stage.ask(table, records: hidden, users: .named("ann")).visible == [[]])
+            try stage.session.run("drop table notices")
+            try #expect(ask().visible == [[], []])
+        }
+
+        @Test func aTypeChangesUnnoticed() throws {
+            let (stage, table, _) = try PolicyStage.notes("create policy p on notes using (id >= 2)")
+            let records = [Array(#"{"id":1}"#.utf8), Array(#"{"id":2}"#.utf8)]
+            func visible() throws -> [Int] { try stage.ask(table, records: records, users: .named("ann")).visible[0] }
+            try #expect(visible() == [1])
+            try stage.session.run(
+                """
+                drop policy p on notes; alter table notes alter id type text;
+                create policy p on notes using (id = '1')
+                """
+            )
+            _ = try visible()
+            try stage.changed("")
+            try #expect(visible() == [0])
+        }
+
+        @Test func aPolicyHangs() throws {
+            var limits = PolicyLimits()
+            limits.question = .milliseconds(300)
+            limits.subject = .milliseconds(100)
+            let (stage, table, records) = try PolicyStage.notes(
+                """
+                create function slow() returns boolean language plpgsql stable as
+                    $$ begin if sub() = 'slow' then perform pg_sleep(60); end if; return true; end $$;
+                create policy p on notes using (owner = 'ann' and slow())
+                """, limits: limits)
+            let answer = try stage.ask(table, records: records, users: .named("ann", "slow", "bob", "slow"))
+            #expect(answer.visible == [[0, 2], [], [0, 2], []])
+            #expect(answer.problems.count == 1 && answer.problems[0].contains("2 user"))
+        }
+
+        @Test func allPoliciesHang() throws {
+            var limits = PolicyLimits()
+            limits.question = .milliseconds(200)
+            limits.subject = .milliseconds(50)
+            limits.subjects = .milliseconds(300)
+            let (stage, table, records) = try PolicyStage.notes(
+                "create policy p on notes using (pg_sleep(60) is not null)", limits: limits)
+            let users = (0..<100).map { PolicyUser(sub: "\($0)") }
+            let began = ContinuousClock.now
+            let answer = try stage.ask(table, records: records, users: users)
+            #expect(ContinuousClock.now - began < .seconds(3))
+            #expect(answer.visible == Array(repeating: [], count: 100))
+            #expect(answer.problems.count == 1 && answer.problems[0].contains("100 user"))
+        }
+
+        @Test func aLockIsNobodysAnswer() throws {
+            var limits = PolicyLimits()
+            limits.question = .milliseconds(300)
+            let (stage, table, records) = try PolicyStage.notes(
+                """
+                create table members (who text); insert into members values ('ann');
+                grant select on members to policy_user;
+                create policy p on notes using (exists (select from members where who = sub()))
+                """, limits: limits)
+            try #expect(stage.ask(table, records: records, users: .named("ann")).visible == [[0, 1, 2]])
+            let other = try stage.database.session()
+            try other.run("begin; lock table members")
+            let error = #expect(throws: PostgresError.self) {
+                _ = try stage.ask(table, records: records, users: .named("ann"))
+            }
+            #expect(error?.kind == .timeout && error?.sqlState == "55P03")
+            try other.run("rollback")
+            try #expect(stage.ask(table, records: records, users: .named("ann")).visible == [[0, 1, 2]])
+        }
+
+        @Test func theConnectionIsLost() throws {
+            let (stage, table, records) = try PolicyStage.notes("create policy p on notes using (owner = sub())")
+            try #expect(stage.ask(table, records: records, users: .named("ann")).visible == [[0, 2]])
+            _ = try stage.session.rows(
+                """
+                select pg_terminate_backend(pid, 5000) from pg_stat_activity
+                where application_name = 'roost policies' and datname = current_database()
+                """
+            )
+            let error = #expect(throws: PostgresError.self) {
+                _ = try stage.ask(table, records: records, users: .named("ann"))
+            }
+            #expect(error?.kind == .connection)
+            try #expect(stage.ask(table, records: records, users: .named("ann")).visible == [[0, 2]])
+        }
+
+        @Test func oneQuestionOfSeveralFails() throws {
+            let (stage, table, records) = try PolicyStage.notes("create policy p on notes using (owner = sub())")
+            func question(_ role: String, _ table: Table) -> PolicyQuestion {
+                let claims = PolicyUser(sub: "ann").claims(role)
+                return PolicyQuestion(
+                    table: table, command: .select, role: role, rows: records,
+                    subjects: [PolicyQuestion.Subject(claims: claims, rows: [0, 1, 2])])
+            }
+            let gone = Table(oid: 1, schema: "public", name: "gone", columns: [])
+            let all = [
+                question("nobody", table), question("policy_user", table), question("policy_user", gone),
+                question("policy_user", table),
+            ]
+            try #expect(stage.ask(all).map(\.visible) == [[[]], [[0, 2]], [[]], [[0, 2]]])
+            // The function the questions share is gone: each is asked again.
+            try stage.session.run(
+                """
+                drop policy p on notes; alter table notes alter owner type varchar;
+                create policy p on notes using (owner <> sub())
+                """)
+            try #expect(stage.ask(all).map(\.visible) == [[[]], [[1]], [[]], [[1]]])
+        }
+    }
+}

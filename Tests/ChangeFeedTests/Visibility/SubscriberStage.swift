@@ -1,0 +1,169 @@
+import ChangeFeed
+import Foundation
+import Hub
+import Logging
+import Synchronization
+import Testing
+import Wire
+
+/// A whole feed with its subscriptions, and in place of the loops a list of what they would be told.
+final class SubscriberStage: ChangeSink {
+    struct Seen: Sendable, Equatable {
+        let group: ChangeGroupID
+        /// Nil where it was for everybody in the group.
+        let subjects: Set<String>?
+        let operation: RowChange.Operation
+        let data: String
+
+        func isFor(_ subject: String) -> Bool { subjects?.contains(subject) ?? true }
+    }
+
+    private struct Content {
+        var seen: [Seen] = []
+        var broadcasts: [DatabaseBroadcast] = []
+        var outcomes: [ChangeGroupID: ChangeSubscriptionOutcome] = [:]
+        var isReady = false
+        var serial = 0
+    }
+
+    private let content = Mutex(Content())
+    private let subscriptions = Mutex<ChangeSubscriptions?>(nil)
+    let loopCount = 1
+
+    /// Runs `body` with a feed on the database.
+    static func with<Outcome>(_ database: Database, _ body: (SubscriberStage) throws -> Outcome) throws -> Outcome {
+        let stage = SubscriberStage()
+        var configuration = FeedConfiguration(conninfo: database.conninfo, node: "test")
+        configuration.firstRetry = .milliseconds(100)
+        let subscriptions = ChangeSubscriptions(configuration: configuration, sink: stage, logger: .silent) { _ in }
+        stage.subscriptions.withLock { $0 = subscriptions }
+        subscriptions.start()
+        defer { subscriptions.stop() }
+        try eventually("the feed is ready") { stage.content.withLock { $0.isReady } }
+        return try body(stage)
+    }
+
+    // MARK: Subscribers
+
+    static func claims(_ subject: String, role: String = "authenticated") -> Claims {
+        Claims(
+            role: role, subject: subject, expiresAt: .max,
+            json: Array(#"{"sub":"\#(subject)","role":"\#(role)"}"#.utf8))
+    }
+
+    /// One group of a role, and who is in it.
+    func join(
+        _ bindings: String..., role: String = "authenticated", as subjects: String...
+    ) throws -> ChangeGroupID {
+        let parsed = try bindings.map { ChangeBinding(try JSON(parsing: Array($0.utf8))) }
+        let id = ChangeGroupID(
+            loop: 0,
+            serial: content.withLock { content in
+                content.serial += 1
+                return content.serial
+            })
+        let source = try #require(subscriptions.withLock { $0 })
+        source.subscribe(id, ChangeSubscription(role: role, bindings: parsed, ids: ChangeBinding.ids(for: parsed)))
+        for subject in subjects { source.admit(Self.claims(subject, role: role), to: id) }
+        try eventually("an answer to the subscription") { outcome(id) != nil }
+        return id
+    }
+
+    func admit(_ subject: String, to id: ChangeGroupID) throws {
+        try #require(subscriptions.withLock { $0 }).admit(Self.claims(subject), to: id)
+    }
+
+    func withdraw(_ subject: String, from id: ChangeGroupID) throws {
+        try #require(subscriptions.withLock { $0 }).withdraw(Self.claims(subject), from: id)
+    }
+
+    func outcome(_ id: ChangeGroupID) -> ChangeSubscriptionOutcome? { content.withLock { $0.outcomes[id] } }
+
+    /// The sentence a subscription failed with.
+    func refusal(_ id: ChangeGroupID) -> String? {
+        if case .failed(let sentence) = outcome(id) { sentence } else { nil }
+    }
+
+    /// How many changes were delivered, to whomever.
+    var count: Int { content.withLock { $0.seen.count } }
+
+    /// Waits without sleeping, for measurements.
+    func spin(until condition: (Int) -> Bool) {
+        while !condition(count) { sched_yield() }
+    }
+
+    var seen: [Seen] { content.withLock { $0.seen } }
+    var broadcasts: [DatabaseBroadcast] { content.withLock { $0.broadcasts } }
+
+    /// The data of what one of the group's subjects was shown.
+    func shown(_ subject: String, _ group: ChangeGroupID) -> [String] {
+        seen.filter { $0.group == group && $0.isFor(subject) }.map(\.data)
+    }
+
+    /// Waits until everything that is committed by now was handed out: a row in a table that everybody may see is the
+    /// last of it.
+    func settle(_ database: Database) throws {
+        let marker = UUID().uuidString
+        try database.run("insert into marker values ('\(marker)')")
+        try eventually("the marker") { seen.contains { $0.data.contains(marker) } }
+    }
+
+    // MARK: In place of the loops
+
+    func deliver(_ events: [FeedEvent], to loop: Int, whenTaken: @escaping @Sendable () -> Void) {
+        content.withLock { content in
+            for event in events {
+                switch event {
+                case .change(let change):
+                    var subjects: Set<String>?
+                    if case .bearers(let claims) = change.recipients { subjects = Set(claims.compactMap(\.subject)) }
+                    content.seen.append(
+                        Seen(
+                            group: change.group, subjects: subjects, operation: change.operation,
+                            data: String(decoding: change.data, as: UTF8.self)))
+                case .broadcast(let message): content.broadcasts.append(message)
+                }
+            }
+        }
+        whenTaken()
+    }
+
+    func changeSubscription(_ id: ChangeGroupID, is outcome: ChangeSubscriptionOutcome) {
+        content.withLock { $0.outcomes[id] = outcome }
+    }
+
+    func feed(isReady: Bool) {
+        content.withLock { $0.isReady = isReady }
+    }
+}
+
+extension Database {
+    /// A chat: users see the messages of the conversations they are in. `marker` is for everybody.
+    func chat() throws -> Database {
+        try run(
+            """
+            do $$ begin
+                if to_regrole('authenticated') is null then create role authenticated; end if;
+                if to_regrole('anon') is null then create role anon; end if;
+            exception when duplicate_object then null;
+            end $$;
+            """)
+        return try prepared(
+            """
+            create table participants (conversation int, member text, primary key (conversation, member));
+            create table messages (
+                id int primary key, conversation int, body text, hidden boolean default false, secret text
+            );
+            create table marker (text text);
+            alter table participants enable row level security;
+            alter table messages enable row level security;
+            create function me() returns text language sql stable as
+                $$ select nullif(current_setting('request.jwt.claims', true), '')::json ->> 'sub' $$;
+            create policy own on participants for select to authenticated using (member = me());
+            create policy of_mine on messages for select to authenticated using (exists (
+                select from participants p where p.conversation = messages.conversation and p.member = me()));
+            grant select on participants, messages, marker to authenticated;
+            insert into participants values (1, 'ann'), (1, 'bob'), (2, 'ann');
+            """, watching: "messages", "marker")
+    }
+}

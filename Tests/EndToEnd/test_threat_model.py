@@ -1,0 +1,22 @@
+"""docs/threat-model.md names the tests that show what it says. They exist."""
+
+import re
+
+from support.hub import ROOT
+
+PAGE = (ROOT / "docs/threat-model.md").read_text()
+
+
+def test_every_test_that_the_threat_model_names_exists():
+    cited = 0
+    for file, name in re.findall(r"`(test_\w+\.py)::(\w+)`", PAGE):
+        text = (ROOT / "Tests/EndToEnd" / file).read_text()
+        assert re.search(rf"^(async )?def {name}\(", text, re.MULTILINE), f"{file}::{name}"
+        cited += 1
+    for suite, name in re.findall(r"`(\w+Tests)\.(?!swift)(\w+)`", PAGE):
+        [file] = (ROOT / "Tests").rglob(f"{suite}.swift")
+        assert re.search(rf"@Test\b[\s\S]{{0,600}}?func {name}\(", file.read_text()), f"{suite}.{name}"
+        cited += 1
+    for file in re.findall(r"`(test_\w+\.py|\w+Tests\.swift)`", PAGE):
+        assert list((ROOT / "Tests").rglob(file)), file
+    assert cited > 40
