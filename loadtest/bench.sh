@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Measures this build on this machine and prints tables: fan-out against the limit, sockets, commit → client, writers.
+# Measures this build on this machine and prints tables: fan-out against the limit, sockets, commit → client, writers, visibility.
 # `make bench` calls it; `loadtest/bench.sh --help` lists the flags. --quick takes about three minutes.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -10,12 +10,14 @@ import sys
 import changes
 import fanout
 import sockets
+import visibility
 import writers
 from cluster import Cluster
 from conditions import conditions
 from programs import BenchError, Programs
 
-PARTS = {"fanout": fanout.measure, "sockets": sockets.measure, "changes": changes.measure, "writers": writers.measure}
+PARTS = {"fanout": fanout.measure, "sockets": sockets.measure, "changes": changes.measure, "writers": writers.measure,
+         "visibility": visibility.measure}
 
 
 def parse_arguments():

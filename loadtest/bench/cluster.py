@@ -61,6 +61,11 @@ class Cluster:
         self.psql(database, TABLE)
         return database
 
+    def session(self, database):
+        """A psql that takes statements, a line each, and says nothing."""
+        return subprocess.Popen([self.bin / "psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", self.url(database)], text=True,
+                                stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
     def backends(self, database, application):
         """The processes of a program's sessions."""
         found = self.psql(database, f"select pid from pg_stat_activity where datname = '{database}' and "

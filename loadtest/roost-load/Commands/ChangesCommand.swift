@@ -10,7 +10,8 @@ struct ChangesCommand: ParsableCommand {
             counts from the moment the commit returned, and again from the moment the insert was due, so that a slow \
             database does not hide behind itself. Every delivery is matched with its insert: lost, repeated and \
             reordered ones fail the test. The table needs the columns `conversation_id uuid` and `stamp text`, or give \
-            --insert and --filter-column; it must be watched (`roost watch`).
+            --insert and --filter-column; it must be watched (`roost watch`). With --tokens every subscriber is a user of \
+            its own, as row level security sees it; --run says beforehand which conversations there will be.
             """
     )
 
@@ -48,6 +49,16 @@ struct ChangesCommand: ParsableCommand {
     @Option(help: ArgumentHelp("How long to wait for the last deliveries.", valueName: "seconds"))
     var settle = 10.0
 
+    @Option(help: ArgumentHelp("A file of tokens, one a line: subscriber n joins with line n.", valueName: "file"))
+    var tokens: String?
+
+    @Option(
+        name: .customLong("run"),
+        help: ArgumentHelp(
+            "The conversations are RUN-0000-4000-8000-N: a number in 8 hex digits, and N in 12 from 0; default: random.",
+            valueName: "number"))
+    var runNumber: UInt32?
+
     @Option(help: ArgumentHelp("A bound on commit → client, as p99<10ms; may be repeated.", valueName: "bound"))
     var expect: [Expectation] = []
 
@@ -71,7 +82,8 @@ struct ChangesCommand: ParsableCommand {
     private func test() throws -> ChangesTest {
         let plan = ChangesPlan(
             subscribers: subscribers, conversations: conversations, rate: rate, seconds: duration,
-            run: .random(in: 1 ... .max))
+            run: runNumber ?? .random(in: 1 ... .max))
+        let bearers = try tokens.map { try TokenList(path: $0, subscribers: subscribers) }
         let name = table.split(separator: ".")
         guard name.count == 2 else { throw LoadFailure("--table takes schema.table; \(table) is not that.") }
         let (schema, relation, column) = (Self.quoted(name[0]), Self.quoted(name[1]), filterColumn)
@@ -84,7 +96,8 @@ struct ChangesCommand: ParsableCommand {
                     let uuid = plan.uuid(of: plan.conversation(ofSlot: slot))
                     let filter = Self.quoted("\(column)=eq.\(uuid)")
                     return #"["1","1","realtime:conversation:\#(uuid)","phx_join",{"config":{"postgres_changes":[{"#
-                        + #""event":"INSERT","schema":\#(schema),"table":\#(relation),"filter":\#(filter)}]}}]"#
+                        + #""event":"INSERT","schema":\#(schema),"table":\#(relation),"filter":\#(filter)}]}"#
+                        + "\(bearers?.member(ofSlot: slot) ?? "")}]"
                 }),
             conninfo: database,
             insert: insert ?? "insert into \(table) (\(column), stamp) values ($1, $2)",
