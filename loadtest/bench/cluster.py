@@ -17,6 +17,12 @@ TABLE = """create table public.roost_load (
     sent_at timestamptz not null default now()
 )"""
 
+# Whom the load tester's tokens name: a role that no policy holds back.
+ROLE = """do $$ begin
+    if to_regrole('service_role') is null then create role service_role nologin bypassrls; end if;
+end $$;
+grant select on public.roost_load to service_role"""
+
 
 class Cluster:
     def __enter__(self):
@@ -59,6 +65,7 @@ class Cluster:
         """A database with the table that the load goes to."""
         self.psql("postgres", f"create database {database}")
         self.psql(database, TABLE)
+        self.psql(database, ROLE)
         return database
 
     def session(self, database):
