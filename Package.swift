@@ -26,7 +26,10 @@ let package = Package(
         .target(name: "Wire", swiftSettings: strict),
         .target(
             name: "Hub",
-            dependencies: ["Wire", .product(name: "OrderedCollections", package: "swift-collections")],
+            dependencies: [
+                "Wire", .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "OrderedCollections", package: "swift-collections"),
+            ],
             swiftSettings: strict
         ),
         .target(
@@ -71,6 +74,7 @@ let package = Package(
             path: "loadtest/roost-load", swiftSettings: strict),
         .testTarget(name: "WireTests", dependencies: ["Wire"], swiftSettings: strict),
         .testTarget(name: "HubTests", dependencies: ["Hub", "Wire"], swiftSettings: strict),
+        .testTarget(name: "GatewayTests", dependencies: ["Gateway", "Hub"], swiftSettings: strict),
         .testTarget(
             name: "IdentityTests",
             dependencies: [

@@ -9,7 +9,13 @@ enum SQL {
     static let window = text(PackageResources.Window_sql)
     static let prune = text(PackageResources.Prune_sql)
     static let register = text(PackageResources.Register_sql)
+    static let doorbellGranted = text(PackageResources.DoorbellGranted_sql)
+    static let notificationQueue = text(PackageResources.NotificationQueue_sql)
     static let position = text(PackageResources.Position_sql)
+    static let recoveryGround = text(PackageResources.RecoveryGround_sql)
+    static let recoverySlice = text(PackageResources.RecoverySlice_sql)
+    static let recoveryStored = text(PackageResources.RecoveryStored_sql)
+    static let recoveryWindow = text(PackageResources.RecoveryWindow_sql)
     static let storeCursor = text(PackageResources.StoreCursor_sql)
     static let schemaVersion = text(PackageResources.SchemaVersion_sql)
     static let schemaExists = text(PackageResources.SchemaExists_sql)
@@ -44,6 +50,8 @@ enum SQL {
         ("002 triggers", text(PackageResources.Migration002Triggers_sql)),
         ("003 messages", text(PackageResources.Migration003Messages_sql)),
         ("004 scopes", text(PackageResources.Migration004Scopes_sql)),
+        ("005 recovery", text(PackageResources.Migration005Recovery_sql)),
+        ("006 ring", text(PackageResources.Migration006Ring_sql)),
     ]
 
     /// What `roost migrate` creates outside its own schema where it is missing; they run after the migrations, each time.

@@ -8,6 +8,7 @@ struct BroadcastAPI {
 
     enum Outcome {
         case refused(HTTPResponse)
+        case tooLarge(HTTPResponse)
         /// As far as form goes; private topics take a right besides.
         case accepted(Publication)
     }
@@ -52,7 +53,7 @@ struct BroadcastAPI {
     private func single(_ request: HTTPRequest, topic: String, event: String, _ claims: Claims) -> Outcome {
         let key = ChannelKey(topic: ChannelKey.prefix + topic, isPrivate: request.query["private"] == "true")
         if limits.privateOnly, !key.isPrivate { return .refused(.refusal(403, .privateOnly)) }
-        guard request.body.count <= limits.payloadBytes else { return .refused(Self.tooLarge) }
+        guard request.body.count <= limits.payloadBytes else { return .tooLarge(tooLarge) }
         switch request.contentType.map({ String($0.prefix { $0 != ";" }).lowercased() }) ?? "application/json" {
         case "application/json":
             let json: JSON
@@ -95,7 +96,7 @@ struct BroadcastAPI {
             guard let payload = message["payload"], payload.kind == .object else {
                 return .refused(Self.invalid("messages", "payload must be an object"))
             }
-            guard payload.bytes.count <= limits.payloadBytes else { return .refused(Self.tooLarge) }
+            guard payload.bytes.count <= limits.payloadBytes else { return .tooLarge(tooLarge) }
             let isPrivate = message["private"]?.bool ?? false
             if limits.privateOnly, !isPrivate { return .refused(.refusal(403, .privateOnly)) }
             let metadata = message["id"]?.string.map { Array("{\"id\":".utf8) + JSONString.encode($0) + [0x7D] }
@@ -110,9 +111,11 @@ struct BroadcastAPI {
         return .accepted(publication)
     }
 
-    /// In the original's words.
-    private static let tooLarge = HTTPResponse.json(
-        422, Array(#"{"errors":{"messages":[{"payload":["Payload size exceeds tenant limit"]}]}}"#.utf8))
+    /// Begins with the original's words.
+    private var tooLarge: HTTPResponse {
+        let text = "Payload size exceeds tenant limit: it may have \(limits.payloadBytes) bytes (limits.payload_bytes)"
+        return .json(422, Array("{\"errors\":{\"messages\":[{\"payload\":[\"\(text)\"]}]}}".utf8))
+    }
 
     private static func invalid(_ field: String, _ what: String) -> HTTPResponse {
         .json(422, Array("{\"errors\":{\"\(field)\":[".utf8) + JSONString.encode(what) + Array("]}}".utf8))

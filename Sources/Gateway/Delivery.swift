@@ -9,45 +9,42 @@ import Wire
 /// 10,000 (90 ms of sends) leaves the loop free for others in between; a socket's frames keep their order in any case,
 /// because a socket has one list, whoever serves it.
 ///
-/// **Overload**: a socket may have `cap` bytes pending. One more and it is cut off, without a close frame (it takes no
-/// bytes), so that its client reconnects. Memory never grows with a slow reader beyond that.
+/// **Overload**: see `Delivery+SlowReaders`. Memory never grows with a slow reader beyond its cap.
 struct Delivery: ~Copyable {
     /// The most bytes a socket may have pending.
-    private let cap: Int
-    /// Pending bytes above which the change feed is held back for a while rather than the socket cut off.
-    private let lagMark: Int
-    private var messages = MessageTable()
-    private var pending = PendingLists()
-    private(set) var sockets: [Socket] = []
+    let cap: Int
+    /// Pending bytes above which a socket is spared what can be made up for, and the change feed is held back for it.
+    let lagMark: Int
+    /// Pending bytes up to which a socket is sent what it missed: enough for the kernel, and little beside the cap.
+    let roomMark: Int
+    var messages = MessageTable()
+    var pending = PendingLists()
+    var sockets: [Socket] = []
     private var quick: [Slot] = []
     private var bulk: [Slot] = []
     private var bulkStart = 0
     private var overflowed: [Slot] = []
-    private var batch: [Int32] = []
-    private var scratch: [UInt8] = []
-    private var scratchBatch: [Int32] = []
-    private var scratchDiscards = 0
-    private(set) var laggards = 0
-    private(set) var counters = Counters()
-
-    struct Counters {
-        var frames = 0
-        var bytes = 0
-        var writes = 0
-        var overflows = 0
-    }
+    var batch: [Int32] = []
+    var scratch: [UInt8] = []
+    var scratchBatch: [Int32] = []
+    var scratchDiscards = 0
+    var laggards = Laggards()
+    let readers: ChangeReaders
+    var owed = OwedPresence()
+    var relieved: [Slot] = []
+    var counters = DeliveryCounters()
 
     private static let bulkThreshold = 256
     private static let sliceWrites = 256
-    private static let batchFrames = 256
-    private static let batchBytes = 65_536
 
-    init(cap: Int) {
+    init(cap: Int, readers: ChangeReaders) {
         self.cap = cap
+        self.readers = readers
         lagMark = cap / 4
+        roomMark = min(65_536, cap / 8)
     }
 
-    var hasWork: Bool { !quick.isEmpty || bulkStart < bulk.count }
+    var hasWork: Bool { !quick.isEmpty || bulkStart < bulk.count || !overflowed.isEmpty }
 
     // MARK: Sockets
 
@@ -62,7 +59,9 @@ struct Delivery: ~Copyable {
     /// Forgets a socket and what was pending for it.
     mutating func close(_ slot: Slot) {
         discardPending(slot)
-        if sockets[Int(slot)].isLagging { laggards -= 1 }
+        hasCaughtUp(slot)
+        if sockets[Int(slot)].readsChanges { readers.left() }
+        if sockets[Int(slot)].isOwed { owed.forget(slot) }
         sockets[Int(slot)] = .closed
     }
 
@@ -82,64 +81,70 @@ struct Delivery: ~Copyable {
     /// showed `shutdown` right behind `lws_close_reason`. Why Debian's 4.1.6 does that was not found out.
     mutating func beginClosing(_ slot: Slot, _ code: CloseCode, reason: StaticString) {
         guard sockets[Int(slot)].isOpen, !sockets[Int(slot)].isClosing else { return }
-        send(.close(code, reason: reason), to: slot)
+        let frame = Frame.close(code, reason: reason)
+        let message = messages.insert(frame)
+        let isPending = append(message, length: frame.bytes.count, to: slot, bulk: false, isChange: false, isLast: true)
+        messages.retain(message, times: isPending ? 1 : 0)
         sockets[Int(slot)].isClosing = true
+        sockets[Int(slot)].closeCode = code.rawValue
     }
 
-    // MARK: Lagging
-
-    private mutating func hasCaughtUp(_ slot: Slot) {
-        if sockets[Int(slot)].isLagging {
-            sockets[Int(slot)].isLagging = false
-            laggards -= 1
-        }
-        if sockets[Int(slot)].isWrittenOff { sockets[Int(slot)].isWrittenOff = false }
-    }
-
-    /// Waits for nobody who lags now, until they have caught up by themselves.
-    mutating func writeOffLaggards() {
-        for slot in sockets.indices where sockets[slot].isLagging {
-            sockets[slot].isLagging = false
-            sockets[slot].isWrittenOff = true
-        }
-        laggards = 0
+    mutating func proofAsked(_ slot: Slot, second: Int32) {
+        sockets[Int(slot)].hasUnproven = false
+        sockets[Int(slot)].lastProof = second
     }
 
     // MARK: Enqueuing
 
-    mutating func send(_ frame: Frame, to slot: Slot) {
+    mutating func send(_ frame: Frame, to slot: Slot, _ kind: FrameKind = .message) {
         let message = messages.insert(frame)
-        let isPending = append(message, length: frame.bytes.count, to: slot, bulk: false)
+        if kind.needsProof { sockets[Int(slot)].hasUnproven = true }
+        let isPending = append(
+            message, length: frame.bytes.count, to: slot, bulk: false, isChange: kind == .change)
         messages.retain(message, times: isPending ? 1 : 0)
     }
 
-    mutating func fanOut(_ frame: Frame, to audience: [Slot], except: Slot?) {
+    mutating func fanOut(_ frame: Frame, to audience: [Slot], except: Slot?, _ kind: FrameKind = .message) {
         let message = messages.insert(frame)
         let length = frame.bytes.count
         let inBulk = audience.count > Self.bulkThreshold
+        let (isChange, needsProof) = (kind == .change, kind.needsProof)
         var times = 0
-        for slot in audience where slot != except {
-            if append(message, length: length, to: slot, bulk: inBulk) { times += 1 }
+        if case .presence(let channel) = kind {
+            for slot in audience where slot != except && !spares(slot, channel) {
+                if append(message, length: length, to: slot, bulk: inBulk, isChange: false) { times += 1 }
+            }
+        } else {
+            for slot in audience where slot != except {
+                if needsProof { sockets[Int(slot)].hasUnproven = true }
+                if append(message, length: length, to: slot, bulk: inBulk, isChange: isChange) { times += 1 }
+            }
         }
         messages.retain(message, times: times)
     }
 
     /// False where the socket is gone or its cap is reached.
-    private mutating func append(_ message: Int32, length: Int, to slot: Slot, bulk inBulk: Bool) -> Bool {
+    private mutating func append(
+        _ message: Int32, length: Int, to slot: Slot, bulk inBulk: Bool, isChange: Bool, isLast: Bool = false
+    ) -> Bool {
+        guard sockets[Int(slot)].isOpen, !sockets[Int(slot)].isClosing else { return false }
+        if !isLast, !fits(length, slot) {
+            // What came in one turn was not offered to the socket yet: only one that takes nothing is too slow.
+            drain(slot)
+            guard fits(length, slot) else {
+                overflowed.append(slot)
+                sockets[Int(slot)].isClosing = true
+                sockets[Int(slot)].isDismissed = true
+                return false
+            }
+        }
         let socket = sockets[Int(slot)]
-        guard socket.isOpen, !socket.isClosing else { return false }
-        // The limit is on what piles up behind the frame that is being sent, however large that one is.
-        guard pending.hasAtMostOne(slot) || pending.bytes(slot) + length <= cap + firstLength(slot) else {
-            overflowed.append(slot)
-            counters.overflows += 1
-            sockets[Int(slot)].isClosing = true
-            return false
+        if isChange, !socket.readsChanges {
+            sockets[Int(slot)].readsChanges = true
+            readers.joined()
         }
         let bytes = pending.append(message, length: length, to: slot)
-        if bytes > lagMark, !socket.isLagging, !socket.isWrittenOff {
-            sockets[Int(slot)].isLagging = true
-            laggards += 1
-        }
+        if bytes > lagMark, !socket.isBehind || isChange && !socket.isLagging { fellBehind(slot) }
         if socket.isBlocked || socket.isQueued { return true }
         if !inBulk {
             sockets[Int(slot)].isQueued = true
@@ -151,11 +156,16 @@ struct Delivery: ~Copyable {
         return true
     }
 
+    /// The limit is on what piles up behind the frame that is being sent, however large that one is.
+    private func fits(_ length: Int, _ slot: Slot) -> Bool {
+        pending.hasAtMostOne(slot) || pending.bytes(slot) + length <= cap + firstLength(slot)
+    }
+
     private func firstLength(_ slot: Slot) -> Int {
         pending.first(slot).map { messages.length($0) } ?? 0
     }
 
-    private mutating func discardPending(_ slot: Slot) {
+    mutating func discardPending(_ slot: Slot) {
         while let message = pending.first(slot) {
             _ = pending.removeFirst(slot, length: messages.length(message))
             messages.release(message)
@@ -188,15 +198,8 @@ struct Delivery: ~Copyable {
             bulk.removeAll(keepingCapacity: true)
             bulkStart = 0
         }
-        for slot in overflowed { cutOff(slot) }
+        for slot in overflowed { dismiss(slot) }
         overflowed.removeAll(keepingCapacity: true)
-    }
-
-    private mutating func cutOff(_ slot: Slot) {
-        let socket = sockets[Int(slot)]
-        guard socket.isOpen else { return }
-        discardPending(slot)
-        lws_set_timeout(socket.wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC)
     }
 
     /// lws says that the socket takes bytes.
@@ -204,116 +207,5 @@ struct Delivery: ~Copyable {
         guard sockets[Int(slot)].isOpen else { return }
         sockets[Int(slot)].isBlocked = false
         if !pending.isEmpty(slot) { drain(slot) }
-    }
-
-    /// Writes what is pending for a socket, until nothing is or the socket takes no more.
-    private mutating func drain(_ slot: Slot) {
-        let socket = sockets[Int(slot)]
-        guard socket.isOpen, !socket.isBlocked else { return }
-        if let message = pending.only(slot), socket.isPlain, writeWhole(message, to: slot, socket) { return }
-        while !pending.isEmpty(slot) {
-            pending.peek(slot, limit: Self.batchFrames, into: &batch)
-            let size = batch.count == 1 ? messages.length(batch[0]) : gather()
-            let outcome: SocketWriter.Outcome
-            if batch.count == 1 {
-                outcome = messages.bytes(batch[0]).withUnsafeBytes { Self.write($0, to: socket) }
-            } else {
-                outcome = scratch.withUnsafeBytes { Self.write($0, to: socket) }
-            }
-            counters.writes += 1
-            guard case .wrote(let sent) = outcome else {
-                discardPending(slot)
-                break
-            }
-            counters.bytes += sent
-            let rest = settle(slot, sent)
-            guard sent == size else {
-                finishFrame(slot, rest, socket)
-                break
-            }
-            if !socket.isPlain, lws_partial_buffered(socket.wsi) != 0 {
-                waitUntilWritable(slot, socket)
-                break
-            }
-        }
-        if pending.bytes(slot) < lagMark { hasCaughtUp(slot) }
-    }
-
-    /// The usual case, one frame that the socket takes whole. False leaves everything as it was, or partly sent frames to
-    /// the general way.
-    private mutating func writeWhole(_ message: Int32, to slot: Slot, _ socket: Socket) -> Bool {
-        let length = messages.length(message)
-        guard lws_partial_buffered(socket.wsi) == 0 else { return false }
-        let outcome = messages.withBytes(message) { SocketWriter.send($0, to: socket) }
-        counters.writes += 1
-        guard case .wrote(let sent) = outcome else { return false }
-        counters.bytes += sent
-        guard sent == length else {
-            finishFrame(slot, sent, socket)
-            return true
-        }
-        _ = pending.removeFirst(slot, length: length)
-        messages.release(message)
-        counters.frames += 1
-        if socket.isLagging || socket.isWrittenOff { hasCaughtUp(slot) }
-        return true
-    }
-
-    private static func write(_ bytes: UnsafeRawBufferPointer, to socket: Socket) -> SocketWriter.Outcome {
-        socket.isPlain ? SocketWriter.send(bytes, to: socket) : SocketWriter.handOver(bytes, to: socket)
-    }
-
-    /// Joins the batch's frames in `scratch`; sockets in a row that wait for the same frames share the copy.
-    private mutating func gather() -> Int {
-        if scratchDiscards == messages.discards, batch == scratchBatch { return scratch.count }
-        scratch.removeAll(keepingCapacity: true)
-        var taken = 0
-        for message in batch {
-            let length = messages.length(message)
-            if taken > 0, scratch.count + length > Self.batchBytes { break }
-            scratch += messages.bytes(message)
-            taken += 1
-        }
-        batch.removeLast(batch.count - taken)
-        scratchBatch = batch
-        scratchDiscards = messages.discards
-        return scratch.count
-    }
-
-    /// Takes the frames that were written whole off the list. Returns how much of the next one was written.
-    private mutating func settle(_ slot: Slot, _ sent: Int) -> Int {
-        var sent = sent
-        for message in batch {
-            let length = messages.length(message)
-            guard sent >= length else { break }
-            sent -= length
-            _ = pending.removeFirst(slot, length: length)
-            messages.release(message)
-            counters.frames += 1
-        }
-        return sent
-    }
-
-    /// The socket is full. A frame of which a part is out must be finished by lws before anything else is written.
-    private mutating func finishFrame(_ slot: Slot, _ written: Int, _ socket: Socket) {
-        if written > 0, let message = pending.first(slot) {
-            let bytes = messages.bytes(message)
-            let outcome = bytes.withUnsafeBytes {
-                SocketWriter.handOver(UnsafeRawBufferPointer(rebasing: $0[written...]), to: socket)
-            }
-            _ = pending.removeFirst(slot, length: bytes.count)
-            messages.release(message)
-            counters.frames += 1
-            if case .gone = outcome {
-                discardPending(slot)
-                return
-            }
-        }
-        waitUntilWritable(slot, socket)
-    }
-
-    private mutating func waitUntilWritable(_ slot: Slot, _ socket: Socket) {
-        sockets[Int(slot)].isBlocked = true
-        lws_callback_on_writable(socket.wsi)
     }
 }

@@ -9,6 +9,8 @@ struct Door {
     struct Admission {
         let version: ProtocolVersion
         let claims: Claims
+        /// Where addresses are counted, the one it came from.
+        var address: PeerAddress?
     }
 
     static let paths: Set<String> = ["/socket/websocket", "/realtime/v1/websocket"]

@@ -49,6 +49,9 @@ extension EventLoop {
         }
         switch broadcastAPI.handle(request, at: now()) {
         case .refused(let response): return respond(wsi, response.readableAnywhere)
+        case .tooLarge(let response):
+            hub.countRefusal(.over(.payloadBytes, configuration.limits.payloadBytes))
+            return respond(wsi, response.readableAnywhere)
         case .accepted(let publication): return publish(publication, wsi, exchange: exchange.id)
         case nil: break
         }

@@ -26,7 +26,7 @@ final class EventLoop {
     private let check: UnsafeMutablePointer<uv_check_t>
     private let idle: UnsafeMutablePointer<uv_idle_t>
     private let timer: UnsafeMutablePointer<uv_timer_t>
-    private var listeners: [Listener] = []
+    var listeners: [Listener] = []
     private(set) var vhost: OpaquePointer?
     var exchanges: [OpaquePointer: HTTPExchange] = [:]
     var nextExchange = 0
@@ -37,6 +37,12 @@ final class EventLoop {
     var failing: FailingAddresses
     /// What the door decided, from the upgrade's confirmation to its completion, which follow each other at once.
     var admission: Door.Admission?
+    /// The sockets of all loops, as far as they are limited.
+    let seats: SocketSeats
+    /// By slot, where addresses are counted.
+    var addresses: [PeerAddress?] = []
+    var pauses = Pauses()
+    lazy var pauseTimer = makePauseTimer()
     private var freeSlots: [Slot] = []
     private var slotCount: Slot = 0
     /// Messages of which pieces are in.
@@ -46,22 +52,27 @@ final class EventLoop {
     /// The socket that was read in this turn, the last one if there were several; -1 for none.
     var lastRead: Int32 = -1
     private var postponed = 0
-    private var changes = ChangeQueue()
+    var changes = ChangeQueue()
+    var parked = ParkedSteps()
+    /// No socket is let in any more.
+    var isDraining = false
     private(set) var second: Int32 = 0
     let gauges: LoopGauges
 
     init(
-        index: Int, configuration: GatewayConfiguration, verifier: any TokenVerifier, handler: (any HTTPHandler)?,
-        opsHandler: (any HTTPHandler)?, logger: Logger
+        index: Int, configuration: GatewayConfiguration, seats: SocketSeats, readers: ChangeReaders,
+        verifier: any TokenVerifier, handler: (any HTTPHandler)?, opsHandler: (any HTTPHandler)?, logger: Logger
     ) {
         self.index = index
         self.configuration = configuration
+        self.seats = seats
         self.handler = handler
         self.opsHandler = opsHandler
         self.logger = logger
         hub = Hub(
-            loop: index, limits: configuration.limits, verifier: verifier, random: SystemRandomNumberGenerator())
-        delivery = Delivery(cap: configuration.pendingBytesPerSocket)
+            loop: index, limits: configuration.limits, verifier: verifier, random: SystemRandomNumberGenerator(),
+            book: configuration.book, history: configuration.history, users: seats.countsUsers ? seats : nil)
+        delivery = Delivery(cap: configuration.pendingBytesPerSocket, readers: readers)
         door = Door(verifier: verifier)
         broadcastAPI = BroadcastAPI(verifier: verifier, limits: configuration.limits)
         failing = FailingAddresses(allowance: configuration.failuresPerMinute)
@@ -132,14 +143,17 @@ final class EventLoop {
         swap(&executing, &hub.actions)
         for action in executing {
             switch action {
-            case .send(let frame, let slot): delivery.send(frame, to: slot)
-            case .fanOut(let frame, let audience, let except): delivery.fanOut(frame, to: audience, except: except)
-            case .close(let slot, let code, let reason): delivery.beginClosing(slot, code, reason: reason)
+            case .send(let frame, let slot, let kind): delivery.send(frame, to: slot, kind)
+            case .fanOut(let frame, let audience, let except, let kind):
+                delivery.fanOut(frame, to: audience, except: except, kind)
+            case .close(let slot, let code, let reason): beginClosing(slot, code, reason: reason)
             case .relay(let relay): if !siblings.isEmpty { relays.append(relay) }
             case .subscribe(let id, let subscription): feed?.subscribe(id, subscription)
             case .unsubscribe(let id): feed?.unsubscribe(id)
             case .admit(let id, let claims): feed?.admit(claims, to: id)
             case .withdraw(let id, let claims): feed?.withdraw(claims, from: id)
+            case .recover(let id, let question): feed?.recover(id, question)
+            case .abandon(let id): feed?.abandon(id)
             case .authorize(let id, let question): ask(question) { .authorization(id, $0) }
             }
         }
@@ -162,6 +176,8 @@ final class EventLoop {
             pumpChanges()
             if delivery.hasWork { delivery.flush() }
         }
+        unpark()
+        payOwedPresence()
         // An idle handle keeps the loop from waiting for events while slices are left to send.
         if delivery.hasWork {
             uv_idle_start(idle) { _ in }
@@ -193,45 +209,24 @@ final class EventLoop {
             case .feedIsReady(let isReady): hub.feed(isReady: isReady)
             case .authorization(let id, let outcome): hub.authorization(id, is: outcome)
             case .publicationRight(let exchange, let topic, let outcome): decide(exchange, topic: topic, outcome)
-            case .changes(let changes, let whenTaken):
-                self.changes.append((changes, whenTaken))
+            case .changes(let batch):
+                changes.append(batch)
                 pumpChanges()
             case .respond(let exchange, let response): httpReplied(exchange, response)
-            case .stopAccepting: for listener in listeners { listener.close() }
-            case .closeSome(let count): closeSome(count)
+            case .stopAccepting: stopAccepting()
+            case .closeSome(let rounds): closeSome(rounds: rounds)
+            case .cutOff: for slot in delivery.sockets.indices { delivery.cutOff(Slot(slot)) }
             case .stop: uv_stop(loop)
             }
             execute()
         }
     }
 
-    private func pumpChanges() {
-        let now = Int64(uv_hrtime() / 1_000_000)
-        while true {
-            switch changes.step(laggards: delivery.laggards, now: now) {
-            case .deliver(let event):
-                hub.deliver(event)
-                execute()
-            case .writeOff:
-                delivery.writeOffLaggards()
-            case .hold:
-                // Sockets that catch up wake the loop; the timer is for those that do not.
-                uv_timer_start(holdTimer, { _ in }, 20, 0)
-                return
-            case .rest:
-                return
-            }
-        }
-    }
-
-    private lazy var holdTimer: UnsafeMutablePointer<uv_timer_t> = {
+    lazy var holdTimer: UnsafeMutablePointer<uv_timer_t> = {
         let timer = UnsafeMutablePointer<uv_timer_t>.allocate(capacity: 1)
         uv_timer_init(loop, timer)
         return timer
     }()
-
-    /// Seconds that a peer has to answer a close frame.
-    private static let closeTimeout: Int32 = 3
 
     private func tick() {
         second += 1
@@ -241,17 +236,20 @@ final class EventLoop {
         for slot in delivery.sockets.indices {
             let socket = delivery.sockets[slot]
             guard socket.isOpen else { continue }
+            if socket.isClosing {
+                delivery.closingGoesOn(Slot(slot))
+                continue
+            }
             let silence = second - socket.lastHeard
             if silence >= configuration.idleTimeout {
-                delivery.beginClosing(Slot(slot), .normal, reason: "idle timeout")
-                if silence >= configuration.idleTimeout + Self.closeTimeout {
-                    lws_set_timeout(socket.wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC)
-                }
+                beginClosing(Slot(slot), .normal, reason: "idle timeout")
             } else if silence >= configuration.pingAfter, !socket.wasPinged {
                 delivery.wasPinged(Slot(slot))
                 delivery.send(.ping, to: Slot(slot))
             }
         }
+        askForProofs()
+        configuration.book.forget(at: now())
         gauges.publish(self)
     }
 
@@ -266,6 +264,7 @@ final class EventLoop {
             slot = slotCount
             slotCount += 1
         }
+        seat(slot, admission.address)
         delivery.open(slot, wsi: wsi, second: second)
         hub.connect(slot, version: admission.version, claims: admission.claims)
         gauges.connections.store(hub.connectionCount, ordering: .relaxed)
@@ -275,21 +274,13 @@ final class EventLoop {
     func closed(_ slot: Slot) {
         partial[slot] = nil
         lastRead = -1
+        pauses.forget(slot)
         delivery.close(slot)
+        forgetParked(slot)
         hub.disconnect(slot)
+        leaveSeat(slot)
         gauges.connections.store(hub.connectionCount, ordering: .relaxed)
         freeSlots.append(slot)
         execute()
-    }
-
-    /// For a drain: closes up to `count` sockets in a way that makes their clients come back elsewhere.
-    private func closeSome(_ count: Int) {
-        var left = count
-        for slot in delivery.sockets.indices where left > 0 {
-            let socket = delivery.sockets[slot]
-            guard socket.isOpen, !socket.isClosing else { continue }
-            delivery.beginClosing(Slot(slot), .serviceRestart, reason: "restarting")
-            left -= 1
-        }
     }
 }

@@ -9,8 +9,9 @@ import Wire
 /// `start` binds the ports and starts a thread for each loop. From then on the loops live by themselves; what reaches
 /// them from outside (row changes, subscriptions' answers) is posted here and handled on their threads.
 ///
-/// **Shutdown** is in steps that the caller paces: `stopAccepting`, `closeSome` until `connections` is zero, `stop`.
-/// **Overload**: see `Delivery`; a slow reader is cut off at its cap.
+/// **Shutdown** is in steps that the caller paces: `stopAccepting`, `closeSome` until `connections` is zero, `cutOff` for
+/// those that do not go, `stop`.
+/// **Overload**: see `Delivery+SlowReaders`; a slow reader is closed at its cap.
 ///
 /// `@unchecked Sendable`: all properties are constant after `start`, which is called once before the gateway is shared;
 /// loops are reached only through their inboxes and gauges, which are Sendable.
@@ -25,10 +26,12 @@ package final class Gateway: @unchecked Sendable {
     ) {
         self.configuration = configuration
         LWSLog.route(to: logger)
+        let seats = SocketSeats(limits: configuration.limits)
+        let readers = ChangeReaders()
         loops = (0..<configuration.loops).map {
             EventLoop(
-                index: $0, configuration: configuration, verifier: verifier, handler: handler, opsHandler: opsHandler,
-                logger: logger)
+                index: $0, configuration: configuration, seats: seats, readers: readers, verifier: verifier,
+                handler: handler, opsHandler: opsHandler, logger: logger)
         }
         for loop in loops { loop.siblings = loops.filter { $0 !== loop }.map(\.inbox) }
     }
@@ -67,8 +70,16 @@ package final class Gateway: @unchecked Sendable {
         for loop in loops { loop.inbox.post(.stopAccepting) }
     }
 
-    package func closeSome(_ countPerLoop: Int) {
-        for loop in loops { loop.inbox.post(.closeSome(countPerLoop)) }
+    /// Closes the sockets, each behind what waits for it.
+    ///
+    /// - Parameter rounds: the last of so many calls is to leave none.
+    package func closeSome(rounds: Int) {
+        for loop in loops { loop.inbox.post(.closeSome(rounds: rounds)) }
+    }
+
+    /// Ends the sockets that are left, without a close frame.
+    package func cutOff() {
+        for loop in loops { loop.inbox.post(.cutOff) }
     }
 
     package func stop() {
@@ -79,11 +90,18 @@ package final class Gateway: @unchecked Sendable {
 
 extension Gateway: ChangeSink {
     package func deliver(_ events: [FeedEvent], to loop: Int, whenTaken: @escaping @Sendable () -> Void) {
-        loops[loop].inbox.post(.changes(events, whenTaken: whenTaken))
+        loops[loop].inbox.post(.changes(ChangeQueue.Batch(events, whenTaken: whenTaken)))
     }
 
     package func changeSubscription(_ id: ChangeGroupID, is outcome: ChangeSubscriptionOutcome) {
         loops[id.loop].inbox.post(.subscription(id, outcome))
+    }
+
+    package func recovery(
+        _ id: RecoveryID, _ steps: [RecoveryStep], whenTaken: @escaping @Sendable () -> Void
+    ) {
+        let events = steps.map { FeedEvent.recovery(id, $0) }
+        loops[id.loop].inbox.post(.changes(ChangeQueue.Batch(events, of: id, whenTaken: whenTaken)))
     }
 
     package func feed(isReady: Bool) {

@@ -10,6 +10,10 @@ package struct GatewayConfiguration: Sendable {
     /// Event loops, one thread each.
     package var loops = 1
     package var limits = HubLimits()
+    /// Shared by the loops, and with the feed, which keeps what it points to.
+    package var book = RecoveryBook()
+    /// Shared by the loops.
+    package var history = HistoryBook()
     /// The largest message a client may send (the original: 5,000,000 bytes).
     package var maximumMessageBytes = 5_000_000
     /// Bytes a socket may have pending before it is cut off as a slow reader.

@@ -25,7 +25,11 @@ extension EventLoop {
             if let slot = slot(user) { delivery.writable(slot) }
             return 0
         case LWS_CALLBACK_RECEIVE_PONG:
-            if let slot = slot(user) { delivery.heard(slot, second: second) }
+            if let slot = slot(user) { answered(slot, bytes) }
+            return 0
+        case LWS_CALLBACK_WS_PEER_INITIATED_CLOSE:
+            // Where the close was ours, this is the answer, and the peer has read all that came before it.
+            if let slot = slot(user), delivery.isAnswer(bytes, from: slot) { hub.closeAnswered(slot) }
             return 0
         case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
             return confirmUpgrade(wsi)
@@ -62,12 +66,15 @@ extension EventLoop {
 
     /// Zero lets the upgrade go on; a positive value says that it was answered otherwise.
     private func confirmUpgrade(_ wsi: OpaquePointer) -> Int32 {
-        admission = nil
+        abandonAdmission()
         let verdict: Door.Verdict
         if isOps(wsi) {
             verdict = .refused(Door.error(404, "No WebSocket is served here"), countsAgainst: false)
+        } else if isDraining {
+            // It was accepted before the listeners were closed.
+            verdict = .refused(Door.error(503, Refusal.restarting.message), countsAgainst: false)
         } else {
-            verdict = door.judge(HeaderReader(wsi: wsi), at: now())
+            verdict = seated(door.judge(HeaderReader(wsi: wsi), at: now()), wsi)
         }
         switch verdict {
         case .admitted(let admission):
@@ -86,20 +93,17 @@ extension EventLoop {
         delivery.heard(slot, second: second)
         lastRead = delivery.sockets[Int(slot)].fd
         let isWhole = lws_is_final_fragment(wsi) != 0 && lws_remaining_packet_payload(wsi) == 0
+        pace(slot, wsi, bytes: bytes.count, endsMessage: isWhole)
         let message: [UInt8]
         if isWhole, partial[slot] == nil {
             message = Array(bytes)
         } else {
             partial[slot, default: []].append(contentsOf: bytes)
-            guard partial[slot]?.count ?? 0 <= configuration.maximumMessageBytes else {
-                return Self.close(wsi, .messageTooBig, "message too big")
-            }
+            guard partial[slot]?.count ?? 0 <= configuration.maximumMessageBytes else { return closeOversized(wsi) }
             guard isWhole else { return 0 }
             message = partial.removeValue(forKey: slot) ?? []
         }
-        guard message.count <= configuration.maximumMessageBytes else {
-            return Self.close(wsi, .messageTooBig, "message too big")
-        }
+        guard message.count <= configuration.maximumMessageBytes else { return closeOversized(wsi) }
         do {
             try hub.receive(message[...], isBinary: lws_frame_is_binary(wsi) != 0, from: slot, at: now())
         } catch {
@@ -110,9 +114,13 @@ extension EventLoop {
         return 0
     }
 
-    private static func close(_ wsi: OpaquePointer, _ code: CloseCode, _ reason: StaticString) -> Int32 {
-        let text = UnsafeMutablePointer(mutating: reason.utf8Start)
-        lws_close_reason(wsi, lws_close_status(rawValue: UInt32(code.rawValue)), text, reason.utf8CodeUnitCount)
+    private func closeOversized(_ wsi: OpaquePointer) -> Int32 {
+        let refusal = Refusal.over(.messageBytes, configuration.maximumMessageBytes)
+        hub.countRefusal(refusal)
+        // A close frame takes 123 bytes of reason (RFC 6455, section 5.5); lws copies them.
+        var reason = Array(refusal.message.utf8.prefix(123))
+        let code = lws_close_status(rawValue: UInt32(CloseCode.messageTooBig.rawValue))
+        reason.withUnsafeMutableBufferPointer { lws_close_reason(wsi, code, $0.baseAddress, $0.count) }
         return -1
     }
 }

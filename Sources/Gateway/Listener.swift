@@ -7,7 +7,7 @@ import Glibc
 /// every loop listens by itself and adopts what it accepts.
 final class Listener {
     private let fd: Int32
-    private let isOps: Bool
+    let isOps: Bool
     private unowned let loop: EventLoop
     private let poll: UnsafeMutablePointer<uv_poll_t>
     private var isClosed = false
@@ -24,6 +24,11 @@ final class Listener {
         poll = .allocate(capacity: 1)
         uv_poll_init(loop.loop, poll, fd)
         poll.pointee.data = Unmanaged.passUnretained(self).toOpaque()
+        accept()
+    }
+
+    private func accept() {
+        guard !isClosed else { return }
         uv_poll_start(poll, Int32(UV_READABLE.rawValue)) { handle, _, _ in
             guard let data = handle?.pointee.data else { return }
             Unmanaged<Listener>.fromOpaque(data).takeUnretainedValue().acceptAll()
@@ -34,7 +39,7 @@ final class Listener {
         // Bounded, so that a storm of connections leaves time for those that are open.
         for _ in 0..<256 {
             let connection = roost_accept(fd)
-            guard connection >= 0 else { return }
+            guard connection >= 0 else { return rest(after: errno) }
             if !isOps, !loop.failing.isEmpty,
                 loop.failing.keepsFailing(Self.address(of: connection), second: loop.second)
             {
@@ -43,6 +48,31 @@ final class Listener {
                 adopt(connection)
             }
         }
+    }
+
+    /// Milliseconds.
+    private static let restingTime: UInt64 = 100
+    /// In seconds of the loop; one warning a minute is enough.
+    private var silentUntil: Int32 = 0
+
+    /// Without a free file, or memory for one, the connection stays in the kernel's queue and the socket readable: to go
+    /// on polling would keep the loop busy with nothing. Looks again in a moment.
+    private func rest(after error: Int32) {
+        guard [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(error), !isClosed else { return }
+        if loop.second >= silentUntil {
+            silentUntil = loop.second + 60
+            let reason = String(cString: strerror(error))
+            loop.logger.warning(
+                "cannot accept connections (\(reason)); raise the limit of open files (ulimit -n), or lower limits.connections"
+            )
+        }
+        uv_poll_stop(poll)
+        uv_timer_start(
+            restTimer,
+            { handle in
+                guard let data = handle?.pointee.data else { return }
+                Unmanaged<Listener>.fromOpaque(data).takeUnretainedValue().accept()
+            }, Self.restingTime, 0)
     }
 
     private func adopt(_ connection: Int32) {
@@ -73,12 +103,15 @@ final class Listener {
         if let next = held.first { startTimer(next.until - now) }
     }
 
-    private lazy var timer: UnsafeMutablePointer<uv_timer_t> = {
+    private lazy var timer = makeTimer()
+    private lazy var restTimer = makeTimer()
+
+    private func makeTimer() -> UnsafeMutablePointer<uv_timer_t> {
         let timer = UnsafeMutablePointer<uv_timer_t>.allocate(capacity: 1)
         uv_timer_init(loop.loop, timer)
         timer.pointee.data = Unmanaged.passUnretained(self).toOpaque()
         return timer
-    }()
+    }
 
     static func address(of fd: Int32) -> String {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: 64) { buffer in
@@ -92,6 +125,8 @@ final class Listener {
         guard !isClosed else { return }
         isClosed = true
         uv_poll_stop(poll)
+        for connection in held { Glibc.close(connection.fd) }
+        held = []
         Glibc.close(fd)
     }
 }

@@ -1,4 +1,6 @@
+package import Hub
 import Synchronization
+package import Wire
 
 /// A loop's figures for the operator, published once a second so that reading them costs the loop nothing.
 final class LoopGauges: Sendable {
@@ -13,7 +15,10 @@ final class LoopGauges: Sendable {
             channels: loop.hub.channelCount,
             framesOut: loop.delivery.counters.frames,
             bytesOut: loop.delivery.counters.bytes, writes: loop.delivery.counters.writes,
-            slowReaders: loop.delivery.counters.overflows, malformedFrames: malformed)
+            coalescedFrames: loop.delivery.counters.coalesced, slowReadersWrittenOff: loop.delivery.counters.writtenOff,
+            slowReadersClosed: loop.delivery.counters.closed, slowReadersCut: loop.delivery.counters.cut,
+            heldMilliseconds: Int(loop.delivery.laggards.held), malformedFrames: malformed,
+            refused: loop.hub.refused, slowed: loop.hub.slowed)
         published.withLock { $0 = figures }
     }
 
@@ -31,6 +36,19 @@ package struct LoopFigures: Sendable {
     package var framesOut = 0
     package var bytesOut = 0
     package var writes = 0
-    package var slowReaders = 0
+    /// Presence frames that slow readers were spared.
+    package var coalescedFrames = 0
+    /// Slow readers that the feed stopped waiting for.
+    package var slowReadersWrittenOff = 0
+    /// Sockets closed at their cap.
+    package var slowReadersClosed = 0
+    /// Sockets that did not take a close frame in time.
+    package var slowReadersCut = 0
+    /// Time in which row changes were held back for slow readers.
+    package var heldMilliseconds = 0
     package var malformedFrames = 0
+    /// By limit: what was answered with an error for it.
+    package var refused: [Limit: Int] = [:]
+    /// By rate: how often a socket was left unread for a moment.
+    package var slowed: [Pace: Int] = [:]
 }

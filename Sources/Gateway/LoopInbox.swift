@@ -10,10 +10,11 @@ enum LoopTask: Sendable {
     case feedIsReady(Bool)
     case authorization(AuthorizationID, AuthorizationOutcome)
     case publicationRight(Int, topic: String, AuthorizationOutcome)
-    case changes([FeedEvent], whenTaken: @Sendable () -> Void)
+    case changes(ChangeQueue.Batch)
     case respond(Int, HTTPResponse)
     case stopAccepting
-    case closeSome(Int)
+    case closeSome(rounds: Int)
+    case cutOff
     case stop
 }
 

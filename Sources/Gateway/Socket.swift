@@ -11,17 +11,36 @@ struct Socket {
     /// Seconds on the loop's clock when the peer was last heard.
     var lastHeard: Int32
     var wasPinged = false
+    /// Changes were sent since the last ping that asks for a proof, which was in this second.
+    var hasUnproven = false
+    var lastProof: Int32 = 0
     /// lws will say when the socket takes bytes again; nothing is written before.
     var isBlocked = false
     /// In the queue of those served first, or of those served in slices.
     var isQueued = false
     var isQueuedInBulk = false
-    /// Its pending bytes passed the mark at which the feed is asked to wait for it.
+    /// A row change was sent to it.
+    var readsChanges = false
+    /// Its pending bytes passed the lag mark.
+    var isBehind = false
+    /// The feed waits for it.
     var isLagging = false
     /// It did not catch up in the time it was given; nobody waits for it any more.
     var isWrittenOff = false
+    /// Took bytes since that was last looked at.
+    var hasTaken = false
+    /// Something waits until it has room.
+    var isAwaited = false
+    /// It was spared presence, which is to be made up for.
+    var isOwed = false
     /// A close frame is on its way, or the socket is to be cut off; nothing more is sent.
     var isClosing = false
+    /// What waited for it was thrown away.
+    var isDismissed = false
+    /// Of the close frame; zero if there is none.
+    var closeCode: UInt16 = 0
+    /// Seconds since then in which it took nothing.
+    var closingSeconds: UInt8 = 0
 
     var isOpen: Bool { wsi != nil }
 

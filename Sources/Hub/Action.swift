@@ -2,9 +2,9 @@ package import Wire
 
 /// What the hub wants done. It decides; the gateway executes, in order.
 package enum Action: Sendable {
-    case send(Frame, to: Slot)
+    case send(Frame, to: Slot, FrameKind = .message)
     /// One frame for all of `audience`, save the sender who did not ask for an echo.
-    case fanOut(Frame, to: [Slot], except: Slot?)
+    case fanOut(Frame, to: [Slot], except: Slot?, FrameKind = .message)
     case close(Slot, CloseCode, reason: StaticString)
     /// For the hubs of the other loops, whose subscribers are part of the same channels.
     case relay(Relay)
@@ -14,6 +14,9 @@ package enum Action: Sendable {
     /// Somebody with these claims is in the group from here on, the first such; the opposite when the last has left.
     case admit(ChangeGroupID, Claims)
     case withdraw(ChangeGroupID, Claims)
+    /// What a member missed is to be read; the answer comes as `FeedEvent.recovery`.
+    case recover(RecoveryID, RecoveryQuestion)
+    case abandon(RecoveryID)
     /// The policies of a private channel are to be asked; the answer comes by `authorization`.
     case authorize(AuthorizationID, AuthorizationQuestion)
 }

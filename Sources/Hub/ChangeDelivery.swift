@@ -7,6 +7,8 @@ package struct ChangeDelivery: Sendable {
     /// The encoded `data` of the event, shared by all groups that are shown the same columns.
     package let data: [UInt8]
     package let recipients: Recipients
+    /// Where a client that has this change may go on; opaque, and JSON text without escapes. Empty where nobody can.
+    package let cursor: String
 
     package enum Recipients: Sendable {
         case everybody
@@ -16,12 +18,13 @@ package struct ChangeDelivery: Sendable {
 
     package init(
         group: ChangeGroupID, operation: RowChange.Operation, ids: [Int], data: [UInt8],
-        recipients: Recipients = .everybody
+        recipients: Recipients = .everybody, cursor: String = ""
     ) {
         self.group = group
         self.operation = operation
         self.ids = ids
         self.data = data
         self.recipients = recipients
+        self.cursor = cursor
     }
 }

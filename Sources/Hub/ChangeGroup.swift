@@ -12,6 +12,8 @@ final class ChangeGroup {
     var state = State.registering
     /// Who waits for the feed's answer before their join is answered.
     var waiting: [Slot] = []
+    /// Who is joined and was not told yet what it missed: the group was not live.
+    var outstanding: [Slot] = []
 
     enum State: Equatable {
         case registering

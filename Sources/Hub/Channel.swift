@@ -9,6 +9,8 @@ final class Channel {
     var memberCount = 0
     /// Who hears the channel's broadcasts: everybody who joined on this loop, and in a private channel may.
     var members = Audience()
+    /// Where one of them asked for it.
+    var history: ChannelHistory?
     /// Those who asked for presence, and may see it.
     var watchers = Audience()
     var presence = Presence()

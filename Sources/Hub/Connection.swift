@@ -6,8 +6,13 @@ struct Connection {
     /// From the token at the door; joins without a token of their own act by it.
     let claims: Claims
     var memberships: [Membership] = []
+    /// What it has certainly received; from its first membership on that hears row changes.
+    var lifeline: Lifeline?
+    /// What the answer to the last ping will prove.
+    var asked: Lifeline.Proof?
     /// It had joined nothing when the last sweep came by.
     var wasEmptyAtSweep = false
+    var limits = SocketLimits()
 
     func index(of topic: String) -> Int? {
         memberships.firstIndex { $0.channel.key.topic.utf8.elementsEqual(topic.utf8) }

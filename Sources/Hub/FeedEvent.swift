@@ -2,6 +2,10 @@
 package enum FeedEvent: Sendable {
     case change(ChangeDelivery)
     case broadcast(DatabaseBroadcast)
+    /// The answer to a member's `Action.recover`, in order with the changes of the loop.
+    case recovery(RecoveryID, RecoveryStep)
+    /// All that came before is covered by this mark; marks only grow. See `RecoveryPoint.mark`.
+    case boundary(Int)
 }
 
 /// A message that SQL sent: a row of `realtime.messages` (wire-protocol B).

@@ -8,12 +8,12 @@ extension Hub {
         switch frame.body {
         case .userBroadcast(let user):
             guard user.payload.count <= limits.payloadBytes else {
-                return refuse(frame, from: slot, joinRef: membership.joinRef, .payloadTooLarge)
+                return refuse(frame, from: slot, joinRef: membership.joinRef, .over(.payloadBytes, limits.payloadBytes))
             }
             message = .user(user)
         case .json(let payload):
             guard payload.bytes.count <= limits.payloadBytes else {
-                return refuse(frame, from: slot, joinRef: membership.joinRef, .payloadTooLarge)
+                return refuse(frame, from: slot, joinRef: membership.joinRef, .over(.payloadBytes, limits.payloadBytes))
             }
             guard payload.kind == .object else {
                 return refuse(frame, from: slot, joinRef: membership.joinRef, .payloadNotAnObject)
@@ -25,12 +25,19 @@ extension Hub {
 
     /// A message that no socket sent: HTTP, or SQL.
     package func publish(_ message: Broadcast, to key: ChannelKey) {
-        if let channel = channels[key] { deliver(message, in: channel, except: nil) }
+        if let channel = channels[key] {
+            deliver(message, in: channel, except: nil)
+        } else {
+            keep(message, to: key, in: nil, except: nil)
+        }
         actions.append(.relay(.broadcast(key, message)))
     }
 
+    /// Delivers a message that is sent here first; the other loops are relayed it.
     func deliver(_ message: Broadcast, in channel: Channel, except: Slot?) {
+        keep(message, to: channel.key, in: channel, except: except)
         deliver(message, in: channel, to: channel.members, except: except)
+        showNews(in: channel, except: except)
     }
 
     /// Encodes it only for the versions that are in the audience: a `.user` message is looked into for version 1 alone.
@@ -45,11 +52,14 @@ extension Hub {
     package func apply(_ relay: Relay) {
         switch relay {
         case .broadcast(let key, let message):
-            if let channel = channels[key] { deliver(message, in: channel, except: nil) }
+            guard let channel = channels[key] else { return }
+            deliver(message, in: channel, to: channel.members, except: nil)
+            showNews(in: channel)
         case .presence(let key, let diff):
             let channel = channel(key)
             channel.presence.apply(diff)
-            fanOut("presence_diff", [diff.encoded()[...]], in: channel, to: channel.watchers)
+            fanOut(
+                "presence_diff", [diff.encoded()[...]], in: channel, to: channel.watchers, kind: .presence(key))
             discardIfIdle(channel)
         }
     }

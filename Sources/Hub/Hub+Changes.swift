@@ -27,6 +27,8 @@ extension Hub {
         guard let version = connections[Int(slot)]?.version,
             let membership = connections[Int(slot)]?.memberships[index], let group = membership.group
         else { return }
+        guard membership.groupSeat == nil else { return }
+        membership.recovery?.session.isSeated(provenFrom: nextProof(of: slot))
         connections[Int(slot)]?.memberships[index].groupSeat = group.audience.add(slot, version)
         connections[Int(slot)]?.memberships[index].principalSeat = membership.principal?.audience.add(slot, version)
         systemState(of: group, to: membership, slot)
@@ -47,14 +49,17 @@ extension Hub {
         membership.claims = claims
         let left = membership
         enter(group, &membership)
+        membership.groupSeat = nil
+        membership.principalSeat = nil
         connections[Int(slot)]?.memberships[index] = membership
         leaveGroup(of: left, slot, version)
-        if left.groupSeat != nil {
-            seatInGroup(at: index, of: slot)
-        } else if group.state == .registering {
+        startAnew(membership, wasSeated: left.groupSeat != nil, in: group, slot: slot)
+        if group.state == .registering {
             group.waiting.append(slot)
-        } else {
+        } else if membership.pending != nil {
             completeJoin(at: index, of: slot)
+        } else {
+            takeSeatOrWait(at: index, of: slot)
         }
     }
 
@@ -71,7 +76,10 @@ extension Hub {
             }
             if group.exit(principal) { actions.append(.withdraw(group.id, principal.claims)) }
         }
-        if membership.groupSeat == nil { group.waiting.removeAll { $0 == slot } }
+        if membership.groupSeat == nil {
+            group.waiting.removeAll { $0 == slot }
+            group.outstanding.removeAll { $0 == slot }
+        }
         guard group.principals.isEmpty else { return }
         channel.groups.removeAll { $0 === group }
         groups[group.id] = nil
@@ -93,8 +101,21 @@ extension Hub {
         let waiting = group.waiting
         group.waiting = []
         for slot in waiting {
-            if let index = connections[Int(slot)]?.memberships.firstIndex(where: { $0.group === group }) {
+            guard let index = connections[Int(slot)]?.memberships.firstIndex(where: { $0.group === group }) else {
+                continue
+            }
+            if connections[Int(slot)]?.memberships[index].pending != nil {
                 completeJoin(at: index, of: slot)
+            } else {
+                takeSeatOrWait(at: index, of: slot)
+            }
+        }
+        guard group.state == .live else { return }
+        let outstanding = group.outstanding
+        group.outstanding = []
+        for slot in outstanding {
+            if let index = connections[Int(slot)]?.memberships.firstIndex(where: { $0.group === group }) {
+                askForMissed(at: index, of: slot)
             }
         }
     }
@@ -102,10 +123,14 @@ extension Hub {
     /// Without a database nothing can be promised: clients are told to come again.
     private func refuseWaiting(_ group: ChangeGroup, _ refusal: Refusal) {
         for slot in group.waiting {
-            guard let index = connections[Int(slot)]?.memberships.firstIndex(where: { $0.group === group }),
-                connections[Int(slot)]?.memberships[index].pending != nil
-            else { continue }
-            refuseJoin(at: index, of: slot, refusal)
+            guard let index = connections[Int(slot)]?.memberships.firstIndex(where: { $0.group === group }) else {
+                continue
+            }
+            if connections[Int(slot)]?.memberships[index].pending != nil {
+                refuseJoin(at: index, of: slot, refusal)
+            } else {
+                expel(at: index, of: slot, refusal)
+            }
         }
     }
 
@@ -113,9 +138,15 @@ extension Hub {
         switch group.state {
         case .registering: break
         case .live:
-            system(membership, slot, extension: "postgres_changes", ok: true, message: "Subscribed to PostgreSQL")
+            // A client that resumes by cursors has one from here on, even if no change ever comes.
+            let cursor = membership.recovery?.isReported == true ? membership.recovery?.cursor : nil
+            system(
+                membership, slot, extension: "postgres_changes", ok: true, message: "Subscribed to PostgreSQL",
+                cursor: cursor)
         case .failed(let message):
             system(membership, slot, extension: "postgres_changes", ok: false, message: message)
+            // The Python client takes it for the end of the channel, and joins again some time.
+            membership.recovery?.session.mayBeIgnored(until: latest.monotonic + book.patience)
         }
     }
 
@@ -133,6 +164,8 @@ extension Hub {
         switch event {
         case .change(let change): deliver(change)
         case .broadcast(let message): deliver(message)
+        case .recovery(let id, let step): recovery(id, step)
+        case .boundary(let mark): self.mark = max(self.mark, mark)
         }
     }
 
@@ -145,14 +178,20 @@ extension Hub {
         case .bearers(let claims): audience = Audience(joining: claims.compactMap { group.principals[$0]?.audience })
         }
         guard !audience.isEmpty else { return }
-        if group.subscription.isLegacy {
+        let (event, payload) = Self.frame(of: change, isLegacy: group.subscription.isLegacy)
+        fanOut(event, payload, in: group.channel, to: audience, kind: .change)
+    }
+
+    /// A change's event and payload, in pieces.
+    static func frame(of change: ChangeDelivery, isLegacy: Bool) -> (StaticString, [ArraySlice<UInt8>]) {
+        if isLegacy {
             let event: StaticString =
                 switch change.operation {
                 case .insert: "INSERT"
                 case .update: "UPDATE"
                 case .delete: "DELETE"
                 }
-            return fanOut(event, [change.data[...]], in: group.channel, to: audience)
+            return (event, [change.data[...]])
         }
         var head = Array("{\"ids\":[".utf8)
         for (position, id) in change.ids.enumerated() {
@@ -160,15 +199,18 @@ extension Hub {
             head += String(id).utf8
         }
         head += "],\"data\":".utf8
-        fanOut("postgres_changes", [head[...], change.data[...], [0x7D]], in: group.channel, to: audience)
+        let tail = change.cursor.isEmpty ? "}" : ",\"cursor\":\"\(change.cursor)\"}"
+        return ("postgres_changes", [head[...], change.data[...], Array(tail.utf8)[...]])
     }
 
     /// A message that SQL sent. Every loop hears it from the feed, so it is not relayed.
     private func deliver(_ message: DatabaseBroadcast) {
+        keep(message)
         guard let channel = channels[message.key] else { return }
-        keepForReplays(message, in: channel)
+        keepForReplays(message, in: channel, withHistory: false)
         let audience = channel.replayed[message.id].map { channel.members.without($0) } ?? channel.members
         deliver(message.broadcast, in: channel, to: audience, except: nil)
+        showNews(in: channel)
     }
 
     // MARK: The feed's state
@@ -198,6 +240,6 @@ package enum ChangeSubscriptionOutcome: Sendable {
     case live
     /// It cannot be served as it is; the sentence says why and what to do. The feed tries again by itself.
     case failed(String)
-    /// The database was never reached, so nothing is known of its tables.
+    /// The database is away, and what has to be known of its tables is not known yet.
     case unavailable
 }

@@ -12,14 +12,16 @@ extension Hub {
         // it for the new one's and drop the channel.
         if let old = connection.index(of: frame.topic) {
             refuseHeld(at: old, of: slot, .unmatchedTopic)
-            removeMembership(at: old, of: slot)
+            removeMembership(at: old, of: slot, .replaced)
             connection = connections[Int(slot)] ?? connection
         }
 
         let config = JoinConfig(payload, topic: frame.topic, limits: limits)
         let claims: Claims
         do {
+            try countJoin(of: slot)
             claims = try admit(frame, config, connection, at: now)
+            try countUser(claims, of: slot)
         } catch {
             return refuse(frame, from: slot, joinRef: joinRef, error)
         }
@@ -38,7 +40,12 @@ extension Hub {
             pending: PendingJoin(
                 ref: JSON(trusted: Array(frame.ref.bytes)[...]), response: Self.joinResponse(bindings, ids),
                 wantsPresence: config.wantsPresence, wantsReplicationReady: config.wantsReplicationReady))
-        if let group { enter(group, &membership) }
+        membership.history = history(config, joinRef: joinRef, claims: claims, in: channel, of: slot)
+        if let group {
+            enter(group, &membership)
+            membership.recovery = recovery(
+                of: config, joinRef: joinRef, claims: claims, group: group, slot: slot, at: now)
+        }
         let index = connections[Int(slot)]?.memberships.count ?? 0
         connections[Int(slot)]?.memberships.append(membership)
         channel.memberCount += 1
@@ -63,9 +70,11 @@ extension Hub {
     ) throws(Refusal) -> Claims {
         guard frame.topic != ChannelKey.prefix else { throw .topicNameRequired }
         if limits.privateOnly, !config.isPrivate { throw .privateOnly }
-        guard connection.memberships.count < limits.channelsPerConnection else { throw .tooManyChannels }
+        guard connection.memberships.count < limits.channelsPerConnection else {
+            throw .over(.channelsPerConnection, limits.channelsPerConnection)
+        }
         guard !config.hasTooManyChanges else {
-            throw .invalidBinding("a join may have at most \(limits.bindingsPerChannel) entries in postgres_changes")
+            throw .over(.filtersPerChannel, limits.filtersPerChannel)
         }
         let claims =
             try config.token.map { token throws(Refusal) in try verifier.verify(token, at: now) }
@@ -95,20 +104,24 @@ extension Hub {
             let membership = connections[Int(slot)]?.memberships[index], let pending = membership.pending,
             membership.group?.state != .registering, membership.pass == nil || membership.pass?.read != nil
         else { return }
+        askForMissed(at: index, of: slot)
+        // The reply says whether it could be resumed, and clients take no changes before the reply.
+        if let recovery = membership.recovery, recovery.question != nil, recovery.start == nil { return }
         guard membership.pass?.replay?.overflowed != true else {
             return refuseJoin(at: index, of: slot, .replayFailed)
         }
         let channel = membership.channel
+        let missed = missedMessages(at: index, of: slot)
         let reply = channel.frames(version).reply(
-            joinRef: membership.joinRef, ref: pending.ref, ok: true, response: pending.response)
+            joinRef: membership.joinRef, ref: pending.ref, ok: true,
+            response: Self.response(Self.response(pending.response, membership.recovery), membership, missed))
         actions.append(.send(reply, to: slot))
 
         connections[Int(slot)]?.memberships[index].pending = nil
+        if let recovery = membership.recovery { joinIsAnswered(recovery) }
         if let pass = membership.pass { sendReplay(pass, to: membership, slot, version) }
-        if membership.mayRead(.broadcast) {
-            connections[Int(slot)]?.memberships[index].memberSeat = channel.members.add(slot, version)
-        }
-        seatInGroup(at: index, of: slot)
+        if membership.mayRead(.broadcast) { takeMemberSeat(at: index, of: slot, after: missed) }
+        takeSeatOrWait(at: index, of: slot)
         if pending.wantsReplicationReady { announceReplication(to: index, of: slot) }
         if pending.wantsPresence, membership.mayRead(.presence) { showPresence(at: index, of: slot) }
         releaseWrites(at: index, of: slot)
@@ -134,7 +147,7 @@ extension Hub {
             return reply(to: frame, joinRef: frame.joinRef, from: slot, ok: true)
         }
         refuseHeld(at: index, of: slot, .unmatchedTopic)
-        removeMembership(at: index, of: slot)
+        removeMembership(at: index, of: slot, .left)
         reply(to: frame, joinRef: membership.joinRef, from: slot, ok: true)
         let close = frames(slot, topic: frame.topic).push(
             "phx_close", joinRef: membership.joinRef, ref: membership.joinRef, payload: Array("{}".utf8))
@@ -142,7 +155,8 @@ extension Hub {
     }
 
     /// Takes a member out of every list of the channel, and the channel out of the hub when nothing is left in it.
-    func removeMembership(at index: Int, of slot: Slot) {
+    ///
+    func removeMembership(at index: Int, of slot: Slot, _ end: MembershipEnd = .lost) {
         guard let version = connections[Int(slot)]?.version,
             let membership = connections[Int(slot)]?.memberships.remove(at: index)
         else { return }
@@ -156,6 +170,8 @@ extension Hub {
             reseat(moved, in: channel, \.watcherSeat, seat)
         }
         leaveGroup(of: membership, slot, version)
+        endSession(of: membership, end)
+        endHistory(of: membership, slot, version, isLeave: end == .left)
         if let diff = channel.presence.untrack(membership.member) { announce(diff, in: channel) }
         discardIfIdle(channel)
     }

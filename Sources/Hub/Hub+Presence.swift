@@ -14,8 +14,9 @@ extension Hub {
                 return refuse(frame, from: slot, joinRef: membership.joinRef, .presencePayloadNotAMap)
             }
             guard payload.bytes.count <= limits.payloadBytes else {
-                return refuse(frame, from: slot, joinRef: membership.joinRef, .payloadTooLarge)
+                return refuse(frame, from: slot, joinRef: membership.joinRef, .over(.payloadBytes, limits.payloadBytes))
             }
+            guard mayTrack(frame, membership, from: slot) else { return }
             write(.track(Array(payload.bytes)), ref: frame.ref, from: slot, membership: index)
         case "untrack": write(.untrack, ref: frame.ref, from: slot, membership: index)
         default: refuse(frame, from: slot, joinRef: membership.joinRef, .presenceEventUnknown)
@@ -37,8 +38,19 @@ extension Hub {
         watchPresence(at: index, of: slot)
         guard let version = connections[Int(slot)]?.version, let membership = connections[Int(slot)]?.memberships[index]
         else { return }
-        let state = membership.channel.frames(version).push(
-            "presence_state", joinRef: membership.joinRef, payload: membership.channel.presence.state())
+        show(membership.channel, to: slot, version, joinRef: membership.joinRef)
+    }
+
+    /// Says who is there to a member who was spared some who came and went. Nothing, if it left the channel meanwhile.
+    package func showPresence(of channel: ChannelKey, to slot: Slot) {
+        guard let connection = connections[Int(slot)],
+            let membership = connection.memberships.first(where: { $0.channel.key == channel && $0.watcherSeat != nil })
+        else { return }
+        show(membership.channel, to: slot, connection.version, joinRef: membership.joinRef)
+    }
+
+    private func show(_ channel: Channel, to slot: Slot, _ version: ProtocolVersion, joinRef: JSON) {
+        let state = channel.frames(version).push("presence_state", joinRef: joinRef, payload: channel.presence.state())
         actions.append(.send(state, to: slot))
     }
 
@@ -51,7 +63,8 @@ extension Hub {
     /// Tells everybody, the tracker included, here and on the other loops.
     func announce(_ diff: PresenceDiff, in channel: Channel) {
         if !channel.watchers.isEmpty {
-            fanOut("presence_diff", [diff.encoded()[...]], in: channel, to: channel.watchers)
+            fanOut(
+                "presence_diff", [diff.encoded()[...]], in: channel, to: channel.watchers, kind: .presence(channel.key))
         }
         actions.append(.relay(.presence(channel.key, diff)))
     }

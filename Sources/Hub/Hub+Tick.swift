@@ -4,8 +4,10 @@ import Wire
 extension Hub {
     /// To be called once a second.
     package func tick(at now: HubTime) {
+        advance(to: now)
         expireTokens(at: now)
         sweepEmptyConnections(at: now)
+        ageHistory(at: now)
     }
 
     /// How often connections without channels are looked for, in milliseconds (the original's NO_CHANNEL_TIMEOUT_IN_MS).

@@ -23,6 +23,23 @@ package final class Hub {
     var serial = 0
     /// What the authority was asked and has not answered, and for whom.
     package internal(set) var questions: [AuthorizationID: (slot: Slot, member: MemberID)] = [:]
+    /// Whose missed changes the feed is reading.
+    var recoveries: [RecoveryID: (slot: Slot, member: MemberID)] = [:]
+    let book: RecoveryBook
+    let history: HistoryBook
+    /// Bytes of kept messages that a socket was sent in this second.
+    var historySent: [Slot: Int] = [:]
+    /// Nil: users may have any number of sockets.
+    let users: (any UserLedger)?
+    /// For the metrics: what was refused for a limit, and what was read later for a rate.
+    package internal(set) var refused: [Limit: Int] = [:]
+    package internal(set) var slowed: [Pace: Int] = [:]
+    /// Up to where the feed's changes were passed on.
+    package internal(set) var mark = 0
+    /// The time as it was told last.
+    var latest = HubTime(monotonic: 0, unix: 0)
+    /// What was received before this, by the hub's clock, may have waited for the hub.
+    var lateUntil = Int64.min
     /// Bytes of what waits for its answers.
     package internal(set) var heldBytes = 0
     /// Whether changes are flowing from the database.
@@ -40,12 +57,16 @@ package final class Hub {
 
     package init(
         loop: Int, limits: HubLimits = HubLimits(), verifier: any TokenVerifier,
-        random: any RandomNumberGenerator & Sendable
+        random: any RandomNumberGenerator & Sendable, book: RecoveryBook = RecoveryBook(window: 0),
+        history: HistoryBook? = nil, users: (any UserLedger)? = nil
     ) {
         self.loop = loop
         self.limits = limits
         self.verifier = verifier
         self.random = random
+        self.book = book
+        self.history = history ?? HistoryBook(limits: limits, window: 0)
+        self.users = users
         var generator: any RandomNumberGenerator = random
         refPrefix = String(generator.next(), radix: 36) + "-" + String(loop, radix: 36) + "-"
     }
@@ -59,15 +80,18 @@ package final class Hub {
 
     // MARK: Connections
 
+    /// - Parameter claims: where users are counted, this one's was.
     package func connect(_ slot: Slot, version: ProtocolVersion, claims: Claims) {
         while connections.count <= Int(slot) { connections.append(nil) }
         connections[Int(slot)] = Connection(version: version, claims: claims)
+        adoptUser(of: claims, slot)
         connectionCount += 1
     }
 
     package func disconnect(_ slot: Slot) {
         guard let connection = connections[Int(slot)] else { return }
         for index in connection.memberships.indices.reversed() { removeMembership(at: index, of: slot) }
+        releaseUser(of: connection)
         connections[Int(slot)] = nil
         connectionCount -= 1
     }
@@ -80,6 +104,7 @@ package final class Hub {
         _ message: ArraySlice<UInt8>, isBinary: Bool, from slot: Slot, at now: HubTime
     ) throws(ClientFrame.Malformed) {
         guard let version = connections[Int(slot)]?.version else { return }
+        advance(to: now)
         let frame =
             isBinary
             ? try ClientFrame(binary: message, version: version) : try ClientFrame(text: message, version: version)
@@ -114,13 +139,17 @@ package final class Hub {
     }
 
     func refuse(_ frame: ClientFrame, from slot: Slot, joinRef: JSON, _ refusal: Refusal) {
+        countRefusal(refusal)
         reply(to: frame, joinRef: joinRef, from: slot, ok: false, response: refusal.response)
     }
 
     /// A `system` message to one member.
-    func system(_ membership: Membership, _ slot: Slot, extension name: String, ok: Bool, message: String) {
+    func system(
+        _ membership: Membership, _ slot: Slot, extension name: String, ok: Bool, message: String, cursor: String? = nil
+    ) {
         guard let version = connections[Int(slot)]?.version else { return }
-        let payload = Self.systemPayload(membership.channel.key, extension: name, ok: ok, message: message)
+        var payload = Self.systemPayload(membership.channel.key, extension: name, ok: ok, message: message)
+        if let cursor { payload = payload.dropLast() + Array(",\"cursor\":\"\(cursor)\"}".utf8) }
         let frame = membership.channel.frames(version).push("system", joinRef: membership.joinRef, payload: payload)
         actions.append(.send(frame, to: slot))
     }
@@ -140,11 +169,11 @@ package final class Hub {
     /// Sends one event to an audience, encoded once for each protocol version that is in it.
     func fanOut(
         _ event: StaticString, _ payload: [ArraySlice<UInt8>], in channel: Channel, to audience: Audience,
-        except: Slot? = nil
+        except: Slot? = nil, kind: FrameKind = .message
     ) {
         for version in [ProtocolVersion.v1, .v2] where !audience[version].isEmpty {
             let frame = channel.frames(version).push(event, payload: payload)
-            actions.append(.fanOut(frame, to: audience[version], except: except))
+            actions.append(.fanOut(frame, to: audience[version], except: except, kind))
         }
     }
 }

@@ -8,6 +8,11 @@ struct JoinConfig {
     var wantsReplicationReady = false
     /// As sent; whether it is one is checked with the join.
     var replay: JSON?
+    var history: HistoryRequest?
+    /// `resume.cursor`: where the client was.
+    var resumeCursor: String?
+    /// There is a `resume`: the reply is to say where the client is.
+    var wantsCursor = false
     var presenceKey: String?
     var wantsPresence = false
     var isPrivate = false
@@ -26,6 +31,7 @@ struct JoinConfig {
                 acknowledges = Self.flag(broadcast["ack"])
                 wantsReplicationReady = Self.flag(broadcast["replication_ready"])
                 if let json = broadcast["replay"], !json.isNull { replay = json }
+                history = HistoryRequest(broadcast["history"])
             }
             if let presence = config["presence"] {
                 wantsPresence = Self.flag(presence["enabled"])
@@ -34,9 +40,13 @@ struct JoinConfig {
                     if presenceKey == "" { presenceKey = nil }
                 }
             }
+            if let resume = config["resume"], resume.kind == .object {
+                wantsCursor = true
+                resumeCursor = resume["cursor"]?.string
+            }
             isPrivate = Self.flag(config["private"])
-            let entries = config["postgres_changes"]?.elements(upTo: limits.bindingsPerChannel + 1) ?? []
-            hasTooManyChanges = entries.count > limits.bindingsPerChannel
+            let entries = config["postgres_changes"]?.elements(upTo: limits.filtersPerChannel + 1) ?? []
+            hasTooManyChanges = entries.count > limits.filtersPerChannel
             changes = entries.filter { !$0.isNull }
         }
         if payload["config"] == nil {

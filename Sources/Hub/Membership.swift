@@ -17,6 +17,10 @@ struct Membership {
     /// Both or none.
     var group: ChangeGroup?
     var principal: ChangePrincipal?
+    /// Where the join asked for it.
+    var history: MemberHistory?
+    /// With the group.
+    var recovery: MemberRecovery?
     /// Nil until the join is answered (it waits for the change feed, and in a private channel for its policies).
     var memberSeat: Int32?
     var watcherSeat: Int32?

@@ -25,7 +25,22 @@ package struct RoostConfiguration: Sendable {
     /// Event loops; already the number of cores where the setting says 0.
     package let loops: Int
 
+    /// Zero: as many as there may be open files.
+    package let connections: Int
+    /// Zero in this and in what follows, up to `bytesPerSecond`, save for channels and filters: no limit.
+    package let connectionsPerAddress: Int
+    package let connectionsPerUser: Int
     package let channelsPerConnection: Int
+    package let filtersPerChannel: Int
+    package let joinsPerSecond: Int
+    package let presencePerSecond: Int
+    package let messagesPerSecond: Int
+    package let bytesPerSecond: Int
+    /// Zero: no history is kept.
+    package let historyMessages: Int
+    package let historySeconds: Int
+    package let historyBytesPerChannel: Int
+    package let historyBytes: Int
     package let messageBytes: Int
     package let payloadBytes: Int
     package let pendingBytesPerSocket: Int
@@ -38,11 +53,15 @@ package struct RoostConfiguration: Sendable {
     /// Seconds.
     package let idleTimeout: Int
 
+    /// Zero: no client is brought what it missed unless it sends a cursor.
+    package let recoveryWindowSeconds: Int
     package let retentionHours: Int
     package let safetyPollSeconds: Int
 
     /// One of swift-log's level names.
     package let logLevel: String
+    /// Seconds, both.
+    package let drainDelaySeconds: Int
     package let drainSeconds: Int
 
     /// The file that was read, if any.
@@ -65,7 +84,19 @@ package struct RoostConfiguration: Sendable {
         jwksFile = values.text(.jwksFile)
         jwksURL = values.text(.jwksURL)
         loops = values.integer(.loops) == 0 ? max(1, cores) : values.integer(.loops)
+        connections = values.integer(.connections)
+        connectionsPerAddress = values.integer(.connectionsPerAddress)
+        connectionsPerUser = values.integer(.connectionsPerUser)
         channelsPerConnection = values.integer(.channelsPerConnection)
+        filtersPerChannel = values.integer(.filtersPerChannel)
+        joinsPerSecond = values.integer(.joinsPerSecond)
+        presencePerSecond = values.integer(.presencePerSecond)
+        messagesPerSecond = values.integer(.messagesPerSecond)
+        bytesPerSecond = values.integer(.bytesPerSecond)
+        historyMessages = values.integer(.historyMessages)
+        historySeconds = values.integer(.historySeconds)
+        historyBytesPerChannel = values.integer(.historyBytesPerChannel)
+        historyBytes = values.integer(.historyBytes)
         messageBytes = values.integer(.messageBytes)
         payloadBytes = values.integer(.payloadBytes)
         pendingBytesPerSocket = values.integer(.pendingBytesPerSocket)
@@ -73,9 +104,11 @@ package struct RoostConfiguration: Sendable {
         privateOnly = values.toggle(.privateOnly)
         pingAfter = values.integer(.pingAfter)
         idleTimeout = values.integer(.idleTimeout)
+        recoveryWindowSeconds = values.integer(.recoveryWindowSeconds)
         retentionHours = values.integer(.retentionHours)
         safetyPollSeconds = values.integer(.safetyPollSeconds)
         logLevel = values.requiredText(.logLevel)
+        drainDelaySeconds = values.integer(.drainDelaySeconds)
         drainSeconds = values.integer(.drainSeconds)
         self.file = file
         self.values = values.ordered

@@ -2,10 +2,13 @@
 extension Setting {
     package static let all: [Setting] = [
         databaseURL, nodeName, httpHost, httpPort, opsHost, opsPort, jwtSecret, jwtPreviousSecrets,
-        jwtAlgorithms, jwtIssuer, jwtAudience, jwksFile, jwksURL, loops, channelsPerConnection,
+        jwtAlgorithms, jwtIssuer, jwtAudience, jwksFile, jwksURL, loops,
+        connections, connectionsPerAddress, connectionsPerUser, channelsPerConnection, filtersPerChannel,
+        joinsPerSecond, presencePerSecond, messagesPerSecond, bytesPerSecond,
         messageBytes, payloadBytes, pendingBytesPerSocket, failuresPerMinute, privateOnly,
-        pingAfter, idleTimeout, retentionHours,
-        safetyPollSeconds, logLevel, drainSeconds,
+        historyMessages, historySeconds, historyBytesPerChannel, historyBytes,
+        pingAfter, idleTimeout, recoveryWindowSeconds, retentionHours,
+        safetyPollSeconds, logLevel, drainDelaySeconds, drainSeconds,
     ]
 
     static let databaseURL = Setting(
@@ -114,6 +117,12 @@ extension Setting {
         "timeouts.idle", .integer(2...86_400), standard: .integer(60), unit: "seconds",
         "A socket that was silent for so long, pings included, is closed. Clients send a heartbeat every 25 seconds.")
 
+    static let recoveryWindowSeconds = Setting(
+        "feed.recovery_window_seconds", .integer(0...3600), standard: .integer(120), unit: "seconds",
+        "How long a client that was cut off, or that the hub itself left behind, may take to join again and still be "
+            + "brought every change that it missed, though it knows nothing of cursors; 0 leaves that to clients that "
+            + "send one.")
+
     static let retentionHours = Setting(
         "feed.retention_hours", .integer(1...8760), standard: .integer(24), unit: "hours",
         "How long changes stay in the outbox table: for so long may the hub be away and still deliver everything.")
@@ -127,6 +136,10 @@ extension Setting {
         "log.level", .choice(["trace", "debug", "info", "notice", "warning", "error", "critical"]),
         standard: .text("info"),
         "How much is logged, to standard error: trace, debug, info, notice, warning, error or critical.")
+
+    static let drainDelaySeconds = Setting(
+        "drain.delay_seconds", .integer(0...600), standard: .integer(0), unit: "seconds",
+        "On SIGTERM /readyz fails at once; the drain begins so much later, for a load balancer to notice first.")
 
     static let drainSeconds = Setting(
         "drain.seconds", .integer(0...600), standard: .integer(10), unit: "seconds",

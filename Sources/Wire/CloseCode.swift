@@ -7,4 +7,5 @@ package enum CloseCode: UInt16, Sendable, CaseIterable {
     case invalidData = 1007
     case messageTooBig = 1009
     case serviceRestart = 1012
+    case tryAgainLater = 1013
 }

@@ -31,7 +31,12 @@ package struct Frame: Sendable {
         bytes = out
     }
 
-    package static let ping = Frame(.ping, count: 5) { $0 += "roost".utf8 }
+    package static let ping = Frame.ping("roost")
+
+    /// - Parameter payload: comes back in the pong (RFC 6455, section 5.5.2); up to 125 bytes.
+    package static func ping(_ payload: String) -> Frame {
+        Frame(.ping, count: payload.utf8.count) { $0 += payload.utf8 }
+    }
 
     /// A close frame (RFC 6455, section 5.5.1): the code, and a reason of at most 123 bytes for whoever debugs the client.
     package static func close(_ code: CloseCode, reason: StaticString) -> Frame {

@@ -25,11 +25,10 @@ package enum Refusal: Error, Sendable, Equatable {
     case replayInvalid
     case replayFailed
     case privateOnly
-    case tooManyChannels
-    case tooManyConnections
+    /// A limit is reached; its value is in the unit of the setting.
+    case over(Limit, Int)
     case databaseUnavailable
     case restarting
-    case payloadTooLarge
     case payloadNotAnObject
     case presencePayloadNotAMap
     case presenceEventUnknown
@@ -59,13 +58,11 @@ package enum Refusal: Error, Sendable, Equatable {
         case .writesPending: "AuthorizationPending: \(message)"
         case .replayNotAllowed, .replayInvalid, .replayFailed: "UnableToReplayMessages: \(message)"
         case .privateOnly: "PrivateOnly: \(message)"
-        case .tooManyChannels: "ChannelRateLimitReached: \(message)"
-        case .tooManyConnections: "ConnectionRateLimitReached: \(message)"
+        case .over(let limit, _): "\(limit.code): \(message)"
         case .databaseUnavailable: "UnableToConnectToProject: \(message)"
         case .restarting: "RealtimeRestarting: \(message)"
         case .invalidBinding: "InvalidPostgresChanges: \(message)"
-        case .unmatchedTopic, .payloadTooLarge, .payloadNotAnObject, .presencePayloadNotAMap, .presenceEventUnknown:
-            message
+        case .unmatchedTopic, .payloadNotAnObject, .presencePayloadNotAMap, .presenceEventUnknown: message
         }
     }
 
@@ -95,11 +92,9 @@ package enum Refusal: Error, Sendable, Equatable {
         case .replayInvalid: "Replay params are not valid"
         case .replayFailed: "Realtime was unable to replay messages"
         case .privateOnly: "This project only allows private channels"
-        case .tooManyChannels: "Too many channels"
-        case .tooManyConnections: "Too many connected users"
+        case .over(let limit, let value): limit.sentence(value)
         case .databaseUnavailable: "Realtime was unable to connect to the project database"
         case .restarting: "Realtime is restarting, please standby"
-        case .payloadTooLarge: "payload_size_exceeded"
         case .payloadNotAnObject: "Broadcast payload must be a JSON object"
         case .presencePayloadNotAMap: "Presence track payload must be a map"
         case .presenceEventUnknown: "Presence event must be track or untrack"
@@ -112,13 +107,14 @@ package enum Refusal: Error, Sendable, Equatable {
         case .tokenExpired, .claimsMissing, .expirationInvalid, .tokenMalformed, .signatureInvalid, .apiKeyMissing,
             .issuerRefused, .audienceRefused:
             .refreshToken
-        case .keyUnknown, .tokenNotYetValid, .tooManyConnections, .databaseUnavailable, .restarting, .writesPending,
+        case .keyUnknown, .tokenNotYetValid, .databaseUnavailable, .restarting, .writesPending,
             .replayFailed:
             .retry
         case .signer, .topicNameRequired, .unmatchedTopic, .unauthorized, .readRevoked, .writeUnauthorized,
-            .trackUnauthorized, .replayNotAllowed, .replayInvalid, .privateOnly, .tooManyChannels,
-            .payloadTooLarge, .payloadNotAnObject, .presencePayloadNotAMap, .presenceEventUnknown, .invalidBinding:
+            .trackUnauthorized, .replayNotAllowed, .replayInvalid, .privateOnly, .payloadNotAnObject,
+            .presencePayloadNotAMap, .presenceEventUnknown, .invalidBinding:
             .giveUp
+        case .over(let limit, _): limit.nextAction
         }
     }
 

@@ -25,7 +25,7 @@ MEGABYTE = 1 << 20
 
 @pytest.fixture(scope="module")
 def one_loop(cluster):
-    hub = Hub(cluster.create_database("battered"), ROOST_LOOPS="1", ROOST_TIMEOUTS_PING_AFTER="2", ROOST_TIMEOUTS_IDLE="4")
+    hub = Hub(cluster.create_database("battered"), ROOST_LOOPS="1", ROOST_LIMITS_JOINS_PER_SECOND="0", ROOST_TIMEOUTS_PING_AFTER="2", ROOST_TIMEOUTS_IDLE="4")
     try:
         hub.run("migrate")
         yield hub.start()
@@ -210,7 +210,7 @@ async def test_a_thousand_joins_on_one_socket(client):
     replies = [await client.next("phx_reply", ref=str(number), within=10) for number in range(1000)]
     statuses = [reply.payload["status"] for reply in replies]
     assert statuses == ["ok"] * 100 + ["error"] * 900
-    assert replies[-1].payload["response"] == {"reason": "ChannelRateLimitReached: Too many channels"}
+    assert replies[-1].payload["response"]["reason"].startswith("ChannelRateLimitReached: Too many channels")
 
 
 async def test_joining_and_leaving_without_end(hub, client):
@@ -407,12 +407,12 @@ async def test_a_reader_that_never_reads_is_cut_off_and_costs_no_memory(hub):
             await sender.settled()
             highest = max(highest, hub.resident_bytes)
     assert highest - before < 16 * MEGABYTE, f"{(highest - before) / MEGABYTE:.0f} MB for one slow reader"
-    await eventually(lambda: hub.metric("roost_slow_readers_total") >= 1, what="the cut")
+    await eventually(lambda: hub.metric("roost_slow_reader_closed_total") >= 1, what="the cut")
     slow.socket.writer.transport.resume_reading()
     with pytest.raises((Closed, AssertionError)) as caught:
         while True:
             await slow.next("broadcast", within=5)
-    assert isinstance(caught.value, Closed) and caught.value.code is None
+    assert isinstance(caught.value, Closed) and caught.value.code in (1013, None)
     for client in (slow, sender):
         await client.close()
 

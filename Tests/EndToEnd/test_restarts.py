@@ -36,10 +36,13 @@ async def test_the_python_client_comes_back_after_a_restart(own_hub, own_table, 
         seen = len(listener.states)
         own_hub.start()
         await listener.wait_for_state("SUBSCRIBED", after=seen)
-        await eventually(lambda: listener.systems, what="changes flowing")
-        listener.changes.clear()
         own_table.execute("insert into t values (3)")
-        assert (await listener.take())[0]["record"] == {"id": 3}
+
+        def ids():
+            return [change["data"]["record"]["id"] for change in listener.changes]
+        # What it missed comes first. Row 1 may come again: a hub that was killed does not know what had arrived.
+        await eventually(lambda: {2, 3} <= set(ids()), what=lambda: f"2 and 3 among {ids()}")
+        assert ids() in ([2, 3], [1, 2, 3])
         await listener.channel.track({"n": 1})
         await eventually(lambda: listener.syncs and listener.syncs[-1] == ["p"], what="presence")
 

@@ -108,7 +108,7 @@ import Wire
         limits.payloadBytes = 20
         let stage = try room(limits: limits)
         let refusal =
-            #"1 ← ["1","9","realtime:a","phx_reply",{"status":"error","response":{"reason":"payload_size_exceeded"}}]"#
+            #"1 ← ["1","9","realtime:a","phx_reply",{"status":"error","response":{"reason":"payload_size_exceeded: The payload is too large: it may have 20 bytes (limits.payload_bytes); send less"}}]"#
         let (fits, exceeds) = (#"{"a":"xxxxxxxxxxxx"}"#, #"{"a":"xxxxxxxxxxxxx"}"#)
         #expect(fits.utf8.count == 20)
         #expect(try stage.say(#"["1","9","realtime:a","broadcast",\#(fits)]"#, from: 1).count == 3)

@@ -59,7 +59,7 @@ import Wire
         let reply = try #require(try stage.watch { $0.changeSubscription(group, is: .live) }.first)
         #expect(
             try reply == joinReply(1, Self.users, Self.todos, odd, Self.users), "equal parameters have equal ids")
-        guard case .send(let frame, _) = stage.actions.first else {
+        guard case .send(let frame, _, _) = stage.actions.first else {
             Issue.record("no reply")
             return
         }
@@ -173,7 +173,7 @@ import Wire
         stage.connect(1)
         func list(_ count: Int) -> String { Array(repeating: "{}", count: count).joined(separator: ",") }
         let refusal =
-            #"1 ← ["1","1","realtime:a","phx_reply",{"status":"error","response":{"reason":"InvalidPostgresChanges: a join may have at most 1000 entries in postgres_changes"}}]"#
+            #"1 ← ["1","1","realtime:a","phx_reply",{"status":"error","response":{"reason":"InvalidPostgresChanges: Too many postgres_changes: one join may have 1000 (limits.filters_per_channel); spread them over several channels"}}]"#
         #expect(try stage.join("realtime:a", 1, Self.config(list(1_001))) == [refusal])
         let bomb = Self.config(list(1_000_000))
         var said: [String] = []
@@ -306,7 +306,7 @@ import Wire
             }
             _ = try stage.watch { $0.deliver(self.delivery(group, ids: [1])) }
             let reached = stage.actions.flatMap { action -> [Slot] in
-                if case .fanOut(_, let audience, _) = action { audience } else { [] }
+                if case .fanOut(_, let audience, _, _) = action { audience } else { [] }
             }
             #expect(reached.sorted() == there.sorted())
         }

@@ -81,7 +81,7 @@ import Wire
         if isLive { _ = try stage.watch { $0.changeSubscription(group, is: .live) } }
         try stage.say(#"["1","9","realtime:a","access_token",{"access_token":"good anon 8000"}]"#, from: 1)
         #expect(stage.admissions == [#"+\#(group.serial) {"exp":8000}"#, #"-\#(group.serial) {"exp":5000}"#])
-        if !isLive { _ = try stage.watch { $0.changeSubscription(group, is: .live) } }
+        if isLive { try stage.catchUp() } else { _ = try stage.watch { $0.changeSubscription(group, is: .live) } }
         #expect(try stage.watch { $0.deliver(self.change(group, for: [self.claims(5000)])) }.isEmpty)
         #expect(receivers(try stage.watch { $0.deliver(self.change(group, for: [self.claims(8000)])) }) == ["1"])
     }
@@ -125,7 +125,7 @@ import Wire
             _ = try stage.watch { $0.deliver(self.change(group, for: [self.claims(expiry)])) }
             return Set(
                 stage.actions.flatMap { action -> [Slot] in
-                    if case .fanOut(_, let audience, _) = action { return audience }
+                    if case .fanOut(_, let audience, _, _) = action { return audience }
                     return []
                 })
         }

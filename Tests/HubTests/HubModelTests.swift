@@ -213,13 +213,17 @@ private struct World {
         var receivers: Set<Slot> = []
         for action in actions {
             switch action {
-            case .send(let frame, let slot): try take(frame, Place(side: side, slot: slot), &receivers)
-            case .fanOut(let frame, let audience, let except):
+            case .send(let frame, let slot, _): try take(frame, Place(side: side, slot: slot), &receivers)
+            case .fanOut(let frame, let audience, let except, _):
                 for slot in audience where slot != except { try take(frame, Place(side: side, slot: slot), &receivers) }
             case .relay(let relay): inbox[1 - side].append(relay)
             case .subscribe(let id, _): pending.append((side, id))
             case .unsubscribe(let id): pending.removeAll { $0.1 == id }
-            case .admit, .withdraw: break
+            case .admit, .withdraw, .abandon: break
+            case .recover(let id, _):
+                hubs[side].deliver(.recovery(id, .began(.resumed)))
+                hubs[side].deliver(.recovery(id, .caughtUp(cursor: "c")))
+                receivers.formUnion(try settle(side))
             case .authorize(let id, let question):
                 if case .write(let need) = question.right {
                     hubs[side].authorization(id, is: .decided(need))

@@ -202,7 +202,7 @@ import Wire
         stage.connect(1)
         try stage.join("realtime:a", 1, Self.on)
         try stage.say(track(#"{"phx_ref":"forged"}"#), from: 1)
-        guard case .fanOut(let frame, _, _) = stage.actions.first else {
+        guard case .fanOut(let frame, _, _, _) = stage.actions.first else {
             Issue.record("no diff")
             return
         }

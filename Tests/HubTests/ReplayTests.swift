@@ -87,7 +87,7 @@ import Wire
                 == #"1 ← ["1",null,"realtime:a","broadcast",{"event":"e","payload":{"n":1},"type":"broadcast","meta":{"replayed":true,"id":"a"}}]"#
         )
         #expect(said[2] == "1 ← #4 realtime:a e raw [7]")
-        guard case .send(let frame, _) = stage.actions[2] else { throw ShownFrame.Defect.kind4 }
+        guard case .send(let frame, _, _) = stage.actions[2] else { throw ShownFrame.Defect.kind4 }
         #expect(try ShownFrame(frame.bytes).kind4().metadata == #"{"replayed":true,"id":"b"}"#)
     }
 

@@ -73,15 +73,22 @@ import Wire
         }
         #expect(try stage.watch { $0.deliver(change(old)) }.isEmpty)
         #expect(
-            try stage.watch { $0.changeSubscription(new, is: .live) } == [
-                #"1 ← ["1",null,"realtime:a","system",{"extension":"postgres_changes","status":"ok","message":"Subscribed to PostgreSQL","channel":"a"}]"#
+            try stage.watch { $0.changeSubscription(new, is: .live) } == ["recover 0.\(new.serial) mark(0)"])
+        #expect(
+            try stage.catchUp() == [
+                #"1 ← ["1",null,"realtime:a","system",{"extension":"postgres_changes","status":"ok","message":"Subscribed to PostgreSQL","channel":"a"}]"#,
+                "1 ← ping 1",
             ])
         #expect(try stage.watch { $0.deliver(change(new)) }.count == 1)
         #expect(
-            try stage.say(token(#""good authenticated 3000""#), from: 1) == [
-                #"1 ← ["1",null,"realtime:a","system",{"extension":"postgres_changes","status":"ok","message":"Subscribed to PostgreSQL","channel":"a"}]"#
-            ], "the same role keeps the group")
+            try stage.say(token(#""good authenticated 3000""#), from: 1) == ["recover 0.\(new.serial) mark(0)"],
+            "the same role keeps the group")
         #expect(stage.admissions.count == 2, "policies are asked about the new claims from here on")
+        #expect(
+            try stage.catchUp() == [
+                #"1 ← ["1",null,"realtime:a","system",{"extension":"postgres_changes","status":"ok","message":"Subscribed to PostgreSQL","channel":"a"}]"#,
+                "1 ← ping 2",
+            ])
         #expect(try stage.watch { $0.deliver(change(new)) }.count == 1)
     }
 

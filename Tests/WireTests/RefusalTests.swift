@@ -4,17 +4,16 @@ import Wire
 
 @Suite struct RefusalTests {
     /// One of each. The switch makes the compiler ask for a line here when a case is added.
-    static let all: [Refusal] = [
-        .apiKeyMissing, .tokenExpired(secondsAgo: 5), .claimsMissing, .expirationInvalid, .tokenMalformed,
-        .signatureInvalid, .keyUnknown, .issuerRefused, .audienceRefused, .tokenNotYetValid,
-        .signer("a detail"), .topicNameRequired, .unmatchedTopic, .unauthorized(topic: "room1"),
-        .readRevoked(topic: "room1"), .writeUnauthorized(topic: "room1"), .trackUnauthorized(topic: "room1"),
-        .writesPending, .replayNotAllowed, .replayInvalid, .replayFailed, .privateOnly,
-        .tooManyChannels,
-        .tooManyConnections, .databaseUnavailable, .restarting, .payloadTooLarge, .payloadNotAnObject,
-        .presencePayloadNotAMap,
-        .presenceEventUnknown, .invalidBinding("a detail"),
-    ]
+    static let all: [Refusal] =
+        [
+            .apiKeyMissing, .tokenExpired(secondsAgo: 5), .claimsMissing, .expirationInvalid, .tokenMalformed,
+            .signatureInvalid, .keyUnknown, .issuerRefused, .audienceRefused, .tokenNotYetValid,
+            .signer("a detail"), .topicNameRequired, .unmatchedTopic, .unauthorized(topic: "room1"),
+            .readRevoked(topic: "room1"), .writeUnauthorized(topic: "room1"), .trackUnauthorized(topic: "room1"),
+            .writesPending, .replayNotAllowed, .replayInvalid, .replayFailed, .privateOnly,
+            .databaseUnavailable, .restarting, .payloadNotAnObject, .presencePayloadNotAMap, .presenceEventUnknown,
+            .invalidBinding("a detail"),
+        ] + Limit.allCases.map { .over($0, 77) }
 
     private func expected(_ refusal: Refusal) -> (reason: String, message: String) {
         switch refusal {
@@ -88,8 +87,51 @@ import Wire
             )
         case .privateOnly:
             ("PrivateOnly: This project only allows private channels", "This project only allows private channels")
-        case .tooManyChannels: ("ChannelRateLimitReached: Too many channels", "Too many channels")
-        case .tooManyConnections: ("ConnectionRateLimitReached: Too many connected users", "Too many connected users")
+        case .over(.connections, _):
+            (
+                "ConnectionRateLimitReached: Too many connected users: this hub takes 77 sockets (limits.connections); try again later",
+                "Too many connected users: this hub takes 77 sockets (limits.connections); try again later"
+            )
+        case .over(.connectionsPerAddress, _):
+            (
+                "ConnectionRateLimitReached: Too many connected users: one address may have 77 sockets (limits.connections_per_address); close another first",
+                "Too many connected users: one address may have 77 sockets (limits.connections_per_address); close another first"
+            )
+        case .over(.connectionsPerUser, _):
+            (
+                "ConnectionRateLimitReached: Too many connected users: one user may have 77 sockets (limits.connections_per_user); close another first",
+                "Too many connected users: one user may have 77 sockets (limits.connections_per_user); close another first"
+            )
+        case .over(.channelsPerConnection, _):
+            (
+                "ChannelRateLimitReached: Too many channels: one socket may join 77 (limits.channels_per_connection); leave one first",
+                "Too many channels: one socket may join 77 (limits.channels_per_connection); leave one first"
+            )
+        case .over(.filtersPerChannel, _):
+            (
+                "InvalidPostgresChanges: Too many postgres_changes: one join may have 77 (limits.filters_per_channel); spread them over several channels",
+                "Too many postgres_changes: one join may have 77 (limits.filters_per_channel); spread them over several channels"
+            )
+        case .over(.messageBytes, _):
+            (
+                "message_size_exceeded: The message is too large: it may have 77 bytes (limits.message_bytes); send less",
+                "The message is too large: it may have 77 bytes (limits.message_bytes); send less"
+            )
+        case .over(.payloadBytes, _):
+            (
+                "payload_size_exceeded: The payload is too large: it may have 77 bytes (limits.payload_bytes); send less",
+                "The payload is too large: it may have 77 bytes (limits.payload_bytes); send less"
+            )
+        case .over(.joinsPerSecond, _):
+            (
+                "ClientJoinRateLimitReached: Too many joins per second: one socket may make 77 (limits.joins_per_second); join again later",
+                "Too many joins per second: one socket may make 77 (limits.joins_per_second); join again later"
+            )
+        case .over(.presencePerSecond, _):
+            (
+                "ClientPresenceRateLimitReached: Too many presence messages per second: one socket may send 77 (limits.presence_per_second); send again later",
+                "Too many presence messages per second: one socket may send 77 (limits.presence_per_second); send again later"
+            )
         case .databaseUnavailable:
             (
                 "UnableToConnectToProject: Realtime was unable to connect to the project database",
@@ -97,7 +139,6 @@ import Wire
             )
         case .restarting:
             ("RealtimeRestarting: Realtime is restarting, please standby", "Realtime is restarting, please standby")
-        case .payloadTooLarge: ("payload_size_exceeded", "payload_size_exceeded")
         case .payloadNotAnObject: ("Broadcast payload must be a JSON object", "Broadcast payload must be a JSON object")
         case .presencePayloadNotAMap: ("Presence track payload must be a map", "Presence track payload must be a map")
         case .presenceEventUnknown:
@@ -123,10 +164,11 @@ import Wire
     }
 
     @Test func repeatsAndRefreshesOnlyWhereThatHelps() {
-        let actions = Dictionary(grouping: Self.all, by: \.nextAction).mapValues { Set($0.map(\.message)) }
+        let all = Self.all.filter { if case .over = $0 { false } else { true } }
+        let actions = Dictionary(grouping: all, by: \.nextAction).mapValues { Set($0.map(\.message)) }
         #expect(
             actions[.retry] == [
-                "Too many connected users", "Realtime was unable to connect to the project database",
+                "Realtime was unable to connect to the project database",
                 "Realtime is restarting, please standby", "Token is not valid yet",
                 "Failed to generate JWT signer, check your JWT secret or JWKS configuration",
                 "Too many messages wait for the permission to write to this Channel",
@@ -139,6 +181,32 @@ import Wire
                 "Failed to validate JWT signature", "The issuer (iss) of the token is not accepted here",
                 "The audience (aud) of the token is not this service",
             ])
+    }
+
+    /// What goes away by itself, or once somebody else is gone, is worth another try.
+    @Test func limitsSayWhetherToTryAgain() {
+        let retry = Limit.allCases.filter { Refusal.over($0, 77).nextAction == .retry }
+        #expect(
+            retry == [
+                .connections, .connectionsPerAddress, .connectionsPerUser, .joinsPerSecond, .presencePerSecond,
+            ])
+        #expect(Limit.allCases.allSatisfy { Refusal.over($0, 77).nextAction != .refreshToken })
+    }
+
+    @Test(arguments: Limit.allCases) func limitsAreNamedWithTheirValue(_ limit: Limit) {
+        #expect(Refusal.over(limit, 77).reason.contains("limits.\(limit.rawValue)"))
+        #expect(Refusal.over(limit, 77).message.contains(" 77 "))
+    }
+
+    @Test(arguments: Limit.allCases) func limitsAreSettings(_ limit: Limit) throws {
+        let root = Self.page.deletingLastPathComponent().deletingLastPathComponent()
+        let file = root.appending(path: "config/roost.yaml")
+        #expect(try String(contentsOf: file, encoding: .utf8).contains("\n  \(limit.rawValue): "))
+    }
+
+    /// RFC 6455, section 5.5: all there is in a close frame, less the code.
+    @Test func theReasonOfACloseFits() {
+        #expect(Refusal.over(.messageBytes, 268_435_456).message.utf8.count <= 123)
     }
 
     // MARK: docs/errors.md
@@ -190,6 +258,11 @@ import Wire
                 (
                     refusal.reason.replacingOccurrences(of: "room1", with: "X"),
                     refusal.message.replacingOccurrences(of: "room1", with: "X")
+                )
+            case .over:
+                (
+                    refusal.reason.replacingOccurrences(of: " 77 ", with: " N "),
+                    refusal.message.replacingOccurrences(of: " 77 ", with: " N ")
                 )
             case .signer, .invalidBinding:
                 (refusal.reason.replacingOccurrences(of: "a detail", with: "…"), "…")

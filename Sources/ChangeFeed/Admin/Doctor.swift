@@ -29,7 +29,8 @@ package enum Doctor {
         }
         var findings = [Finding(.good, "postgres", "Postgres can be reached.")]
         let checks: [(String, (PostgresConnection) throws -> [Finding])] = [
-            ("version", version), ("listen", listen), ("clock", clock), ("schema", schema),
+            ("version", version), ("primary", primary), ("listen", listen), ("clock", clock), ("queue", queue),
+            ("schema", schema),
         ]
         let checksOfSchema: [(String, (PostgresConnection) throws -> [Finding])] = [
             ("realtime", realtime), ("roles", roles), ("policies", policies), ("scope", scopes),

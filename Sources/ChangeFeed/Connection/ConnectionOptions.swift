@@ -22,11 +22,16 @@ struct ConnectionOptions {
             option += 1
         }
         try checkForPieces()
-        // A dead peer is noticed within half a minute: without these, a feed can listen to a vanished server for hours.
-        setDefault("keepalives_idle", "10")
-        setDefault("keepalives_interval", "5")
+        // A vanished peer is noticed within 11 s, by unanswered probes of an idle connection (5 s + 3 × 2 s) or by
+        // unacknowledged bytes: without these, a feed can listen to it for hours.
+        setDefault("keepalives_idle", "5")
+        setDefault("keepalives_interval", "2")
         setDefault("keepalives_count", "3")
-        setDefault("tcp_user_timeout", "15000")
+        setDefault("tcp_user_timeout", "10000")
+        setDefault("connect_timeout", "5")
+        // Several hosts are a primary and its standbys. Not `read-write`: a role whose transactions are read-only by
+        // default would then find no primary, though its sessions of the hub's may well write.
+        if hostCount > 1 { setDefault("target_session_attrs", "primary") }
         setDefault("fallback_application_name", "roost")
         values.removeAll { $0.keyword == "client_encoding" }
         values.append(("client_encoding", "UTF8"))
@@ -60,6 +65,47 @@ struct ConnectionOptions {
     private mutating func setDefault(_ keyword: String, _ value: String) {
         if !values.contains(where: { $0.keyword == keyword }) { values.append((keyword, value)) }
     }
+
+    private func value(_ keyword: String) -> String? { values.first { $0.keyword == keyword }?.value }
+
+    private static func list(_ value: String) -> [String] {
+        value.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+    }
+
+    private var hostCount: Int { (value("hostaddr") ?? value("host")).map { Self.list($0).count } ?? 1 }
+
+    /// How long one host may take to connect; libpq's own `connect_timeout` counts only where libpq does the waiting.
+    var connectLimit: Duration {
+        let seconds = value("connect_timeout").flatMap { Int($0) } ?? 0
+        // As in libpq: 0 and less mean for ever, 1 means 2.
+        return seconds <= 0 ? .seconds(86_400) : .seconds(max(2, seconds))
+    }
+
+    /// One for each host, in the order in which they are to be tried.
+    ///
+    /// libpq would try the next host only where the one before refuses; one that is frozen would keep it for ever.
+    var hosts: [ConnectionOptions] {
+        guard hostCount > 1 else { return [self] }
+        let lists = ["host", "hostaddr", "port"].compactMap { keyword in
+            value(keyword).map { (keyword: keyword, values: Self.list($0)) }
+        }
+        // Lists of different lengths are for libpq to complain of.
+        guard lists.allSatisfy({ $0.values.count == hostCount || ($0.keyword == "port" && $0.values.count == 1) })
+        else {
+            return [self]
+        }
+        return (0..<hostCount).map { index in
+            var single = self
+            for list in lists {
+                guard let place = single.values.firstIndex(where: { $0.keyword == list.keyword }) else { continue }
+                single.values[place].value = list.values[list.values.count == 1 ? 0 : index]
+            }
+            return single
+        }
+    }
+
+    /// For messages.
+    var hostName: String { value("host") ?? value("hostaddr") ?? "its host" }
 
     /// Starts connecting without blocking (but for the look-up of a host name).
     func start() -> OpaquePointer? {

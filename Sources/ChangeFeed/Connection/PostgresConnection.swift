@@ -18,35 +18,21 @@ final class PostgresConnection {
     /// As libpq counts: 150004 is 15.4.
     var serverVersion: Int { Int(PQserverVersion(raw)) }
 
-    /// Connects and sets the session up.
+    /// Connects to the first host that will have it, and sets the session up.
+    ///
+    /// - Parameter limit: for each host to connect, where `connect_timeout` is not shorter, and for the set-up.
     init(
         _ options: ConnectionOptions, waiter: any SocketWaiter, logger: Logger, within limit: Duration = .seconds(10)
     ) throws {
-        guard let raw = options.start() else { throw PostgresError(.connection, "Out of memory while connecting.") }
-        self.raw = raw
+        raw = try Self.connect(options, waiter, within: limit)
         self.waiter = waiter
         notices = NoticeSink(logger: logger)
-        try establish(until: .now + limit)
         guard PQsetnonblocking(raw, 1) == 0 else { throw failure() }
         notices.attach(to: raw)
-        try run(SQL.session)
+        try run(SQL.session, within: limit)
     }
 
     deinit { PQfinish(raw) }
-
-    private func establish(until deadline: ContinuousClock.Instant) throws {
-        var state = PGRES_POLLING_WRITING
-        while true {
-            guard PQstatus(raw) != CONNECTION_BAD else { throw failure() }
-            switch state {
-            case PGRES_POLLING_OK: return
-            case PGRES_POLLING_READING: try wait(POLLIN, deadline)
-            case PGRES_POLLING_WRITING: try wait(POLLOUT, deadline)
-            default: throw failure()
-            }
-            state = PQconnectPoll(raw)
-        }
-    }
 
     /// One statement with text parameters; waits for its whole result.
     func query(_ sql: String, _ parameters: [String?] = [], within limit: Duration = .seconds(10)) throws -> QueryResult
@@ -127,6 +113,33 @@ final class PostgresConnection {
         }
     }
 
+    /// Sends a statement whose rows `takeRow` hands out.
+    func beginRows(_ sql: String) throws {
+        try send(sql)
+        guard PQsetSingleRowMode(raw) == 1 else { throw broken() }
+    }
+
+    enum Arrival {
+        case row(QueryResult)
+        /// Nothing has arrived; the socket says when.
+        case pending
+        case end
+    }
+
+    /// The next row of `beginRows`, without waiting. What is not taken stays with Postgres, but for what the socket holds.
+    func takeRow() throws -> Arrival {
+        while true {
+            if PQisBusy(raw) == 1 {
+                guard PQflush(raw) >= 0 else { throw broken() }
+                try consume()
+                if PQisBusy(raw) == 1 { return .pending }
+            }
+            guard let result = PQgetResult(raw).map({ QueryResult(owning: $0) }) else { return .end }
+            if let error = result.error { throw note(error) }
+            if result.status == PGRES_SINGLE_TUPLE { return .row(result) }
+        }
+    }
+
     /// Takes in what has arrived and returns how many notifications were among it.
     func takeNotifications() throws -> Int {
         try consume()
@@ -188,7 +201,9 @@ final class PostgresConnection {
         return failure()
     }
 
-    private func failure() -> PostgresError {
+    private func failure() -> PostgresError { Self.failure(of: raw) }
+
+    static func failure(of raw: OpaquePointer) -> PostgresError {
         PostgresError(.connection, String(cString: PQerrorMessage(raw)).trimmed)
     }
 }

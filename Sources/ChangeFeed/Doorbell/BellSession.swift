@@ -11,8 +11,12 @@ final class BellSession {
     private let connection: PostgresConnection
     private let doorbell: String
     private var pending: Question?
+    /// When a question that Postgres answers at once must have its answer.
     private var answerDue: ContinuousClock.Instant?
+    /// When to ask beside this session whether the lock was granted after all.
+    private var suspicionDue: ContinuousClock.Instant?
     private var events: [Event] = []
+    private static let patience = Duration.seconds(4)
 
     init(_ connection: PostgresConnection, doorbell: String) {
         self.connection = connection
@@ -26,12 +30,21 @@ final class BellSession {
     func requestLock() throws {
         try connection.send("select pg_advisory_lock($1::int4, $2::int4)", [Self.lockClass, doorbell])
         pending = .lock
+        suspicionDue = .now + Self.patience
+    }
+
+    /// Ends the waiting for the lock.
+    ///
+    /// - Parameter reader: another session, which this one cannot end its own waiting from.
+    func cancelRequest(through reader: PostgresConnection) throws {
+        _ = try reader.query("select pg_cancel_backend($1)", [String(backendID)], within: Self.patience)
+        if pending == .lock { answerDue = .now + Self.patience }
     }
 
     func releaseLock() throws {
         try connection.send("select pg_advisory_unlock($1::int4, $2::int4)", [Self.lockClass, doorbell])
         pending = .unlock
-        answerDue = .now + .seconds(10)
+        answerDue = .now + Self.patience
     }
 
     /// Reads what arrived on this session's socket, unless it is the one somebody else is waiting for.
@@ -45,16 +58,30 @@ final class BellSession {
         return events
     }
 
-    /// - Throws: `PostgresError` where the lock should long be released; writers would ring for ever.
-    func demandAnswer() throws {
-        guard let answerDue, ContinuousClock.now > answerDue else { return }
-        throw PostgresError(.timeout, "Postgres did not release the doorbell's lock in time.")
+    /// Waiting for the lock has no deadline, as writers' transactions have none; so a session that hangs then is told
+    /// by another one: Postgres has granted the lock, and no answer comes.
+    ///
+    /// - Throws: `PostgresError` where the session hangs. Writers would ring for ever.
+    func demandAnswer(asking reader: PostgresConnection) throws {
+        let now = ContinuousClock.now
+        if let answerDue, now > answerDue {
+            throw PostgresError(.timeout, "Postgres did not answer the doorbell's session in time.")
+        }
+        guard pending == .lock, answerDue == nil, let suspicionDue, now > suspicionDue else { return }
+        let isGranted = try reader.query(SQL.doorbellGranted, [String(backendID)], within: Self.patience).flag(0, 0)
+        self.suspicionDue = now + Self.patience
+        if isGranted { answerDue = now + Self.patience }
     }
 
-    /// Asks whether the session still lives, and with it the lock: without the lock nobody rings.
-    func check(within limit: Duration) throws {
-        guard pending == nil else { return }
-        _ = try connection.query("select 1", within: limit)
+    /// When `demandAnswer` has something to look at.
+    var nextDemand: ContinuousClock.Instant? { pending == .lock ? answerDue ?? suspicionDue : answerDue }
+
+    /// Asks a sleeping hub's two sessions whether they still live: without this one nobody rings, without the reader
+    /// nobody hears it. A wait that fails breaks the session that it waited for.
+    func check(beside reader: PostgresConnection) throws {
+        let deadline = ContinuousClock.now + Self.patience
+        if pending == nil { _ = try connection.query("select 1", within: deadline - .now) }
+        _ = try reader.query("select 1", within: deadline - .now)
     }
 
     private func collect() throws {
@@ -66,6 +93,7 @@ final class BellSession {
         guard let answer = try connection.takeResult() else { return }
         pending = nil
         answerDue = nil
+        suspicionDue = nil
         switch (question, answer.error) {
         case (.lock, nil): events.append(.granted)
         case (.unlock, nil): events.append(.released)

@@ -14,6 +14,9 @@ package struct FeedConfiguration: Sendable {
     /// The longest first wait after a lost connection; doubled up to 15 s.
     package var firstRetry: Duration = .seconds(1)
 
+    /// How long after the hub's start those come back whom its last process served.
+    package var recoveryWindow: Duration = .seconds(120)
+
     package init(
         conninfo: String, node: String = "roost", retention: Duration = .seconds(86_400),
         pruneInterval: Duration = .seconds(60), statementLimit: Duration = .seconds(10),

@@ -1,5 +1,3 @@
-package import Hub
-
 /// Takes what the feed reads. Called on the feed's thread only, one call at a time.
 package protocol FeedConsumer: AnyObject, Sendable {
     /// The feed is connected and listens: every commit after this call is delivered. Comes again after a reconnect.
@@ -20,4 +18,27 @@ package protocol FeedConsumer: AnyObject, Sendable {
     func consume(_ entries: [FeedEntry]) throws
 
     func statusChanged(_ status: FeedStatus)
+
+    /// A window begins, or begins anew: how its entries are told apart by cursors.
+    func windowBegan(_ cursors: CursorWindow)
+
+    /// All that was consumed up to now is covered by this mark. Not after every window; marks grow.
+    func marked(_ mark: Int)
+
+    /// The mark from where on snapshots are to be kept; nil where nobody needs any. Asked for about once a second.
+    var oldestMark: Int? { get }
+
+    /// No hub of this name ever served this database, so nobody can have missed anything of one.
+    func nobodyIsFromBefore()
+
+    /// Members who are to be brought what they missed.
+    var recoveries: RecoveryDesk? { get }
+}
+
+extension FeedConsumer {
+    package func windowBegan(_ cursors: CursorWindow) {}
+    package func marked(_ mark: Int) {}
+    package var oldestMark: Int? { nil }
+    package func nobodyIsFromBefore() {}
+    package var recoveries: RecoveryDesk? { nil }
 }

@@ -3,6 +3,8 @@ struct FeedProgress {
     var cursor: Snapshot?
     /// pg_control_system()'s: another cluster's transaction ids mean nothing to this cursor.
     var systemIdentifier: String?
+    /// See `FeedPosition.timeline`.
+    var timeline: Int?
     var handed = HandedChanges()
     /// Handed on since the cursor; to be left out of the next window.
     var skip: Set<HandedChanges.Key> = []
@@ -12,6 +14,36 @@ struct FeedProgress {
     /// Whose access the catalog is to tell.
     var roles: Set<String> = []
     var statistics = FeedStatistics()
+    /// Nil until the database was reached once.
+    var epoch: DatabaseEpoch?
+    var marks = MarkRing()
+    /// The mark from where on snapshots are needed, as it was when it was last asked for.
+    var oldestMark = 0
+    /// Where the hub's last process left its clients; as it was found when this process began.
+    var restart: RestartPoint?
+    /// Until when clients of the last process may come back.
+    var restartUntil: ContinuousClock.Instant?
+    /// What was last stored for the next process to begin with.
+    var storedRecovery: Snapshot?
     /// Where connecting starts over is decided by this alone.
     var backoff = Backoff()
+}
+
+/// Where clients go on that the hub's last process served.
+enum RestartPoint {
+    /// Where nothing was stored, where this process began: a member that came before the first mark starts there, too.
+    case snapshot(Snapshot)
+    /// It was stored on another database.
+    case foreign
+}
+
+extension FeedProgress {
+    /// What every client certainly has, or will be asked for.
+    var recovery: Snapshot? { marks.snapshot(at: oldestMark) ?? cursor }
+
+    /// How clients are told where they are, if nothing is under way.
+    var present: FeedCursor? {
+        guard let epoch, let cursor else { return nil }
+        return FeedCursor(epoch: epoch, at: cursor)
+    }
 }

@@ -15,24 +15,50 @@ extension FeedSession {
 
     func storeCursor() throws {
         guard let cursor = loop.progress.cursor, let system = loop.progress.systemIdentifier else { return }
-        let row = try reader.query(SQL.storeCursor, [loop.configuration.node, system, cursor.text])
+        let recovery = loop.progress.recovery ?? cursor
+        let row: QueryResult
+        do {
+            row = try reader.query(
+                SQL.storeCursor,
+                [
+                    loop.configuration.node, system, cursor.text, recovery.text,
+                    loop.progress.timeline.map(String.init),
+                ])
+        } catch let error as PostgresError where error.kind == .server {
+            return cursorWasRefused(error)
+        }
+        if isCursorRefused { loop.logger.notice("The place to go on from is stored again.") }
+        isCursorRefused = false
+        loop.progress.storedRecovery = recovery
         loop.progress.isUnstored = false
         storeAt = .now + .milliseconds(100)
         loop.progress.handed.stored(insertedAt: row.integer(0, 0) ?? .max, flushedTo: row.integer(0, 1) ?? 0)
     }
 
+    /// As where the disk is full. Changes are handed on all the same: the price is that a hub that is started anew
+    /// repeats more.
+    private func cursorWasRefused(_ error: PostgresError) {
+        storeAt = .now + .seconds(1)
+        guard !isCursorRefused else { return }
+        isCursorRefused = true
+        loop.logger.warning(
+            """
+            Postgres does not store how far changes were handed on, so a restarted hub would repeat them; it is tried \
+            again every second: \(error.message)
+            """)
+    }
+
     func prune() throws {
+        let interval = loop.configuration.pruneInterval
         do {
             let retention = String(loop.configuration.retention.components.seconds)
-            let deleted = try reader.query(SQL.prune, [retention]).affectedRows
-            loop.progress.statistics.pruned += deleted
-            let messages = try reader.query("select roost.prune_messages($1)", [retention]).integer(0, 0) ?? 0
-            // A full batch: there is more, but let windows go between.
-            let isFull = deleted >= 5000 || messages >= 5000
-            pruneAt = .now + (isFull ? .milliseconds(50) : loop.configuration.pruneInterval)
+            let batch = try pruner.deleteBatch(on: reader, retention: retention, logger: loop.logger)
+            loop.progress.statistics.pruned += batch.changes
+            if batch.changes > 0 { loop.publishStatistics() }
+            pruneAt = .now + (batch.pause ?? interval)
         } catch let error as PostgresError where error.kind == .server {
             loop.logger.warning("Old changes or messages cannot be deleted, so their tables grow: \(error.message)")
-            pruneAt = .now + loop.configuration.pruneInterval
+            pruneAt = .now + interval
         }
     }
 
@@ -67,7 +93,7 @@ extension FeedSession {
             case .released: doorbell.lockReleased()
             }
         }
-        try bell.demandAnswer()
+        try bell.demandAnswer(asking: reader)
     }
 
     func serveRings() throws {
@@ -82,7 +108,7 @@ extension FeedSession {
         case nil: break
         case .requestLock: try bell.requestLock()
         case .releaseLock: try bell.releaseLock()
-        case .cancelRequest: _ = try reader.query("select pg_cancel_backend($1)", [String(bell.backendID)])
+        case .cancelRequest: try bell.cancelRequest(through: reader)
         }
     }
 
@@ -90,6 +116,10 @@ extension FeedSession {
     func rest(from now: ContinuousClock.Instant) throws {
         var due = min(doorbell.pollAt, pruneAt)
         if loop.progress.isUnstored { due = min(due, storeAt) }
+        if let scans = scansDue { due = min(due, scans) }
+        if loop.consumer.recoveries?.hasNewcomers == true { due = min(due, newcomersAt) }
+        sockets.others = scans.compactMap(\.scan.descriptor)
+        if let demand = bell.nextDemand { due = min(due, demand) }
         if due - now < .milliseconds(1) { due = now + .milliseconds(1) }
         sockets.rest(watching: reader.descriptor, until: due)
     }

@@ -11,11 +11,19 @@ final class FeedSession {
     let sockets: FeedSockets
     let hasCommitTimestamps: Bool
     var storeAt: ContinuousClock.Instant
+    var isCursorRefused = false
     var pruneAt: ContinuousClock.Instant
+    var pruner = Pruner()
     /// When a window is to bring the catalog's version along. What is revoked counts within this time, so well within a
     /// second.
     var versionAt: ContinuousClock.Instant
     static let versionInterval = Duration.milliseconds(500)
+    /// What is read beside the windows for members who missed much.
+    var scans: [(scan: RecoveryScan, state: RecoveryScan.State)] = []
+    /// When members who have just come are seen to: many come at once, and one look serves them all.
+    var newcomersAt: ContinuousClock.Instant
+    /// When clients' needs are looked at again.
+    var recoveryAt: ContinuousClock.Instant
     /// Tables of this poll's changes that the catalog was read anew for, as it described them before.
     private var settled: [UInt32: Table?] = [:]
     private var refreshes = 0
@@ -29,6 +37,7 @@ final class FeedSession {
         let options = try ConnectionOptions(conninfo: configuration.conninfo)
         reader = try PostgresConnection(options, waiter: sockets, logger: loop.logger)
         try reader.run(SQL.sessionOfFeed)
+        try Primary.demand(on: reader)
         try Migrator.demandCurrentSchema(on: reader)
         // Before anything is read: what commits from here on rings here.
         try reader.run("listen roost")
@@ -41,9 +50,12 @@ final class FeedSession {
         storeAt = now
         pruneAt = now + configuration.pruneInterval
         versionAt = now
+        newcomersAt = now
+        recoveryAt = now
         sockets.bell = bell
         loop.progress.statistics.connections += 1
         loop.progress.adopt(position, logger: loop.logger)
+        try findRestart(position)
         let catalog = try CatalogReader.read(from: reader, roles: loop.progress.roles)
         loop.adopt(catalog.keeping(loop.progress.catalog))
         // A cursor that came from the table is there already; to store it again would claim that it covers all that was
@@ -59,6 +71,7 @@ final class FeedSession {
             try serveBell()
             loop.serveAnytimeWork()
             try serveIdleWork()
+            let isRecovering = try serveRecoveries()
             // A ring that came with the answer to any statement is not on the socket any more.
             try serveRings()
             let now = ContinuousClock.now
@@ -68,16 +81,18 @@ final class FeedSession {
                 try storeCursor()
             } else if now >= pruneAt {
                 try prune()
-            } else {
+            } else if !isRecovering {
                 try rest(from: now)
             }
         }
+        recoveryAt = .now
+        followRecovery(now: .now)
         if loop.progress.isUnstored { try storeCursor() }
         loop.publishStatistics()
     }
 
-    private func poll() throws {
-        if doorbell.mode == .asleep { try bell.check(within: loop.configuration.statementLimit) }
+    func poll() throws {
+        if doorbell.mode == .asleep { try bell.check(beside: reader) }
         doorbell.pollBegan()
         let before = loop.progress.statistics.changes
         settled = [:]
@@ -96,20 +111,22 @@ final class FeedSession {
         try perform(doorbell.pollEnded(rows: rows, at: .now))
         if wasDozing, doorbell.mode == .asleep { loop.progress.statistics.dozes += 1 }
         loop.progress.statistics.missedRings = max(loop.progress.statistics.missedRings, doorbell.missedRings)
+        followRecovery(now: .now)
         loop.publishStatistics()
     }
 
     /// - Returns: nil when the window is done; else why the catalog has to be read anew first.
     private func readWindow() throws -> WindowReader.Obstacle? {
-        guard let cursor = loop.progress.cursor else { return nil }
+        guard let cursor = loop.progress.cursor, let epoch = loop.progress.epoch else { return nil }
         let window = WindowReader(
             consumer: loop.consumer, catalog: loop.progress.catalog, settled: settled, mayAskAgain: refreshes < 5,
-            skip: loop.progress.skip
+            skip: loop.progress.skip, after: FeedCursor(epoch: epoch, at: cursor)
         ) { [unowned loop] in loop.serveAnytimeWork() }
         defer {
             // Also where the connection broke: what was handed on must not come again.
             for key in window.handed { loop.progress.handed.handed(key) }
             loop.progress.statistics.changes += window.handed.count
+            if !window.handed.isEmpty { loop.progress.marks.handedOn() }
             if window.isComplete {
                 loop.progress.statistics.orphans += window.orphans.values.reduce(0, +)
             } else {
@@ -142,6 +159,9 @@ final class FeedSession {
         loop.progress.skip = []
         loop.progress.handed.windowCompleted()
         if !window.handed.isEmpty { loop.progress.isUnstored = true }
+        if let mark = loop.progress.marks.windowEnded(at: next, oldest: loop.progress.oldestMark, now: .now) {
+            loop.consumer.marked(mark)
+        }
         return nil
     }
 }

@@ -4,6 +4,8 @@ import Glibc
 final class FeedSockets: SocketWaiter {
     private let inbox: Inbox
     weak var bell: BellSession?
+    /// Further sockets that end a rest.
+    var others: [Int32] = []
     var onWake: () -> Void = {}
     var servesInbox = true
     /// When a stopping feed gives up on an unanswered statement.
@@ -23,19 +25,22 @@ final class FeedSockets: SocketWaiter {
 
     /// Returns when anything at all happened, or at `deadline`.
     func rest(watching descriptor: Int32, until deadline: ContinuousClock.Instant) {
-        _ = look(at: descriptor, events: Int16(POLLIN), until: deadline)
+        _ = look(at: descriptor, events: Int16(POLLIN), until: deadline, beside: others)
     }
 
     /// One poll(2).
     ///
     /// - Returns: whether the socket is ready.
-    private func look(at descriptor: Int32, events: Int16, until deadline: ContinuousClock.Instant) -> Bool {
+    private func look(
+        at descriptor: Int32, events: Int16, until deadline: ContinuousClock.Instant, beside others: [Int32] = []
+    ) -> Bool {
         var polled = [pollfd(fd: descriptor, events: events, revents: 0)]
         let bellDescriptor = bell?.descriptor ?? -1
         // poll(2) leaves negative descriptors out.
         polled.append(pollfd(fd: bellDescriptor == descriptor ? -1 : bellDescriptor, events: Int16(POLLIN), revents: 0))
         polled.append(pollfd(fd: servesInbox ? inbox.descriptor : -1, events: Int16(POLLIN), revents: 0))
-        guard poll(&polled, 3, milliseconds(until: deadline)) > 0 else { return false }
+        polled += others.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+        guard poll(&polled, nfds_t(polled.count), milliseconds(until: deadline)) > 0 else { return false }
         if polled[2].revents != 0 { onWake() }
         return polled[0].revents != 0
     }

@@ -12,5 +12,8 @@ package struct FeedStatistics: Sendable, Equatable {
     package var orphans = 0
     package var pruned = 0
 
+    /// Readings of what members missed, each for all who waited.
+    package var recoveryReads = 0
+
     package init() {}
 }

@@ -40,7 +40,12 @@ package struct PolicyEngine: ~Copyable {
     ) throws(PostgresError) -> [PolicyAnswer] {
         do {
             let session = try open(version)
-            return try session.answers(to: questions)
+            do {
+                return try session.answers(to: questions)
+            } catch let error as PostgresError where error.kind == .timeout && session.isBroken && questions.count > 1 {
+                let fresh = try open(version)
+                return try questions.flatMap { try fresh.answers(to: [$0]) }
+            }
         } catch let error as PostgresError {
             // A refusal that nobody expected leaves a session in an unknown state.
             if error.kind != .timeout || session?.isBroken == true { session = nil }

@@ -49,8 +49,8 @@ final class PolicySession {
         for inquiry in inquiries {
             script.append(inquiry.call, to: inquiry.question, inquiry.function, patience: patience)
         }
-        let (finished, failure) = try connection.results(
-            of: script.bytes, within: patience * inquiries.count + limits.network)
+        let thought = min(patience * inquiries.count, max(patience, limits.together))
+        let (finished, failure) = try connection.results(of: script.bytes, within: thought + limits.network)
         if failure != nil { try run("rollback") }
         let replies = zip(inquiries, finished.filter { $0.status == PGRES_TUPLES_OK }).compactMap { inquiry, result in
             PolicyReply(result, subjects: inquiry.call.subjects.count)

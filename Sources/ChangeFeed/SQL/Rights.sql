@@ -10,8 +10,8 @@ with messages as (
 select what from (values
     ('USAGE on schema roost', has_schema_privilege('roost', 'usage')),
     ('SELECT on roost.meta', has_table_privilege('roost.meta', 'select')),
+    ('UPDATE (pruned_xid) on roost.meta', has_column_privilege('roost.meta', 'pruned_xid', 'update')),
     ('SELECT on roost.change', has_table_privilege('roost.change', 'select')),
-    ('UPDATE on roost.change', has_table_privilege('roost.change', 'update')),
     ('DELETE on roost.change', has_table_privilege('roost.change', 'delete')),
     ('SELECT, INSERT on roost.node',
         has_table_privilege('roost.node', 'select') and has_table_privilege('roost.node', 'insert')),

@@ -16,29 +16,49 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
     private let logger: Logger
     private let sink: any ChangeSink
     private let whenStatusChanges: @Sendable (FeedStatus) -> Void
-    // Unsafe in name only: all four are used by the feed's work and by the consumer's methods, and the feed runs all of them
+    // Unsafe in name only: all of these are used by the feed's work and by the consumer's methods, and the feed runs all of them
     // on its one thread, one at a time.
     nonisolated(unsafe) private var registry: SubscriptionRegistry
     nonisolated(unsafe) private var asker: ConditionAsker
     nonisolated(unsafe) private var visibility: Visibility
     nonisolated(unsafe) private var encoder = ChangeEncoder()
+    nonisolated(unsafe) private var cursors: CursorWindow?
+    nonisolated(unsafe) private var boundaries: Boundaries
+    nonisolated(unsafe) private var desk: RecoveryDesk?
     private let feed = Mutex<ChangeFeed?>(nil)
     private let decisions = Mutex(VisibilityStatistics())
     private let ahead: DispatchSemaphore
+    nonisolated(unsafe) private let principals = PrincipalTable()
+    private let askForOldestMark: @Sendable () -> Int?
+    private let whenFirst: @Sendable () -> Void
     private static let batchesAhead = 2
 
+    /// - Parameters, both called from the feed's thread:
+    ///   - oldestMark: the mark from where on members may yet recover; nil where nobody may.
+    ///   - whenFirst: no hub of this name was here before.
     package init(
         configuration: FeedConfiguration, sink: any ChangeSink, logger: Logger,
+        oldestMark: @escaping @Sendable () -> Int? = { nil },
+        whenFirst: @escaping @Sendable () -> Void = {},
         whenStatusChanges: @escaping @Sendable (FeedStatus) -> Void
     ) {
         self.configuration = configuration
         self.logger = logger
         self.sink = sink
         self.whenStatusChanges = whenStatusChanges
-        registry = SubscriptionRegistry()
+        askForOldestMark = oldestMark
+        self.whenFirst = whenFirst
+        boundaries = Boundaries(loops: sink.loopCount)
+        registry = SubscriptionRegistry(principals: principals)
         visibility = Visibility(conninfo: configuration.conninfo, logger: logger)
         asker = ConditionAsker(conninfo: configuration.conninfo, logger: logger)
         ahead = DispatchSemaphore(value: Self.batchesAhead)
+        desk = RecoveryDesk(
+            principals: principals, judge: { [unowned self] in try judge($0, $1, &$2) },
+            send: { [sink] id, steps, whenTaken in sink.recovery(id, steps, whenTaken: whenTaken ?? {}) },
+            whenTaken: { [unowned self] id in
+                feed.withLock { $0 }?.perform { _ in self.desk?.taken(id) }
+            })
     }
 
     /// Starts reading. Once.
@@ -85,6 +105,19 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
         feed.withLock { $0 }?.perform { _ in self.registry.withdraw(claims, from: id) }
     }
 
+    package func recover(_ id: RecoveryID, _ question: RecoveryQuestion) {
+        feed.withLock { $0 }?.perform { context in
+            guard context.status == .ready, let wanted = self.registry.definition(of: question.group) else {
+                return self.sink.recovery(id, [.unavailable], whenTaken: {})
+            }
+            self.desk?.add(id, question, wanted)
+        }
+    }
+
+    package func abandon(_ id: RecoveryID) {
+        feed.withLock { $0 }?.perform { _ in self.desk?.abandon(id) }
+    }
+
     /// Settles a definition by what is known here and now. False where more has to be known.
     private func bindAtOnce(_ definition: Int, _ catalog: Catalog) -> Bool {
         let binder = SubscriptionBinder(catalog: catalog, ask: nil)
@@ -122,6 +155,7 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
 
     package func catalogChanged(_ catalog: Catalog) {
         visibility.catalogChanged(catalog)
+        desk?.catalogChanged(catalog)
         // At once where it can be: the window that brought the news is read again, and a right that was given counts in it.
         let toBind = registry.catalogChanged(catalog).filter { !bindAtOnce($0, catalog) }
         guard !toBind.isEmpty else { return }
@@ -133,6 +167,7 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
     }
 
     package func statusChanged(_ status: FeedStatus) {
+        if status != .ready { desk?.databaseIsAway() }
         sink.feed(isReady: status == .ready)
         whenStatusChanges(status)
     }
@@ -141,9 +176,36 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
         visibility.membersChanged(tables)
     }
 
+    package var recoveries: RecoveryDesk? { desk }
+
+    package var oldestMark: Int? { askForOldestMark() }
+
+    package func nobodyIsFromBefore() { whenFirst() }
+
+    package func windowBegan(_ cursors: CursorWindow) { self.cursors = cursors }
+
+    package func marked(_ mark: Int) {
+        for loop in boundaries.loops(toHearOf: mark, at: .now) {
+            sink.deliver([.boundary(mark)], to: loop, whenTaken: {})
+        }
+    }
+
+    /// What is for whom of what members missed.
+    private func judge(
+        _ entries: [FeedEntry], _ gate: RecoveryGate, _ registry: inout SubscriptionRegistry
+    ) throws -> [ChangeDelivery] {
+        guard let catalog = registry.catalog else { return [] }
+        var round = DeliveryRound(entries, catalog: catalog, gate: gate)
+        round.match(in: &registry) { asker.answers(to: $0) }
+        try round.judge(for: registry, by: &visibility)
+        return round.events(for: registry, loops: sink.loopCount, encodingWith: &encoder).joined().compactMap {
+            if case .change(let delivery) = $0 { delivery } else { nil }
+        }
+    }
+
     package func consume(_ entries: [FeedEntry]) throws {
         guard let catalog = registry.catalog else { return }
-        var round = DeliveryRound(entries, catalog: catalog)
+        var round = DeliveryRound(entries, catalog: catalog, cursors: cursors)
         if !registry.isEmpty {
             round.match(in: &registry) { asker.answers(to: $0) }
             try round.judge(for: registry, by: &visibility)
@@ -153,6 +215,7 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
         let loops = round.events(for: registry, loops: sink.loopCount, encodingWith: &encoder)
         for (loop, events) in loops.enumerated() where !events.isEmpty {
             ahead.wait()
+            boundaries.delivered(to: loop)
             sink.deliver(events, to: loop) { [ahead] in ahead.signal() }
         }
     }

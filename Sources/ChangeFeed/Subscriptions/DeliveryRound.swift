@@ -18,13 +18,18 @@ struct DeliveryRound: ~Copyable {
 
     private let entries: [FeedEntry]
     private let catalog: Catalog
+    private let cursors: CursorWindow?
+    /// Nil where everything is meant for everybody.
+    private let gate: RecoveryGate?
     private var matches: [Int: Match] = [:]
     private var questions: [QuestionKey: VisibilityQuestion] = [:]
     private let now = ContinuousClock.now
 
-    init(_ entries: [FeedEntry], catalog: Catalog) {
+    init(_ entries: [FeedEntry], catalog: Catalog, cursors: CursorWindow? = nil, gate: RecoveryGate? = nil) {
         self.entries = entries
         self.catalog = catalog
+        self.cursors = cursors
+        self.gate = gate
     }
 
     // MARK: Matching
@@ -72,9 +77,11 @@ struct DeliveryRound: ~Copyable {
             guard let definition = registry.definition(delivery.group),
                 access(definition.role, match.change)?.isRestricted == true
             else { continue }
+            let groups = definition.groups.filter { isMeant(for: $0.key, match.place) }
+            if groups.isEmpty { continue }
             let question = question(match.change.table, definition.role, &visibility)
             for row in rows(of: match, in: question, &visibility) {
-                for principals in definition.groups.values {
+                for principals in groups.values {
                     for principal in principals.values { question.ask(principal, row) }
                 }
             }
@@ -105,6 +112,11 @@ struct DeliveryRound: ~Copyable {
         let question = VisibilityQuestion(table: table, role: role, scope: visibility.scope(of: table, for: role))
         questions[key] = question
         return question
+    }
+
+    private func isMeant(for group: ChangeGroupID, _ place: Int) -> Bool {
+        guard let gate else { return true }
+        return gate.lacks(group, place)
     }
 
     private func access(_ role: String, _ change: RowChange) -> TableAccess? {
@@ -143,15 +155,19 @@ struct DeliveryRound: ~Copyable {
         func send(_ group: ChangeGroupID, _ recipients: ChangeDelivery.Recipients, _ old: ChangeView.OldRecord) {
             let view = ChangeView(selection: delivery.selection, granted: access.columns, oldRecord: old)
             let data = encoded.data(view, with: &encoder)
+            let cursor = gate?.cursor(group, match.place) ?? encoded.cursor(in: cursors)
             let event = ChangeDelivery(
-                group: group, operation: change.operation, ids: delivery.ids, data: data, recipients: recipients)
+                group: group, operation: change.operation, ids: delivery.ids, data: data, recipients: recipients,
+                cursor: cursor)
             events[group.loop].append(.change(event))
         }
         guard access.isRestricted, change.operation != .delete else {
             // Under row level security a DELETE shows the primary key and no more, to whatever role, as in the original:
             // whoever could see the row cannot be told from whoever could not.
             let isBare = change.operation == .delete && change.table.hasRowSecurity
-            for group in definition.groups.keys { send(group, .everybody, isBare ? .primaryKey : .replicaIdentity) }
+            for group in definition.groups.keys where isMeant(for: group, match.place) {
+                send(group, .everybody, isBare ? .primaryKey : .replicaIdentity)
+            }
             return
         }
         let key = QuestionKey(
@@ -160,7 +176,7 @@ struct DeliveryRound: ~Copyable {
             let row = question.number(of: .init(change: match.place, isOld: false))
         else { return }
         let oldRow = question.number(of: .init(change: match.place, isOld: true))
-        for (group, principals) in definition.groups {
+        for (group, principals) in definition.groups where isMeant(for: group, match.place) {
             var whole: [Claims] = []
             var bare: [Claims] = []
             for principal in principals.values where question.sees(principal, row) {
@@ -177,9 +193,17 @@ struct DeliveryRound: ~Copyable {
 private struct EncodedViews {
     private let change: RowChange
     private var known: [(view: ChangeView, data: [UInt8])] = []
+    private var cursor: String?
 
     init(_ change: RowChange) {
         self.change = change
+    }
+
+    mutating func cursor(in window: CursorWindow?) -> String {
+        if let cursor { return cursor }
+        let made = window?.cursor(change.id) ?? ""
+        cursor = made
+        return made
     }
 
     mutating func data(_ view: ChangeView, with encoder: inout ChangeEncoder) -> [UInt8] {

@@ -13,13 +13,14 @@ final class Principal {
     }
 }
 
-/// Everybody who is subscribed to anything, once, however many subscriptions they have.
-struct PrincipalTable: ~Copyable {
+/// Everybody who is subscribed to anything, once, however many subscriptions they have. One for all registries, so that
+/// answers that are kept for a principal serve them all.
+final class PrincipalTable {
     private var byClaims: [Claims: Principal] = [:]
     private var lastNumber = 0
 
     /// Counts a use; `leave` ends it.
-    mutating func enter(_ claims: Claims) -> Principal {
+    func enter(_ claims: Claims) -> Principal {
         if let known = byClaims[claims] {
             known.uses += 1
             return known
@@ -31,7 +32,7 @@ struct PrincipalTable: ~Copyable {
         return principal
     }
 
-    mutating func leave(_ principal: Principal) {
+    func leave(_ principal: Principal) {
         principal.uses -= 1
         if principal.uses == 0 { byClaims[principal.claims] = nil }
     }

@@ -3,13 +3,17 @@ import Hub
 /// Who wants what, and the index that finds them.
 struct SubscriptionRegistry: ~Copyable {
     private var index = SubscriptionIndex()
-    private var principals = PrincipalTable()
+    private let principals: PrincipalTable
     private var definitions: [SubscriptionDefinition.Key: SubscriptionDefinition] = [:]
     private var byNumber: [Int: SubscriptionDefinition] = [:]
     private var byGroup: [ChangeGroupID: SubscriptionDefinition] = [:]
     private var lastNumber = 0
     /// Nil until the database was reached once; from then on its tables are known even while it is away.
     private(set) var catalog: Catalog?
+
+    init(principals: PrincipalTable) {
+        self.principals = principals
+    }
 
     enum Addition {
         case known(ChangeSubscriptionOutcome)
@@ -56,6 +60,8 @@ struct SubscriptionRegistry: ~Copyable {
 
     func definition(_ number: Int) -> SubscriptionDefinition? { byNumber[number] }
 
+    func definition(of group: ChangeGroupID) -> SubscriptionDefinition? { byGroup[group] }
+
     var isEmpty: Bool { byNumber.isEmpty }
 
     mutating func match(_ change: RowChange) -> Matches { index.match(change) }
@@ -78,9 +84,10 @@ struct SubscriptionRegistry: ~Copyable {
             outcome = .failed(message)
         } catch {
             guard isLastTry else { return nil }
-            // What was live goes on by what it knows.
-            if case .live = definition.outcome { return [] }
-            outcome = .failed("Unable to subscribe to changes while the database is away; it will be tried again.")
+            // What was told once goes on by what is known. Clients that were told nothing yet come again; to some of them
+            // a word of failure that is followed by success would mean the end of their channel.
+            guard definition.outcome == nil else { return [] }
+            return definition.groups.keys.map { ($0, .unavailable) }
         }
         if case .failed = outcome { index.remove(definition.number) }
         definition.outcome = outcome

@@ -2,7 +2,7 @@
 package struct Snapshot: Sendable, Equatable {
     package let text: String
     package let xmax: UInt64
-    /// Below `xmax`, but still running.
+    /// Below `xmax`, but still running; ascending.
     package let running: [UInt64]
 
     /// - Returns: nil where the text is not a snapshot; the numbers end up in SQL, so nothing else passes.
@@ -12,6 +12,11 @@ package struct Snapshot: Sendable, Equatable {
         let ids = parts[2].split(separator: ",")
         let running = ids.compactMap { UInt64($0) }
         guard running.count == ids.count else { return nil }
+        self.init(text: text, xmax: xmax, running: running)
+    }
+
+    /// - Parameter text: what the other two say.
+    init(text: String, xmax: UInt64, running: [UInt64]) {
         self.text = text
         self.xmax = xmax
         self.running = running
@@ -30,7 +35,7 @@ package struct Snapshot: Sendable, Equatable {
             members: members.isEmpty ? nil : members.sorted().map(String.init).joined(separator: ","))
     }
 
-    private static let version = "(" + WindowTemplate.code(of: SQL.catalogVersion) + ")"
+    private static let version = "(" + TemplateText.code(of: SQL.catalogVersion) + ")"
 
     // Cut up once, and without its comments: this is sent hundreds of times a second.
     private static let withCommitTimestamps = WindowTemplate(committed: "pg_xact_commit_timestamp(xid::xid)::text")
@@ -40,35 +45,18 @@ package struct Snapshot: Sendable, Equatable {
 /// Window.sql and MembersInWindow.sql, cut where a window's own parts go.
 private struct WindowTemplate {
     private let window: [Substring]
-    private static let members = cut(code(of: SQL.membersInWindow))
+    private static let members = TemplateText.cut(TemplateText.code(of: SQL.membersInWindow))
 
     init(committed: String) {
-        window = Self.cut(Self.code(of: SQL.window).replacing(":committed", with: committed))
+        window = TemplateText.cut(TemplateText.code(of: SQL.window).replacing(":committed", with: committed))
     }
 
     func statement(xmax: String, xip: String, version: String, members: String?) -> String {
         var parts = ["xmax": xmax, "xip": xip, "version": version, "touched": "null::json"]
         if let members {
             parts["members"] = members
-            parts["touched"] = Self.fill(Self.members, parts)
+            parts["touched"] = TemplateText.fill(Self.members, parts)
         }
-        return Self.fill(window, parts)
-    }
-
-    static func code(of script: String) -> String {
-        script.split(separator: "\n").filter { !$0.hasPrefix("--") }.joined(separator: "\n")
-    }
-
-    /// Text and names in turns: a name stands between at signs.
-    private static func cut(_ text: String) -> [Substring] {
-        text[...].split(separator: "@", omittingEmptySubsequences: false)
-    }
-
-    private static func fill(_ pieces: [Substring], _ parts: [String: String]) -> String {
-        var out = ""
-        for (index, piece) in pieces.enumerated() {
-            if index % 2 == 0 { out += piece } else { out += parts[String(piece), default: ""] }
-        }
-        return out
+        return TemplateText.fill(window, parts)
     }
 }

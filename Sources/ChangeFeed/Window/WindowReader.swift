@@ -29,7 +29,10 @@ final class WindowReader {
     private let mayAskAgain: Bool
     private let skip: Set<HandedChanges.Key>
     private let willHandOn: () -> Void
+    private let start: FeedCursor
     private var snapshot: Snapshot?
+    /// The window's end, until the consumer was told of it: an empty window has no cursors.
+    private var window: Snapshot?
     private var batch: [FeedEntry] = []
     private var batchKeys: [HandedChanges.Key] = []
     private var bytes = 0
@@ -38,17 +41,19 @@ final class WindowReader {
     ///   - settled: tables for which reading the catalog anew would tell no more, as they were described before.
     ///   - mayAskAgain: whether the catalog may be read once more for a record it does not fit.
     ///   - skip: what was handed on before the connection broke.
+    ///   - start: where the window begins.
     ///   - willHandOn: called before each batch. Whoever was told to be subscribed before an entry committed has to be
     ///     known when the entry is handed on.
     init(
         consumer: any FeedConsumer, catalog: Catalog, settled: [UInt32: Table?], mayAskAgain: Bool,
-        skip: Set<HandedChanges.Key>, willHandOn: @escaping () -> Void
+        skip: Set<HandedChanges.Key>, after start: FeedCursor, willHandOn: @escaping () -> Void
     ) {
         self.consumer = consumer
         self.catalog = catalog
         self.settled = settled
         self.mayAskAgain = mayAskAgain
         self.skip = skip
+        self.start = start
         self.willHandOn = willHandOn
     }
 
@@ -58,7 +63,8 @@ final class WindowReader {
         let id = row.integer(0, 0) ?? 0
         guard id > 0 else {
             snapshot = Snapshot(String(decoding: at, as: UTF8.self))
-            if snapshot == nil { throw PostgresError(.server, "Postgres sent a snapshot the hub cannot read.") }
+            guard let snapshot else { throw PostgresError(.server, "Postgres sent a snapshot the hub cannot read.") }
+            window = snapshot
             return try takeFacts(row)
         }
         let key = HandedChanges.Key(id: id, writtenAt: Timestamps.fingerprint(at))
@@ -142,6 +148,10 @@ final class WindowReader {
 
     private func flush() throws {
         guard !batch.isEmpty else { return }
+        if let window {
+            consumer.windowBegan(CursorWindow(epoch: start.epoch, seen: start.seen, window: window))
+            self.window = nil
+        }
         willHandOn()
         try consumer.consume(batch)
         handed += batchKeys

@@ -98,12 +98,9 @@ extension Hub {
 
     /// Gives a member whose join is answered the places that it may have and has not.
     func seat(at index: Int, of slot: Slot) {
-        guard let version = connections[Int(slot)]?.version,
-            let membership = connections[Int(slot)]?.memberships[index]
-        else { return }
-        let channel = membership.channel
-        if membership.memberSeat == nil, membership.mayRead(.broadcast) {
-            connections[Int(slot)]?.memberships[index].memberSeat = channel.members.add(slot, version)
+        guard let membership = connections[Int(slot)]?.memberships[index] else { return }
+        if membership.memberSeat == nil, membership.history?.seat == nil, membership.mayRead(.broadcast) {
+            takeMemberSeat(at: index, of: slot, after: missedMessages(at: index, of: slot))
         }
         if membership.watcherSeat == nil, membership.pass?.wantsPresence == true, membership.mayRead(.presence) {
             showPresence(at: index, of: slot)

@@ -3,11 +3,14 @@ import Wire
 /// Messages that were sent before a member joined (wire-protocol B). Why none is lost or doubled: `PendingReplay`.
 extension Hub {
     /// A message from SQL, for the members that wait for the answer to a join with a replay.
-    func keepForReplays(_ message: DatabaseBroadcast, in channel: Channel) {
+    ///
+    /// - Parameter withHistory: whether it is passed on to members with history or to the others, who may hear it at
+    ///   different moments.
+    func keepForReplays(_ message: DatabaseBroadcast, in channel: Channel, withHistory: Bool) {
         for slot in channel.awaitingReplay {
-            guard let pass = connections[Int(slot)]?.memberships.first(where: { $0.channel === channel })?.pass else {
-                continue
-            }
+            guard let membership = connections[Int(slot)]?.memberships.first(where: { $0.channel === channel }),
+                let pass = membership.pass, (membership.history?.isOff == false) == withHistory
+            else { continue }
             heldBytes += pass.replay?.keep(message, limits: limits, room: limits.heldBytes - heldBytes) ?? 0
         }
     }

@@ -102,6 +102,7 @@ extension Hub {
     /// Refuses a message of a member. Without a ref, too: clients match replies to their refs and overlook one with
     /// `null`, but it is on the wire for whoever looks; a `system` error would end the channel in the Python client.
     func refuse(_ ref: JSON, of membership: Membership, _ slot: Slot, _ refusal: Refusal) {
+        countRefusal(refusal)
         answer(ref, of: membership, slot, ok: false, response: refusal.response)
     }
 

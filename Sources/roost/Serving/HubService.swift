@@ -1,5 +1,4 @@
 import ChangeFeed
-import Dispatch
 import Gateway
 import Glibc
 import Logging
@@ -12,42 +11,54 @@ struct HubService: Service {
     let subscriptions: ChangeSubscriptions
     let authority: PolicyAuthority
     let health: Health
-    let drainSeconds: Int
+    let drain: DrainTimes
     let logger: Logger
 
+    /// The order matters. Sockets end first, because what a client has certainly got is known when its socket has ended,
+    /// and the last cursor that the feed stores must not be beyond that. Then the feed, which hands to the loops; then the
+    /// authority, which answers them; the loops last, because the others wait for them.
     func run() async throws {
         try await gracefulShutdown()
         // Whoever asks twice means it.
         for number in [SIGTERM, SIGINT] { signal(number, SIG_DFL) }
-        endAnyhow()
+        let deadline = DrainDeadline(drain)
         health.drain()
+        deadline.enters("waiting for the load balancer")
+        await pause(.seconds(drain.delaySeconds))
+        deadline.enters("closing sockets")
         gateway.stopAccepting()
         await closeSockets()
+        deadline.enters("storing the cursor; changes since the last one that was stored will be sent again")
         subscriptions.stop()
+        deadline.enters("ending the sessions that ask policies")
         authority.stop()
+        deadline.enters("ending the event loops")
         gateway.stop()
     }
 
-    /// A loop or a database that hangs must not keep a deploy from going on.
-    private func endAnyhow() {
-        DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(drainSeconds + 10)) {
-            StandardError.write("Error: the hub did not stop in time and is ended.\n")
-            _exit(ExitStatus.software.rawValue)
-        }
+    /// In shares and at odd moments, so that the clients do not all come back in the same instant. Half of the time is for
+    /// closing, half for peers to take what waits for them and answer.
+    private func closeSockets() async {
+        guard connections > 0 else { return }
+        logger.info("draining \(connections) connections")
+        let start = ContinuousClock.now
+        let closing = start + .seconds(drain.seconds) / 2
+        let end = start + .seconds(drain.seconds)
+        repeat {
+            gateway.closeSome(rounds: 1 + max(0, Int((closing - .now) / Self.rhythm)))
+            await pause(Self.rhythm * Double.random(in: 0.5..<1.5))
+        } while connections > 0 && ContinuousClock.now < end
+        guard connections > 0 else { return }
+        logger.warning("\(connections) connections did not end in time and are cut off")
+        gateway.cutOff()
+        let last = ContinuousClock.now + .seconds(1)
+        while connections > 0, ContinuousClock.now < last { await pause(.milliseconds(10)) }
     }
 
-    /// In batches, so that the clients do not all come back in the same instant.
-    private func closeSockets() async {
-        let open = connections
-        guard open > 0 else { return }
-        logger.info("draining \(open) connections")
-        let ticks = max(1, drainSeconds * 10)
-        // Half of the time is for closing, half for peers to answer.
-        let batch = max(50, open / max(1, ticks / 2) / gateway.loopCount + 1)
-        for _ in 0..<ticks where connections > 0 {
-            gateway.closeSome(batch)
-            do { try await Task.sleep(for: .milliseconds(100)) } catch { return }
-        }
+    private static let rhythm = Duration.milliseconds(100)
+
+    private func pause(_ time: Duration) async {
+        do { try await Task.sleep(for: time) } catch { logger.debug("a pause of the drain was cut short") }
     }
 
     private var connections: Int { gateway.figures.reduce(0) { $0 + $1.connections } }

@@ -51,16 +51,19 @@ struct Server {
     private func start(_ logger: Logger) throws -> HubService {
         let health = Health()
         let rooms = Rooms()
+        let settings = configuration.gateway
         let gateway = Gateway(
-            configuration: configuration.gateway, verifier: tokens, handler: handler,
+            configuration: settings, verifier: tokens, handler: handler,
             opsHandler: OpsPages(health: health) { rooms.figures() }, logger: logger)
         let subscriptions = ChangeSubscriptions(
-            configuration: configuration.feed(conninfo: databaseURL), sink: gateway, logger: logger
+            configuration: configuration.feed(conninfo: databaseURL), sink: gateway, logger: logger,
+            oldestMark: { [book = settings.book] in book.oldestMark() },
+            whenFirst: { [book = settings.book] in book.nobodyIsFromBefore() }
         ) { status in
             health.feed(problem: status.problem)
         }
         let authority = PolicyAuthority(conninfo: databaseURL, logger: logger)
-        rooms.set(gateway, subscriptions)
+        rooms.set(gateway, subscriptions, settings.history)
         let address = "ws://\(configuration.httpHost):\(configuration.httpPort)/realtime/v1/websocket"
         health.onFirstReady { [whenReady] in
             StandardOutput.line("listening on \(address)")
@@ -71,7 +74,8 @@ struct Server {
         subscriptions.start()
         return HubService(
             gateway: gateway, subscriptions: subscriptions, authority: authority, health: health,
-            drainSeconds: configuration.drainSeconds, logger: logger)
+            drain: DrainTimes(delaySeconds: configuration.drainDelaySeconds, seconds: configuration.drainSeconds),
+            logger: logger)
     }
 }
 

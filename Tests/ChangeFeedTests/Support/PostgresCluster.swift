@@ -35,6 +35,24 @@ final class PostgresCluster: Sendable {
         _ = Self.cleanUp
     }
 
+    /// A standby that follows `primary` over its socket; asynchronous.
+    init(following primary: PostgresCluster) throws {
+        directory = NSTemporaryDirectory() + "roost-feed-" + UUID().uuidString.prefix(8)
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        if getuid() == 0 { try Self.run(["chown", "postgres:postgres", directory]) }
+        let directory = directory
+        Self.running.withLock { $0.append(directory) }
+        _ = Self.cleanUp
+        try postgres(
+            "pg_basebackup", "-h", primary.directory, "-U", "postgres", "-D", directory + "/data", "-R", "-c", "fast")
+        let conf = try String(contentsOfFile: primary.directory + "/roost.conf", encoding: .utf8)
+        try conf.replacing(primary.directory, with: directory)
+            .write(toFile: directory + "/roost.conf", atomically: true, encoding: .utf8)
+        try start()
+    }
+
+    func promote() throws { try postgres("pg_ctl", "-D", directory + "/data", "-w", "promote") }
+
     private static let running = Mutex<[String]>([])
     private static let cleanUp: Int32 = atexit {
         for directory in PostgresCluster.running.withLock({ $0 }) {

@@ -14,6 +14,7 @@ final class SubscriberStage: ChangeSink {
         let subjects: Set<String>?
         let operation: RowChange.Operation
         let data: String
+        let cursor: String
 
         func isFor(_ subject: String) -> Bool { subjects?.contains(subject) ?? true }
     }
@@ -24,6 +25,23 @@ final class SubscriberStage: ChangeSink {
         var outcomes: [ChangeGroupID: ChangeSubscriptionOutcome] = [:]
         var isReady = false
         var serial = 0
+        var recoveries: [RecoveryID: Recovered] = [:]
+        var marks: [Int] = []
+        /// Batches of recoveries that are not taken, while `takesRecoveries` is false.
+        var untaken: [@Sendable () -> Void] = []
+        var takesRecoveries = true
+    }
+
+    /// What a member was told of what it had missed.
+    struct Recovered: Sendable {
+        var start: RecoveryStart?
+        var changes: [Seen] = []
+        /// Where its changes come live, and how many had come to everybody by then.
+        var seam: (cursor: String, seen: Int)?
+        var isUnavailable = false
+        /// Steps that broke the order.
+        var faults = 0
+        var isOver: Bool { seam != nil || isUnavailable }
     }
 
     private let content = Mutex(Content())
@@ -31,11 +49,17 @@ final class SubscriberStage: ChangeSink {
     let loopCount = 1
 
     /// Runs `body` with a feed on the database.
-    static func with<Outcome>(_ database: Database, _ body: (SubscriberStage) throws -> Outcome) throws -> Outcome {
+    static func with<Outcome>(
+        _ database: Database, node: String = "test", recoveryWindow: Duration = .zero,
+        oldestMark: @escaping @Sendable () -> Int? = { nil }, _ body: (SubscriberStage) throws -> Outcome
+    ) throws -> Outcome {
         let stage = SubscriberStage()
-        var configuration = FeedConfiguration(conninfo: database.conninfo, node: "test")
+        var configuration = FeedConfiguration(conninfo: database.conninfo, node: node)
         configuration.firstRetry = .milliseconds(100)
-        let subscriptions = ChangeSubscriptions(configuration: configuration, sink: stage, logger: .silent) { _ in }
+        configuration.recoveryWindow = recoveryWindow
+        let subscriptions = ChangeSubscriptions(
+            configuration: configuration, sink: stage, logger: .silent, oldestMark: oldestMark
+        ) { _ in }
         stage.subscriptions.withLock { $0 = subscriptions }
         subscriptions.start()
         defer { subscriptions.stop() }
@@ -114,19 +138,104 @@ final class SubscriberStage: ChangeSink {
         content.withLock { content in
             for event in events {
                 switch event {
-                case .change(let change):
-                    var subjects: Set<String>?
-                    if case .bearers(let claims) = change.recipients { subjects = Set(claims.compactMap(\.subject)) }
-                    content.seen.append(
-                        Seen(
-                            group: change.group, subjects: subjects, operation: change.operation,
-                            data: String(decoding: change.data, as: UTF8.self)))
+                case .change(let change): content.seen.append(Self.seen(change))
                 case .broadcast(let message): content.broadcasts.append(message)
+                case .boundary(let mark): content.marks.append(mark)
+                case .recovery: break
                 }
             }
         }
         whenTaken()
     }
+
+    private static func seen(_ change: ChangeDelivery) -> Seen {
+        var subjects: Set<String>?
+        if case .bearers(let claims) = change.recipients { subjects = Set(claims.compactMap(\.subject)) }
+        return Seen(
+            group: change.group, subjects: subjects, operation: change.operation,
+            data: String(decoding: change.data, as: UTF8.self), cursor: change.cursor)
+    }
+
+    func recovery(_ id: RecoveryID, _ steps: [RecoveryStep], whenTaken: @escaping @Sendable () -> Void) {
+        let isTaken = content.withLock { content in
+            for step in steps {
+                let isFirst = content.recoveries[id]?.start == nil
+                if content.recoveries[id]?.isOver == true { content.recoveries[id]?.faults += 1 }
+                switch step {
+                case .began(let start):
+                    if !isFirst { content.recoveries[id]?.faults += 1 }
+                    content.recoveries[id]?.start = start
+                case .changes(let changes):
+                    if isFirst { content.recoveries[id]?.faults += 1 }
+                    content.recoveries[id]?.changes += changes.map(Self.seen)
+                case .caughtUp(let cursor):
+                    if isFirst { content.recoveries[id]?.faults += 1 }
+                    content.recoveries[id]?.seam = (cursor, content.seen.count)
+                case .passedBy: content.recoveries[id]?.faults += 1  // is for loops to say
+                case .unavailable: content.recoveries[id]?.isUnavailable = true
+                }
+            }
+            if !content.takesRecoveries { content.untaken.append(whenTaken) }
+            return content.takesRecoveries
+        }
+        if isTaken { whenTaken() }
+    }
+
+    // MARK: Recoveries
+
+    /// Asks what a member of a group missed.
+    func recover(_ group: ChangeGroupID, as subject: String, from point: RecoveryPoint) throws -> RecoveryID {
+        let id = content.withLock { content in
+            content.serial += 1
+            let id = RecoveryID(loop: 0, serial: content.serial)
+            content.recoveries[id] = Recovered()
+            return id
+        }
+        try #require(subscriptions.withLock { $0 }).recover(
+            id, RecoveryQuestion(group: group, claims: Self.claims(subject), from: point))
+        return id
+    }
+
+    func abandon(_ id: RecoveryID) throws { try #require(subscriptions.withLock { $0 }).abandon(id) }
+
+    func recovered(_ id: RecoveryID) -> Recovered { content.withLock { $0.recoveries[id] } ?? Recovered() }
+
+    var unfinished: Int { content.withLock { $0.recoveries.values.filter { !$0.isOver }.count } }
+
+    /// Asks and waits for the end of it.
+    func recovery(
+        of group: ChangeGroupID, as subject: String = "ann", from point: RecoveryPoint
+    ) throws -> Recovered {
+        let id = try recover(group, as: subject, from: point)
+        try eventually("the recovery is over") { recovered(id).isOver }
+        return recovered(id)
+    }
+
+    /// What a member has seen in all since it asked, before the seam and behind it.
+    func stream(_ id: RecoveryID, in group: ChangeGroupID, as subject: String = "ann") -> [Seen] {
+        let (recovered, seen) = content.withLock { ($0.recoveries[id] ?? Recovered(), $0.seen) }
+        guard let seam = recovered.seam else { return recovered.changes }
+        return recovered.changes + seen[seam.seen...].filter { $0.group == group && $0.isFor(subject) }
+    }
+
+    var isReady: Bool { content.withLock { $0.isReady } }
+
+    var marks: [Int] { content.withLock { $0.marks } }
+
+    /// Whether the loop takes what recoveries bring; what it did not take it takes when it does again.
+    var takesRecoveries: Bool {
+        get { content.withLock { $0.takesRecoveries } }
+        set {
+            let untaken = content.withLock { content in
+                content.takesRecoveries = newValue
+                defer { if newValue { content.untaken = [] } }
+                return newValue ? content.untaken : []
+            }
+            for whenTaken in untaken { whenTaken() }
+        }
+    }
+
+    var statistics: FeedStatistics { subscriptions.withLock { $0?.statistics } ?? FeedStatistics() }
 
     func changeSubscription(_ id: ChangeGroupID, is outcome: ChangeSubscriptionOutcome) {
         content.withLock { $0.outcomes[id] = outcome }

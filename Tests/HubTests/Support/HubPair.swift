@@ -84,12 +84,17 @@ struct HubPair {
         var relays: [Relay] = []
         for action in actions {
             switch action {
-            case .send(let frame, let slot): try check(frame, side, [slot])
-            case .fanOut(let frame, let audience, _):
+            case .send(let frame, let slot, _): try check(frame, side, [slot])
+            case .fanOut(let frame, let audience, _, _):
                 guard Set(audience).count == audience.count else { throw Defect(what: "twice to one: \(audience)") }
                 try check(frame, side, audience)
             case .close: throw Defect(what: "closed")
             case .relay(let relay): relays.append(relay)
+            case .recover(let id, _):
+                hubs[side].deliver(.recovery(id, .began(.resumed)))
+                hubs[side].deliver(.recovery(id, .caughtUp(cursor: "c")))
+                try settle(side)
+            case .abandon: break
             case .subscribe(let id, _): groups[side].append(id)
             case .unsubscribe(let id):
                 guard let index = groups[side].firstIndex(of: id) else { throw Defect(what: "unsubscribed twice") }
@@ -114,7 +119,7 @@ struct HubPair {
             let answers = hubs[other].actions
             hubs[other].actions = []
             for answer in answers {
-                guard case .fanOut(let frame, let audience, nil) = answer else {
+                guard case .fanOut(let frame, let audience, nil, _) = answer else {
                     throw Defect(what: "a relay made \(answer)")
                 }
                 try check(frame, other, audience)
@@ -190,6 +195,7 @@ struct HubPair {
 
     private mutating func check(_ frame: Frame, _ side: Int, _ audience: [Slot]) throws {
         framesSeen += 1
+        if frame.isPing { return }
         let versions = Set(audience.map { connected[side][$0] })
         guard versions.count == 1, let version = versions.first ?? nil else {
             throw Defect(what: "to nobody or to mixed: \(audience)")

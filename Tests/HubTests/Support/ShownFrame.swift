@@ -43,8 +43,11 @@ struct ShownFrame {
 }
 
 extension Frame {
+    var isPing: Bool { bytes.first == 0x89 }
+
     /// Text frames as their text, binary ones as `#4 topic event encoding payload`.
     func shown() throws -> String {
+        if isPing { return "ping \(String(decoding: bytes.dropFirst(2), as: UTF8.self))" }
         let frame = try ShownFrame(bytes)
         if frame.isText { return String(decoding: frame.payload, as: UTF8.self) }
         let parts = try frame.kind4()

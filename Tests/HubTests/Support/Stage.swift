@@ -9,6 +9,7 @@ import Wire
 ///     3 ⇐ #4 realtime:a cursor json {"x":1}         a binary frame of kind 4
 ///     relay broadcast realtime:a
 ///     subscribe 0.5 anon [12]
+///     recover 0.5 mark(3)                           what a member missed is to be read
 ///     authorize anon read a                         the policies are asked about a channel
 ///
 /// Who is admitted to a group is left out, too; `admissions` has it.
@@ -21,16 +22,27 @@ final class Stage {
     /// Where the actions of the last call are kept as they were, for another hub or for closer looks.
     private(set) var actions: [Action] = []
 
-    init(loop: Int = 0, limits: HubLimits = HubLimits()) {
-        hub = Hub(loop: loop, limits: limits, verifier: TokenBook(), random: SeededGenerator(seed: UInt64(loop) + 1))
+    init(hub: Hub) {
+        self.hub = hub
     }
 
-    static func claims(_ role: String = "anon", expiresAt: Int = 10_000) -> Claims {
-        Claims(role: role, subject: nil, expiresAt: expiresAt, json: Array(#"{"exp":\#(expiresAt)}"#.utf8))
+    /// Nobody is brought what it missed unless there is a book for it.
+    init(loop: Int = 0, limits: HubLimits = HubLimits(), book: RecoveryBook = RecoveryBook(window: 0)) {
+        hub = Hub(
+            loop: loop, limits: limits, verifier: TokenBook(), random: SeededGenerator(seed: UInt64(loop) + 1),
+            book: book)
     }
 
-    func connect(_ slot: Slot, _ version: ProtocolVersion = .v2, role: String = "anon", expiresAt: Int = 10_000) {
-        hub.connect(slot, version: version, claims: Self.claims(role, expiresAt: expiresAt))
+    static func claims(_ role: String = "anon", subject: String? = nil, expiresAt: Int = 10_000) -> Claims {
+        Claims(role: role, subject: subject, expiresAt: expiresAt, json: Array(#"{"exp":\#(expiresAt)}"#.utf8))
+    }
+
+    func connect(
+        _ slot: Slot, _ version: ProtocolVersion = .v2, role: String = "anon", subject: String? = nil,
+        expiresAt: Int = 10_000
+    ) {
+        let claims = Self.claims(role, subject: subject, expiresAt: expiresAt)
+        hub.connect(slot, version: version, claims: claims)
     }
 
     @discardableResult func disconnect(_ slot: Slot) throws -> [String] {
@@ -81,6 +93,17 @@ final class Stage {
         }
     }
 
+    /// The feed's answer to the recoveries that the last actions ask for: nothing was missed.
+    @discardableResult func catchUp() throws -> [String] {
+        let ids = recoveries
+        return try watch { hub in
+            for id in ids {
+                hub.deliver(.recovery(id, .began(.resumed)))
+                hub.deliver(.recovery(id, .caughtUp(cursor: "c")))
+            }
+        }
+    }
+
     /// What `body` makes the hub do.
     func watch(_ body: (Hub) throws -> Void) throws -> [String] {
         try body(hub)
@@ -114,6 +137,11 @@ final class Stage {
         }
     }
 
+    /// The recoveries that the last actions ask the feed for.
+    var recoveries: [RecoveryID] {
+        actions.compactMap { if case .recover(let id, _) = $0 { id } else { nil } }
+    }
+
     /// The questions among the last actions.
     var asked: [AuthorizationID] {
         actions.compactMap { if case .authorize(let id, _) = $0 { id } else { nil } }
@@ -127,8 +155,8 @@ final class Stage {
 
     private func describe(_ action: Action) throws -> String? {
         switch action {
-        case .send(let frame, let slot): "\(slot) ← \(try frame.shown())"
-        case .fanOut(let frame, let audience, let except):
+        case .send(let frame, let slot, _): "\(slot) ← \(try frame.shown())"
+        case .fanOut(let frame, let audience, let except, _):
             "\(audience.filter { $0 != except }.sorted().map(String.init).joined(separator: ",")) ⇐ \(try frame.shown())"
         case .close(let slot, let code, let reason): "close \(slot) \(code.rawValue) \(reason)"
         case .relay(.broadcast(let key, _)): "relay broadcast \(key.topic)\(key.isPrivate ? " private" : "")"
@@ -138,6 +166,8 @@ final class Stage {
             "subscribe \(id.loop).\(id.serial) \(subscription.role)\(subscription.isLegacy ? " legacy" : "") \(subscription.ids)"
         case .unsubscribe(let id): "unsubscribe \(id.loop).\(id.serial)"
         case .admit, .withdraw: nil
+        case .recover(let id, let question): "recover \(id.loop).\(question.group.serial) \(question.from)"
+        case .abandon: "abandon"
         case .authorize(_, let question): "authorize \(Self.describe(question))"
         }
     }

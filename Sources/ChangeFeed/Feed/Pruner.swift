@@ -1,0 +1,64 @@
+import Logging
+
+/// Deletes what is older than the retention, in batches so small that windows do not wait for them.
+///
+/// After a long outage there may be millions of rows to delete: batches then follow one another so that they take a
+/// fifth of the time, and the other four fifths are the feed's.
+struct Pruner {
+    /// The primary key of the row that the last batch looked at last; every round begins at the beginning.
+    private var place = Self.beginning
+    private var isInOutbox = true
+    private var hasWarnedOfQueue = false
+    private static let beginning = (xid: "0", id: "0")
+    private static let outboxBatch = 1000
+    private static let messagesBatch = 5000
+
+    /// - Parameter retention: in whole seconds.
+    /// - Returns: how many changes were deleted, and how long to wait before the next batch; nil where the round is
+    ///   over.
+    /// - Throws: `PostgresError`; the next batch begins another round.
+    mutating func deleteBatch(
+        on connection: PostgresConnection, retention: String, logger: Logger
+    ) throws -> (changes: Int, pause: Duration?) {
+        let start = ContinuousClock.now
+        var deleted = 0
+        do {
+            if isInOutbox {
+                deleted = try deleteChanges(on: connection, retention, logger)
+            } else {
+                let messages = try connection.query("select roost.prune_messages($1)", [retention])
+                isInOutbox = messages.integer(0, 0) ?? 0 < Self.messagesBatch
+                if isInOutbox { return (0, nil) }
+            }
+        } catch {
+            (place, isInOutbox) = (Self.beginning, true)
+            throw error
+        }
+        return (deleted, (ContinuousClock.now - start) * 4)
+    }
+
+    private mutating func deleteChanges(
+        on connection: PostgresConnection, _ retention: String, _ logger: Logger
+    ) throws -> Int {
+        let row = try connection.query(SQL.prune, [retention, place.xid, place.id])
+        let seen = row.integer(0, 0) ?? 0
+        let deleted = Int(row.integer(0, 1) ?? 0)
+        if place == Self.beginning { warn(ofQueue: row.text(0, 4).flatMap { Double($0) } ?? 0, logger) }
+        if deleted > 0, seen == Self.outboxBatch, let xid = row.text(0, 2), let id = row.text(0, 3) {
+            place = (xid, id)
+        } else {
+            (place, isInOutbox) = (Self.beginning, false)
+        }
+        return deleted
+    }
+
+    private mutating func warn(ofQueue usage: Double, _ logger: Logger) {
+        defer { hasWarnedOfQueue = usage > 0.5 }
+        guard usage > 0.5, !hasWarnedOfQueue else { return }
+        logger.warning(
+            """
+            Postgres' queue of notifications is \(Int(usage * 100)) % full, and commits that notify fail when it is \
+            full; `roost doctor` names the session that holds it up.
+            """)
+    }
+}

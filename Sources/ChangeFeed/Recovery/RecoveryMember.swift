@@ -1,0 +1,52 @@
+import Hub
+
+/// One member on the way to the present.
+final class RecoveryMember {
+    let id: RecoveryID
+    let question: RecoveryQuestion
+    /// What it has; the rest is yet to be told.
+    private(set) var start: FeedCursor?
+    /// Batches that its loop has not taken yet.
+    var underway = 0
+    /// It left, or its recovery is over.
+    var isGone = false
+    /// How often too much was missing for one slice.
+    var overflows = 0
+    private var covering: CursorWindow?
+
+    init(_ id: RecoveryID, _ question: RecoveryQuestion) {
+        self.id = id
+        self.question = question
+    }
+
+    /// Under which number the desk's registry knows it: to the registry it is a group of its own.
+    var key: ChangeGroupID { ChangeGroupID(loop: id.loop, serial: id.serial) }
+
+    /// More would only pile up before its socket.
+    var isBehind: Bool { underway >= 2 }
+
+    func isAt(_ start: FeedCursor) {
+        self.start = start
+        covering = nil
+    }
+
+    func has(_ row: RecoveredRow) -> Bool { start?.has(row.transaction, row.id) ?? true }
+
+    /// What the member has that was told all up to this row of what `upper` sees.
+    ///
+    /// Before the id where its own window broke off, that is not one window's part but two's; the cursor it came with
+    /// stands for them, so that whoever breaks off there again is told a few changes twice.
+    func cursor(at row: RecoveredRow, of upper: Snapshot) -> String {
+        guard let start else { return "" }
+        if row.id < start.id { return start.text }
+        let window = covering ?? CursorWindow(epoch: start.epoch, seen: start.seen, window: upper)
+        covering = window
+        return window.cursor(row.id)
+    }
+
+    /// It was told all that `upper` sees, up to this id; nothing more is told of this reading.
+    func brokeOff(at id: Int64, of upper: Snapshot) {
+        guard let start, id >= start.id else { return }
+        isAt(FeedCursor(epoch: start.epoch, seen: start.seen, window: upper, id: id))
+    }
+}

@@ -1,0 +1,4 @@
+-- What decides whether a recovery can begin: the highest transaction of which changes are gone already.
+-- Read when recoveries begin, and again for those that had to wait, when the statement that reads for them was sent.
+-- Locks: none.
+select pruned_xid from roost.meta

@@ -1,0 +1,159 @@
+import CWebSockets
+import Hub
+import Wire
+
+/// What becomes of sockets that read more slowly than their channels speak. In steps:
+///
+/// 1. Above the lag mark (a quarter of the cap) presence is not queued any more. The socket is owed a `presence_state` of
+///    that channel, which says the same, and gets it when nothing else waits for it.
+/// 2. If it reads row changes, the feed is held back for it for a while (`Laggards`), then no longer.
+/// 3. At the cap everything that waits for it is thrown away and a close frame takes its place. Its client reconnects, and
+///    catch-up brings the changes. A socket that does not even take that is cut off.
+extension Delivery {
+    /// Seconds that a peer has to take and answer a close frame.
+    private static let closeTimeout: UInt8 = 3
+
+    // MARK: Presence
+
+    /// Whether a presence frame of this channel is not to be queued for the socket; a state follows then.
+    mutating func spares(_ slot: Slot, _ channel: ChannelKey) -> Bool {
+        let socket = sockets[Int(slot)]
+        guard socket.isBehind || socket.isOwed, socket.isOpen, !socket.isClosing else { return false }
+        guard owed.spare(slot, channel, isBehind: socket.isBehind) else { return false }
+        sockets[Int(slot)].isOwed = true
+        counters.coalesced += 1
+        return true
+    }
+
+    /// A channel whose presence state is owed to a socket for which nothing else waits. It must be sent in this turn.
+    mutating func takeOwed() -> (slot: Slot, channel: ChannelKey)? {
+        while let slot = owed.settled.last {
+            guard pending.isEmpty(slot), let channel = owed.take(slot) else {
+                owed.settled.removeLast()
+                continue
+            }
+            sockets[Int(slot)].isOwed = owed.isOwed(slot)
+            return (slot, channel)
+        }
+        return nil
+    }
+
+    // MARK: Room for what was missed
+
+    /// Whether a frame of about so many bytes can be sent, of those that can as well be sent later.
+    func hasRoom(_ slot: Slot, for length: Int) -> Bool {
+        pending.isEmpty(slot) || pending.bytes(slot) + length <= roomMark
+    }
+
+    mutating func awaitRoom(_ slot: Slot) {
+        guard !sockets[Int(slot)].isAwaited else { return }
+        sockets[Int(slot)].isAwaited = true
+        if pending.isEmpty(slot) { relieve(slot) }
+    }
+
+    private mutating func relieve(_ slot: Slot) {
+        sockets[Int(slot)].isAwaited = false
+        relieved.append(slot)
+    }
+
+    /// A socket that has room again for what waits.
+    mutating func takeRelieved() -> Slot? { relieved.popLast() }
+
+    // MARK: Lagging
+
+    mutating func fellBehind(_ slot: Slot) {
+        let socket = sockets[Int(slot)]
+        sockets[Int(slot)].isBehind = true
+        guard socket.readsChanges, !socket.isLagging, !socket.isWrittenOff else { return }
+        sockets[Int(slot)].isLagging = true
+        sockets[Int(slot)].hasTaken = false
+        laggards.add(slot)
+        readers.fellBehind()
+    }
+
+    /// After bytes went out.
+    mutating func noteProgress(_ slot: Slot) {
+        if sockets[Int(slot)].isBehind, pending.bytes(slot) < lagMark { hasCaughtUp(slot) }
+        if sockets[Int(slot)].isOwed, pending.isEmpty(slot) { owed.settled.append(slot) }
+        if sockets[Int(slot)].isAwaited, pending.bytes(slot) <= roomMark { relieve(slot) }
+    }
+
+    mutating func hasCaughtUp(_ slot: Slot) {
+        if sockets[Int(slot)].isLagging { endLag(slot) }
+        sockets[Int(slot)].isWrittenOff = false
+        sockets[Int(slot)].isBehind = false
+    }
+
+    private mutating func endLag(_ slot: Slot) {
+        sockets[Int(slot)].isLagging = false
+        laggards.remove(slot)
+        readers.caughtUp()
+    }
+
+    /// Whether the feed is to be held back for sockets that lag.
+    ///
+    /// - Parameters:
+    ///   - changes: whether there are any to hold back.
+    ///   - now: milliseconds on a clock that only goes forward.
+    mutating func holdsBack(changes: Bool, now: Int64) -> Bool {
+        guard !laggards.isIdle else { return false }
+        // They change places for a moment, as the closure cannot reach into what is being changed.
+        var sockets = [Socket]()
+        swap(&sockets, &self.sockets)
+        let given = laggards.look(now: now, holds: changes, mostLag: readers.mostLag) { slot in
+            defer { sockets[Int(slot)].hasTaken = false }
+            return sockets[Int(slot)].hasTaken
+        }
+        swap(&sockets, &self.sockets)
+        for slot in given {
+            endLag(slot)
+            self.sockets[Int(slot)].isWrittenOff = true
+            counters.writtenOff += 1
+        }
+        return changes && !laggards.isEmpty
+    }
+
+    // MARK: Closing
+
+    /// A socket at its cap: a close frame instead of all that waits. What lws has of a frame that is partly out goes first.
+    mutating func dismiss(_ slot: Slot) {
+        guard sockets[Int(slot)].isOpen else { return }
+        counters.closed += 1
+        discardPending(slot)
+        hasCaughtUp(slot)
+        sockets[Int(slot)].isClosing = false
+        beginClosing(slot, .tryAgainLater, reason: "slow reader")
+    }
+
+    mutating func cutOff(_ slot: Slot) {
+        guard sockets[Int(slot)].isOpen else { return }
+        sockets[Int(slot)].isClosing = true
+        sockets[Int(slot)].isDismissed = true
+        discardPending(slot)
+        lws_set_timeout(sockets[Int(slot)].wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC)
+    }
+
+    /// Whether the peer's close frame answers ours, which came behind everything that was ever sent to it.
+    ///
+    /// An answer repeats the code (RFC 6455, section 5.5.1); a peer that closes by itself at the same moment has another
+    /// one, save for 1000.
+    func isAnswer(_ payload: UnsafeRawBufferPointer, from slot: Slot) -> Bool {
+        let socket = sockets[Int(slot)]
+        guard socket.isClosing, !socket.isDismissed, pending.isEmpty(slot), payload.count >= 2 else { return false }
+        let code = UInt16(payload[0]) << 8 | UInt16(payload[1])
+        return code == socket.closeCode && code != CloseCode.normal.rawValue
+    }
+
+    /// Once a second, for a socket that is closing.
+    mutating func closingGoesOn(_ slot: Slot) {
+        let takes = sockets[Int(slot)].hasTaken && !pending.isEmpty(slot)
+        sockets[Int(slot)].hasTaken = false
+        if takes { sockets[Int(slot)].closingSeconds = 0 }
+        guard sockets[Int(slot)].closingSeconds >= Self.closeTimeout else {
+            sockets[Int(slot)].closingSeconds += 1
+            return
+        }
+        if !pending.isEmpty(slot) { counters.cut += 1 }
+        cutOff(slot)
+    }
+}

@@ -1,0 +1,63 @@
+import Hub
+
+/// Brings members what they missed as fast as their sockets take it.
+extension EventLoop {
+    func recover(_ id: RecoveryID, _ step: RecoveryStep) {
+        guard let slot = hub.slot(of: id) else { return }
+        guard !parked.has(slot) else { return park(.step(id, step), slot) }
+        pass(id, step, to: slot, wasParked: false)
+    }
+
+    /// The feed goes on with a recovery when its socket has taken what was sent for it.
+    func recoveryTaken(_ batch: ChangeQueue.Batch) {
+        guard let id = batch.recovery, let slot = hub.slot(of: id), parked.has(slot) else { return batch.whenTaken() }
+        park(.taken(batch.whenTaken), slot)
+    }
+
+    /// At the end of a turn: sockets that have room again.
+    func unpark() {
+        while let slot = delivery.takeRelieved() {
+            for item in parked.take(slot) {
+                guard !parked.has(slot) else {
+                    parked.append(item, for: slot)
+                    continue
+                }
+                switch item {
+                case .step(let id, let step): pass(id, step, to: slot, wasParked: true)
+                case .taken(let whenTaken): whenTaken()
+                }
+            }
+            if delivery.hasWork { delivery.flush() }
+        }
+    }
+
+    /// The socket is gone: the feed waits for nothing any more.
+    func forgetParked(_ slot: Slot) {
+        for case .taken(let whenTaken) in parked.take(slot) { whenTaken() }
+    }
+
+    private func pass(_ id: RecoveryID, _ step: RecoveryStep, to slot: Slot, wasParked: Bool) {
+        switch step {
+        case .changes(let changes):
+            for (index, change) in changes.enumerated() {
+                guard delivery.hasRoom(slot, for: change.data.count) else {
+                    return park(.step(id, .changes(Array(changes[index...]))), slot)
+                }
+                hub.recovery(id, .changes([change]))
+                execute()
+            }
+        case .caughtUp(let cursor) where wasParked:
+            // What comes live has been passing it by since then.
+            hub.recovery(id, .passedBy(since: cursor))
+            execute()
+        case .began, .caughtUp, .passedBy, .unavailable:
+            hub.recovery(id, step)
+            execute()
+        }
+    }
+
+    private func park(_ item: ParkedSteps.Item, _ slot: Slot) {
+        parked.append(item, for: slot)
+        delivery.awaitRoom(slot)
+    }
+}

@@ -1,0 +1,40 @@
+import CWebSockets
+import Hub
+
+/// What waits for slow readers, and what is made up for; see `Delivery+SlowReaders`.
+extension EventLoop {
+    /// Passes on the changes that are there, until they are held back.
+    func pumpChanges() {
+        while true {
+            if holdsBack(changes: !changes.isEmpty) {
+                // Sockets that catch up wake the loop; the timer is for those that do not.
+                uv_timer_start(holdTimer, { _ in }, 20, 0)
+                return
+            }
+            guard let item = changes.next() else { break }
+            switch item {
+            case .event(.recovery(let id, let step)): recover(id, step)
+            case .event(let event):
+                hub.deliver(event)
+                execute()
+            case .end(let batch): recoveryTaken(batch)
+            }
+        }
+        // The hold is over, if there was one.
+        _ = holdsBack(changes: false)
+    }
+
+    private func holdsBack(changes: Bool) -> Bool {
+        // The clock is not read for every change when nobody lags.
+        !delivery.laggards.isIdle && delivery.holdsBack(changes: changes, now: Int64(uv_hrtime() / 1_000_000))
+    }
+
+    /// Sockets that have caught up are told who is there, of the channels whose presence they were spared.
+    func payOwedPresence() {
+        while let owed = delivery.takeOwed() {
+            hub.showPresence(of: owed.channel, to: owed.slot)
+            execute()
+            if delivery.hasWork { delivery.flush() }
+        }
+    }
+}

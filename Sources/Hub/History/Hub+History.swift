@@ -1,0 +1,168 @@
+import Wire
+
+/// Broadcasts for those who drop off and come back (`config.broadcast.history`); the idea is in `HistoryBook`.
+extension Hub {
+    // MARK: Joining
+
+    /// The member's part in the channel's history, where its join asks for one: from here on messages are kept.
+    func history(
+        _ config: JoinConfig, joinRef: JSON, claims: Claims, in channel: Channel, of slot: Slot
+    ) -> MemberHistory? {
+        guard let request = config.history else { return nil }
+        let isOff = limits.historyMessages <= 0
+        if !isOff {
+            attachHistory(to: channel, request).memberCount += 1
+            // Its socket is pinged now and then, which proves what it has received.
+            _ = lifeline(of: slot)
+        }
+        return MemberHistory(
+            request: request, key: HistoryKey(claims, presenceKey: config.presenceKey),
+            joinNumber: Int(joinRef.string ?? joinRef.description) ?? 0, isOff: isOff)
+    }
+
+    private func attachHistory(to channel: Channel, _ request: HistoryRequest) -> ChannelHistory {
+        // For members behind the first, too: the most that any of them asks for counts.
+        let (name, position) = history.attach(loop, to: channel.key, request, chance: random.next(), at: latest)
+        if let kept = channel.history { return kept }
+        let kept = ChannelHistory(history: name, shown: position)
+        channel.history = kept
+        return kept
+    }
+
+    /// What a member that is about to be let in missed. Nil where it did not ask or may not hear broadcasts.
+    func missedMessages(at index: Int, of slot: Slot) -> HistoryAnswer? {
+        guard let membership = connections[Int(slot)]?.memberships[index], let member = membership.history,
+            !member.isOff, member.session == nil, membership.mayRead(.broadcast)
+        else { return nil }
+        // The others first, so that this loop is at one position with all of its members.
+        showNews(in: membership.channel)
+        guard let kept = membership.channel.history else { return nil }
+        let sent = historySent[slot] ?? 0
+        let arrival = HistoryArrival(
+            key: member.key, member: membership.member, joinNumber: member.joinNumber, lifeline: lifeline(of: slot),
+            firstProof: nextProof(of: slot), after: member.request.after, seated: kept.shown,
+            room: limits.historyBytesPerReturn - sent, isFresh: sent == 0)
+        guard let (answer, session) = history.answer(arrival, in: membership.channel.key) else { return nil }
+        member.session = session
+        return answer
+    }
+
+    /// A join's response, with what came of its history where it asked for one.
+    static func response(
+        _ response: [UInt8], _ membership: Membership, _ missed: HistoryAnswer?
+    ) -> [UInt8] {
+        guard let member = membership.history, member.isOff || missed != nil else { return response }
+        var out = Array(response.dropLast())
+        out += ",\"history\":".utf8
+        if let missed, let kept = membership.channel.history {
+            out += missed.json(kept.history)
+        } else {
+            out += "{\"complete\":false,\"reason\":".utf8
+            JSONString.encode(HistoryGap.off.rawValue, into: &out)
+            out.append(UInt8(ascii: "}"))
+        }
+        out.append(UInt8(ascii: "}"))
+        return out
+    }
+
+    /// Seats a member that may hear the channel's broadcasts: what it missed comes first.
+    func takeMemberSeat(at index: Int, of slot: Slot, after missed: HistoryAnswer?) {
+        guard let version = connections[Int(slot)]?.version,
+            let membership = connections[Int(slot)]?.memberships[index]
+        else { return }
+        guard let member = membership.history, !member.isOff, let kept = membership.channel.history else {
+            connections[Int(slot)]?.memberships[index].memberSeat = membership.channel.members.add(slot, version)
+            return
+        }
+        if let missed { send(missed, to: membership, slot, version) }
+        member.seat = kept.audience.add(slot, version)
+    }
+
+    private func send(_ missed: HistoryAnswer, to membership: Membership, _ slot: Slot, _ version: ProtocolVersion) {
+        let channel = membership.channel
+        guard let kept = channel.history else { return }
+        for message in missed.messages {
+            // Its own it knows, if it did not want them back when they were sent.
+            if !membership.echoesToSelf, let sender = message.sender, sender == missed.former { continue }
+            if let id = message.databaseID, channel.replayed[id]?.contains(slot) == true { continue }
+            historySent[slot, default: 0] += message.bytes
+            if let frame = kept.replay(message, version, in: channel) {
+                actions.append(.send(frame, to: slot, .kept))
+            }
+        }
+        // Clients that know of ids read it in the reply. A `system` message that is an error would end the channel in the
+        // Python client.
+        if missed.gap != nil, membership.history?.request.after == nil {
+            system(
+                membership, slot, extension: "broadcast", ok: true,
+                message: "Messages that were sent while you were away are missing: load what you show again.")
+        }
+    }
+
+    /// Takes a member out of its channel's history.
+    func endHistory(of membership: Membership, _ slot: Slot, _ version: ProtocolVersion, isLeave: Bool) {
+        let channel = membership.channel
+        guard let member = membership.history, !member.isOff, let kept = channel.history else { return }
+        if let seat = member.seat, let moved = kept.audience.remove(at: seat, version) {
+            connections[Int(moved)]?.memberships.first { $0.channel === channel }?.history?.seat = seat
+        }
+        if let session = member.session { history.end(session, in: channel.key, lost: !isLeave, at: latest) }
+        kept.memberCount -= 1
+        guard kept.memberCount == 0 else { return }
+        history.detach(loop, from: channel.key, at: latest)
+        channel.history = nil
+    }
+
+    // MARK: Messages
+
+    /// Notes a message that is sent here first, if its channel is kept.
+    ///
+    /// - Parameter except: who sent it and does not want it back.
+    func keep(_ message: Broadcast, to key: ChannelKey, in channel: Channel?, except: Slot?) {
+        guard history.isUsed else { return }
+        let sender = except.flatMap { slot in
+            connections[Int(slot)]?.memberships.first { $0.channel === channel }?.member
+        }
+        history.append(message, to: key, sender: sender, at: latest)
+    }
+
+    /// The same for one that SQL sent. Every loop hears it; the first one counts.
+    func keep(_ message: DatabaseBroadcast) {
+        guard history.isUsed else { return }
+        history.append(message.broadcast, to: message.key, databaseID: message.id, at: latest)
+    }
+
+    /// Passes on to the members with history all that they have not got yet.
+    ///
+    /// - Parameter except: who sent the newest message and does not want it back. Messages of this loop are passed on as
+    ///   they come, so no other can be theirs.
+    func showNews(in channel: Channel, except: Slot? = nil) {
+        guard let kept = channel.history else { return }
+        for message in history.news(for: loop, in: channel.key, at: latest) {
+            kept.shown = message.position
+            var audience = kept.audience
+            if let id = message.databaseID {
+                let row = DatabaseBroadcast(key: channel.key, id: id, broadcast: message.broadcast)
+                keepForReplays(row, in: channel, withHistory: true)
+                if let slots = channel.replayed[id] { audience = audience.without(slots) }
+            }
+            let meta = HistoryMeta(
+                id: HistoryID(history: kept.history, position: message.position), isReplay: false)
+            for version in [ProtocolVersion.v1, .v2] where !audience[version].isEmpty {
+                guard let frame = message.broadcast.frame(version, with: meta, in: channel) else { continue }
+                let isOwn = message.sender?.loop == loop
+                actions.append(.fanOut(frame, to: audience[version], except: isOwn ? except : nil, .kept))
+            }
+        }
+    }
+
+    // MARK: Time
+
+    /// To be called once a second.
+    func ageHistory(at now: HubTime) {
+        history.sweep(at: now)
+        guard !historySent.isEmpty else { return }
+        historySent.removeAll(keepingCapacity: true)
+        for channel in channels.values { channel.history?.forgetFrames() }
+    }
+}

@@ -1,0 +1,114 @@
+import DequeModule
+
+/// The kept messages of one channel, for all loops.
+///
+/// **Order.** Messages are numbered as they come in, whichever loop they come from, and every loop passes them on in that
+/// order. So a position says all about what a member has: everything up to it.
+///
+/// **Bounds.** A message goes when there are too many, when they are too large together or when it is too old, but not
+/// before every loop that has members here has passed it on: until then it waits in that loop's inbox, too.
+struct KeptChannel {
+    /// See `HistoryID`.
+    let history: UInt64
+    /// How many messages, and for how many milliseconds: the most that any member asked for.
+    private var limit = 0
+    private var lifetime: Int64 = 0
+    private(set) var messages: Deque<KeptMessage> = []
+    private(set) var bytes = 0
+    /// The newest message's position.
+    private(set) var head = 0
+    /// See `HistoryAnswer.since`.
+    private(set) var since: Int64
+    /// The loops that have members here.
+    private(set) var readers: [Int: HistoryReader] = [:]
+    var sessions = HistorySessions()
+    /// When the last loop lost its last member; milliseconds, monotonic.
+    private var emptySince: Int64?
+    /// Every loop hears what SQL sends, and the first numbers it: these were, and when.
+    private var databaseIDs: [String: Int64] = [:]
+
+    /// Milliseconds that loops may lie behind each other with what the feed brings them.
+    private static let feedLag: Int64 = 60_000
+
+    init(history: UInt64, at now: HubTime) {
+        self.history = history
+        since = now.unix
+    }
+
+    /// The oldest message's position, or that of the next one.
+    var first: Int { head - messages.count + 1 }
+
+    mutating func attach(_ loop: Int, limit: Int, lifetime: Int64) -> Int {
+        self.limit = max(self.limit, limit)
+        self.lifetime = max(self.lifetime, lifetime)
+        emptySince = nil
+        let reader = readers[loop] ?? HistoryReader(position: head)
+        readers[loop] = reader
+        return reader.position
+    }
+
+    mutating func detach(_ loop: Int, at now: HubTime) {
+        readers[loop] = nil
+        if readers.isEmpty { emptySince = now.monotonic }
+    }
+
+    /// - Returns: false if it was numbered before.
+    mutating func append(_ broadcast: Broadcast, sender: MemberID?, databaseID: String?, at now: HubTime) -> Bool {
+        if let databaseID {
+            guard databaseIDs[databaseID] == nil else { return false }
+            databaseIDs[databaseID] = now.monotonic
+        }
+        head += 1
+        let message = KeptMessage(
+            position: head, broadcast: broadcast.copied, at: now, sender: sender, databaseID: databaseID)
+        messages.append(message)
+        bytes += message.bytes
+        return true
+    }
+
+    /// What a loop has not passed on yet; it counts as passed on from here.
+    mutating func news(for loop: Int, at now: HubTime) -> [KeptMessage] {
+        guard let position = readers[loop]?.position, position < head else { return [] }
+        readers[loop]?.advance(to: head, at: now)
+        return after(position)
+    }
+
+    func after(_ position: Int) -> [KeptMessage] {
+        Array(messages.suffix(max(0, head - max(position, first - 1))))
+    }
+
+    // MARK: Forgetting
+
+    /// The oldest message's position, where every loop has passed it on.
+    private var freeFirst: Int? {
+        guard let oldest = messages.first?.position,
+            readers.values.allSatisfy({ $0.position >= oldest })
+        else { return nil }
+        return oldest
+    }
+
+    /// Drops the oldest message. False if there is none, or if a loop still needs it.
+    mutating func dropFirst() -> Bool {
+        guard freeFirst != nil, let message = messages.popFirst() else { return false }
+        bytes -= message.bytes
+        since = message.at.unix + 1
+        return true
+    }
+
+    mutating func trim(bytes most: Int, at now: HubTime) {
+        while let oldest = messages.first,
+            messages.count > limit || bytes > most || now.monotonic - oldest.at.monotonic > lifetime, dropFirst()
+        {}
+    }
+
+    mutating func forget(at now: HubTime) {
+        sessions.forget(at: now.monotonic)
+        if !databaseIDs.isEmpty { databaseIDs = databaseIDs.filter { now.monotonic - $0.value < Self.feedLag } }
+    }
+
+    /// Nobody can come back for anything.
+    func isOver(at now: HubTime) -> Bool {
+        guard let emptySince else { return false }
+        return messages.isEmpty && sessions.isEmpty && now.monotonic - emptySince > lifetime
+    }
+}

@@ -1,0 +1,81 @@
+package import Wire
+
+/// What a socket may not have more of.
+extension Hub {
+    /// Counts a join. Every one, also one that is refused for another reason: each costs a look at a token.
+    func countJoin(of slot: Slot) throws(Refusal) {
+        guard let rate = limits.joins else { return }
+        if connections[Int(slot)]?.limits.joins.take(of: rate, at: latest.monotonic) == false {
+            throw .over(.joinsPerSecond, limits.joinsPerSecond)
+        }
+    }
+
+    /// Counts a socket among its user's from the first join on that says who it is: most clients open theirs with a key
+    /// of the project, which names nobody.
+    func countUser(_ claims: Claims, of slot: Slot) throws(Refusal) {
+        guard let users, let user = claims.subject, connections[Int(slot)]?.limits.user == nil else { return }
+        guard users.enter(user) else { throw .over(.connectionsPerUser, limits.connectionsPerUser) }
+        connections[Int(slot)]?.limits.user = user
+    }
+
+    /// A socket whose user the door has counted already.
+    func adoptUser(of claims: Claims, _ slot: Slot) {
+        if users != nil { connections[Int(slot)]?.limits.user = claims.subject }
+    }
+
+    func releaseUser(of connection: Connection) {
+        if let user = connection.limits.user { users?.leave(user) }
+    }
+
+    /// Whether a member may track once more; if not, it was told.
+    ///
+    /// Only tracking is counted. Whoever wants to be gone may be so at any rate, and it costs nothing unless they track
+    /// again.
+    func mayTrack(_ frame: ClientFrame, _ membership: Membership, from slot: Slot) -> Bool {
+        guard let rate = limits.presence,
+            connections[Int(slot)]?.limits.presence.take(of: rate, at: latest.monotonic) == false
+        else { return true }
+        let refusal = Refusal.over(.presencePerSecond, limits.presencePerSecond)
+        if frame.ref.isNull, !mayComplain(to: slot) {
+            countRefusal(refusal)
+        } else {
+            refuse(frame, from: slot, joinRef: membership.joinRef, refusal)
+        }
+        return false
+    }
+
+    /// Once a second is enough for errors that no client can match to what it sent.
+    private func mayComplain(to slot: Slot) -> Bool {
+        guard let rate = Rate(perSecond: 1, burst: 1) else { return true }
+        return connections[Int(slot)]?.limits.complaints.take(of: rate, at: latest.monotonic) ?? false
+    }
+
+    /// Counts what was read from a socket. What came is handled in any case; only how soon the socket is read again
+    /// depends on it.
+    ///
+    /// - Parameters:
+    ///   - endsMessage: with these bytes a message was complete.
+    ///   - now: milliseconds on a clock that never goes back.
+    /// - Returns: milliseconds for which the socket is to be left unread.
+    package func pause(after bytes: Int, endsMessage: Bool, from slot: Slot, at now: Int64) -> Int64 {
+        var pause: Int64 = 0
+        if let rate = limits.bytes, let owed = connections[Int(slot)]?.limits.bytes.spend(bytes, of: rate, at: now),
+            owed > 0
+        {
+            slowed[.bytesPerSecond, default: 0] += 1
+            pause = owed
+        }
+        if endsMessage, let rate = limits.messages,
+            let owed = connections[Int(slot)]?.limits.messages.spend(1, of: rate, at: now), owed > 0
+        {
+            slowed[.messagesPerSecond, default: 0] += 1
+            pause = max(pause, owed)
+        }
+        return pause
+    }
+
+    /// For the metrics, if a limit is the reason.
+    package func countRefusal(_ refusal: Refusal) {
+        if case .over(let limit, _) = refusal { refused[limit, default: 0] += 1 }
+    }
+}

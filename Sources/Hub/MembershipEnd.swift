@@ -1,0 +1,9 @@
+/// Why a member is not in its channel any more.
+enum MembershipEnd {
+    /// The client asked for it.
+    case left
+    /// The client joined again on the same socket, so it had not heard, or not believed, that it was in.
+    case replaced
+    /// Anything else: it may come back for what it missed.
+    case lost
+}

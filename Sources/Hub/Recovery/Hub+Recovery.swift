@@ -1,0 +1,163 @@
+import Wire
+
+/// Bringing members what they missed: what is asked of the feed, and what becomes of its answers.
+extension Hub {
+    /// Opens the session of a member that joins a group, and finds out what it may have missed.
+    func recovery(
+        of config: JoinConfig, joinRef: JSON, claims: Claims, group: ChangeGroup, slot: Slot, at now: HubTime
+    ) -> MemberRecovery {
+        let key = RecoveryKey(claims: claims, channel: group.channel.key, subscription: group.subscription)
+        let number = Int(joinRef.string ?? joinRef.description) ?? 0
+        let lifeline = lifeline(of: slot)
+        if let cursor = config.resumeCursor {
+            let session = book.enter(
+                key, joinNumber: number, lifeline: lifeline, from: .cursor(cursor), at: now)
+            return MemberRecovery(session: session, point: .cursor(cursor), isReported: true)
+        }
+        let (session, point) = book.enter(key, joinNumber: number, lifeline: lifeline, mark: mark, at: now)
+        // Whoever wants to resume later has to be told where it is now, which the feed knows.
+        let asked = config.wantsCursor ? point ?? .mark(mark) : point
+        return MemberRecovery(session: session, point: asked, isReported: config.wantsCursor)
+    }
+
+    /// Asks for what the member missed, once its group is live.
+    func askForMissed(at index: Int, of slot: Slot) {
+        guard let membership = connections[Int(slot)]?.memberships[index], let recovery = membership.recovery,
+            let group = membership.group, let point = recovery.point, recovery.question == nil, group.state == .live
+        else { return }
+        let id = RecoveryID(loop: loop, serial: nextSerial())
+        recovery.question = id
+        recoveries[id] = (slot, membership.member)
+        let question = RecoveryQuestion(group: group.id, claims: membership.claims, from: point)
+        actions.append(.recover(id, question))
+    }
+
+    /// Seats a member whose join is answered, unless it has to be brought first what it missed.
+    func takeSeatOrWait(at index: Int, of slot: Slot) {
+        guard let membership = connections[Int(slot)]?.memberships[index], let group = membership.group else { return }
+        guard membership.recovery?.point != nil else { return seatInGroup(at: index, of: slot) }
+        askForMissed(at: index, of: slot)
+        guard membership.recovery?.question == nil else { return }
+        group.outstanding.append(slot)
+        systemState(of: group, to: membership, slot)
+    }
+
+    /// A member whose claims changed. What was judged for the old ones and is on its way does not reach it any more, so it
+    /// recovers from what was passed on so far.
+    func startAnew(_ membership: Membership, wasSeated: Bool, in group: ChangeGroup, slot: Slot) {
+        guard let recovery = membership.recovery else { return }
+        abandonQuestion(of: recovery)
+        if wasSeated { recovery.point = .mark(mark) }
+        let old = recovery.session
+        let key = RecoveryKey(
+            claims: membership.claims, channel: group.channel.key, subscription: group.subscription)
+        let point = old.point(at: latest.monotonic)
+        guard key != old.key else { return old.begins(at: point) }
+        book.remove(old)
+        recovery.session = book.enter(
+            key, joinNumber: old.joinNumber, lifeline: lifeline(of: slot), from: point, at: latest)
+    }
+
+    /// Gives up a question that is under way.
+    func abandonQuestion(of recovery: MemberRecovery) {
+        guard let id = recovery.question else { return }
+        recovery.question = nil
+        recoveries[id] = nil
+        actions.append(.abandon(id))
+    }
+
+    /// Whose recovery it is; nil where the member left or asked anew.
+    package func slot(of id: RecoveryID) -> Slot? { recoveries[id]?.slot }
+
+    /// The feed's next step. One for a member that left, or asked anew, changes nothing.
+    package func recovery(_ id: RecoveryID, _ step: RecoveryStep) {
+        guard let (slot, member) = recoveries[id],
+            let index = connections[Int(slot)]?.memberships.firstIndex(where: { $0.member == member }),
+            let membership = connections[Int(slot)]?.memberships[index], let recovery = membership.recovery
+        else { return }
+        switch step {
+        case .began(let start):
+            // Too late to say so in the reply; the reply to the next join will.
+            if case .refused = start, recovery.wasPassedBy { return expel(at: index, of: slot, .databaseUnavailable) }
+            if recovery.start == nil { recovery.start = start }
+            completeJoin(at: index, of: slot)
+        case .changes(let changes):
+            for change in changes { send(change, to: membership, slot) }
+        case .caughtUp(let cursor):
+            recoveries[id] = nil
+            recovery.question = nil
+            recovery.point = nil
+            recovery.cursor = cursor
+            seatInGroup(at: index, of: slot)
+            if let ping = proofPing(for: slot) { actions.append(.send(ping, to: slot)) }
+        case .passedBy(let cursor):
+            recoveries[id] = nil
+            recovery.question = nil
+            recovery.point = .cursor(cursor)
+            recovery.wasPassedBy = true
+            askForMissed(at: index, of: slot)
+        case .unavailable:
+            recoveries[id] = nil
+            recovery.question = nil
+            if membership.pending == nil {
+                expel(at: index, of: slot, .databaseUnavailable)
+            } else {
+                refuseJoin(at: index, of: slot, .databaseUnavailable)
+            }
+        }
+    }
+
+    private func send(_ change: ChangeDelivery, to membership: Membership, _ slot: Slot) {
+        guard let version = connections[Int(slot)]?.version, let group = membership.group else { return }
+        let (event, payload) = Self.frame(of: change, isLegacy: group.subscription.isLegacy)
+        let frame = membership.channel.frames(version).push(event, payload: payload)
+        actions.append(.send(frame, to: slot, .change))
+    }
+
+    /// Ends the session of a membership that is taken out of its channel.
+    func endSession(of membership: Membership, _ end: MembershipEnd) {
+        guard let recovery = membership.recovery else { return }
+        abandonQuestion(of: recovery)
+        switch end {
+        case .left: book.leave(recovery.session, at: latest)
+        case .replaced: book.replace(recovery.session, at: latest)
+        case .lost: book.lose(recovery.session, at: latest)
+        }
+    }
+
+    /// The join is being answered. Where that took seconds, the client may not care for the answer any more.
+    func joinIsAnswered(_ recovery: MemberRecovery) {
+        let session = recovery.session
+        let isLate = latest.monotonic - session.began > Self.promptness || session.began < lateUntil
+        if isLate { session.isDoubted(until: latest.monotonic + book.patience) }
+    }
+
+    /// Milliseconds after which an answer is late. Clients wait for 10 s, from when they sent the join.
+    static let promptness: Int64 = 4000
+
+    /// Takes the time. Where it jumps, the hub stood still, and what comes now may have waited since then.
+    func advance(to now: HubTime) {
+        if latest.monotonic > 0, now.monotonic - latest.monotonic > Self.promptness {
+            lateUntil = now.monotonic + 1000
+        }
+        latest = now
+    }
+
+    /// A join's response, with what came of its recovery for clients that asked.
+    static func response(_ response: [UInt8], _ recovery: MemberRecovery?) -> [UInt8] {
+        guard let recovery, recovery.isReported else { return response }
+        var out = Array(response.dropLast())
+        switch recovery.start {
+        case .resumed: out += ",\"resumed\":true}".utf8
+        case .refused(let refusal):
+            out += ",\"resumed\":false,\"reason\":".utf8
+            JSONString.encode(refusal.rawValue, into: &out)
+            out.append(UInt8(ascii: "}"))
+        case nil:
+            out += ",\"resumed\":false,\"reason\":".utf8
+            JSONString.encode("The changes cannot be served now; a system message says why.", into: &out)
+            out.append(UInt8(ascii: "}"))
+        }
+        return out
+    }
+}

@@ -1,0 +1,237 @@
+import Hub
+import Testing
+import Wire
+
+/// Members that come back: what is asked of the feed for them, and in which order they hear what.
+@Suite struct RecoveryTests {
+    static let config = #"{"postgres_changes":[{"event":"*","schema":"public","table":"todos"}]}"#
+    private static let live = #"{"message":"Subscribed to PostgreSQL"#
+
+    /// A hub that has heard of mark 3, with a member of ann's in slot 1 that was live all the time.
+    private func stage(book: RecoveryBook = RecoveryBook()) throws -> Stage {
+        let stage = Stage(book: book)
+        stage.connect(1, subject: "ann")
+        try stage.join("realtime:a", 1, ref: "1", Self.config)
+        let group = try #require(stage.subscribed.first)
+        _ = try stage.watch { $0.changeSubscription(group, is: .live) }
+        try stage.catchUp()
+        stage.hub.pong("1".utf8, from: 1)
+        _ = try stage.watch { $0.deliver(.boundary(3)) }
+        return stage
+    }
+
+    private func change(_ group: ChangeGroupID, _ text: String, cursor: String = "") -> ChangeDelivery {
+        ChangeDelivery(group: group, operation: .insert, ids: [1], data: Array(text.utf8), cursor: cursor)
+    }
+
+    /// The group that the only recovery among the last actions is for.
+    private func question(_ stage: Stage) throws -> (RecoveryID, RecoveryQuestion) {
+        try #require(
+            stage.actions.compactMap { if case .recover(let id, let question) = $0 { (id, question) } else { nil } }
+                .first)
+    }
+
+    private func isSubscribed(_ lines: [String]) -> Bool { lines.contains { $0.contains("Subscribed to PostgreSQL") } }
+
+    @Test func theMissedComesBetweenTheReplyAndTheLive() throws {
+        let stage = try stage()
+        try stage.disconnect(1)
+        stage.connect(2, subject: "ann")
+        let asked = try stage.join("realtime:a", 2, ref: "7", Self.config)
+        #expect(asked.contains { $0.hasPrefix("subscribe") })
+        let group = try #require(stage.subscribed.first)
+        let live = try stage.watch { $0.changeSubscription(group, is: .live) }
+        let (id, question) = try question(stage)
+        #expect(live == ["recover 0.\(group.serial) restart"])
+        #expect(question.claims.subject == "ann")
+
+        let before = try stage.watch { $0.deliver(.change(self.change(group, "0"))) }
+        #expect(before.isEmpty)
+        let began = try stage.watch { $0.deliver(.recovery(id, .began(.resumed))) }
+        #expect(began.count == 1 && began[0].contains("phx_reply") && !began[0].contains("resumed"))
+        let missed = try stage.watch { $0.deliver(.recovery(id, .changes([self.change(group, "1", cursor: "x.1")]))) }
+        #expect(missed == [#"2 ← [null,null,"realtime:a","postgres_changes",{"ids":[1],"data":1,"cursor":"x.1"}]"#])
+        let between = try stage.watch { $0.deliver(.change(self.change(group, "2"))) }
+        #expect(between.isEmpty)
+        let seated = try stage.watch { $0.deliver(.recovery(id, .caughtUp(cursor: "c"))) }
+        #expect(isSubscribed(seated) && seated.last == "2 ← ping 1")
+        let after = try stage.watch { $0.deliver(.change(self.change(group, "3"))) }
+        #expect(after == [#"2 ⇐ [null,null,"realtime:a","postgres_changes",{"ids":[1],"data":3}]"#])
+    }
+
+    @Test func whoLeavesMissesNothing() throws {
+        let stage = try stage()
+        try stage.say(#"["1","2","realtime:a","phx_leave",{}]"#, from: 1)
+        try stage.tick(after: 121_000)
+        let lines = try stage.join("realtime:a", 1, ref: "3", Self.config)
+        #expect(!lines.contains { $0.hasPrefix("recover") })
+        let group = try #require(stage.subscribed.first)
+        let live = try stage.watch { $0.changeSubscription(group, is: .live) }
+        #expect(isSubscribed(live))
+    }
+
+    @Test func proofsMoveThePoint() throws {
+        let stage = try stage()
+        try stage.tick(after: 121_000)
+        let ping = try #require(stage.hub.proofPing(for: 1))
+        #expect(try ping.shown() == "ping 2")
+        _ = try stage.watch { $0.deliver(.boundary(5)) }
+        stage.hub.pong("1".utf8, from: 1)
+        stage.hub.pong("2".utf8, from: 1)
+        try stage.disconnect(1)
+        #expect(try point(of: "ann", stage) == .mark(3))
+    }
+
+    @Test func anAnsweredCloseProvesAll() throws {
+        let stage = try stage()
+        try stage.tick(after: 121_000)
+        _ = try stage.watch { $0.deliver(.boundary(5)) }
+        stage.hub.isClosing(1)
+        _ = try stage.watch { $0.deliver(.boundary(6)) }
+        stage.hub.closeAnswered(1)
+        try stage.disconnect(1)
+        #expect(try point(of: "ann", stage) == .mark(5))
+    }
+
+    @Test func whereNothingIsUnprovenTheMarkIs() throws {
+        let stage = try stage()
+        try stage.tick(after: 121_000)
+        stage.hub.nothingUnproven(of: 1)
+        try stage.disconnect(1)
+        #expect(try point(of: "ann", stage) == .mark(3))
+        // Somebody else starts at the present, and so does whoever asks for something else.
+        #expect(try point(of: "bob", stage) == nil)
+        #expect(try point(of: "ann", stage, topic: "realtime:b") == nil)
+    }
+
+    @Test func aSocketThatOnlySeemsAliveIsRecoveredFrom() throws {
+        let stage = try stage()
+        try stage.tick(after: 121_000)
+        stage.hub.nothingUnproven(of: 1)
+        // The client counts its refs on; whoever begins at 1 is another one.
+        #expect(try point(of: "ann", stage, ref: "1") == nil)
+        #expect(try point(of: "ann", stage, ref: "9") == .mark(3))
+    }
+
+    @Test func aWindowThatIsOver() throws {
+        let stage = try stage()
+        stage.hub.nothingUnproven(of: 1)
+        try stage.disconnect(1)
+        try stage.tick(after: 120_001)
+        #expect(try point(of: "ann", stage) == nil)
+    }
+
+    @Test func aClientThatKnowsItsCursor() throws {
+        let stage = try stage()
+        try stage.tick(after: 121_000)
+        stage.connect(2, subject: "ann")
+        let config = Self.config.dropLast() + #","resume":{"cursor":"abc.1"}}"#
+        let lines = try stage.join("realtime:a", 2, ref: "1", String(config))
+        #expect(lines.contains { $0.hasSuffix(#"cursor("abc.1")"#) })
+        let (id, _) = try question(stage)
+        let began = try stage.watch { $0.deliver(.recovery(id, .began(.refused(.tooOld)))) }
+        #expect(began.first?.contains(#""resumed":false,"reason":"The cursor is older than"#) == true)
+        let end = try stage.watch { $0.deliver(.recovery(id, .caughtUp(cursor: "now.9"))) }
+        #expect(end.first?.contains(#""cursor":"now.9""#) == true)
+    }
+
+    @Test func aNewTokenGivesUpNothing() throws {
+        let stage = try stage()
+        let lines = try stage.say(#"["1","5","realtime:a","access_token",{"access_token":"good anon 8000"}]"#, from: 1)
+        #expect(lines.contains { $0.hasPrefix("recover") && $0.hasSuffix("mark(3)") }, "\(lines)")
+    }
+
+    /// A socket so slow that live changes passed its member by goes on where the feed had stopped telling it.
+    @Test func whoIsPassedByAsksAgain() throws {
+        let stage = try stage()
+        try stage.disconnect(1)
+        stage.connect(2, subject: "ann")
+        try stage.join("realtime:a", 2, ref: "7", Self.config)
+        let group = try #require(stage.subscribed.first)
+        _ = try stage.watch { $0.changeSubscription(group, is: .live) }
+        let (first, _) = try question(stage)
+        _ = try stage.watch { $0.deliver(.recovery(first, .began(.resumed))) }
+        let again = try stage.watch { $0.deliver(.recovery(first, .passedBy(since: "c.1"))) }
+        let (second, asked) = try question(stage)
+        #expect(again.count == 1 && asked.from == .cursor("c.1") && second != first)
+        #expect(try stage.watch { $0.deliver(.change(self.change(group, "5"))) }.isEmpty, "it has no seat yet")
+        #expect(try stage.watch { $0.deliver(.recovery(first, .caughtUp(cursor: "c.2"))) }.isEmpty)
+        #expect(try stage.watch { $0.deliver(.recovery(second, .began(.resumed))) }.isEmpty, "one reply to one join")
+        let seated = try stage.watch { $0.deliver(.recovery(second, .caughtUp(cursor: "c.3"))) }
+        #expect(isSubscribed(seated))
+
+        // Lost once more, it starts where it would have before: nothing of it is proven.
+        try stage.disconnect(2)
+        #expect(try point(of: "ann", stage) == .restart)
+    }
+
+    /// Two devices of one user: the first is back already, and lost once more, when the second comes.
+    @Test func whatOneDeviceHasSaysNothingOfTheOther() throws {
+        let stage = try stage()
+        stage.hub.nothingUnproven(of: 1)
+        try stage.disconnect(1)
+        #expect(try point(of: "ann", stage) == .restart)
+        // Where no hub was before, only this one's sessions count.
+        let fresh = try self.stage(book: .ofTheFirst)
+        fresh.hub.nothingUnproven(of: 1)
+        try fresh.disconnect(1)
+        #expect(try point(of: "ann", fresh) == .mark(3))
+    }
+
+    @Test func whoIsPassedByUntilItIsGoneHasToJoinAgain() throws {
+        let stage = try stage()
+        try stage.disconnect(1)
+        stage.connect(2, subject: "ann")
+        try stage.join("realtime:a", 2, ref: "7", Self.config)
+        let group = try #require(stage.subscribed.first)
+        _ = try stage.watch { $0.changeSubscription(group, is: .live) }
+        let (first, _) = try question(stage)
+        _ = try stage.watch { $0.deliver(.recovery(first, .began(.resumed))) }
+        _ = try stage.watch { $0.deliver(.recovery(first, .passedBy(since: "c.1"))) }
+        let (second, _) = try question(stage)
+        let told = try stage.watch { $0.deliver(.recovery(second, .began(.refused(.tooOld)))) }
+        #expect(told.contains { $0.contains("phx_error") }, "\(told)")
+    }
+
+    @Test func theDatabaseGoesAwayMeanwhile() throws {
+        let stage = try stage()
+        try stage.disconnect(1)
+        stage.connect(2, subject: "ann")
+        try stage.join("realtime:a", 2, ref: "7", Self.config)
+        let group = try #require(stage.subscribed.first)
+        _ = try stage.watch { $0.changeSubscription(group, is: .live) }
+        let (id, _) = try question(stage)
+        let refused = try stage.watch { $0.deliver(.recovery(id, .unavailable)) }
+        #expect(refused.first?.contains(#""status":"error""#) == true)
+        // The next try starts where the first would have.
+        try stage.join("realtime:a", 2, ref: "8", Self.config)
+        let again = try #require(stage.subscribed.first)
+        let live = try stage.watch { $0.changeSubscription(again, is: .live) }
+        #expect(live == ["recover 0.\(again.serial) restart"])
+    }
+
+    /// Where a join of this user would have to recover from; it leaves again.
+    private func point(
+        of subject: String, _ stage: Stage, topic: String = "realtime:a", ref: String = "50"
+    ) throws -> RecoveryPoint? {
+        stage.connect(9, subject: subject)
+        defer { stage.hub.disconnect(9) }
+        _ = try stage.join(topic, 9, ref: ref, Self.config)
+        if let group = stage.subscribed.first {
+            _ = try stage.watch { $0.changeSubscription(group, is: .live) }
+        }
+        let points: [RecoveryPoint] = stage.actions.compactMap {
+            if case .recover(_, let question) = $0 { question.from } else { nil }
+        }
+        return points.first
+    }
+}
+
+extension RecoveryBook {
+    /// Of a hub whose name never served this database.
+    static var ofTheFirst: RecoveryBook {
+        let book = RecoveryBook()
+        book.nobodyIsFromBefore()
+        return book
+    }
+}
