@@ -29,11 +29,13 @@ run: setup ## build and run the demo: a private Postgres, the hub, a chat page (
 	exec .build/release/roost demo $(ARGS)
 
 .PHONY: test
-test: ## every test: the Swift ones, then end to end with real clients
+test: ## every test: the Swift ones, end to end with real clients, and a short stress run
 	@scripts/setup.sh --tests
 	echo "== building the tests"
 	$(RELEASE) --build-tests
-	$(MAKE) test-swift test-e2e
+	# Both wait most of the time, for clocks and for Postgres.
+	$(MAKE) -j2 --output-sync=target test-swift test-e2e
+	$(MAKE) test-stress
 
 .PHONY: test-swift
 test-swift: ## the Swift tests alone, as last built
@@ -44,6 +46,11 @@ test-swift: ## the Swift tests alone, as last built
 test-e2e: ## the end-to-end tests alone, on .build/release/roost (ARGS="-k presence")
 	@echo "== end-to-end tests"
 	.venv/bin/python -m pytest Tests/EndToEnd -n 2 --dist loadfile $(ARGS)
+
+.PHONY: test-stress
+test-stress: ## half a minute of `make stress` with a fixed seed, on .build/release/roost
+	@echo "== stress"
+	loadtest/stress.sh --hub .build/release/roost --seed 4 --minutes 0.4
 
 .PHONY: format
 format: ## format the Swift sources
@@ -57,6 +64,11 @@ lint: ## what a review would say about form: formatting, shell syntax
 .PHONY: bench
 bench: build ## measure throughput and latency on this machine
 	@loadtest/bench.sh $(ARGS)
+
+.PHONY: stress
+stress: build ## kill, freeze and restart everything while rows flow, and count what was lost (ARGS="--seed 7 --minutes 20")
+	@scripts/setup.sh --tests
+	loadtest/stress.sh $(ARGS)
 
 .PHONY: clean
 clean: ## remove what was built and the tests' environment; the demo's data in .roost stays

@@ -1,0 +1,130 @@
+"""One WebSocket as a transport: text frames in and out, pings answered, and every way to lose it."""
+
+import asyncio
+import base64
+import os
+import socket
+import struct
+
+from support.websocket import CLOSE, PING, PONG, TEXT, frame
+
+
+class Wire(asyncio.Protocol):
+    """Calls `opened()`, `took(text)`, `ponged()` and `lost(reason)` of its owner; `lost` once, and nothing behind it.
+
+    Nothing is read while it is paused: a client that hangs keeps its bytes in the kernel, unread, as a real one does.
+    """
+
+    def __init__(self, owner, port, path):
+        self.owner, self.port, self.path = owner, port, path
+        self.transport = None
+        self._buffer = bytearray()
+        self._upgraded = False
+        self._reason = "cut"
+
+    @classmethod
+    async def open(cls, owner, port, path):
+        _, wire = await asyncio.get_running_loop().create_connection(lambda: cls(owner, port, path), "127.0.0.1", port)
+        return wire
+
+    # Losing it
+
+    def forget(self):
+        """The owner has given up on it; it is told nothing any more."""
+        self.owner = None
+
+    def reset(self):
+        """An RST, and what was not read is gone: the client died, or its network did."""
+        # The hub may have ended it long ago.
+        if self.transport and self.transport.get_extra_info("socket").fileno() >= 0:
+            # A timeout of zero makes close(2) reset the connection (socket(7), SO_LINGER).
+            self.transport.get_extra_info("socket").setsockopt(
+                socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.transport.abort()
+
+    def close(self):
+        if self.transport and not self.transport.is_closing():
+            self._send(CLOSE, struct.pack(">H", 1000))
+            self.transport.close()
+
+    def pause(self):
+        if self.transport and not self.transport.is_closing():
+            self.transport.pause_reading()
+
+    def resume(self):
+        if self.transport and not self.transport.is_closing():
+            self.transport.resume_reading()
+
+    # Sending
+
+    def send(self, text):
+        self._send(TEXT, text)
+
+    def ping(self):
+        self._send(PING, b"")
+
+    def _send(self, opcode, payload):
+        if self.transport and not self.transport.is_closing():
+            self.transport.write(frame(opcode, payload))
+
+    # asyncio.Protocol
+
+    def connection_made(self, transport):
+        self.transport = transport
+        key = base64.b64encode(os.urandom(16)).decode()
+        transport.write(
+            f"GET {self.path} HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n\r\n".encode())
+
+    def connection_lost(self, error):
+        if self.owner:
+            self.owner.lost(self._reason if error is None else f"{type(error).__name__}")
+
+    def data_received(self, data):
+        self._buffer += data
+        if not self._upgraded and not self._upgrade():
+            return
+        position, size = 0, len(self._buffer)
+        while self.owner and size - position >= 2:
+            opcode, length, head = self._buffer[position] & 0x0F, self._buffer[position + 1], 2
+            if length == 126:
+                if size - position < 4:
+                    break
+                length, head = int.from_bytes(self._buffer[position + 2:position + 4], "big"), 4
+            elif length == 127:
+                if size - position < 10:
+                    break
+                length, head = int.from_bytes(self._buffer[position + 2:position + 10], "big"), 10
+            if size - position < head + length:
+                break
+            start = position + head
+            position = start + length
+            self._take(opcode, bytes(self._buffer[start:position]))
+        del self._buffer[:position]
+
+    def _upgrade(self):
+        end = self._buffer.find(b"\r\n\r\n")
+        if end < 0:
+            return False
+        status = bytes(self._buffer[:end]).split(b"\r\n")[0].decode("latin-1")
+        if " 101 " not in status:
+            self._reason = f"refused: {status}"
+            self.transport.abort()
+            return False
+        del self._buffer[:end + 4]
+        self._upgraded = True
+        self.owner.opened()
+        return True
+
+    def _take(self, opcode, payload):
+        if opcode == TEXT:
+            self.owner.took(payload)
+        elif opcode == PING:
+            self._send(PONG, payload)
+        elif opcode == PONG:
+            self.owner.ponged()
+        elif opcode == CLOSE:
+            code = int.from_bytes(payload[:2], "big") if len(payload) >= 2 else None
+            self._reason = f"closed {code} {payload[2:].decode(errors='replace')}".strip()
+            self._send(CLOSE, payload)
+            self.transport.close()
