@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Measures this build on this machine and prints tables: fan-out against the limit, sockets, commit → client, writers, visibility.
+# Measures this build on this machine and prints tables: fan-out against the limit, sockets, commit → client, writers, visibility,
+# a stalled reader.
 # `make bench` calls it; `loadtest/bench.sh --help` lists the flags. --quick takes about three minutes.
 set -euo pipefail
 cd "$(dirname "$0")/.."

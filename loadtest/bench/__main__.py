@@ -9,7 +9,9 @@ import sys
 
 import changes
 import fanout
+import slow
 import sockets
+import storm
 import visibility
 import writers
 from cluster import Cluster
@@ -17,12 +19,15 @@ from conditions import conditions
 from programs import BenchError, Programs
 
 PARTS = {"fanout": fanout.measure, "sockets": sockets.measure, "changes": changes.measure, "writers": writers.measure,
-         "visibility": visibility.measure}
+         "visibility": visibility.measure, "storm": storm.measure, "slow": slow.measure}
+#: Minutes long, and they kill hubs and stall readers.
+BY_NAME = ("storm", "slow")
 
 
 def parse_arguments():
     parser = argparse.ArgumentParser(prog="loadtest/bench.sh", description=__doc__)
-    parser.add_argument("parts", nargs="*", metavar="part", help=f"only these of {', '.join(PARTS)}")
+    parser.add_argument("parts", nargs="*", metavar="part", help=f"only these of {', '.join(PARTS)}; "
+                        f"{' and '.join(BY_NAME)} only run when named")
     parser.add_argument("--quick", action="store_true", help="about three minutes: fewer rounds, shorter runs")
     parser.add_argument("--rounds", type=int, help="interleaved rounds instead of 5 (fan-out) and 3 (the rest)")
     parser.add_argument("--roost", type=pathlib.Path, default=".build/release/roost", help="the hub to measure")
@@ -46,7 +51,7 @@ def main():
         print(conditions(programs, arguments.loops))
         with contextlib.ExitStack() as stack:
             cluster = stack.enter_context(Cluster())
-            for name in arguments.parts or PARTS:
+            for name in arguments.parts or [part for part in PARTS if part not in BY_NAME]:
                 PARTS[name](programs, cluster, arguments)
         print(f"\nLoad average at the end: {os.getloadavg()[0]:.1f}")
     except BenchError as error:

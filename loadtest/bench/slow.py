@@ -1,0 +1,218 @@
+"""One reader stalls while its channel carries 5,000 messages a second: what the others notice, and what it costs in memory.
+
+Sockets in three parts: ten read the busy channel (broadcasts and row changes), the rest a calm one, and the stalled one
+joined the busy channel and reads nothing. Three runs: without it; with it; with another one as soon as one was ended.
+"""
+
+import contextlib
+import json
+import os
+import re
+import selectors
+import socket
+import threading
+import time
+
+from hub import Hub
+from programs import BenchError
+from table import show
+
+SOCKETS = 500
+BUSY = 10
+RATE = 5000
+CHANGES = 100
+STAMP = re.compile(rb'"(b|c|stamp)":"(\d{10,})"')
+
+
+def measure(programs, cluster, arguments):
+    seconds = 15 if arguments.quick else 60
+    runs = []
+    for number, (name, stalled) in enumerate((("without", 0), ("one stalled", 1), ("one after the other", 1000))):
+        database = cluster.create(f"slow{number}")
+        with Hub(programs, cluster, database, arguments.loops, watch=["public.roost_load"], ops=True) as hub:
+            runs.append((name, Run(hub, cluster, database, seconds, stalled).run()))
+    rows = []
+    for name, run in runs:
+        for kind, title in ((b"b", "busy broadcasts"), (b"stamp", "row changes"), (b"c", "calm broadcasts")):
+            rows.append([name, title, f"{len(run.delays[kind]):,}", *run.points(kind)])
+    show(f"{SOCKETS} sockets, {RATE:,} broadcasts and {CHANGES} row changes a second for {seconds} s; ms from sent to read",
+         ["stalled readers", "messages", "deliveries", "p50", "p99", "p99.9", "max"], rows)
+    show("What the hub did", ["stalled readers", "of them", "closed", "cut off", "written off", "changes held, ms",
+                              "memory at first, MB", "at most", "at the end", "lost"],
+         [[name, run.stalled, *(int(run.figures.get(f"roost_slow_reader_{what}_total", 0)) for what in ("closed", "cut", "written_off")),
+           int(run.figures.get("roost_changes_held_milliseconds_total", 0)), f"{run.memory[0]:.1f}", f"{max(run.memory):.1f}",
+           f"{run.memory[-1]:.1f}", run.lost] for name, run in runs])
+    for name, run in runs:
+        step = max(1, len(run.memory) // 12)
+        print(f"\nMemory, {name}, MB every {step} s: " + " ".join(f"{value:.1f}" for value in run.memory[::step]))
+
+
+class Socket:
+    """Joined to a channel; reads what comes and notes how old it is."""
+
+    def __init__(self, hub, topic, changes, small=False):
+        self.socket = socket.socket()
+        if small:
+            # What the peer's kernel takes is not what is measured.
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16_384)
+        self.socket.settimeout(20)
+        self.socket.connect(("127.0.0.1", hub.port))
+        self.socket.sendall(
+            f"GET /realtime/v1/websocket?vsn=2.0.0&apikey={hub.token} HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\n"
+            "Connection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n".encode())
+        self.wait_for(b"\r\n\r\n")
+        bindings = [{"event": "INSERT", "schema": "public", "table": "roost_load"}] if changes else []
+        self.send(["1", "1", topic, "phx_join", {"config": {"postgres_changes": bindings}}])
+        self.rest = b""
+        self.wait_for(b"Subscribed" if changes else b"phx_reply")
+        self.socket.setblocking(False)
+
+    def wait_for(self, wanted):
+        seen = b""
+        while wanted not in seen:
+            data = self.socket.recv(65536)
+            if not data:
+                raise BenchError("the hub closed a socket")
+            seen += data
+
+    def send(self, *frames):
+        self.socket.sendall(b"".join(map(framed, frames)))
+
+    def read(self, delays):
+        try:
+            data = self.socket.recv(1 << 18)
+        except BlockingIOError:
+            return True
+        if not data:
+            return False
+        now = time.monotonic_ns()
+        data = self.rest + data
+        end = 0
+        for match in STAMP.finditer(data):
+            delays[match[1]].append(now - int(match[2]))
+            end = match.end()
+        # A stamp may be cut in two by the end of what came.
+        self.rest = data[max(end, len(data) - 40):]
+        return True
+
+
+def framed(message):
+    """A masked text frame; the mask is zero, which RFC 6455 leaves to the client."""
+    payload = json.dumps(message, separators=(",", ":")).encode()
+    size = len(payload)
+    head = bytes([0x81, 0x80 | size]) if size < 126 else bytes([0x81, 0xFE]) + size.to_bytes(2, "big")
+    return head + bytes(4) + payload
+
+
+class Run:
+    def __init__(self, hub, cluster, database, seconds, stalled):
+        self.hub, self.cluster, self.database, self.seconds, self.most = hub, cluster, database, seconds, stalled
+        self.delays = {b"b": [], b"c": [], b"stamp": []}
+        self.memory, self.stalled, self.sent = [], 0, {b"b": 0, b"c": 0, b"stamp": 0}
+        self.is_over, self.failure = False, None
+
+    def run(self):
+        busy = [Socket(self.hub, "realtime:busy", True) for _ in range(BUSY)]
+        calm = [Socket(self.hub, "realtime:calm", False) for _ in range(SOCKETS - BUSY - 3)]
+        publisher, quiet = Socket(self.hub, "realtime:busy", False), Socket(self.hub, "realtime:calm", False)
+        threads = [threading.Thread(target=target, daemon=True) for target in (
+            lambda: self.publish(publisher), lambda: self.whisper(quiet), self.insert, self.stall, self.watch)]
+        reader = threading.Thread(target=self.read, args=(busy + calm, [publisher, quiet]), daemon=True)
+        reader.start()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        expected = {b"b": len(busy), b"stamp": len(busy), b"c": len(calm)}
+
+        def missing():
+            return sum(self.sent[kind] * readers - len(self.delays[kind]) for kind, readers in expected.items())
+        # What is late is not lost; the gauges are a second old.
+        end = time.monotonic() + 15
+        while missing() and time.monotonic() < end and not self.failure:
+            time.sleep(0.1)
+        time.sleep(2)
+        self.is_over = True
+        reader.join()
+        if self.failure:
+            raise BenchError(self.failure)
+        self.figures, self.lost = self.hub.figures(), missing()
+        for one in (*busy, *calm, publisher, quiet):
+            one.socket.close()
+        return self
+
+    def points(self, kind):
+        delays = sorted(self.delays[kind])
+        if not delays:
+            raise BenchError("nothing was delivered")
+        return [f"{delays[min(len(delays) - 1, int(len(delays) * share))] / 1e6:.1f}" for share in (0.5, 0.99, 0.999, 1)]
+
+    def read(self, sockets, senders):
+        selector = selectors.DefaultSelector()
+        for one in sockets:
+            selector.register(one.socket, selectors.EVENT_READ, one)
+        while not self.is_over:
+            for key, _ in selector.select(0.1):
+                if not key.data.read(self.delays):
+                    self.failure = ("the hub closed a socket that reads: this tester was itself too slow, the machine is busy; "
+                                    "run it again when it is not")
+                    return
+
+    def paced(self, rate, batch, send):
+        began = time.monotonic()
+        for number in range(self.seconds * rate // batch):
+            pause = began + number * batch / rate - time.monotonic()
+            if pause > 0:
+                time.sleep(pause)
+            send(batch)
+
+    def publish(self, sender):
+        sender.socket.setblocking(True)
+        filler = "y" * 100
+
+        def send(batch):
+            stamp = str(time.monotonic_ns())
+            frame = [None, None, "realtime:busy", "broadcast", {"type": "broadcast", "event": "m", "payload": {"b": stamp, "x": filler}}]
+            sender.socket.sendall(framed(frame) * batch)
+            self.sent[b"b"] += batch
+        self.paced(RATE, 25, send)
+
+    def whisper(self, sender):
+        sender.socket.setblocking(True)
+
+        def send(batch):
+            sender.send([None, None, "realtime:calm", "broadcast",
+                         {"type": "broadcast", "event": "m", "payload": {"c": str(time.monotonic_ns())}}])
+            self.sent[b"c"] += 1
+        self.paced(5, 1, send)
+
+    def insert(self):
+        with contextlib.ExitStack() as stack:
+            session = stack.enter_context(self.cluster.session(self.database))
+
+            def send(batch):
+                session.stdin.write("insert into roost_load (conversation_id, stamp) values "
+                                    f"(gen_random_uuid(), '{time.monotonic_ns()}');\n")
+                session.stdin.flush()
+                self.sent[b"stamp"] += 1
+            self.paced(CHANGES, 1, send)
+            session.stdin.close()
+
+    def stall(self):
+        """Stalled readers, each opened when the hub has ended the one before."""
+        end = time.monotonic() + self.seconds
+        held = []
+        while self.most > self.stalled and time.monotonic() < end - 1:
+            if self.hub.figures().get("roost_slow_reader_cut_total", 0) >= self.stalled:
+                held.append(Socket(self.hub, "realtime:busy", True, small=True))
+                self.stalled += 1
+            time.sleep(0.2)
+        time.sleep(max(0, end - time.monotonic()))
+        for one in held:
+            one.socket.close()
+
+    def watch(self):
+        for _ in range(self.seconds):
+            with open(f"/proc/{self.hub.pid}/statm") as file:
+                self.memory.append(int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6)
+            time.sleep(1)
