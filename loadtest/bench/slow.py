@@ -21,6 +21,7 @@ SOCKETS = 500
 BUSY = 10
 RATE = 5000
 CHANGES = 100
+HEARTBEAT = 20  # seconds; the hub ends sockets that were silent for 60
 STAMP = re.compile(rb'"(b|c|stamp)":"(\d{10,})"')
 
 
@@ -151,7 +152,12 @@ class Run:
         selector = selectors.DefaultSelector()
         for one in sockets:
             selector.register(one.socket, selectors.EVENT_READ, one)
+        beat = time.monotonic() + HEARTBEAT
         while not self.is_over:
+            if time.monotonic() > beat:
+                beat += HEARTBEAT
+                for one in (*sockets, *senders):
+                    one.send([None, "9", "phoenix", "heartbeat", {}])
             for key, _ in selector.select(0.1):
                 if not key.data.read(self.delays):
                     self.failure = ("the hub closed a socket that reads: this tester was itself too slow, the machine is busy; "

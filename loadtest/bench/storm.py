@@ -3,6 +3,7 @@
 import collections
 import json
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -15,6 +16,8 @@ from programs import BenchError
 from table import show
 
 CONVERSATIONS = [str(uuid.UUID(int=0xC0000000_0000_4000_8000_000000000000 + number)) for number in range(100)]
+#: How the statements begin that read what clients missed (RecoverySlice.sql, RecoveryWindow.sql).
+RECOVERING = re.compile(r"select id, relid, op, reduced, at(, committed|::text as at)")
 RATE = 50  # rows per second, each for one conversation
 GRANT = """do $$ begin
     if to_regrole('authenticated') is null then create role authenticated nologin; end if;
@@ -150,7 +153,7 @@ def storm(programs, cluster, arguments, sockets, number):
         print(f"lost: {verdict['examples']}")
     return [f"{sockets:,}", {signal.SIGKILL: "kill -9", signal.SIGTERM: "SIGTERM, 3 s drain"}[number], f"{joined:.2f}",
             f"{caught_up - began:.2f}" if caught_up else "never", f"{spent / sockets:.0f}",
-            f"{testers * 1e6 / sockets:.0f}", len(new), sum("pg_visible_in_snapshot" in line for line in new),
+            f"{testers * 1e6 / sockets:.0f}", len(new), sum(bool(RECOVERING.search(line)) for line in new),
             f"{sum(map(len, missed.values())) * sockets // len(CONVERSATIONS):,}", verdict["lost"],
             f"{verdict['repeats']:,}"]
 

@@ -61,7 +61,8 @@ class PackagedClient:
 
     def cut(self):
         transport = self._transport
-        if transport:
+        # The hub may have ended it a moment ago.
+        if transport and transport.get_extra_info("socket").fileno() >= 0:
             self.journal.note("lost", "cut")
             transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             transport.abort()

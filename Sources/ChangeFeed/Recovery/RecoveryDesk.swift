@@ -76,7 +76,12 @@ package final class RecoveryDesk {
         // Whoever comes while Postgres is asked is bound the next time.
         let settled = unbound
         unbound = []
-        for number in settled { _ = registry.bind(number, with: binder, isLastTry: true) }
+        for number in settled {
+            for case (let key, .unavailable) in registry.bind(number, with: binder, isLastTry: true) ?? [] {
+                // Nothing would be found for it, which must not look as if there were nothing.
+                if let member = members[key] { fail([member]) }
+            }
+        }
     }
 
     // MARK: The way to the present

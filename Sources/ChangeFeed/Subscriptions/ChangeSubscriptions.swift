@@ -71,6 +71,8 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
     /// Stores the cursor and joins the feed's thread. The loops must still turn: the feed may be waiting for them.
     package func stop() {
         feed.withLock { $0 }?.stop()
+        // Each holds the other.
+        feed.withLock { $0 = nil }
     }
 
     /// From any thread.
