@@ -16,8 +16,8 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
     private let logger: Logger
     private let sink: any ChangeSink
     private let whenStatusChanges: @Sendable (FeedStatus) -> Void
-    // Unsafe in name only: all of these are used by the feed's work and by the consumer's methods, and the feed runs all of them
-    // on its one thread, one at a time.
+    // Unsafe in name only: all of these, and `principals`, are used by the feed's work and by the consumer's methods,
+    // and the feed runs all of them on its one thread, one at a time.
     nonisolated(unsafe) private var registry: SubscriptionRegistry
     nonisolated(unsafe) private var asker: ConditionAsker
     nonisolated(unsafe) private var visibility: Visibility
