@@ -28,6 +28,7 @@ let package = Package(
             name: "Hub",
             dependencies: [
                 "Wire", .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "HeapModule", package: "swift-collections"),
                 .product(name: "OrderedCollections", package: "swift-collections"),
             ],
             swiftSettings: strict

@@ -4,8 +4,8 @@ import Wire
 
 /// What becomes of sockets that read more slowly than their channels speak. In steps:
 ///
-/// 1. Above the lag mark (a quarter of the cap) presence is not queued any more. The socket is owed a `presence_state` of
-///    that channel, which says the same, and gets it when nothing else waits for it.
+/// 1. Above the lag mark (a quarter of the cap) steps of presence and typing are not queued any more. The socket is owed
+///    the channel's `presence_state` or `typing_state`, which says the same, and gets it when nothing else waits for it.
 /// 2. If it reads row changes, the feed is held back for it for a while (`Laggards`), then no longer.
 /// 3. At the cap everything that waits for it is thrown away and a close frame takes its place. Its client reconnects, and
 ///    catch-up brings the changes. A socket that does not even take that is cut off.
@@ -13,27 +13,27 @@ extension Delivery {
     /// Seconds that a peer has to take and answer a close frame.
     private static let closeTimeout: UInt8 = 3
 
-    // MARK: Presence
+    // MARK: States
 
-    /// Whether a presence frame of this channel is not to be queued for the socket; a state follows then.
-    mutating func spares(_ slot: Slot, _ channel: ChannelKey) -> Bool {
+    /// Whether a step to this state is not to be queued for the socket; the state follows then.
+    mutating func spares(_ slot: Slot, _ state: ChannelState) -> Bool {
         let socket = sockets[Int(slot)]
         guard socket.isBehind || socket.isOwed, socket.isOpen, !socket.isClosing else { return false }
-        guard owed.spare(slot, channel, isBehind: socket.isBehind) else { return false }
+        guard owed.spare(slot, state, isBehind: socket.isBehind) else { return false }
         sockets[Int(slot)].isOwed = true
         counters.coalesced += 1
         return true
     }
 
-    /// A channel whose presence state is owed to a socket for which nothing else waits. It must be sent in this turn.
-    mutating func takeOwed() -> (slot: Slot, channel: ChannelKey)? {
+    /// A state that is owed to a socket for which nothing else waits. It must be sent in this turn.
+    mutating func takeOwed() -> (slot: Slot, state: ChannelState)? {
         while let slot = owed.settled.last {
-            guard pending.isEmpty(slot), let channel = owed.take(slot) else {
+            guard pending.isEmpty(slot), let state = owed.take(slot) else {
                 owed.settled.removeLast()
                 continue
             }
             sockets[Int(slot)].isOwed = owed.isOwed(slot)
-            return (slot, channel)
+            return (slot, state)
         }
         return nil
     }
@@ -131,6 +131,8 @@ extension Delivery {
         sockets[Int(slot)].isDismissed = true
         discardPending(slot)
         lws_set_timeout(sockets[Int(slot)].wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC)
+        // lws sets its timer for this when it has handled the next event, which may be seconds away.
+        lws_cancel_service(lws_get_context(sockets[Int(slot)].wsi))
     }
 
     /// Whether the peer's close frame answers ours, which came behind everything that was ever sent to it.

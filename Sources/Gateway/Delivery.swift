@@ -30,7 +30,7 @@ struct Delivery: ~Copyable {
     var scratchDiscards = 0
     var laggards = Laggards()
     let readers: ChangeReaders
-    var owed = OwedPresence()
+    var owed = OwedStates()
     var relieved: [Slot] = []
     var counters = DeliveryCounters()
 
@@ -110,8 +110,8 @@ struct Delivery: ~Copyable {
         let inBulk = audience.count > Self.bulkThreshold
         let (isChange, needsProof) = (kind == .change, kind.needsProof)
         var times = 0
-        if case .presence(let channel) = kind {
-            for slot in audience where slot != except && !spares(slot, channel) {
+        if case .step(let state) = kind {
+            for slot in audience where slot != except && !spares(slot, state) {
                 if append(message, length: length, to: slot, bulk: inBulk, isChange: false) { times += 1 }
             }
         } else {

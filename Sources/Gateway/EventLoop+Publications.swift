@@ -25,7 +25,10 @@ extension EventLoop {
 
     private func carryOut(_ publication: Publication) -> HTTPResponse {
         if publication.isAllowed {
-            for message in publication.messages { hub.publish(message.broadcast, to: message.key) }
+            hub.advance(to: now())
+            for message in publication.messages {
+                hub.publish(message.broadcast, to: message.key, by: publication.claims.subject)
+            }
             execute()
         }
         return publication.response.readableAnywhere

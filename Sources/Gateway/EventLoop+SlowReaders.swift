@@ -29,10 +29,10 @@ extension EventLoop {
         !delivery.laggards.isIdle && delivery.holdsBack(changes: changes, now: Int64(uv_hrtime() / 1_000_000))
     }
 
-    /// Sockets that have caught up are told who is there, of the channels whose presence they were spared.
-    func payOwedPresence() {
+    /// Sockets that have caught up are told the states that they were spared the steps to.
+    func payOwedStates() {
         while let owed = delivery.takeOwed() {
-            hub.showPresence(of: owed.channel, to: owed.slot)
+            hub.show(owed.state, to: owed.slot)
             execute()
             if delivery.hasWork { delivery.flush() }
         }

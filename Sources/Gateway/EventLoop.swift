@@ -43,6 +43,9 @@ final class EventLoop {
     var addresses: [PeerAddress?] = []
     var pauses = Pauses()
     lazy var pauseTimer = makePauseTimer()
+    lazy var dutyTimer = makeDutyTimer()
+    /// When the hub is to be woken, by the loop's clock; nil while no timer runs.
+    var wokenAt: Int64?
     private var freeSlots: [Slot] = []
     private var slotCount: Slot = 0
     /// Messages of which pieces are in.
@@ -71,7 +74,9 @@ final class EventLoop {
         self.logger = logger
         hub = Hub(
             loop: index, limits: configuration.limits, verifier: verifier, random: SystemRandomNumberGenerator(),
-            book: configuration.book, history: configuration.history, users: seats.countsUsers ? seats : nil)
+            book: configuration.book, history: configuration.history, ledger: seats.countsUsers ? seats : nil,
+            presence: configuration.presence, typing: configuration.typing, presences: configuration.presences,
+            presenceLog: configuration.presenceLog, users: configuration.users)
         delivery = Delivery(cap: configuration.pendingBytesPerSocket, readers: readers)
         door = Door(verifier: verifier)
         broadcastAPI = BroadcastAPI(verifier: verifier, limits: configuration.limits)
@@ -98,13 +103,16 @@ final class EventLoop {
         uv_timer_init(loop, timer)
         timer.pointee.data = me
         uv_timer_start(timer, { handle in EventLoop.of(handle?.pointee.data)?.tick() }, 1000, 1000)
+        hub.hearOthers = { [unowned self] in
+            for relay in inbox.takeRelays() { hub.apply(relay) }
+        }
         guard let context = roost_context_create(loop, me) else {
             preconditionFailure("libwebsockets made no context; install libwebsockets-evlib-uv")
         }
         vhost = roost_vhost_create(context, "roost", lwsCallback)
     }
 
-    private static func of(_ data: UnsafeMutableRawPointer?) -> EventLoop? {
+    static func of(_ data: UnsafeMutableRawPointer?) -> EventLoop? {
         data.map { Unmanaged<EventLoop>.fromOpaque($0).takeUnretainedValue() }
     }
 
@@ -138,7 +146,8 @@ final class EventLoop {
     // MARK: The hub's actions
 
     func execute() {
-        guard !hub.actions.isEmpty else { return }
+        defer { awaitDuties() }
+        guard !hub.actions.isEmpty else { return offerLeases() }
         // The two lists change places, so that neither is allocated anew.
         swap(&executing, &hub.actions)
         for action in executing {
@@ -158,6 +167,7 @@ final class EventLoop {
             }
         }
         executing.removeAll(keepingCapacity: true)
+        offerLeases()
     }
 
     var feed: (any ChangeSource)?
@@ -166,24 +176,29 @@ final class EventLoop {
 
     // MARK: Turns
 
-    private func endTurn() {
-        if !relays.isEmpty {
-            for sibling in siblings { sibling.post(.relay(relays)) }
-            relays.removeAll(keepingCapacity: true)
-        }
+    /// libuv runs timers before it waits for events, so what runs by a timer ends its turn itself, or what it has to say
+    /// waits with it.
+    func endTurn() {
+        postRelays()
         if delivery.hasWork, !waitsForMore() { delivery.flush() }
         if !changes.isEmpty {
             pumpChanges()
             if delivery.hasWork { delivery.flush() }
         }
         unpark()
-        payOwedPresence()
+        payOwedStates()
         // An idle handle keeps the loop from waiting for events while slices are left to send.
         if delivery.hasWork {
             uv_idle_start(idle) { _ in }
         } else {
             uv_idle_stop(idle)
         }
+    }
+
+    func postRelays() {
+        guard !relays.isEmpty else { return }
+        for sibling in siblings { sibling.post(.relay(relays)) }
+        relays.removeAll(keepingCapacity: true)
     }
 
     /// Whether the flush is put off because the socket that was read last has more: what a busy publisher sent at once
@@ -201,6 +216,7 @@ final class EventLoop {
     private static let mostPostponements = 64
 
     private func drainInbox() {
+        hub.advance(to: now())
         for task in inbox.takeAll() {
             switch task {
             case .relay(let relays): for relay in relays { hub.apply(relay) }
@@ -251,6 +267,7 @@ final class EventLoop {
         askForProofs()
         configuration.book.forget(at: now())
         gauges.publish(self)
+        endTurn()
     }
 
     // MARK: Sockets
@@ -277,7 +294,7 @@ final class EventLoop {
         pauses.forget(slot)
         delivery.close(slot)
         forgetParked(slot)
-        hub.disconnect(slot)
+        hub.disconnect(slot, at: now())
         leaveSeat(slot)
         gauges.connections.store(hub.connectionCount, ordering: .relaxed)
         freeSlots.append(slot)

@@ -36,6 +36,11 @@ package final class Gateway: @unchecked Sendable {
         for loop in loops { loop.siblings = loops.filter { $0 !== loop }.map(\.inbox) }
     }
 
+    /// Who was present when the hub's last process ended; before `start`.
+    package func restorePresence(_ restored: [PresenceBook.Restored]) {
+        for loop in loops { loop.hub.restorePresence(restored) }
+    }
+
     package func start(feed: (any ChangeSource)?, authority: (any ChannelAuthority)?) throws(GatewayError) {
         var ports = [(configuration.host, configuration.port)]
         if let port = configuration.opsPort { ports.append((configuration.opsHost, port)) }
@@ -67,6 +72,9 @@ package final class Gateway: @unchecked Sendable {
     package var loopCount: Int { loops.count }
 
     package func stopAccepting() {
+        // Whoever is cut off from here on is expected back at the next process.
+        configuration.presences.drain()
+        configuration.users?.drain()
         for loop in loops { loop.inbox.post(.stopAccepting) }
     }
 

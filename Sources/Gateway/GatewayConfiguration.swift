@@ -14,6 +14,14 @@ package struct GatewayConfiguration: Sendable {
     package var book = RecoveryBook()
     /// Shared by the loops.
     package var history = HistoryBook()
+    package var presence = PresenceRules()
+    package var typing = TypingRules()
+    /// Shared by the loops.
+    package var presences = PresenceBook()
+    /// Where it is noted who is present, for whoever writes it down; nil if nobody does.
+    package var presenceLog: PresenceLog?
+    /// Which users are online, for whoever asks; nil if nobody does.
+    package var users: UserPresence?
     /// The largest message a client may send (the original: 5,000,000 bytes).
     package var maximumMessageBytes = 5_000_000
     /// Bytes a socket may have pending before it is cut off as a slow reader.

@@ -38,6 +38,19 @@ final class LoopInbox: @unchecked Sendable {
         if wasEmpty { uv_async_send(handle) }
     }
 
+    /// The relays alone; what else was posted stays in its order.
+    func takeRelays() -> [Relay] {
+        tasks.withLock { tasks in
+            var relays: [Relay] = []
+            tasks.removeAll { task in
+                guard case .relay(let some) = task else { return false }
+                relays += some
+                return true
+            }
+            return relays
+        }
+    }
+
     func takeAll() -> [LoopTask] {
         tasks.withLock { tasks in
             let all = tasks

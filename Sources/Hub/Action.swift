@@ -25,6 +25,7 @@ package enum Action: Sendable {
 package enum Relay: Sendable {
     case broadcast(ChannelKey, Broadcast)
     case presence(ChannelKey, PresenceDiff)
+    case typing(ChannelKey, TypingRelay)
 }
 
 /// A message to a channel, in the form it came in.

@@ -13,7 +13,14 @@ final class Channel {
     var history: ChannelHistory?
     /// Those who asked for presence, and may see it.
     var watchers = Audience()
+    /// Those who asked for the number of those present.
+    var counters = Audience()
     var presence = Presence()
+    /// When the watchers were told of a change last, in monotonic milliseconds; and the counters, with what.
+    var presenceToldAt = Int64.min / 2
+    var occupancyToldAt = Int64.min / 2
+    var occupancyTold: [UInt8] = []
+    var typing = TypingSet()
     /// Those who asked for row changes, by what they asked for.
     var groups: [ChangeGroup] = []
     /// Whose join waits for a replay.
@@ -27,7 +34,7 @@ final class Channel {
     }
 
     /// Nothing is left that would need this object.
-    var isIdle: Bool { memberCount == 0 && presence.isEmpty }
+    var isIdle: Bool { memberCount == 0 && presence.isEmpty && typing.isEmpty }
 
     func frames(_ version: ProtocolVersion) -> ServerFrame {
         ServerFrame(version, topic: topicJSON)

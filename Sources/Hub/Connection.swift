@@ -13,6 +13,10 @@ struct Connection {
     /// It had joined nothing when the last sweep came by.
     var wasEmptyAtSweep = false
     var limits = SocketLimits()
+    /// What its app is doing, if it said so.
+    var appState: AppState?
+    /// Whom it makes count as online.
+    var user: String?
 
     func index(of topic: String) -> Int? {
         memberships.firstIndex { $0.channel.key.topic.utf8.elementsEqual(topic.utf8) }

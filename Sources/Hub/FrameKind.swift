@@ -6,8 +6,16 @@ package enum FrameKind: Sendable, Equatable {
     case change
     /// A broadcast to a member that asked for history, which brings it again; so the proof is kept track of, too.
     case kept
-    /// Who came and went in the channel: a `presence_state` says the same at any time.
-    case presence(ChannelKey)
+    /// A step between two states of a channel: the state itself says the same at any time.
+    case step(ChannelState)
 
     package var needsProof: Bool { self == .change || self == .kept }
+}
+
+/// What a member can be told as a whole.
+package enum ChannelState: Sendable, Hashable {
+    /// Who is present: `presence_state`.
+    case presence(ChannelKey)
+    /// Who types: `typing_state`.
+    case typing(ChannelKey)
 }

@@ -20,11 +20,16 @@ extension Hub {
             }
             message = .text(Array(payload.bytes))
         }
+        guard !consumesAppState(message, frame, from: slot, membership: index) else { return }
         write(.broadcast(message), ref: frame.ref, from: slot, membership: index)
     }
 
-    /// A message that no socket sent: HTTP, or SQL.
-    package func publish(_ message: Broadcast, to key: ChannelKey) {
+    /// A message that no socket sent.
+    ///
+    /// - Parameter user: the claim `sub` of who sent it over HTTP, as clients do while they are not joined; so it may be
+    ///   about typing.
+    package func publish(_ message: Broadcast, to key: ChannelKey, by user: String? = nil) {
+        if let user, consumesTyping(message, of: user, to: key) { return }
         if let channel = channels[key] {
             deliver(message, in: channel, except: nil)
         } else {
@@ -41,10 +46,20 @@ extension Hub {
     }
 
     /// Encodes it only for the versions that are in the audience: a `.user` message is looked into for version 1 alone.
-    func deliver(_ message: Broadcast, in channel: Channel, to audience: Audience, except: Slot?) {
+    func deliver(
+        _ message: Broadcast, in channel: Channel, to audience: Audience, except: Slot?, kind: FrameKind = .message
+    ) {
         for version in [ProtocolVersion.v1, .v2] where !audience[version].isEmpty {
             guard let frame = message.frame(version, in: channel) else { continue }
-            actions.append(.fanOut(frame, to: audience[version], except: except))
+            actions.append(.fanOut(frame, to: audience[version], except: except, kind))
+        }
+    }
+
+    /// Tells a member a state of a channel as a whole, because it was spared steps to it.
+    package func show(_ state: ChannelState, to slot: Slot) {
+        switch state {
+        case .presence(let channel): showPresence(of: channel, to: slot)
+        case .typing(let channel): showTyping(of: channel, to: slot)
         }
     }
 
@@ -58,8 +73,11 @@ extension Hub {
         case .presence(let key, let diff):
             let channel = channel(key)
             channel.presence.apply(diff)
-            fanOut(
-                "presence_diff", [diff.encoded()[...]], in: channel, to: channel.watchers, kind: .presence(key))
+            presenceChanged(in: channel)
+            discardIfIdle(channel)
+        case .typing(let key, let typing):
+            let channel = channel(key)
+            apply(typing, to: channel)
             discardIfIdle(channel)
         }
     }

@@ -177,6 +177,7 @@ extension Hub {
         case .everybody: audience = group.audience
         case .bearers(let claims): audience = Audience(joining: claims.compactMap { group.principals[$0]?.audience })
         }
+        if change.operation == .insert { endTyping(ofAuthorOf: JSON(trusted: change.data[...]), in: group.channel) }
         guard !audience.isEmpty else { return }
         let (event, payload) = Self.frame(of: change, isLegacy: group.subscription.isLegacy)
         fanOut(event, payload, in: group.channel, to: audience, kind: .change)
@@ -207,6 +208,7 @@ extension Hub {
     private func deliver(_ message: DatabaseBroadcast) {
         keep(message)
         guard let channel = channels[message.key] else { return }
+        endTyping(ofAuthorOf: message.insert, in: channel)
         keepForReplays(message, in: channel, withHistory: false)
         let audience = channel.replayed[message.id].map { channel.members.without($0) } ?? channel.members
         deliver(message.broadcast, in: channel, to: audience, except: nil)

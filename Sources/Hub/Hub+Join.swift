@@ -10,13 +10,14 @@ extension Hub {
         let joinRef = frame.joinRef.isNull ? frame.ref : frame.joinRef
         // A join on a joined topic replaces the old incarnation. Its phx_close is not sent: the Python client would take
         // it for the new one's and drop the channel.
+        let config = JoinConfig(payload, topic: frame.topic, limits: limits)
         if let old = connection.index(of: frame.topic) {
             refuseHeld(at: old, of: slot, .unmatchedTopic)
+            giveUpPresence(of: connection.memberships[old], unlessFor: config)
             removeMembership(at: old, of: slot, .replaced)
             connection = connections[Int(slot)] ?? connection
         }
 
-        let config = JoinConfig(payload, topic: frame.topic, limits: limits)
         let claims: Claims
         do {
             try countJoin(of: slot)
@@ -36,10 +37,12 @@ extension Hub {
         var membership = Membership(
             channel: channel, joinRefText: joinRef.description, claims: claims,
             member: MemberID(loop: loop, serial: nextSerial()), echoesToSelf: config.echoesToSelf,
-            acknowledges: config.acknowledges, presenceKey: config.presenceKey ?? randomUUID(), pass: pass(config),
+            acknowledges: config.acknowledges, presenceKey: config.presenceKey ?? randomUUID(),
+            hasMadeKey: config.presenceKey == nil, presence: MemberID(loop: loop, serial: serial), pass: pass(config),
             pending: PendingJoin(
                 ref: JSON(trusted: Array(frame.ref.bytes)[...]), response: Self.joinResponse(bindings, ids),
-                wantsPresence: config.wantsPresence, wantsReplicationReady: config.wantsReplicationReady))
+                wantsPresence: config.wantsPresence, wantsOccupancy: config.wantsOccupancy,
+                wantsReplicationReady: config.wantsReplicationReady))
         membership.history = history(config, joinRef: joinRef, claims: claims, in: channel, of: slot)
         if let group {
             enter(group, &membership)
@@ -49,6 +52,9 @@ extension Hub {
         let index = connections[Int(slot)]?.memberships.count ?? 0
         connections[Int(slot)]?.memberships.append(membership)
         channel.memberCount += 1
+        if let state = config.appState { set(state, of: slot) }
+        comeOnline(claims, slot)
+        expectPresence(of: membership)
         connections[Int(slot)]?.wasEmptyAtSweep = false
         earliestExpiry = min(earliestExpiry, Int64(claims.expiresAt))
         // "Live means live": the reply makes clients report SUBSCRIBED, so it waits until the feed has the bindings. In a
@@ -123,7 +129,10 @@ extension Hub {
         if membership.mayRead(.broadcast) { takeMemberSeat(at: index, of: slot, after: missed) }
         takeSeatOrWait(at: index, of: slot)
         if pending.wantsReplicationReady { announceReplication(to: index, of: slot) }
+        resumePresence(at: index, of: slot)
         if pending.wantsPresence, membership.mayRead(.presence) { showPresence(at: index, of: slot) }
+        if pending.wantsOccupancy, membership.mayRead(.presence) { showOccupancy(at: index, of: slot) }
+        if membership.mayRead(.broadcast) { showTyping(in: channel, to: slot, version) }
         releaseWrites(at: index, of: slot)
     }
 
@@ -157,7 +166,7 @@ extension Hub {
     /// Takes a member out of every list of the channel, and the channel out of the hub when nothing is left in it.
     ///
     func removeMembership(at index: Int, of slot: Slot, _ end: MembershipEnd = .lost) {
-        guard let version = connections[Int(slot)]?.version,
+        guard let version = connections[Int(slot)]?.version, let appState = connections[Int(slot)].map(\.appState),
             let membership = connections[Int(slot)]?.memberships.remove(at: index)
         else { return }
         let channel = membership.channel
@@ -169,10 +178,14 @@ extension Hub {
         if let seat = membership.watcherSeat, let moved = channel.watchers.remove(at: seat, version) {
             reseat(moved, in: channel, \.watcherSeat, seat)
         }
+        if let seat = membership.counterSeat, let moved = channel.counters.remove(at: seat, version) {
+            reseat(moved, in: channel, \.counterSeat, seat)
+        }
         leaveGroup(of: membership, slot, version)
         endSession(of: membership, end)
         endHistory(of: membership, slot, version, isLeave: end == .left)
-        if let diff = channel.presence.untrack(membership.member) { announce(diff, in: channel) }
+        endTyping(of: membership)
+        releasePresence(of: membership, end, appState)
         discardIfIdle(channel)
     }
 

@@ -5,9 +5,31 @@ extension Hub {
     /// To be called once a second.
     package func tick(at now: HubTime) {
         advance(to: now)
+        performDuties()
+        users?.advance(to: now)
         expireTokens(at: now)
         sweepEmptyConnections(at: now)
         ageHistory(at: now)
+    }
+
+    /// When `wake` is to be called next, in monotonic milliseconds. What is due may have been done by then.
+    package var nextDue: Int64? { timetable.next }
+
+    /// To be called when something is due.
+    package func wake(at now: HubTime) {
+        advance(to: now)
+        performDuties()
+    }
+
+    private func performDuties() {
+        while let duty = timetable.take(at: latest.monotonic) {
+            switch duty {
+            case .leases: endLeases()
+            case .presence(let key): if let channel = channels[key] { tellPresence(of: channel) }
+            case .occupancy(let key): if let channel = channels[key] { tellOccupancy(of: channel) }
+            case .typing(let key): if let channel = channels[key] { advanceTyping(in: channel) }
+            }
+        }
     }
 
     /// How often connections without channels are looked for, in milliseconds (the original's NO_CHANNEL_TIMEOUT_IN_MS).

@@ -41,13 +41,13 @@ extension Hub {
 
     /// Ends a channel with the reason. By `phx_error`, not `phx_close`: a close is final for every client, an error makes
     /// it join again, and a fresh token is all it takes.
-    func expel(at index: Int, of slot: Slot, _ refusal: Refusal) {
+    func expel(at index: Int, of slot: Slot, _ refusal: Refusal, _ end: MembershipEnd = .lost) {
         guard let version = connections[Int(slot)]?.version,
             let membership = connections[Int(slot)]?.memberships[index]
         else { return }
         refuseHeld(at: index, of: slot, refusal)
         system(membership, slot, extension: "system", ok: false, message: refusal.message)
-        removeMembership(at: index, of: slot)
+        removeMembership(at: index, of: slot, end)
         let error = membership.channel.frames(version).push(
             "phx_error", joinRef: membership.joinRef, ref: membership.joinRef, payload: refusal.response)
         actions.append(.send(error, to: slot))

@@ -30,7 +30,20 @@ package final class Hub {
     /// Bytes of kept messages that a socket was sent in this second.
     var historySent: [Slot: Int] = [:]
     /// Nil: users may have any number of sockets.
-    let users: (any UserLedger)?
+    let ledger: (any UserLedger)?
+    let presenceRules: PresenceRules
+    let typingRules: TypingRules
+    let presences: PresenceBook
+    /// Nil: nobody writes down who is present.
+    let presenceLog: PresenceLog?
+    /// Nil: nobody asks who is online.
+    let users: UserPresence?
+    /// Applies the relays that have been posted to this hub, at once; set by whoever posts them. Not called back for
+    /// anything but `apply`.
+    package var hearOthers: () -> Void = {}
+    /// Leases that the other loops have not heard of.
+    var offers: [PresenceLease] = []
+    var timetable = Timetable()
     /// For the metrics: what was refused for a limit, and what was read later for a rate.
     package internal(set) var refused: [Limit: Int] = [:]
     package internal(set) var slowed: [Pace: Int] = [:]
@@ -58,7 +71,9 @@ package final class Hub {
     package init(
         loop: Int, limits: HubLimits = HubLimits(), verifier: any TokenVerifier,
         random: any RandomNumberGenerator & Sendable, book: RecoveryBook = RecoveryBook(window: 0),
-        history: HistoryBook? = nil, users: (any UserLedger)? = nil
+        history: HistoryBook? = nil, ledger: (any UserLedger)? = nil, presence: PresenceRules = PresenceRules(),
+        typing: TypingRules = TypingRules(), presences: PresenceBook = PresenceBook(),
+        presenceLog: PresenceLog? = nil, users: UserPresence? = nil
     ) {
         self.loop = loop
         self.limits = limits
@@ -66,6 +81,11 @@ package final class Hub {
         self.random = random
         self.book = book
         self.history = history ?? HistoryBook(limits: limits, window: 0)
+        self.ledger = ledger
+        presenceRules = presence
+        typingRules = typing
+        self.presences = presences
+        self.presenceLog = presenceLog
         self.users = users
         var generator: any RandomNumberGenerator = random
         refPrefix = String(generator.next(), radix: 36) + "-" + String(loop, radix: 36) + "-"
@@ -85,13 +105,17 @@ package final class Hub {
         while connections.count <= Int(slot) { connections.append(nil) }
         connections[Int(slot)] = Connection(version: version, claims: claims)
         adoptUser(of: claims, slot)
+        comeOnline(claims, slot)
         connectionCount += 1
     }
 
-    package func disconnect(_ slot: Slot) {
+    /// - Parameter now: nil for the time that the hub was told last.
+    package func disconnect(_ slot: Slot, at now: HubTime? = nil) {
         guard let connection = connections[Int(slot)] else { return }
+        if let now { advance(to: now) }
         for index in connection.memberships.indices.reversed() { removeMembership(at: index, of: slot) }
         releaseUser(of: connection)
+        goOffline(connection)
         connections[Int(slot)] = nil
         connectionCount -= 1
     }
@@ -120,6 +144,7 @@ package final class Hub {
             switch frame.event {
             case "broadcast": broadcast(frame, from: slot, membership: index)
             case "presence": presence(frame, from: slot, membership: index)
+            case Self.appStateEvent: appState(frame, from: slot, membership: index)
             case "access_token": accessToken(frame, from: slot, membership: index, at: now)
             default: break  // The original answers unknown events with silence; clients count on none of them.
             }

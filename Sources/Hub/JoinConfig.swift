@@ -15,6 +15,9 @@ struct JoinConfig {
     var wantsCursor = false
     var presenceKey: String?
     var wantsPresence = false
+    /// Counts instead of a list.
+    var wantsOccupancy = false
+    var appState: AppState?
     var isPrivate = false
     var changes: [JSON] = []
     var hasTooManyChanges = false
@@ -34,7 +37,9 @@ struct JoinConfig {
                 history = HistoryRequest(broadcast["history"])
             }
             if let presence = config["presence"] {
-                wantsPresence = Self.flag(presence["enabled"])
+                wantsOccupancy = Self.flag(presence["occupancy"])
+                // Some clients set `enabled` by themselves; who asks for counts wants no lists.
+                wantsPresence = Self.flag(presence["enabled"]) && !wantsOccupancy
                 if let key = presence["key"], !key.isNull {
                     presenceKey = key.string ?? key.description
                     if presenceKey == "" { presenceKey = nil }
@@ -45,6 +50,7 @@ struct JoinConfig {
                 resumeCursor = resume["cursor"]?.string
             }
             isPrivate = Self.flag(config["private"])
+            appState = AppState(config["app_state"])
             let entries = config["postgres_changes"]?.elements(upTo: limits.filtersPerChannel + 1) ?? []
             hasTooManyChanges = entries.count > limits.filtersPerChannel
             changes = entries.filter { !$0.isNull }

@@ -11,7 +11,11 @@ struct Membership {
     let member: MemberID
     let echoesToSelf: Bool
     let acknowledges: Bool
-    let presenceKey: String
+    var presenceKey: String
+    /// The client gave no key.
+    let hasMadeKey: Bool
+    /// What it is tracked as: its own, or that of a member whose presence it took over.
+    var presence: MemberID
     /// Nil in a public channel.
     var pass: ChannelPass?
     /// Both or none.
@@ -24,6 +28,7 @@ struct Membership {
     /// Nil until the join is answered (it waits for the change feed, and in a private channel for its policies).
     var memberSeat: Int32?
     var watcherSeat: Int32?
+    var counterSeat: Int32?
     var groupSeat: Int32?
     var principalSeat: Int32?
     /// Is to be told once changes flow.
@@ -40,12 +45,16 @@ final class PendingJoin {
     /// The bindings as the client sent them, ids added.
     let response: [UInt8]
     let wantsPresence: Bool
+    let wantsOccupancy: Bool
     let wantsReplicationReady: Bool
 
-    init(ref: JSON, response: [UInt8], wantsPresence: Bool, wantsReplicationReady: Bool) {
+    init(
+        ref: JSON, response: [UInt8], wantsPresence: Bool, wantsOccupancy: Bool, wantsReplicationReady: Bool
+    ) {
         self.ref = ref
         self.response = response
         self.wantsPresence = wantsPresence
+        self.wantsOccupancy = wantsOccupancy
         self.wantsReplicationReady = wantsReplicationReady
     }
 }

@@ -6,4 +6,9 @@ enum MembershipEnd {
     case replaced
     /// Anything else: it may come back for what it missed.
     case lost
+    /// It may not be there any more.
+    case revoked
+
+    /// Whether the others are told at once that it is gone.
+    var isFinal: Bool { self == .left || self == .revoked }
 }

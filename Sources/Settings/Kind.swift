@@ -24,6 +24,12 @@ package enum Kind: Sendable {
     case path
     /// An http or https URL.
     case webURL
+    /// Windows of presence for topics: `PATTERN=ACTIVE/INACTIVE/BACKGROUND`, in seconds, with commas between them.
+    case windows
+    /// Columns: `SCHEMA.TABLE.COLUMN`, with commas between them.
+    case columns
+    /// An SQL statement.
+    case statement
 
     /// The end of the sentence "expected …".
     package var expectation: String {
@@ -38,6 +44,9 @@ package enum Kind: Sendable {
         case .words(let allowed?): "one or more of " + allowed.joined(separator: ", ")
         case .words(nil): "words with commas between them"
         case .path: "the path of a file"
+        case .windows: "PATTERN=ACTIVE/INACTIVE/BACKGROUND with 0 to 120 seconds each, such as room:*=5/30/60"
+        case .columns: "columns such as public.messages.sender_id, with commas between them"
+        case .statement: "an SQL statement that takes $1, $2 and $3"
         case .webURL: "a URL that begins with https:// or http://"
         case .secret(let bytes): "at least \(bytes) bytes (`openssl rand -hex 32` makes a good one)"
         }
@@ -74,6 +83,18 @@ package enum Kind: Sendable {
         case .webURL:
             let isWeb = ["https://", "http://"].contains { text.hasPrefix($0) && text.count > $0.count }
             return isWeb && !text.contains(where: \.isWhitespace) ? .text(text) : nil
+        case .windows:
+            let words = Self.words(in: text, separators: ",")
+            return !words.isEmpty && words.allSatisfy { TopicWindows($0) != nil } ? .text(text) : nil
+        case .columns:
+            let words = Self.words(in: text, separators: ",")
+            let areColumns = words.allSatisfy { word in
+                let parts = word.split(separator: ".", omittingEmptySubsequences: false)
+                return parts.count == 3 && !parts.contains("")
+            }
+            return areColumns && !words.isEmpty ? .text(text) : nil
+        case .statement:
+            return ["$1", "$2", "$3"].allSatisfy(text.contains) ? .text(text) : nil
         }
     }
 

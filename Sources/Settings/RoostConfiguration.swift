@@ -43,10 +43,28 @@ package struct RoostConfiguration: Sendable {
     package let historyBytes: Int
     package let messageBytes: Int
     package let payloadBytes: Int
+    package let presenceBytes: Int
     package let pendingBytesPerSocket: Int
     /// Zero: no address is held back.
     package let failuresPerMinute: Int
     package let privateOnly: Bool
+
+    /// Seconds, these three and in the list; of the list, the first that fits counts.
+    package let graceActive: Int
+    package let graceInactive: Int
+    package let graceBackground: Int
+    package let graceTopics: [TopicWindows]
+    package let restartSeconds: Int
+    /// Zero: changes of presence are never told together.
+    package let mergeMilliseconds: Int
+    package let listedMembers: Int
+    package let listedBytes: Int
+    package let typingEnabled: Bool
+    package let typingShown: Int
+    /// `SCHEMA.TABLE.COLUMN`.
+    package let typingEndedBy: [String]
+    /// Nil: nobody is to know who is online.
+    package let usersStatement: String?
 
     /// Seconds.
     package let pingAfter: Int
@@ -99,9 +117,22 @@ package struct RoostConfiguration: Sendable {
         historyBytes = values.integer(.historyBytes)
         messageBytes = values.integer(.messageBytes)
         payloadBytes = values.integer(.payloadBytes)
+        presenceBytes = values.integer(.presenceBytes)
         pendingBytesPerSocket = values.integer(.pendingBytesPerSocket)
         failuresPerMinute = values.integer(.failuresPerMinute)
         privateOnly = values.toggle(.privateOnly)
+        graceActive = values.integer(.graceActive)
+        graceInactive = values.integer(.graceInactive)
+        graceBackground = values.integer(.graceBackground)
+        graceTopics = values.words(.graceTopics).compactMap { TopicWindows($0) }
+        restartSeconds = values.integer(.restartSeconds)
+        mergeMilliseconds = values.integer(.mergeMilliseconds)
+        listedMembers = values.integer(.listedMembers)
+        listedBytes = values.integer(.listedBytes)
+        typingEnabled = values.toggle(.typingEnabled)
+        typingShown = values.integer(.typingShown)
+        typingEndedBy = values.words(.typingEndedBy)
+        usersStatement = values.text(.usersStatement)
         pingAfter = values.integer(.pingAfter)
         idleTimeout = values.integer(.idleTimeout)
         recoveryWindowSeconds = values.integer(.recoveryWindowSeconds)

@@ -5,8 +5,10 @@ extension Setting {
         jwtAlgorithms, jwtIssuer, jwtAudience, jwksFile, jwksURL, loops,
         connections, connectionsPerAddress, connectionsPerUser, channelsPerConnection, filtersPerChannel,
         joinsPerSecond, presencePerSecond, messagesPerSecond, bytesPerSecond,
-        messageBytes, payloadBytes, pendingBytesPerSocket, failuresPerMinute, privateOnly,
+        messageBytes, payloadBytes, presenceBytes, pendingBytesPerSocket, failuresPerMinute, privateOnly,
         historyMessages, historySeconds, historyBytesPerChannel, historyBytes,
+        graceActive, graceInactive, graceBackground, graceTopics, restartSeconds, mergeMilliseconds,
+        listedMembers, listedBytes, typingEnabled, typingShown, typingEndedBy, usersStatement,
         pingAfter, idleTimeout, recoveryWindowSeconds, retentionHours,
         safetyPollSeconds, logLevel, drainDelaySeconds, drainSeconds,
     ]

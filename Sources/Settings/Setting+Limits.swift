@@ -39,4 +39,9 @@ extension Setting {
         "limits.bytes_per_second", .integer(0...1_073_741_824), standard: .integer(10_000_000), unit: "bytes",
         "How many bytes a second are read from one socket, after twice as many at once; the sender has to wait. 0: as "
             + "fast as they come.")
+
+    static let presenceBytes = Setting(
+        "limits.presence_bytes", .integer(256...268_435_456), standard: .integer(65_536), unit: "bytes",
+        "The largest payload that one member may track as its presence; a larger one is answered with an "
+            + "error. Every member of the channel is sent it.")
 }

@@ -13,6 +13,7 @@ package enum Limit: String, Sendable, CaseIterable {
     case payloadBytes = "payload_bytes"
     case joinsPerSecond = "joins_per_second"
     case presencePerSecond = "presence_per_second"
+    case presenceBytes = "presence_bytes"
 
     /// As `config/roost.yaml` has it.
     package var setting: String { "limits." + rawValue }
@@ -24,7 +25,7 @@ package enum Limit: String, Sendable, CaseIterable {
         case .channelsPerConnection: "ChannelRateLimitReached"
         case .filtersPerChannel: "InvalidPostgresChanges"
         case .messageBytes: "message_size_exceeded"
-        case .payloadBytes: "payload_size_exceeded"
+        case .payloadBytes, .presenceBytes: "payload_size_exceeded"
         case .joinsPerSecond: "ClientJoinRateLimitReached"
         case .presencePerSecond: "ClientPresenceRateLimitReached"
         }
@@ -43,6 +44,8 @@ package enum Limit: String, Sendable, CaseIterable {
             "Too many postgres_changes: one join may have \(value) (\(setting)); spread them over several channels"
         case .messageBytes: "The message is too large: it may have \(value) bytes (\(setting)); send less"
         case .payloadBytes: "The payload is too large: it may have \(value) bytes (\(setting)); send less"
+        case .presenceBytes:
+            "The presence payload is too large: it may have \(value) bytes (\(setting)); send less"
         case .joinsPerSecond:
             "Too many joins per second: one socket may make \(value) (\(setting)); join again later"
         case .presencePerSecond:
@@ -53,7 +56,7 @@ package enum Limit: String, Sendable, CaseIterable {
     var nextAction: Refusal.NextAction {
         switch self {
         case .connections, .connectionsPerAddress, .connectionsPerUser, .joinsPerSecond, .presencePerSecond: .retry
-        case .channelsPerConnection, .filtersPerChannel, .messageBytes, .payloadBytes: .giveUp
+        case .channelsPerConnection, .filtersPerChannel, .messageBytes, .payloadBytes, .presenceBytes: .giveUp
         }
     }
 }

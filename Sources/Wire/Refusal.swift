@@ -32,6 +32,7 @@ package enum Refusal: Error, Sendable, Equatable {
     case payloadNotAnObject
     case presencePayloadNotAMap
     case presenceEventUnknown
+    case appStateUnknown
     case invalidBinding(String)
 
     /// What a client should do after being told.
@@ -62,7 +63,9 @@ package enum Refusal: Error, Sendable, Equatable {
         case .databaseUnavailable: "UnableToConnectToProject: \(message)"
         case .restarting: "RealtimeRestarting: \(message)"
         case .invalidBinding: "InvalidPostgresChanges: \(message)"
-        case .unmatchedTopic, .payloadNotAnObject, .presencePayloadNotAMap, .presenceEventUnknown: message
+        case .unmatchedTopic, .payloadNotAnObject, .presencePayloadNotAMap, .presenceEventUnknown,
+            .appStateUnknown:
+            message
         }
     }
 
@@ -98,6 +101,7 @@ package enum Refusal: Error, Sendable, Equatable {
         case .payloadNotAnObject: "Broadcast payload must be a JSON object"
         case .presencePayloadNotAMap: "Presence track payload must be a map"
         case .presenceEventUnknown: "Presence event must be track or untrack"
+        case .appStateUnknown: "The state of the app must be active, inactive or background"
         case .invalidBinding(let detail): detail
         }
     }
@@ -112,7 +116,7 @@ package enum Refusal: Error, Sendable, Equatable {
             .retry
         case .signer, .topicNameRequired, .unmatchedTopic, .unauthorized, .readRevoked, .writeUnauthorized,
             .trackUnauthorized, .replayNotAllowed, .replayInvalid, .privateOnly, .payloadNotAnObject,
-            .presencePayloadNotAMap, .presenceEventUnknown, .invalidBinding:
+            .presencePayloadNotAMap, .presenceEventUnknown, .appStateUnknown, .invalidBinding:
             .giveUp
         case .over(let limit, _): limit.nextAction
         }

@@ -49,7 +49,9 @@ private struct World {
 
     init(seed: UInt64) {
         random = SeededGenerator(seed: seed)
-        hubs = (0...1).map { Hub(loop: $0, verifier: TokenBook(), random: SeededGenerator(seed: seed &+ UInt64($0))) }
+        hubs = (0...1).map {
+            Hub(loop: $0, verifier: TokenBook(), random: SeededGenerator(seed: seed &+ UInt64($0)), presence: .plain)
+        }
     }
 
     private mutating func below(_ bound: Int) -> Int { Int(random.next() % UInt64(bound)) }

@@ -44,6 +44,9 @@ struct LayerTests {
             case .secret(let bytes), .secrets(let bytes): String(repeating: "s", count: bytes)
             case .words(let allowed): allowed?.first ?? "one, two"
             case .path: "keys.json"
+            case .windows: "room:*=1/2/3"
+            case .columns: "app.notes.author"
+            case .statement: "select app.note($1, $2, $3)"
             case .webURL: "https://keys.example.com"
             }
         var environment = [setting.environmentName: text]

@@ -12,7 +12,7 @@ import Wire
             .readRevoked(topic: "room1"), .writeUnauthorized(topic: "room1"), .trackUnauthorized(topic: "room1"),
             .writesPending, .replayNotAllowed, .replayInvalid, .replayFailed, .privateOnly,
             .databaseUnavailable, .restarting, .payloadNotAnObject, .presencePayloadNotAMap, .presenceEventUnknown,
-            .invalidBinding("a detail"),
+            .appStateUnknown, .invalidBinding("a detail"),
         ] + Limit.allCases.map { .over($0, 77) }
 
     private func expected(_ refusal: Refusal) -> (reason: String, message: String) {
@@ -141,6 +141,16 @@ import Wire
             ("RealtimeRestarting: Realtime is restarting, please standby", "Realtime is restarting, please standby")
         case .payloadNotAnObject: ("Broadcast payload must be a JSON object", "Broadcast payload must be a JSON object")
         case .presencePayloadNotAMap: ("Presence track payload must be a map", "Presence track payload must be a map")
+        case .appStateUnknown:
+            (
+                "The state of the app must be active, inactive or background",
+                "The state of the app must be active, inactive or background"
+            )
+        case .over(.presenceBytes, _):
+            (
+                "payload_size_exceeded: The presence payload is too large: it may have 77 bytes (limits.presence_bytes); send less",
+                "The presence payload is too large: it may have 77 bytes (limits.presence_bytes); send less"
+            )
         case .presenceEventUnknown:
             ("Presence event must be track or untrack", "Presence event must be track or untrack")
         case .invalidBinding: ("InvalidPostgresChanges: a detail", "a detail")

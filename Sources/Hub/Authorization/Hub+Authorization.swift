@@ -85,7 +85,7 @@ extension Hub {
             let before = pass.read
         else { return }
         guard read.isSuperset(of: before) else {
-            return expel(at: index, of: slot, .readRevoked(topic: String(membership.channel.key.name)))
+            return expel(at: index, of: slot, .readRevoked(topic: String(membership.channel.key.name)), .revoked)
         }
         pass.read = read
         pass.newClaims = nil

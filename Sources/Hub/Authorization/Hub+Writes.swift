@@ -86,15 +86,18 @@ extension Hub {
         _ write: MemberWrite, _ ref: JSON, _ membership: Membership, at index: Int, of slot: Slot
     ) {
         switch write {
+        case .broadcast(let message) where consumesTyping(message, of: membership, from: slot):
+            guard membership.acknowledges, !ref.isNull else { return }
         case .broadcast(let message):
             deliver(message, in: membership.channel, except: membership.echoesToSelf ? nil : slot)
             actions.append(.relay(.broadcast(membership.channel.key, message)))
             guard membership.acknowledges, !ref.isNull else { return }
-        case .track(let payload): track(payload, from: slot, membership: index)
-        case .untrack:
-            if let diff = membership.channel.presence.untrack(membership.member) {
-                announce(diff, in: membership.channel)
+        case .track(let payload):
+            guard track(payload, from: slot, membership: index) else {
+                return answer(ref, of: membership, slot, ok: true, response: Array("{\"listed\":false}".utf8))
             }
+        case .untrack:
+            withdrawPresence(membership.presence, in: membership.channel)
         }
         answer(ref, of: membership, slot, ok: true, response: Array("{}".utf8))
     }

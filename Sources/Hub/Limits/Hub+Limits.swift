@@ -13,18 +13,18 @@ extension Hub {
     /// Counts a socket among its user's from the first join on that says who it is: most clients open theirs with a key
     /// of the project, which names nobody.
     func countUser(_ claims: Claims, of slot: Slot) throws(Refusal) {
-        guard let users, let user = claims.subject, connections[Int(slot)]?.limits.user == nil else { return }
-        guard users.enter(user) else { throw .over(.connectionsPerUser, limits.connectionsPerUser) }
+        guard let ledger, let user = claims.subject, connections[Int(slot)]?.limits.user == nil else { return }
+        guard ledger.enter(user) else { throw .over(.connectionsPerUser, limits.connectionsPerUser) }
         connections[Int(slot)]?.limits.user = user
     }
 
     /// A socket whose user the door has counted already.
     func adoptUser(of claims: Claims, _ slot: Slot) {
-        if users != nil { connections[Int(slot)]?.limits.user = claims.subject }
+        if ledger != nil { connections[Int(slot)]?.limits.user = claims.subject }
     }
 
     func releaseUser(of connection: Connection) {
-        if let user = connection.limits.user { users?.leave(user) }
+        if let user = connection.limits.user { ledger?.leave(user) }
     }
 
     /// Whether a member may track once more; if not, it was told.

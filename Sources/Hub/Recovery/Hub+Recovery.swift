@@ -121,7 +121,7 @@ extension Hub {
         switch end {
         case .left: book.leave(recovery.session, at: latest)
         case .replaced: book.replace(recovery.session, at: latest)
-        case .lost: book.lose(recovery.session, at: latest)
+        case .lost, .revoked: book.lose(recovery.session, at: latest)
         }
     }
 
@@ -136,7 +136,7 @@ extension Hub {
     static let promptness: Int64 = 4000
 
     /// Takes the time. Where it jumps, the hub stood still, and what comes now may have waited since then.
-    func advance(to now: HubTime) {
+    package func advance(to now: HubTime) {
         if latest.monotonic > 0, now.monotonic - latest.monotonic > Self.promptness {
             lateUntil = now.monotonic + 1000
         }

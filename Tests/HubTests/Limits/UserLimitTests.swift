@@ -38,7 +38,7 @@ import Wire
     private func stage() -> Stage {
         var limits = HubLimits()
         limits.connectionsPerUser = 1
-        let hub = Hub(loop: 0, limits: limits, verifier: Names(), random: SeededGenerator(seed: 1), users: ledger)
+        let hub = Hub(loop: 0, limits: limits, verifier: Names(), random: SeededGenerator(seed: 1), ledger: ledger)
         return Stage(hub: hub)
     }
 

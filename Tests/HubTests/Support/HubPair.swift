@@ -19,7 +19,9 @@ struct HubPair {
     private var random = SeededGenerator(seed: 7)
 
     init() {
-        hubs = (0...1).map { Hub(loop: $0, verifier: TokenBook(), random: SeededGenerator(seed: UInt64($0))) }
+        hubs = (0...1).map {
+            Hub(loop: $0, verifier: TokenBook(), random: SeededGenerator(seed: UInt64($0)), presence: .plain)
+        }
     }
 
     mutating func connect(_ side: Int, _ slot: Slot, _ version: ProtocolVersion) throws {

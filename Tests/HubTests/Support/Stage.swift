@@ -27,10 +27,14 @@ final class Stage {
     }
 
     /// Nobody is brought what it missed unless there is a book for it.
-    init(loop: Int = 0, limits: HubLimits = HubLimits(), book: RecoveryBook = RecoveryBook(window: 0)) {
+    init(
+        loop: Int = 0, limits: HubLimits = HubLimits(), book: RecoveryBook = RecoveryBook(window: 0),
+        presence: PresenceRules = .plain, typing: TypingRules = TypingRules(),
+        presences: PresenceBook = PresenceBook(), users: UserPresence? = nil
+    ) {
         hub = Hub(
             loop: loop, limits: limits, verifier: TokenBook(), random: SeededGenerator(seed: UInt64(loop) + 1),
-            book: book)
+            book: book, presence: presence, typing: typing, presences: presences, users: users)
     }
 
     static func claims(_ role: String = "anon", subject: String? = nil, expiresAt: Int = 10_000) -> Claims {
@@ -46,7 +50,7 @@ final class Stage {
     }
 
     @discardableResult func disconnect(_ slot: Slot) throws -> [String] {
-        hub.disconnect(slot)
+        hub.disconnect(slot, at: now)
         return try take()
     }
 
@@ -150,6 +154,7 @@ final class Stage {
     private func take() throws -> [String] {
         actions = hub.actions
         hub.actions = []
+        hub.offerLeases()
         return try actions.compactMap(describe).filter { !$0.hasPrefix(" ⇐") }
     }
 
@@ -162,6 +167,8 @@ final class Stage {
         case .relay(.broadcast(let key, _)): "relay broadcast \(key.topic)\(key.isPrivate ? " private" : "")"
         case .relay(.presence(let key, let diff)):
             "relay presence \(key.topic) +\(diff.joins.count) -\(diff.leaves.count)"
+        case .relay(.typing(let key, .started)): "relay typing \(key.topic)"
+        case .relay(.typing(let key, .ended)): "relay typing ended \(key.topic)"
         case .subscribe(let id, let subscription):
             "subscribe \(id.loop).\(id.serial) \(subscription.role)\(subscription.isLegacy ? " legacy" : "") \(subscription.ids)"
         case .unsubscribe(let id): "unsubscribe \(id.loop).\(id.serial)"

@@ -133,7 +133,7 @@ import Wire
             try stage.say(track(), from: slot)
         }
         let state = try #require(try stage.join("realtime:a", 3, Self.on).last)
-        #expect(state.utf8.count > 0 && state.components(of: "metas") == 2)
+        #expect(state.utf8.count > 0 && state.occurrences(of: "metas") == 2)
     }
 
     @Test func trackingWithoutAskingTurnsDiffsOn() throws {
@@ -260,8 +260,4 @@ import Wire
         #expect(there.hub.channelCount == 0)
         #expect(here.hub.channelCount == 0)
     }
-}
-
-extension String {
-    fileprivate func components(of marker: String) -> Int { ranges(of: marker).count }
 }

@@ -2,13 +2,13 @@ import Gateway
 import Hub
 import Testing
 
-/// Which presence frames a slow reader is spared, and what it gets instead.
-@Suite struct OwedPresenceTests {
-    private let room = ChannelKey(topic: "realtime:room", isPrivate: false)
-    private let other = ChannelKey(topic: "realtime:other", isPrivate: false)
+/// Which steps of presence and typing a slow reader is spared, and what it gets instead.
+@Suite struct OwedStatesTests {
+    private let room = ChannelState.presence(ChannelKey(topic: "realtime:room", isPrivate: false))
+    private let other = ChannelState.typing(ChannelKey(topic: "realtime:room", isPrivate: false))
 
     @Test func whoKeepsUpIsSparedNothing() {
-        var owed = OwedPresence()
+        var owed = OwedStates()
         let answer1 = owed.spare(1, room, isBehind: false)
         #expect(!answer1)
         #expect(!owed.isOwed(1))
@@ -18,7 +18,7 @@ import Testing
 
     /// A difference to something unseen would mislead: from the first frame that is left out on, all are.
     @Test func untilTheStateIsSentAllOfTheChannelIsLeftOut() {
-        var owed = OwedPresence()
+        var owed = OwedStates()
         let answer4 = owed.spare(1, room, isBehind: true)
         #expect(answer4)
         let answer5 = owed.spare(1, room, isBehind: false)
@@ -34,7 +34,7 @@ import Testing
     }
 
     @Test func everyChannelIsOwedOnce() {
-        var owed = OwedPresence()
+        var owed = OwedStates()
         for _ in 0..<100 {
             let answer10 = owed.spare(1, room, isBehind: true)
             #expect(answer10)
@@ -49,7 +49,7 @@ import Testing
     }
 
     @Test func aClosedSocketIsOwedNothing() {
-        var owed = OwedPresence()
+        var owed = OwedStates()
         let answer15 = owed.spare(1, room, isBehind: true)
         #expect(answer15)
         owed.settled.append(1)

@@ -1,0 +1,24 @@
+import Wire
+
+extension Broadcast {
+    /// What a client says about its own doings is short. Longer messages are not looked into.
+    static let mostSignBytes = 4096
+
+    /// The payload of a short message of this event, if it is a JSON object.
+    func payload(ofEvent name: String) -> JSON? {
+        let payload: JSON?
+        switch self {
+        case .text(let whole):
+            guard whole.count <= Self.mostSignBytes else { return nil }
+            let message = JSON(trusted: whole[...])
+            guard message["event"]?.string.map({ $0.utf8.elementsEqual(name.utf8) }) == true else { return nil }
+            payload = message["payload"]
+        case .user(let user):
+            guard user.encoding == .json, user.payload.count <= Self.mostSignBytes,
+                user.event.utf8.elementsEqual(name.utf8)
+            else { return nil }
+            do { payload = try JSON(parsing: user.payload) } catch { return nil }
+        }
+        return payload?.kind == .object ? payload : nil
+    }
+}

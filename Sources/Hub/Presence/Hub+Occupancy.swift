@@ -1,0 +1,41 @@
+import Wire
+
+/// How many are present, for members that want no list of them (`config.presence.occupancy`).
+///
+/// A broadcast by its form, because that is what every client can listen to:
+/// `{"event":"presence_occupancy","payload":{"members":…,"keys":…},"type":"broadcast"}`.
+extension Hub {
+    /// Sends the count, and from here on every new one.
+    func showOccupancy(at index: Int, of slot: Slot) {
+        guard let connection = connections[Int(slot)] else { return }
+        let channel = connection.memberships[index].channel
+        let seat = channel.counters.add(slot, connection.version)
+        connections[Int(slot)]?.memberships[index].counterSeat = seat
+        let frame = channel.frames(connection.version).push("broadcast", payload: [Self.occupancy(of: channel)[...]])
+        actions.append(.send(frame, to: slot))
+    }
+
+    func occupancyChanged(in channel: Channel) {
+        guard !channel.counters.isEmpty else { return }
+        let next = channel.occupancyToldAt + presenceRules.occupancyInterval
+        if latest.monotonic < next {
+            timetable.note(.occupancy(channel.key), at: next)
+        } else {
+            tellOccupancy(of: channel)
+        }
+    }
+
+    func tellOccupancy(of channel: Channel) {
+        guard !channel.counters.isEmpty else { return }
+        let payload = Self.occupancy(of: channel)
+        guard payload != channel.occupancyTold else { return }
+        channel.occupancyTold = payload
+        channel.occupancyToldAt = latest.monotonic
+        fanOut("broadcast", [payload[...]], in: channel, to: channel.counters)
+    }
+
+    private static func occupancy(of channel: Channel) -> [UInt8] {
+        let count = "{\"members\":\(channel.presence.count),\"keys\":\(channel.presence.keyCount)}"
+        return Array("{\"event\":\"presence_occupancy\",\"payload\":\(count),\"type\":\"broadcast\"}".utf8)
+    }
+}

@@ -1,0 +1,127 @@
+import Wire
+
+/// Who is there (wire-protocol A6).
+extension Hub {
+    func presence(_ frame: ClientFrame, from slot: Slot, membership index: Int) {
+        guard let membership = connections[Int(slot)]?.memberships[index],
+            membership.pending == nil || membership.pass != nil,
+            case .json(let request) = frame.body
+        else { return }
+        switch request["event"]?.string?.lowercased() {
+        case "track":
+            let payload = request["payload"] ?? .emptyObject
+            guard payload.kind == .object else {
+                return refuse(frame, from: slot, joinRef: membership.joinRef, .presencePayloadNotAMap)
+            }
+            guard payload.bytes.count <= limits.payloadBytes else {
+                return refuse(frame, from: slot, joinRef: membership.joinRef, .over(.payloadBytes, limits.payloadBytes))
+            }
+            guard payload.bytes.count <= presenceRules.payloadBytes else {
+                let refusal = Refusal.over(.presenceBytes, presenceRules.payloadBytes)
+                return refuse(frame, from: slot, joinRef: membership.joinRef, refusal)
+            }
+            guard mayTrack(frame, membership, from: slot) else { return }
+            write(.track(Array(payload.bytes)), ref: frame.ref, from: slot, membership: index)
+        case "untrack": write(.untrack, ref: frame.ref, from: slot, membership: index)
+        default: refuse(frame, from: slot, joinRef: membership.joinRef, .presenceEventUnknown)
+        }
+    }
+
+    /// - Returns: whether others are shown it; where the channel's list is full it is counted only.
+    func track(_ payload: [UInt8], from slot: Slot, membership index: Int) -> Bool {
+        guard var membership = connections[Int(slot)]?.memberships[index] else { return false }
+        let channel = membership.channel
+        // Whoever tracks wants to see the others: diffs flow from here on, as in the original, to those who may see them.
+        if membership.watcherSeat == nil, membership.counterSeat == nil, membership.mayRead(.presence) {
+            watchPresence(at: index, of: slot)
+        }
+        if channel.presence[membership.presence] == nil {
+            takeOverPresence(at: index, of: slot, saying: payload)
+            membership = connections[Int(slot)]?.memberships[index] ?? membership
+        }
+        let old = channel.presence[membership.presence]
+        let meta = PresenceMeta(
+            member: membership.presence, key: membership.presenceKey, ref: refPrefix + String(nextSerial(), radix: 36),
+            payload: listed(payload, inPlaceOf: old, in: channel))
+        guard let diff = channel.presence.tracking(meta) else { return meta.isListed }
+        presenceLog?.put(record(of: meta, membership, slot))
+        announce(diff, in: channel)
+        return meta.isListed
+    }
+
+    /// The payload as it is kept: none where the channel's list has no room for it.
+    private func listed(_ payload: [UInt8], inPlaceOf old: PresenceMeta?, in channel: Channel) -> [UInt8] {
+        let presence = channel.presence
+        let members = presence.listedCount - (old?.isListed == true ? 1 : 0)
+        let bytes = presence.listedBytes - (old?.listedBytes ?? 0)
+        let fits = members < presenceRules.listedMembers && bytes + payload.count <= presenceRules.listedBytes
+        return fits ? payload : []
+    }
+
+    /// Takes a presence away that its member, or its lease, has given up.
+    func withdrawPresence(_ member: MemberID, in channel: Channel) {
+        guard let diff = channel.presence.untracking(member) else { return }
+        announce(diff, in: channel)
+    }
+
+    // MARK: Watching
+
+    /// Sends who is there, and from here on who comes and goes.
+    func showPresence(at index: Int, of slot: Slot) {
+        watchPresence(at: index, of: slot)
+        guard let version = connections[Int(slot)]?.version, let membership = connections[Int(slot)]?.memberships[index]
+        else { return }
+        show(membership.channel, to: slot, version, joinRef: membership.joinRef)
+    }
+
+    /// Says who is there to a member who was spared some who came and went. Nothing, if it left the channel meanwhile.
+    func showPresence(of channel: ChannelKey, to slot: Slot) {
+        guard let connection = connections[Int(slot)],
+            let membership = connection.memberships.first(where: { $0.channel.key == channel && $0.watcherSeat != nil })
+        else { return }
+        show(membership.channel, to: slot, connection.version, joinRef: membership.joinRef)
+    }
+
+    private func show(_ channel: Channel, to slot: Slot, _ version: ProtocolVersion, joinRef: JSON) {
+        let state = channel.frames(version).push("presence_state", joinRef: joinRef, payload: channel.presence.state())
+        actions.append(.send(state, to: slot))
+    }
+
+    private func watchPresence(at index: Int, of slot: Slot) {
+        guard let connection = connections[Int(slot)] else { return }
+        let seat = connection.memberships[index].channel.watchers.add(slot, connection.version)
+        connections[Int(slot)]?.memberships[index].watcherSeat = seat
+    }
+
+    // MARK: Telling
+
+    /// A change that is made here: for everybody, the tracker included, here and on the other loops.
+    func announce(_ diff: PresenceDiff, in channel: Channel) {
+        for meta in diff.leaves { presenceLog?.remove(meta.ref) }
+        channel.presence.apply(diff)
+        presenceChanged(in: channel)
+        actions.append(.relay(.presence(channel.key, diff)))
+    }
+
+    /// Tells the watchers, at once or together with what comes in the next moment.
+    func presenceChanged(in channel: Channel) {
+        occupancyChanged(in: channel)
+        let next = channel.presenceToldAt + presenceRules.mergeInterval
+        let size = max(channel.presence.count, channel.watchers.count)
+        if !channel.watchers.isEmpty, size >= presenceRules.mergedFrom, latest.monotonic < next {
+            timetable.note(.presence(channel.key), at: next)
+        } else {
+            tellPresence(of: channel)
+        }
+    }
+
+    func tellPresence(of channel: Channel) {
+        guard channel.presence.hasNews else { return }
+        let diff = channel.presence.tell()
+        guard !channel.watchers.isEmpty, !diff.showsNothing else { return }
+        channel.presenceToldAt = latest.monotonic
+        fanOut(
+            "presence_diff", [diff.encoded()[...]], in: channel, to: channel.watchers,
+            kind: .step(.presence(channel.key)))
+    }
+}

@@ -1,0 +1,42 @@
+import OrderedCollections
+import Wire
+
+/// A change of a channel's presence.
+package struct PresenceDiff: Sendable, Equatable {
+    package var joins: [PresenceMeta] = []
+    package var leaves: [PresenceMeta] = []
+
+    package init() {}
+
+    /// Nothing that anybody would be shown.
+    var showsNothing: Bool { !joins.contains(where: \.isListed) && !leaves.contains(where: \.isListed) }
+
+    /// The payload of `presence_diff`: both keys always present.
+    package func encoded() -> [UInt8] {
+        var out = Array("{\"joins\":".utf8)
+        Self.encode(joins, into: &out)
+        out += ",\"leaves\":".utf8
+        Self.encode(leaves, into: &out)
+        out.append(UInt8(ascii: "}"))
+        return out
+    }
+
+    /// `{key: {"metas": […]}, …}`.
+    static func encode(_ metas: some Sequence<PresenceMeta>, into out: inout [UInt8]) {
+        // By the keys' bytes: to Swift strings that look alike are equal, to clients they are two keys.
+        var byKey: OrderedDictionary<[UInt8], [PresenceMeta]> = [:]
+        for meta in metas where meta.isListed { byKey[JSONString.encode(meta.key), default: []].append(meta) }
+        out.append(UInt8(ascii: "{"))
+        for (position, (key, metas)) in byKey.enumerated() {
+            if position > 0 { out.append(UInt8(ascii: ",")) }
+            out += key
+            out += ":{\"metas\":[".utf8
+            for (index, meta) in metas.enumerated() {
+                if index > 0 { out.append(UInt8(ascii: ",")) }
+                meta.encode(into: &out)
+            }
+            out += "]}".utf8
+        }
+        out.append(UInt8(ascii: "}"))
+    }
+}

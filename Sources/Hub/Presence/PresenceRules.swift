@@ -1,0 +1,34 @@
+/// How presence is kept and told.
+package struct PresenceRules: Sendable {
+    /// How long who is cut off counts as present; for some topics otherwise, the first pattern that fits counts.
+    package var windows = GraceWindows()
+    package var topics: [(pattern: TopicPattern, windows: GraceWindows)] = []
+    /// Members and bytes of a channel's list. Whoever comes when it is full is counted and not listed.
+    package var listedMembers = 10_000
+    package var listedBytes = 1_000_000
+    /// Bytes of what one member says of itself.
+    package var payloadBytes = 65_536
+    /// Changes of channels with so many members or watchers are told together: the first at once, then at most one
+    /// difference in so many milliseconds (0: every change by itself).
+    package var mergedFrom = 32
+    package var mergeInterval: Int64 = 100
+    /// Milliseconds between two counts for those who asked for counts alone.
+    package var occupancyInterval: Int64 = 1000
+    /// Milliseconds that a client which joined again has for tracking again, where only that tells who it is.
+    package var trackingTime: Int64 = 5000
+
+    package init() {}
+
+    /// Whoever is cut off is gone, and every change is told by itself.
+    package static var plain: PresenceRules {
+        var rules = PresenceRules()
+        rules.windows = .none
+        rules.mergeInterval = 0
+        return rules
+    }
+
+    func windows(of channel: ChannelKey) -> GraceWindows {
+        guard !topics.isEmpty else { return windows }
+        return topics.first { $0.pattern.matches(channel.name) }?.windows ?? windows
+    }
+}

@@ -1,0 +1,116 @@
+import Wire
+
+/// Typing: a set of users per channel, which the hub keeps true. Clients only start it; silence, a lost socket, a leave
+/// and the user's own message end it.
+extension Hub {
+    /// Takes a member's broadcast that says whether its user types. False for any other.
+    func consumesTyping(_ message: Broadcast, of membership: Membership, from slot: Slot) -> Bool {
+        guard typingRules.isOn, let sign = TypingSign(message) else { return false }
+        let origin = membership.echoesToSelf ? nil : slot
+        take(sign, of: membership.typist, by: membership.member, origin: origin, in: membership.channel)
+        return true
+    }
+
+    /// The same by HTTP.
+    func consumesTyping(_ message: Broadcast, of user: String, to key: ChannelKey) -> Bool {
+        guard typingRules.isOn, let sign = TypingSign(message) else { return false }
+        let channel = channel(key)
+        take(sign, of: .user(user), by: nil, origin: nil, in: channel)
+        discardIfIdle(channel)
+        return true
+    }
+
+    private func take(_ sign: TypingSign, of id: Typist.ID, by member: MemberID?, origin: Slot?, in channel: Channel) {
+        guard sign.isTyping else { return endTyping(of: id, in: channel) }
+        actions.append(.relay(.typing(channel.key, .started(id, sign))))
+        tell(
+            channel.typing.start(
+                id, sign, member: member, origin: origin, rules: typingRules, at: latest.monotonic),
+            in: channel)
+    }
+
+    /// Ends what a member that is not in the channel any more had started.
+    func endTyping(of membership: Membership) {
+        guard !membership.channel.typing.isEmpty else { return }
+        for id in membership.channel.typing.ids(of: membership.member) { endTyping(of: id, in: membership.channel) }
+    }
+
+    /// Ends the typing of whoever wrote the row, before anybody here is shown the row.
+    ///
+    /// - Parameter change: as clients are sent it.
+    func endTyping(ofAuthorOf change: @autoclosure () -> JSON?, in channel: Channel) {
+        guard !channel.typing.isEmpty, let author = change().flatMap(typingRules.author) else { return }
+        endTyping(of: .user(author), in: channel)
+    }
+
+    private func endTyping(of id: Typist.ID, in channel: Channel) {
+        let (wasIn, tellings) = channel.typing.stop(id, rules: typingRules, at: latest.monotonic)
+        guard wasIn else { return }
+        actions.append(.relay(.typing(channel.key, .ended(id))))
+        tell(tellings, in: channel)
+    }
+
+    /// What another loop heard.
+    func apply(_ typing: TypingRelay, to channel: Channel) {
+        let now = latest.monotonic
+        switch typing {
+        case .started(let id, let sign):
+            tell(
+                channel.typing.start(id, sign, member: nil, origin: nil, rules: typingRules, at: now), in: channel)
+        case .ended(let id): tell(channel.typing.stop(id, rules: typingRules, at: now).1, in: channel)
+        }
+    }
+
+    func advanceTyping(in channel: Channel) {
+        tell(channel.typing.advance(typingRules, at: latest.monotonic), in: channel)
+        discardIfIdle(channel)
+    }
+
+    private func tell(_ tellings: [TypingSet.Telling], in channel: Channel) {
+        for telling in tellings {
+            let message = telling.sign.message(isTyping: telling.isTyping)
+            for audience in [channel.members, channel.history?.audience].compactMap({ $0 }) {
+                deliver(message, in: channel, to: audience, except: telling.except, kind: .step(.typing(channel.key)))
+            }
+        }
+        if let due = channel.typing.nextDue(typingRules, at: latest.monotonic) {
+            timetable.note(.typing(channel.key), at: due)
+        }
+    }
+
+    // MARK: Joining
+
+    /// Tells a member who types, when it joins; also that nobody does, where it may have heard that somebody did.
+    func showTyping(in channel: Channel, to slot: Slot, _ version: ProtocolVersion) {
+        guard typingRules.isOn else { return }
+        guard channel.typing.shownCount > 0 || latest.monotonic - channel.typing.lastTold < typingRules.memory else {
+            return
+        }
+        var payload = Array("{\"event\":\"typing_state\",\"payload\":{\"typing\":[".utf8)
+        for (position, sign) in channel.typing.shown.enumerated() {
+            if position > 0 { payload.append(UInt8(ascii: ",")) }
+            payload += sign.typingPayload
+        }
+        payload += "],\"count\":\(channel.typing.count)},\"type\":\"broadcast\"}".utf8
+        actions.append(.send(channel.frames(version).push("broadcast", payload: [payload[...]]), to: slot))
+    }
+
+    /// The same for one who was spared some that started and ended. Nothing, if it left the channel meanwhile.
+    func showTyping(of key: ChannelKey, to slot: Slot) {
+        guard let connection = connections[Int(slot)], let channel = channels[key],
+            connection.memberships.contains(where: { $0.channel === channel && $0.hearsBroadcasts })
+        else { return }
+        showTyping(in: channel, to: slot, connection.version)
+    }
+}
+
+/// What one loop's hub tells the others of who types.
+package enum TypingRelay: Sendable {
+    case started(Typist.ID, TypingSign)
+    case ended(Typist.ID)
+}
+
+extension Membership {
+    var typist: Typist.ID { claims.subject.map { .user($0) } ?? .member(member) }
+    var hearsBroadcasts: Bool { memberSeat != nil || history?.seat != nil }
+}

@@ -1,0 +1,138 @@
+import OrderedCollections
+
+/// Who types in a channel, and what its members on one loop are told of it.
+///
+/// A set: whoever is in it is told of once, and again at most once in a while so that clients with clocks of their own see
+/// that it goes on. The loop that hears of a start or an end relays it; what is told, each decides for its own members,
+/// and each ends by itself what nobody renews.
+struct TypingSet {
+    /// What the members are to be told.
+    struct Telling {
+        let sign: TypingSign
+        let isTyping: Bool
+        let except: Slot?
+    }
+
+    private var typists: OrderedDictionary<Typist.ID, Typist> = [:]
+    private var starts = TokenBucket()
+    private(set) var shownCount = 0
+    /// When anybody was told of anything last.
+    private(set) var lastTold = Int64.min / 2
+
+    var isEmpty: Bool { typists.isEmpty }
+
+    /// Users who type, those included whom nobody was told of.
+    var count: Int { typists.values.count { $0.state != .ended } }
+
+    var shown: [TypingSign] { typists.values.filter { $0.state == .shown }.map(\.sign) }
+
+    mutating func start(
+        _ id: Typist.ID, _ sign: TypingSign, member: MemberID?, origin: Slot?, rules: TypingRules, at now: Int64
+    ) -> [Telling] {
+        var typist = typists[id] ?? Typist(sign: sign, state: .waiting, until: 0)
+        if typist.state == .ended { typist.state = .waiting }
+        typist.sign = sign
+        typist.until = now + rules.silence
+        typist.member = member
+        typist.origin = origin
+        defer { typists[id] = typist }
+        switch typist.state {
+        case .shown:
+            guard now - typist.toldAt >= rules.rhythm, takeStart(rules, at: now) else { return [] }
+        case .waiting, .ended:
+            guard mayShow(typist, rules, at: now) else { return [] }
+            shownCount += 1
+            typist.state = .shown
+        }
+        return [started(&typist, at: now)]
+    }
+
+    /// - Returns: whether it was in the set, and what follows.
+    mutating func stop(_ id: Typist.ID, rules: TypingRules, at now: Int64) -> (wasIn: Bool, [Telling]) {
+        guard var typist = typists[id], typist.state != .ended else { return (false, []) }
+        let wasShown = typist.state == .shown
+        typist.state = .ended
+        typists[id] = typist
+        guard wasShown else { return (true, []) }
+        return (true, [ended(typist, at: now)] + promote(rules, at: now))
+    }
+
+    /// Whom this member made a typist.
+    func ids(of member: MemberID) -> [Typist.ID] {
+        typists.compactMap { $1.member == member && $1.state != .ended ? $0 : nil }
+    }
+
+    /// Ends what nobody renewed, and tells of those who had to wait.
+    mutating func advance(_ rules: TypingRules, at now: Int64) -> [Telling] {
+        var tellings: [Telling] = []
+        for (id, typist) in typists {
+            switch typist.state {
+            case .shown where typist.until <= now:
+                typists[id]?.state = .ended
+                tellings.append(ended(typist, at: now))
+            case .waiting where typist.until <= now: typists[id]?.state = .ended
+            case .shown, .waiting, .ended: break
+            }
+        }
+        typists.removeAll { $1.state == .ended && $1.toldAt + rules.rhythm <= now }
+        return tellings + promote(rules, at: now)
+    }
+
+    /// When `advance` has something to do.
+    func nextDue(_ rules: TypingRules, at now: Int64) -> Int64? {
+        let isFull = shownCount >= rules.shown
+        return typists.values.map { typist in
+            switch typist.state {
+            case .shown: typist.until
+            case .ended: typist.toldAt + rules.rhythm
+            case .waiting:
+                isFull ? typist.until : min(typist.until, max(typist.toldAt + rules.rhythm, now + Self.retry))
+            }
+        }.min()
+    }
+
+    /// Milliseconds until a start that was over the rate is looked at again.
+    private static let retry: Int64 = 50
+
+    // MARK: Telling
+
+    private func mayWait(_ typist: Typist, _ rules: TypingRules, at now: Int64) -> Bool {
+        shownCount >= rules.shown || now - typist.toldAt < rules.rhythm
+    }
+
+    private mutating func mayShow(_ typist: Typist, _ rules: TypingRules, at now: Int64) -> Bool {
+        !mayWait(typist, rules, at: now) && takeStart(rules, at: now)
+    }
+
+    private mutating func takeStart(_ rules: TypingRules, at now: Int64) -> Bool {
+        guard let rate = Rate(perSecond: rules.shown, burst: rules.shown) else { return true }
+        return starts.take(of: rate, at: now)
+    }
+
+    /// Those who wait are shown, the first one first, as far as there is room.
+    private mutating func promote(_ rules: TypingRules, at now: Int64) -> [Telling] {
+        guard shownCount < rules.shown else { return [] }
+        var tellings: [Telling] = []
+        for (id, typist) in typists where typist.state == .waiting && typist.until > now {
+            guard mayShow(typist, rules, at: now) else { continue }
+            var typist = typist
+            typist.state = .shown
+            shownCount += 1
+            tellings.append(started(&typist, at: now))
+            typists[id] = typist
+        }
+        return tellings
+    }
+
+    private mutating func started(_ typist: inout Typist, at now: Int64) -> Telling {
+        typist.toldAt = now
+        lastTold = now
+        return Telling(sign: typist.sign, isTyping: true, except: typist.origin)
+    }
+
+    private mutating func ended(_ typist: Typist, at now: Int64) -> Telling {
+        shownCount -= 1
+        lastTold = now
+        return Telling(sign: typist.sign, isTyping: false, except: typist.origin)
+    }
+}

@@ -1,0 +1,26 @@
+/// Somebody who types, to one channel of one loop.
+package struct Typist {
+    /// A user is one typist, with however many sockets; without a user, each socket is.
+    package enum ID: Hashable, Sendable {
+        case user(String)
+        case member(MemberID)
+    }
+
+    enum State {
+        /// The others know.
+        case shown
+        /// They are told when there is room, or when enough time has passed since they were told last.
+        case waiting
+        /// Kept for a moment to tell how long ago the others were told last.
+        case ended
+    }
+
+    var sign: TypingSign
+    var state: State
+    /// Ends by itself then, in monotonic milliseconds.
+    var until: Int64
+    var toldAt = Int64.min / 2
+    /// Who said so last, if it was on this loop, and which socket is not told because it knows.
+    var member: MemberID?
+    var origin: Slot?
+}

@@ -1,0 +1,18 @@
+/// Which users are online, by the sockets of this loop.
+extension Hub {
+    /// A socket shows whose it is, at the door or with a join. Who shows somebody else's token is somebody else from then.
+    func comeOnline(_ claims: Claims, _ slot: Slot) {
+        guard let users, let user = claims.subject, let connection = connections[Int(slot)], connection.user != user
+        else { return }
+        if let other = connection.user { users.leave(other, window: 0, at: latest) }
+        connections[Int(slot)]?.user = user
+        users.enter(user, at: latest)
+    }
+
+    /// Who left all channels first took leave; anybody else may come back.
+    func goOffline(_ connection: Connection) {
+        guard let users, let user = connection.user else { return }
+        let windows = connection.memberships.map { presenceRules.windows(of: $0.channel.key)[connection.appState] }
+        users.leave(user, window: windows.max() ?? 0, at: latest)
+    }
+}

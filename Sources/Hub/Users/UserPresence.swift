@@ -1,0 +1,131 @@
+import OrderedCollections
+import Synchronization
+
+/// Which users are online: a user with several sockets is as long as one of them lives or is in its grace window.
+///
+/// One for all loops; safe from any thread, all of it behind one lock that is held for a look-up. Whoever writes the
+/// transitions to a table takes them from here, the newest for each user.
+package final class UserPresence: Sendable {
+    private struct User {
+        var sockets = 0
+        /// Until when the user counts as online without a socket, in monotonic milliseconds.
+        var graceUntil: Int64 = .min
+        /// When the last socket was lost, in milliseconds since 1970.
+        var lostAt: Int64 = 0
+        var onlineSince: Int64 = 0
+    }
+
+    private struct State {
+        var users: [String: User] = [:]
+        /// Who is in a grace window.
+        var waiting: Set<String> = []
+        var transitions: OrderedDictionary<String, UserTransition> = [:]
+        var isDraining = false
+    }
+
+    private let state = Mutex(State())
+
+    package init() {}
+
+    /// A socket of this user is there.
+    package func enter(_ user: String, at now: HubTime) {
+        state.withLock { state in
+            let wasKnown = state.users[user] != nil
+            state.users[user, default: User()].sockets += 1
+            state.users[user]?.graceUntil = .min
+            state.waiting.remove(user)
+            if !wasKnown {
+                state.users[user]?.onlineSince = now.unix
+                Self.note(UserTransition(user: user, isOnline: true, at: now.unix), &state)
+            }
+        }
+    }
+
+    /// A socket of this user is gone.
+    ///
+    /// - Parameter window: milliseconds for which it counts as there; 0 for one that took its leave.
+    package func leave(_ user: String, window: Int64, at now: HubTime) {
+        state.withLock { state in
+            guard var known = state.users[user], known.sockets > 0 else { return }
+            known.sockets -= 1
+            known.lostAt = now.unix
+            known.graceUntil = max(known.graceUntil, now.monotonic + window)
+            state.users[user] = known
+            guard known.sockets == 0 else { return }
+            state.waiting.insert(user)
+            Self.end(&state, at: now.monotonic)
+        }
+    }
+
+    /// Ends the windows that are over. To be called once a second or so.
+    package func advance(to now: HubTime) {
+        state.withLock { Self.end(&$0, at: now.monotonic) }
+    }
+
+    /// The hub stops: from here on nobody goes offline, as all are expected back.
+    package func drain() {
+        state.withLock { $0.isDraining = true }
+    }
+
+    /// Users that were online when the hub's last process ended.
+    ///
+    /// - Parameters:
+    ///   - users: with the time they are said to be seen last, if they do not come back; in milliseconds since 1970.
+    ///   - until: when that shows, in monotonic milliseconds.
+    package func restore(_ users: [(user: String, seen: Int64)], until: Int64) {
+        state.withLock { state in
+            for (user, seen) in users where state.users[user] == nil {
+                state.users[user] = User(sockets: 0, graceUntil: until, lostAt: seen, onlineSince: seen)
+                state.waiting.insert(user)
+            }
+        }
+    }
+
+    package func isOnline(_ user: String) -> Bool { state.withLock { $0.users[user] != nil } }
+
+    package var count: Int { state.withLock { $0.users.count } }
+
+    // MARK: Writing
+
+    /// What is to be written, the oldest first; it counts as written from here on.
+    package func take(upTo limit: Int = .max) -> [UserTransition] {
+        state.withLock { state in
+            let batch = Array(state.transitions.values.prefix(limit))
+            state.transitions.removeFirst(batch.count)
+            return batch
+        }
+    }
+
+    /// They could not be written: they come again, unless there is a newer word on the user.
+    package func giveBack(_ batch: [UserTransition]) {
+        state.withLock { state in
+            var merged: OrderedDictionary<String, UserTransition> = [:]
+            merged.reserveCapacity(batch.count + state.transitions.count)
+            for transition in batch where state.transitions[transition.user] == nil {
+                merged[transition.user] = transition
+            }
+            for (user, newer) in state.transitions { merged[user] = newer }
+            state.transitions = merged
+        }
+    }
+
+    package var hasTransitions: Bool { state.withLock { !$0.transitions.isEmpty } }
+
+    // MARK: Under the lock
+
+    private static func end(_ state: inout State, at now: Int64) {
+        guard !state.isDraining else { return }
+        for user in state.waiting {
+            guard let known = state.users[user], known.graceUntil <= now else { continue }
+            state.waiting.remove(user)
+            state.users[user] = nil
+            note(UserTransition(user: user, isOnline: false, at: known.lostAt), &state)
+        }
+    }
+
+    private static func note(_ transition: UserTransition, _ state: inout State) {
+        // At the end of the queue, also where an older word on the user waits.
+        state.transitions[transition.user] = nil
+        state.transitions[transition.user] = transition
+    }
+}

@@ -1,0 +1,3 @@
+extension String {
+    func occurrences(of part: String) -> Int { ranges(of: part).count }
+}
