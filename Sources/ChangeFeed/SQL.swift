@@ -41,6 +41,15 @@ enum SQL {
     static let scopeRows = text(PackageResources.ScopeRows_sql)
     static let scopeUsers = text(PackageResources.ScopeUsers_sql)
     static let realtimeState = text(PackageResources.RealtimeState_sql)
+    static let sessionOfPresence = text(PackageResources.SessionOfPresence_sql)
+    static let storePresence = text(PackageResources.StorePresence_sql)
+    static let forgetPresence = text(PackageResources.ForgetPresence_sql)
+    static let storedPresence = text(PackageResources.StoredPresence_sql)
+    static let onlineUsers = text(PackageResources.OnlineUsers_sql)
+    static let signOfLife = text(PackageResources.SignOfLife_sql)
+    static let usersTurn = text(PackageResources.UsersTurn_sql)
+    static let tellUsers = text(PackageResources.TellUsers_sql)
+    static let statusOfChatUsers = text(PackageResources.StatusOfChatUsers_sql)
     static let rolesOutOfReach = text(PackageResources.RolesOutOfReach_sql)
     static let tablesWithoutPolicy = text(PackageResources.TablesWithoutPolicy_sql)
 
@@ -52,6 +61,7 @@ enum SQL {
         ("004 scopes", text(PackageResources.Migration004Scopes_sql)),
         ("005 recovery", text(PackageResources.Migration005Recovery_sql)),
         ("006 ring", text(PackageResources.Migration006Ring_sql)),
+        ("007 presence", text(PackageResources.Migration007Presence_sql)),
     ]
 
     /// What `roost migrate` creates outside its own schema where it is missing; they run after the migrations, each time.

@@ -18,6 +18,15 @@ select what from (values
     ('SELECT, INSERT, UPDATE on roost.cursor',
         has_table_privilege('roost.cursor', 'select') and has_table_privilege('roost.cursor', 'insert')
         and has_table_privilege('roost.cursor', 'update')),
+    ('SELECT, INSERT, UPDATE, DELETE on roost.presence',
+        has_table_privilege('roost.presence', 'select') and has_table_privilege('roost.presence', 'insert')
+        and has_table_privilege('roost.presence', 'update') and has_table_privilege('roost.presence', 'delete')),
+    ('SELECT, INSERT, DELETE on roost.online_user',
+        has_table_privilege('roost.online_user', 'select') and has_table_privilege('roost.online_user', 'insert')
+        and has_table_privilege('roost.online_user', 'delete')),
+    ('SELECT, INSERT, UPDATE on roost.sign_of_life',
+        has_table_privilege('roost.sign_of_life', 'select') and has_table_privilege('roost.sign_of_life', 'insert')
+        and has_table_privilege('roost.sign_of_life', 'update')),
     ('SELECT on roost.scope', has_table_privilege('roost.scope', 'select')),
     ('TEMPORARY on this database, to compile policies', has_database_privilege(current_database(), 'temporary')),
     ('SELECT on realtime.messages past its policies (BYPASSRLS, or owning it), to replay channels',

@@ -15,7 +15,9 @@ struct Examination {
     /// True where nothing is wrong; warnings do not count.
     func run(json: Bool) async throws -> Bool {
         let url = try configuration.requireDatabaseURL(for: "roost doctor")
-        let findings = [eventLibrary, openFiles] + (await keys()) + Doctor.examine(conninfo: url)
+        let findings =
+            [eventLibrary, openFiles] + (await keys()) + Doctor.examine(conninfo: url)
+            + (configuration.usersStatement.map { Doctor.examine(usersStatement: $0, conninfo: url) } ?? [])
         json ? printJSON(findings) : printText(findings)
         return !findings.contains { $0.severity == .error }
     }

@@ -38,7 +38,10 @@ struct DemoServer {
             logger: configuration.logger, clock: { Clock.now() })
         let page = "http://\(configuration.httpHost):\(configuration.httpPort)/demo/"
         let ops = configuration.opsPort.map { "http://\(configuration.opsHost):\($0)/" }
-        let server = Server(configuration, databaseURL: conninfo, tokens: tokens, handler: api) {
+        let server = Server(
+            configuration, databaseURL: conninfo, tokens: tokens, handler: api,
+            usersStatement: PresenceKeeper.statementOfSampleChat
+        ) {
             StandardOutput.line("")
             StandardOutput.line("  chat page   \(page)")
             if let ops { StandardOutput.line("  operators   \(ops)") }

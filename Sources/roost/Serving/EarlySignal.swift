@@ -1,9 +1,8 @@
 import Glibc
 import Synchronization
 
-/// Notices Ctrl-C and SIGTERM while the demo is still being set up, so that it can put away what it started.
-///
-/// `Server.run` takes the signals over later.
+/// Notices Ctrl-C and SIGTERM: while the demo is still being set up, so that it can put away what it started (`Server.run`
+/// takes the signals over later), and for commands that end by them.
 enum EarlySignal {
     private static let seen = Atomic<Bool>(false)
 

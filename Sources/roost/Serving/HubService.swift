@@ -10,6 +10,7 @@ struct HubService: Service {
     let gateway: Gateway
     let subscriptions: ChangeSubscriptions
     let authority: PolicyAuthority
+    let keeper: PresenceKeeper
     let health: Health
     let drain: DrainTimes
     let logger: Logger
@@ -30,6 +31,8 @@ struct HubService: Service {
         await closeSockets()
         deadline.enters("storing the cursor; changes since the last one that was stored will be sent again")
         subscriptions.stop()
+        deadline.enters("writing down who is present")
+        keeper.stop()
         deadline.enters("ending the sessions that ask policies")
         authority.stop()
         deadline.enters("ending the event loops")

@@ -22,6 +22,9 @@ extension RoostConfiguration {
         gateway.limits = limits
         gateway.limits.historyBytesPerReturn = min(limits.historyBytesPerReturn, pendingBytesPerSocket / 2)
         gateway.history = HistoryBook(limits: gateway.limits, window: Int64(recoveryWindowSeconds) * 1000)
+        gateway.presence = presence
+        gateway.typing = typing
+        gateway.presenceLog = PresenceLog()
         return gateway
     }
 

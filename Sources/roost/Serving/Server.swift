@@ -11,6 +11,7 @@ import Settings
 struct Server {
     private let configuration: RoostConfiguration
     private let handler: (any HTTPHandler)?
+    private let usersStatement: String?
     private let databaseURL: String
     private let tokens: any TokenVerifier
     private let whenReady: @Sendable () -> Void
@@ -23,16 +24,18 @@ struct Server {
 
     /// - Parameters:
     ///   - handler: serves what the hub does not.
+    ///   - usersStatement: where the configuration has none.
     ///   - whenReady: called once, after the line that says so.
     init(
         _ configuration: RoostConfiguration, databaseURL: String, tokens: any TokenVerifier,
-        handler: (any HTTPHandler)? = nil,
+        handler: (any HTTPHandler)? = nil, usersStatement: String? = nil,
         whenReady: @escaping @Sendable () -> Void = {}
     ) {
         self.configuration = configuration
         self.databaseURL = databaseURL
         self.tokens = tokens
         self.handler = handler
+        self.usersStatement = configuration.usersStatement ?? usersStatement
         self.whenReady = whenReady
     }
 
@@ -51,7 +54,8 @@ struct Server {
     private func start(_ logger: Logger) throws -> HubService {
         let health = Health()
         let rooms = Rooms()
-        let settings = configuration.gateway
+        var settings = configuration.gateway
+        settings.users = usersStatement.map { _ in UserPresence() }
         let gateway = Gateway(
             configuration: settings, verifier: tokens, handler: handler,
             opsHandler: OpsPages(health: health) { rooms.figures() }, logger: logger)
@@ -69,11 +73,15 @@ struct Server {
             StandardOutput.line("listening on \(address)")
             whenReady()
         }
+        let keeper = PresenceKeeper(settings, configuration, conninfo: databaseURL, usersStatement, logger)
+        gateway.restorePresence(keeper.restore(to: settings, within: configuration.restartSeconds))
         try gateway.start(feed: subscriptions, authority: authority)
         authority.start()
         subscriptions.start()
+        keeper.start()
         return HubService(
-            gateway: gateway, subscriptions: subscriptions, authority: authority, health: health,
+            gateway: gateway, subscriptions: subscriptions, authority: authority, keeper: keeper,
+            health: health,
             drain: DrainTimes(delaySeconds: configuration.drainDelaySeconds, seconds: configuration.drainSeconds),
             logger: logger)
     }
