@@ -10,8 +10,11 @@ let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 
 let package = Package(
     name: "roost",
+    // RoostClient's: the hub itself runs on Linux.
+    platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
     products: [
-        .executable(name: "roost", targets: ["roost"])
+        .executable(name: "roost", targets: ["roost"]),
+        .library(name: "RoostClient", targets: ["RoostClient"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -53,14 +56,21 @@ let package = Package(
             name: "Demo", dependencies: ["CDemoFiles", "ChangeFeed", "Gateway", "Hub", "Identity", "Wire", logging],
             exclude: ["API.md", "SQL", "Web"], swiftSettings: strict),
         .target(name: "CDemoFiles"),
-        .target(name: "Tail", dependencies: ["CWebSockets", "Wire"], swiftSettings: strict),
+        .target(
+            name: "RoostClient",
+            dependencies: [
+                "Wire", .target(name: "CWebSockets", condition: .when(platforms: [.linux])),
+                .product(name: "DequeModule", package: "swift-collections"),
+            ],
+            swiftSettings: strict),
         .target(
             name: "Settings", dependencies: [.product(name: "Configuration", package: "swift-configuration")],
             swiftSettings: strict),
         .executableTarget(
             name: "roost",
             dependencies: [
-                "ChangeFeed", "Demo", "Gateway", "Hub", "Identity", "Ops", "Settings", "Tail", "Wire", logging,
+                "ChangeFeed", "Demo", "Gateway", "Hub", "Identity", "Ops", "RoostClient", "Settings", "Wire",
+                logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ],
@@ -73,6 +83,10 @@ let package = Package(
                 "CLoad", "CPostgres", "Wire", .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "loadtest/roost-load", swiftSettings: strict),
+        // What the end-to-end tests drive RoostClient with.
+        .executableTarget(
+            name: "client-probe", dependencies: ["RoostClient"], path: "Tests/ClientProbe", swiftSettings: strict),
+        .testTarget(name: "RoostClientTests", dependencies: ["RoostClient", "Wire"], swiftSettings: strict),
         .testTarget(name: "WireTests", dependencies: ["Wire"], swiftSettings: strict),
         .testTarget(name: "HubTests", dependencies: ["Hub", "Wire"], swiftSettings: strict),
         .testTarget(name: "GatewayTests", dependencies: ["Gateway", "Hub"], swiftSettings: strict),

@@ -62,10 +62,25 @@ int roost_listen(const char *host, int port, int backlog);
 // The next connection, non-blocking and without Nagle's delay; -1 with errno.
 int roost_accept(int listener);
 
-// A context of its own for one outgoing connection, on lws' default loop, and the connection. NULL when it cannot start.
-struct lws_context *roost_client_create(lws_callback_function *callback, void *user);
-struct lws *roost_client_connect(struct lws_context *context, const char *host, int port, const char *path, int tls);
-// Sends one text message; -1 on a dead socket. Only in a writable callback.
-int roost_client_send(struct lws *wsi, const unsigned char *text, size_t length);
+// An outgoing connection (client.c): a context of its own on lws' default loop, for the thread that creates it, which is
+// named after it.
+//   - All of these run on that thread, but roost_socket_wake, which any thread may call while the socket exists.
+//   - Contexts are created and destroyed by one thread at a time: OpenSSL's set-up is the process'.
+struct roost_socket;
+// `tls`: whether the connection will be one. NULL when there is no memory.
+struct roost_socket *roost_socket_create(lws_callback_function *callback, void *user, int tls);
+void roost_socket_destroy(struct roost_socket *socket);
+// `host` is what the Host header says. NULL when it failed at once; the callback was told why, if it was told anything.
+struct lws *roost_socket_connect(struct roost_socket *socket, const char *address, int port, const char *host,
+                                 const char *path, int tls);
+// Waits for something to happen, and handles it. Negative when the context is of no use any more.
+int roost_socket_service(struct roost_socket *socket);
+void roost_socket_wake(struct roost_socket *socket);
+// In LWS_CALLBACK_CLIENT_APPEND_HANDSHAKE_HEADER only, with its `in` and `len`. Nonzero where it does not fit.
+int roost_socket_header(struct lws *wsi, void *in, size_t length, const char *name_with_colon, const char *value);
+// Sends one message; -1 on a dead socket. Only in a writable callback, once.
+int roost_socket_send(struct lws *wsi, const unsigned char *bytes, size_t length, int binary);
+// The close frame that is sent when the callback then returns -1.
+void roost_socket_say_goodbye(struct lws *wsi, int code);
 
 #endif

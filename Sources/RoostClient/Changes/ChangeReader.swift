@@ -1,0 +1,64 @@
+import Foundation
+import Synchronization
+
+/// Makes typed changes of what arrived, and drops repeats.
+///
+/// The rule: of each row (`RowKey`) the newest version that was handed on is remembered. A change is dropped if it is
+/// that version or an older one (`ChangeVersion`). A change whose row cannot be told is dropped only if that very
+/// change was handed on. After a reload for which the hub could not resume, nothing is remembered.
+package final class ChangeReader<Row: Decodable & Sendable>: Sendable {
+    private let memory: Mutex<RowMemory>
+    private let key: RowKey<Row>
+    private let decoder: JSONDecoder
+
+    package init(_ key: RowKey<Row>, _ configuration: RoostClient.Configuration) {
+        self.key = key
+        decoder = configuration.decoder
+        memory = Mutex(RowMemory(limit: configuration.dedupeLimit))
+    }
+
+    /// What a change is known by whose row cannot be told.
+    private struct Unknown: Hashable {
+        let number: Int64?
+        let fingerprint: Int
+    }
+
+    /// Nil for a repeat.
+    package func read(_ delivery: Mailbox<ChangeSignal>.Delivery) -> Change<Row>? {
+        switch delivery {
+        case .missed(let count): return .reload(.overflow(dropped: count))
+        case .element(.expired(let reason)):
+            memory.withLock { $0.forget() }
+            return .reload(.expired(reason: reason))
+        case .element(.change(let change)): return read(change)
+        }
+    }
+
+    private func read(_ change: RowChange) -> Change<Row>? {
+        let json = change.kind == .delete ? change.old : change.record
+        let info = ChangeInfo(change)
+        var row: Row?
+        var reason = change.errors.isEmpty ? "The hub sent no row." : change.errors.joined(separator: " ")
+        if let json, change.errors.isEmpty {
+            do throws(RoostError) { row = try decoder.roostDecode(Row.self, from: Data(json.bytes)) } catch {
+                reason = error.description
+            }
+        }
+        let version = ChangeVersion(change)
+        let identity =
+            key.identity(change, row, decoder)
+            ?? RowIdentity(Unknown(number: version.number, fingerprint: version.fingerprint))
+        guard memory.withLock({ $0.isNews(identity, version) }) else { return nil }
+
+        let old = OldRow(json: Data(change.old?.bytes ?? Array("{}".utf8)[...]), decoder: decoder)
+        switch (change.kind, row) {
+        case (.insert, let row?): return .insert(row, info)
+        case (.update, let row?): return .update(row, old: old, info)
+        case (.delete, _) where change.errors.isEmpty && change.old != nil: return .delete(old, info)
+        default:
+            return .unreadable(
+                UnreadableRow(
+                    kind: change.kind, info: info, json: Data(json?.bytes ?? Array("{}".utf8)[...]), reason: reason))
+        }
+    }
+}

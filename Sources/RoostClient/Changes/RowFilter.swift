@@ -1,0 +1,128 @@
+/// Which rows of a table: conditions that all have to hold, in the grammar of the hub (wire-protocol A5). A column that
+/// is null matches none of them but `is` and `isDistinct`.
+public struct RowFilter: Sendable, Hashable {
+    private struct Condition: Hashable {
+        let column: String
+        var isNegated = false
+        /// The operator, a point and the value.
+        let test: String
+
+        var text: String { "\(column)=\(isNegated ? "not." : "")\(test)" }
+    }
+
+    /// A constant of SQL, for `is`.
+    public enum Keyword: String, Sendable, CaseIterable {
+        case null, `true`, `false`, unknown
+    }
+
+    private var conditions: [Condition]
+    /// What was written by hand.
+    private var texts: [String] = []
+
+    /// As the hub reads it.
+    public var text: String { (conditions.map(\.text) + texts).joined(separator: ",") }
+
+    private init(_ column: String, _ name: String, _ value: String) {
+        conditions = [Condition(column: column, test: "\(name).\(value)")]
+    }
+
+    private init(_ conditions: [Condition], _ texts: [String] = []) {
+        self.conditions = conditions
+        self.texts = texts
+    }
+
+    /// A filter in the hub's own words, such as `id=gt.7,state=in.(new,open)`, of which nothing is quoted.
+    public static func raw(_ text: String) -> RowFilter { RowFilter([], [text]) }
+
+    /// The column is this value.
+    public static func eq(_ column: String, _ value: some FilterValue) -> RowFilter {
+        RowFilter(column, "eq", quote(value.filterText))
+    }
+
+    /// The column is another value.
+    public static func neq(_ column: String, _ value: some FilterValue) -> RowFilter {
+        RowFilter(column, "neq", quote(value.filterText))
+    }
+
+    /// The column is less.
+    public static func lt(_ column: String, _ value: some FilterValue) -> RowFilter {
+        RowFilter(column, "lt", quote(value.filterText))
+    }
+
+    /// The column is less or the same.
+    public static func lte(_ column: String, _ value: some FilterValue) -> RowFilter {
+        RowFilter(column, "lte", quote(value.filterText))
+    }
+
+    /// The column is more.
+    public static func gt(_ column: String, _ value: some FilterValue) -> RowFilter {
+        RowFilter(column, "gt", quote(value.filterText))
+    }
+
+    /// The column is more or the same.
+    public static func gte(_ column: String, _ value: some FilterValue) -> RowFilter {
+        RowFilter(column, "gte", quote(value.filterText))
+    }
+
+    /// As `neq`, and null is a value like any other.
+    public static func isDistinct(_ column: String, _ value: some FilterValue) -> RowFilter {
+        RowFilter(column, "isdistinct", quote(value.filterText))
+    }
+
+    /// One of these, of which there may be 100.
+    public static func `in`(_ column: String, _ values: [some FilterValue]) -> RowFilter {
+        RowFilter(column, "in", "(\(values.map { quote($0.filterText) }.joined(separator: ",")))")
+    }
+
+    /// SQL's LIKE: `%` for any text, `_` for any character.
+    public static func like(_ column: String, _ pattern: String) -> RowFilter {
+        RowFilter(column, "like", quote(pattern))
+    }
+
+    /// As `like`, whatever the case of letters.
+    public static func ilike(_ column: String, _ pattern: String) -> RowFilter {
+        RowFilter(column, "ilike", quote(pattern))
+    }
+
+    /// A regular expression of Postgres (`~`).
+    public static func match(_ column: String, _ pattern: String) -> RowFilter {
+        RowFilter(column, "match", quote(pattern))
+    }
+
+    /// As `match`, whatever the case of letters (`~*`).
+    public static func imatch(_ column: String, _ pattern: String) -> RowFilter {
+        RowFilter(column, "imatch", quote(pattern))
+    }
+
+    /// The column is this constant; all but `null` want a boolean column.
+    public static func `is`(_ column: String, _ keyword: Keyword) -> RowFilter {
+        RowFilter(column, "is", keyword.rawValue)
+    }
+
+    /// The opposite of one condition; of none and of several there is none that the hub could be told.
+    public static func not(_ filter: RowFilter) -> RowFilter {
+        precondition(
+            filter.conditions.count == 1 && filter.texts.isEmpty, "The hub can negate one condition at a time.")
+        return RowFilter(
+            filter.conditions.map { Condition(column: $0.column, isNegated: !$0.isNegated, test: $0.test) })
+    }
+
+    /// All of these.
+    public static func all(_ filters: [RowFilter]) -> RowFilter {
+        RowFilter(filters.flatMap(\.conditions), filters.flatMap(\.texts))
+    }
+
+    /// Both.
+    public func and(_ other: RowFilter) -> RowFilter { .all([self, other]) }
+
+    /// Quoted where the text would be taken for something of the grammar's own.
+    private static func quote(_ text: String) -> String {
+        let special = text.utf8.contains { [0x2C, 0x28, 0x29, 0x22, 0x5C].contains($0) }
+        let scalars = text.unicodeScalars
+        let isPadded =
+            scalars.first?.properties.isWhitespace ?? true || scalars.last?.properties.isWhitespace ?? true
+        guard special || isPadded else { return text }
+        let escaped = text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
+        return "\"\(escaped)\""
+    }
+}

@@ -1,0 +1,106 @@
+public import Foundation
+
+extension Channel {
+    /// Who is in the channel: at first all who are there, then each difference. A consumer that is slow gets the
+    /// newest.
+    ///
+    /// A loss of the connection empties it only when it lasts longer than the grace window.
+    public var presence: PresenceUpdates {
+        let mailbox = Mailbox<[String: [PresenceMember]]>(limit: 1, countsMissed: false)
+        let lease = attach(.presence(mailbox))
+        let last = LastMembers()
+        return RoostSequence { await mailbox.element(lease).map(last.update) }
+    }
+
+    /// How many are in the channel. Needs `ChannelConfiguration.presence` to be `.occupancy`.
+    public var occupancy: OccupancyUpdates {
+        let mailbox = Mailbox<Occupancy>(limit: 1, countsMissed: false)
+        let lease = attach(.occupancy(mailbox))
+        return RoostSequence { await mailbox.element(lease) }
+    }
+
+    /// Who is typing. A consumer that is slow gets the newest.
+    public var typing: TypingUpdates {
+        let mailbox = Mailbox<TypingSet>(limit: 1, countsMissed: false)
+        let lease = attach(.typing(mailbox))
+        return RoostSequence { await mailbox.element(lease) }
+    }
+
+    /// What happens to the channel. Of what a slow consumer does not take, the last 256 stay.
+    public var events: ChannelEvents {
+        let mailbox = Mailbox<ChannelEvent>(limit: 256, countsMissed: false)
+        let lease = attach(.events(mailbox))
+        return RoostSequence { await mailbox.element(lease) }
+    }
+
+    /// Every frame of the channel, undecoded. Of what a slow consumer does not take, the last
+    /// `Configuration.bufferLimit` stay, and the next says how many were dropped.
+    public var messages: ChannelMessages {
+        let mailbox = Mailbox<ServerMessage>(limit: core.configuration.bufferLimit)
+        let lease = attach(.messages(mailbox))
+        return RoostSequence {
+            do throws(RoostError) {
+                var missed = 0
+                while let delivery = try await mailbox.next() {
+                    switch delivery {
+                    case .missed(let count): missed += count
+                    case .element(let message):
+                        return withExtendedLifetime(lease) { ChannelMessage(message, missedBefore: missed) }
+                    }
+                }
+            } catch {
+                // This buffer is never finished with an error; an end is all that it could mean.
+            }
+            return nil
+        }
+    }
+
+    /// The broadcasts of one name, their payloads read as `Payload`.
+    public func broadcasts<Payload: Decodable & Sendable>(
+        _ event: String, of type: Payload.Type
+    ) -> Broadcasts<Payload> {
+        let decoder = core.configuration.decoder
+        return broadcasts(event) { broadcast throws(RoostError) in
+            guard broadcast.isJSON else { return nil }
+            return try decoder.roostDecode(type, from: Data(broadcast.payload))
+        }
+    }
+
+    /// The broadcasts of one name that are raw bytes.
+    public func byteBroadcasts(_ event: String) -> Broadcasts<Data> {
+        broadcasts(event) { broadcast throws(RoostError) in broadcast.isJSON ? nil : Data(broadcast.payload) }
+    }
+
+    private func broadcasts<Payload: Sendable>(
+        _ event: String, _ read: @escaping @Sendable (IncomingBroadcast) throws(RoostError) -> Payload?
+    ) -> Broadcasts<Payload> {
+        let mailbox = Mailbox<IncomingBroadcast>(limit: core.configuration.bufferLimit)
+        let lease = attach(.broadcasts(event, mailbox))
+        let reader = BroadcastReader(read)
+        return RoostThrowingSequence { () async throws(RoostError) in
+            while let delivery = try await mailbox.next() {
+                if let broadcast = reader.read(delivery) { return withExtendedLifetime(lease) { broadcast } }
+            }
+            return nil
+        }
+    }
+
+    func attach(_ sink: Sink, _ binding: ChangeBinding? = nil) -> Lease {
+        let subscription = core.nextID()
+        core.post(.attach(id, subscription, sink, binding))
+        return Lease { [self] in core.post(.detach(id, subscription)) }
+    }
+}
+
+/// Ends when the channel does.
+public typealias PresenceUpdates = RoostSequence<PresenceUpdate>
+/// Ends when the channel does.
+public typealias OccupancyUpdates = RoostSequence<Occupancy>
+/// Ends when the channel does.
+public typealias TypingUpdates = RoostSequence<TypingSet>
+/// Ends when the channel does, with `.left` or `.failed`.
+public typealias ChannelEvents = RoostSequence<ChannelEvent>
+/// Ends when the channel does.
+public typealias ChannelMessages = RoostSequence<ChannelMessage>
+/// Ends when the channel is left; throws when it ends for good.
+public typealias Broadcasts<Payload: Sendable> = RoostThrowingSequence<Broadcast<Payload>>

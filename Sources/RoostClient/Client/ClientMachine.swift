@@ -1,0 +1,123 @@
+/// All of the client's logic: the connection and the channels on it.
+///
+/// Pure: no clock, no randomness, no I/O. Inputs are methods; what is to be done comes out of `takeActions`, in order.
+package struct ClientMachine {
+    package private(set) var connection: ConnectionMachine
+    package private(set) var channels: [ChannelID: ChannelMachine] = [:]
+    private var refs = Refs()
+    private var around: ChannelMachine.Surroundings
+    private let presenceKey: String
+    private let channelTiming: ChannelMachine.Timing
+    private var actions: [ClientAction] = []
+
+    package init(
+        _ timing: ConnectionMachine.Timing, _ channelTiming: ChannelMachine.Timing, presenceKey: String,
+        _ appState: AppState = .active
+    ) {
+        connection = ConnectionMachine(timing, appState)
+        self.channelTiming = channelTiming
+        self.presenceKey = presenceKey
+        around = ChannelMachine.Surroundings(token: nil, appState: appState, isUp: false)
+    }
+
+    package mutating func takeActions() -> [ClientAction] {
+        defer { actions = [] }
+        return actions
+    }
+
+    /// When `tick` has something to do.
+    package var nextDeadline: Moment? {
+        (channels.values.map(\.nextDeadline) + [connection.nextDeadline]).compactMap(\.self).min()
+    }
+
+    // MARK: The connection
+
+    package mutating func withConnection(_ at: Instant, _ input: (inout ConnectionMachine) -> Void) {
+        input(&connection)
+        for action in connection.takeActions() {
+            switch action {
+            case .token(let token):
+                around.token = token
+                each { $0.token($1, &$2, at) }
+            case .up:
+                around.isUp = true
+                each { $0.socketIsUp($1, &$2, at) }
+            case .down(let reason):
+                around.isUp = false
+                each { channel, around, _ in channel.socketIsDown(reason, around.appState, at) }
+            case .sendHeartbeat: actions.append(.send(.heartbeat(refs.next())))
+            default: actions.append(.connection(action))
+            }
+        }
+    }
+
+    package mutating func change(to appState: AppState, _ at: Instant) {
+        guard appState != around.appState else { return }
+        around.appState = appState
+        withConnection(at) { $0.change(to: appState, at) }
+        // It holds for the whole socket, so one channel says it for all.
+        guard around.isUp, let id = channels.filter({ $0.value.isJoined }).keys.min() else { return }
+        withChannel(id, at) { channel, _, refs in channel.say(appState, &refs) }
+    }
+
+    package mutating func receive(_ frame: WebSocketFrame, from socket: Int, _ at: Instant) {
+        guard socket == connection.socket, connection.isOpen else { return }
+        withConnection(at) { $0.heard(at) }
+        guard let message = ServerMessage(frame), message.topic != "phoenix" else { return }
+        for id in channels.keys.sorted() where channels[id]?.topic == message.topic {
+            withChannel(id, at) { $0.receive(message, $1, &$2, at) }
+        }
+    }
+
+    package mutating func tick(_ at: Instant) {
+        withConnection(at) { $0.tick(at) }
+        each { $0.tick($1, &$2, at) }
+    }
+
+    /// Ends everything: channels are left as far as the socket still takes it.
+    package mutating func disconnect(_ at: Instant) {
+        each { channel, _, refs in channel.leave(nil, &refs, at) }
+        withConnection(at) { $0.disconnect() }
+    }
+
+    // MARK: Channels
+
+    package mutating func open(_ id: ChannelID, _ topic: String, _ configuration: ChannelConfiguration) {
+        channels[id] = ChannelMachine(topic: topic, configuration, presenceKey: presenceKey, channelTiming)
+    }
+
+    package typealias ChannelInput = (inout ChannelMachine, ChannelMachine.Surroundings, inout Refs) -> Void
+
+    package mutating func withChannel(_ id: ChannelID, _ at: Instant, _ input: ChannelInput) {
+        guard var channel = channels[id] else { return }
+        // Taken out while it is changed, so that its memory is its own.
+        channels[id] = nil
+        input(&channel, around, &refs)
+        var refusesToken = false
+        for action in channel.takeActions() {
+            switch action {
+            case .send(let message): actions.append(.send(message))
+            case .tokenRefused: refusesToken = true
+            default: actions.append(.channel(id, action))
+            }
+        }
+        channels[id] = channel.phase == .over ? nil : channel
+        if refusesToken { withConnection(at) { $0.tokenRefused(at) } }
+    }
+
+    private mutating func each(_ input: ChannelInput) {
+        for id in channels.keys.sorted() {
+            guard var channel = channels[id] else { continue }
+            channels[id] = nil
+            input(&channel, around, &refs)
+            for action in channel.takeActions() {
+                if case .send(let message) = action {
+                    actions.append(.send(message))
+                } else {
+                    actions.append(.channel(id, action))
+                }
+            }
+            channels[id] = channel.phase == .over ? nil : channel
+        }
+    }
+}

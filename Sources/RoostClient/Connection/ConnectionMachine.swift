@@ -1,0 +1,235 @@
+/// The life of the socket: when to connect, when to ask for a token, when to give up on a silent hub, what to show.
+///
+/// Pure: inputs are methods, `actions` says what is to be done, and `tick` is to be called at `nextDeadline`.
+package struct ConnectionMachine {
+    package enum Phase: Equatable {
+        case idle
+        case asking
+        case opening(deadline: Moment)
+        case open(since: Moment)
+        case waiting(until: Moment)
+    }
+
+    package private(set) var phase = Phase.idle
+    package private(set) var actions: [ConnectionAction] = []
+    package private(set) var socket = 0
+    package private(set) var keeper: TokenKeeper
+    package private(set) var shown: DisplayedState
+    private let timing: Timing
+    private var backoff: Backoff
+    private var heartbeatAt: Moment?
+    private var answerBy: Moment?
+
+    /// The configuration's times.
+    package struct Timing {
+        package var heartbeat: Duration = .seconds(25)
+        package var heartbeatTimeout: Duration = .seconds(10)
+        package var connectTimeout: Duration = .seconds(10)
+        package var tokenTimeout: Duration = .seconds(30)
+        /// How long an open socket may stay silent after the network came back.
+        package var probeTimeout: Duration = .seconds(4)
+        package var backoff = Backoff.Policy()
+        package var grace = GraceWindows()
+
+        package init() {}
+    }
+
+    package init(_ timing: Timing, _ appState: AppState) {
+        self.timing = timing
+        backoff = Backoff(timing.backoff)
+        keeper = TokenKeeper(timing.backoff, timeout: timing.tokenTimeout)
+        shown = DisplayedState(timing.grace, appState)
+    }
+
+    /// Hands over what is to be done, in this order.
+    package mutating func takeActions() -> [ConnectionAction] {
+        defer { actions = [] }
+        return actions
+    }
+
+    package var isOpen: Bool { if case .open = phase { true } else { false } }
+
+    /// When `tick` has something to do.
+    package var nextDeadline: Moment? {
+        var deadlines = [shown.nextDeadline, keeper.nextDeadline]
+        switch phase {
+        case .idle, .asking: break
+        case .opening(let deadline): deadlines.append(deadline)
+        case .waiting(let until): deadlines.append(until)
+        case .open: deadlines += [heartbeatAt, answerBy]
+        }
+        return deadlines.compactMap(\.self).min()
+    }
+
+    // MARK: What the app wants
+
+    package mutating func connect(_ at: Instant) {
+        guard phase == .idle else { return }
+        backoff.reset()
+        show { $0.begin(at: at.now) }
+        start(at)
+    }
+
+    package mutating func disconnect(_ state: ConnectionState = .idle) {
+        let wasOpen = isOpen
+        if case .opening = phase { actions.append(.close(socket)) }
+        if wasOpen { actions.append(.close(socket)) }
+        if let asking = keeper.asking { actions.append(.cancelAsk(asking)) }
+        keeper = TokenKeeper(timing.backoff, timeout: timing.tokenTimeout)
+        phase = .idle
+        if wasOpen { actions.append(.down(reason: "The app closed the connection.")) }
+        show { $0.stop(state) }
+    }
+
+    /// The network is said to be back: whatever waits does not, and what looks alive has to show it.
+    package mutating func networkIsBack(_ at: Instant) {
+        backoff.reset()
+        switch phase {
+        case .waiting: start(at)
+        case .opening:
+            // Begun on a network that is gone, it may wait for an answer that cannot come.
+            actions.append(.close(socket))
+            start(at)
+        case .open:
+            let deadline = at.now + timing.probeTimeout
+            if answerBy == nil { actions.append(.sendHeartbeat) }
+            answerBy = min(answerBy ?? deadline, deadline)
+        case .idle, .asking: break
+        }
+    }
+
+    package mutating func change(to appState: AppState, _ at: Instant) {
+        show { $0.change(to: appState, at: at.now) }
+        if appState == .active, case .waiting = phase { start(at) }
+    }
+
+    // MARK: Tokens
+
+    /// The callback's answer; nil and a sentence where it failed.
+    package mutating func token(_ id: Int, _ token: String?, failure: String = "", _ at: Instant) {
+        guard keeper.asking == id else { return }
+        let answer = keeper.answer(id, token, at: at.now, unix: at.unix, at.random)
+        guard phase == .asking else {
+            if isOpen, case .new(let token) = answer { actions.append(.token(token)) }
+            return
+        }
+        switch answer {
+        case .new(let token):
+            actions.append(.token(token))
+            open(token, at)
+        case .same(let token): open(token, at)
+        case .none: lost("The app has no token: \(failure)", at)
+        }
+    }
+
+    /// The hub says that the token is no good (any more).
+    package mutating func tokenRefused(_ at: Instant) {
+        keeper.refused(at: at.now, at.random)
+    }
+
+    // MARK: The socket
+
+    package mutating func opened(_ id: Int, _ at: Instant) {
+        guard id == socket, case .opening = phase else { return }
+        phase = .open(since: at.now)
+        heartbeatAt = at.now + timing.heartbeat
+        answerBy = nil
+        actions.append(.tell(.connected))
+        actions.append(.up)
+        show { $0.up() }
+    }
+
+    /// An attempt that failed, or a socket that ended.
+    package mutating func ended(_ id: Int, _ failure: TransportFailure, _ at: Instant) {
+        guard id == socket else { return }
+        switch phase {
+        case .idle, .asking, .waiting: return
+        case .opening, .open: break
+        }
+        if failure.isFinal {
+            let wasOpen = isOpen
+            phase = .idle
+            keeper.rest()
+            actions.append(.tell(.lost(reason: failure.reason)))
+            if wasOpen { actions.append(.down(reason: failure.reason)) }
+            return show { $0.stop(.ended(reason: failure.reason)) }
+        }
+        lost(failure.reason, at)
+    }
+
+    /// Whatever arrives shows that the hub lives.
+    package mutating func heard(_ at: Instant) {
+        guard isOpen else { return }
+        answerBy = nil
+    }
+
+    package mutating func tick(_ at: Instant) {
+        show { $0.tick(at.now) }
+        switch keeper.tick(at.now, at.random) {
+        case .ask: ask(at)
+        case .giveUp(let id):
+            actions.append(.cancelAsk(id))
+            if phase == .asking { lost("The app's token callback does not come to an end.", at) }
+        case nil: break
+        }
+        switch phase {
+        case .waiting(let until) where until <= at.now: start(at)
+        case .opening(let deadline) where deadline <= at.now:
+            actions.append(.close(socket))
+            lost("The hub does not answer.", at)
+        case .open: beat(at)
+        default: break
+        }
+    }
+
+    private mutating func beat(_ at: Instant) {
+        if let answerBy, answerBy <= at.now {
+            actions.append(.close(socket))
+            return lost("The hub is silent.", at)
+        }
+        guard let heartbeatAt, heartbeatAt <= at.now else { return }
+        self.heartbeatAt = at.now + timing.heartbeat
+        actions.append(.sendHeartbeat)
+        if answerBy == nil { answerBy = at.now + timing.heartbeatTimeout }
+    }
+
+    // MARK: Steps
+
+    private mutating func start(_ at: Instant) {
+        phase = .asking
+        actions.append(.tell(.connecting))
+        ask(at)
+    }
+
+    private mutating func ask(_ at: Instant) {
+        let question = keeper.ask(at: at.now)
+        if question.isNew { actions.append(.ask(question.id)) }
+    }
+
+    private mutating func open(_ token: String, _ at: Instant) {
+        socket += 1
+        phase = .opening(deadline: at.now + timing.connectTimeout)
+        actions.append(.open(socket, token: token))
+    }
+
+    private mutating func lost(_ reason: String, _ at: Instant) {
+        if case .open(let since) = phase {
+            backoff.ended(after: at.now - since)
+            actions.append(.down(reason: reason))
+        }
+        heartbeatAt = nil
+        answerBy = nil
+        keeper.rest()
+        let wait = backoff.next(at.random)
+        phase = .waiting(until: at.now + wait)
+        actions.append(.tell(.lost(reason: reason)))
+        actions.append(.tell(.waiting(wait)))
+        show { $0.down(at: at.now, reason) }
+    }
+
+    private mutating func show(_ change: (inout DisplayedState) -> Void) {
+        let before = shown.state
+        change(&shown)
+        if shown.state != before { actions.append(.show(shown.state)) }
+    }
+}

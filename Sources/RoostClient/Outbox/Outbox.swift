@@ -1,0 +1,158 @@
+public import Foundation
+
+/// Sends what the user wrote, also what was written without a network, in order and until it has arrived.
+///
+/// A payload is known by its `localID` from the phone to the database: the app shows it at once under that id, the
+/// storage keeps it, the server refuses a second row with it, and the change that brings the row back confirms it. So
+/// a payload may be sent more than once and is there once.
+///
+/// ```swift
+/// let outbox = Outbox(storage: try FileOutboxStorage(at: file)) { (item: OutboxItem<Draft>) in
+///     try await api.insert(item.payload, localID: item.localID)   // "it is there already" counts as success
+/// }
+/// Task { try await outbox.run() }
+/// try await outbox.enqueue(draft, localID: UUID(), lane: conversation.uuidString)
+/// ```
+///
+/// - **Order**: payloads of one lane are sent one at a time, in the order in which they were put in, also after a
+///   restart. Lanes do not wait for each other.
+/// - **Errors** are judged by `classify`. What is to be retried holds up its lane, with growing pauses; what is rejected
+///   stays aside as failed, until the app retries or discards it.
+/// - **Nothing is lost**: `enqueue` returns when the payload is stored. Whatever happens after that, it is sent until the
+///   server has it, has rejected it, or the app discards it.
+public actor Outbox<Payload: Codable & Sendable> {
+    let options: OutboxOptions
+    let send: @Sendable @concurrent (OutboxItem<Payload>) async throws -> Void
+    let classify: @Sendable (any Error, OutboxItem<Payload>) -> OutboxVerdict
+    let time: OutboxTime
+    private(set) var core: OutboxCore
+    private var readers = OutboxEvents()
+    private nonisolated let executor = OutboxExecutor()
+    /// There while `run()` runs.
+    var running: OutboxRun?
+    /// Other calls of `run()`, which wait for the end of that one.
+    var successors: [AsyncStream<Never>.Continuation] = []
+
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
+    /// - Parameters:
+    ///   - storage: what was left in it by the last run is sent first.
+    ///   - options: how long to wait, and how much to hold.
+    ///   - classify: what an error of `send` means. Unless given, everything is retried for ever: fine while the server
+    ///     is away, but a payload that it will never have would hold up its lane.
+    ///   - send: gives a payload to the server, and returns when the server has it. It may be called again for a payload
+    ///     that has arrived, so the server has to know it by its `localID`. It must end when its task is cancelled.
+    public init(
+        storage: sending any OutboxStorage, options: OutboxOptions = OutboxOptions(),
+        classify: @escaping @Sendable (_ error: any Error, _ item: OutboxItem<Payload>) -> OutboxVerdict = { _, _ in
+            .retry
+        },
+        send: @escaping @Sendable @concurrent (_ item: OutboxItem<Payload>) async throws -> Void
+    ) {
+        self.init(storage: storage, options: options, time: .real, classify: classify, send: send)
+    }
+
+    package init(
+        storage: sending any OutboxStorage, options: OutboxOptions, time: OutboxTime,
+        classify: @escaping @Sendable (any Error, OutboxItem<Payload>) -> OutboxVerdict,
+        send: @escaping @Sendable @concurrent (OutboxItem<Payload>) async throws -> Void
+    ) {
+        core = OutboxCore(storage: storage, options: options)
+        self.options = options
+        self.time = time
+        self.classify = classify
+        self.send = send
+    }
+
+    // MARK: What the app does
+
+    /// Takes a payload on, and returns when it is stored; it does not wait for the network.
+    ///
+    /// A `localID` that is in the outbox, or was sent a moment ago, is a duplicate: nothing happens, and the first
+    /// payload counts.
+    ///
+    /// - Parameters:
+    ///   - payload: is stored, and given to `send`, as JSON.
+    ///   - localID: what it is known by from here to the database.
+    ///   - lane: what is to stay in order, such as the conversation's id.
+    /// - Throws: ``OutboxError/full(waiting:failed:)``, what encoding the payload throws, and what the storage throws;
+    ///   then it was not taken on.
+    @discardableResult
+    public func enqueue(_ payload: Payload, localID: UUID, lane: String = "") throws -> OutboxAdmission {
+        let bytes = try JSONEncoder().encode(payload)
+        return try change { try $0.enqueue(bytes, localID: localID, lane: lane) }
+    }
+
+    /// The server has this payload, whatever became of the answer to the request: call it for every row that arrives
+    /// by a change and has a `localID`.
+    /// - Returns: whether it was in the outbox.
+    @discardableResult
+    public func confirm(localID: UUID) throws -> Bool {
+        try core.load()
+        let wasThere = change { $0.finish(localID) }
+        if wasThere { running?.letGo(localID, time) }
+        return wasThere
+    }
+
+    /// Sends a failed payload after all, behind those that wait in its lane.
+    /// - Returns: whether it was there and had failed.
+    @discardableResult
+    public func retry(localID: UUID) throws -> Bool {
+        try change { try $0.retry(localID) }
+    }
+
+    /// Takes a payload out, sent or not. One that is being sent may arrive nevertheless.
+    /// - Returns: whether it was in the outbox.
+    @discardableResult
+    public func discard(localID: UUID) throws -> Bool {
+        let wasThere = try change { try $0.discard(localID) }
+        if wasThere { running?.cancel(localID) }
+        return wasThere
+    }
+
+    /// Nobody waits any longer: what has to be retried is sent at once.
+    public func networkIsBack() {
+        change { $0.hurry() }
+    }
+
+    /// What the outbox holds, in the order in which it was put in. Payloads that this version of the app cannot decode
+    /// are not listed; they stay in the storage, and an event says that they failed.
+    public func items() throws -> [OutboxItem<Payload>] {
+        try core.load()
+        return core.queue.all.compactMap { item in
+            do { return try self.item(item) } catch { return nil }
+        }
+    }
+
+    /// What happens from now on, for one reader. A thousand events are kept for it; a reader that falls behind by more
+    /// gets ``OutboxEvent/overflowed``, and the sequence ends.
+    public func events() -> AsyncStream<OutboxEvent> {
+        readers.add { [weak self] id in Task { await self?.forget(id) } }
+    }
+
+    private func forget(_ reader: UUID) { readers.remove(reader) }
+
+    // MARK: What runs it
+
+    func load() throws { try core.load() }
+
+    /// Changes the outbox, tells the readers, and has sent what is to be sent then.
+    func change<Result>(_ body: (inout OutboxCore) throws -> Result) rethrows -> Result {
+        defer {
+            for event in core.takeEvents() { readers.tell(event) }
+            running?.wake()
+        }
+        return try body(&core)
+    }
+
+    /// What is to be sent now, for the loop that this does not wake.
+    func begin(at now: ContinuousClock.Instant) -> [OutboxQueue.Attempt] { core.start(at: now) }
+
+    func item(_ item: OutboxQueue.Item) throws -> OutboxItem<Payload> {
+        let entry = item.entry
+        return OutboxItem(
+            localID: entry.localID, lane: entry.lane,
+            payload: try JSONDecoder().decode(Payload.self, from: entry.payload), attempts: item.attempts,
+            state: entry.failure.map { .failed($0) } ?? (item.isSending ? .sending : .waiting))
+    }
+}

@@ -1,0 +1,114 @@
+package import Foundation
+
+/// An outbox without its threads: the queue, and the storage that follows it.
+///
+/// What is put in is stored before it counts. What has left is sent or rejected already when it is written, so where
+/// that write fails it is owed, and made up for with the next one.
+package struct OutboxCore {
+    private enum Write {
+        case save(OutboxEntry)
+        case remove
+    }
+
+    package private(set) var queue: OutboxQueue
+    private let options: OutboxOptions
+    private let storage: any OutboxStorage
+    private var isLoaded = false
+    private var owed: [UUID: Write] = [:]
+    private var events: [OutboxEvent] = []
+
+    package init(storage: any OutboxStorage, options: OutboxOptions) {
+        self.storage = storage
+        self.options = options
+        queue = OutboxQueue(options: options)
+    }
+
+    /// Reads the storage, the first time. Until then the outbox is empty.
+    package mutating func load() throws {
+        guard !isLoaded else { return }
+        queue = OutboxQueue(entries: try storage.load(), options: options)
+        isLoaded = true
+    }
+
+    /// What has happened since the last call.
+    package mutating func takeEvents() -> [OutboxEvent] {
+        defer { events = [] }
+        return events
+    }
+
+    package mutating func enqueue(_ payload: Data, localID: UUID, lane: String) throws -> OutboxAdmission {
+        try load()
+        guard let entry = try queue.entry(localID: localID, lane: lane, payload: payload) else { return .duplicate }
+        try admit(entry)
+        return .queued
+    }
+
+    /// - Returns: whether it was there and had failed.
+    package mutating func retry(_ localID: UUID) throws -> Bool {
+        try load()
+        guard let entry = queue.revived(localID) else { return false }
+        try admit(entry)
+        return true
+    }
+
+    package mutating func discard(_ localID: UUID) throws -> Bool {
+        try load()
+        guard queue[localID] != nil else { return false }
+        payUp()
+        try storage.remove(localID)
+        owed[localID] = nil
+        return queue.discard(localID)
+    }
+
+    package mutating func start(at now: ContinuousClock.Instant) -> [OutboxQueue.Attempt] { queue.start(at: now) }
+
+    /// The server has it: its answer says so, or its change.
+    /// - Returns: whether it was in the outbox.
+    package mutating func finish(_ localID: UUID) -> Bool {
+        guard queue.finish(localID) else { return false }
+        owed[localID] = .remove
+        payUp()
+        events.append(.sent(localID))
+        return true
+    }
+
+    package mutating func fail(
+        _ attempt: OutboxQueue.Attempt, _ verdict: OutboxVerdict, reason: String, at now: ContinuousClock.Instant,
+        random: Double
+    ) {
+        switch queue.fail(attempt, verdict, at: now, random: random) {
+        case .overtaken: break
+        case .retried(let pause): events.append(.willRetry(attempt.localID, after: pause, reason: reason))
+        case .rejected(let entry):
+            owed[attempt.localID] = .save(entry)
+            payUp()
+            events.append(.failed(attempt.localID, reason: entry.failure ?? reason))
+        }
+    }
+
+    package mutating func interrupt(_ attempt: OutboxQueue.Attempt) { queue.interrupt(attempt) }
+
+    package mutating func hurry() { queue.hurry() }
+
+    private mutating func admit(_ entry: OutboxEntry) throws {
+        payUp()
+        try storage.save(entry)
+        owed[entry.localID] = nil
+        queue.insert(entry)
+        events.append(.queued(entry.localID))
+    }
+
+    private mutating func payUp() {
+        for (localID, write) in owed {
+            do {
+                switch write {
+                case .save(let entry): try storage.save(entry)
+                case .remove: try storage.remove(localID)
+                }
+                owed[localID] = nil
+            } catch {
+                return events.append(.storageFailed(reason: "\(error)"))
+            }
+        }
+    }
+}

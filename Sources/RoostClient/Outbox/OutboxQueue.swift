@@ -1,0 +1,172 @@
+package import Foundation
+
+/// Decides what an outbox sends next. No I/O, no clock: time and chance are passed in.
+///
+/// The order of a lane is that of the positions. Its first that has not failed is sent until it is settled, and only
+/// then the next.
+package struct OutboxQueue {
+    /// A send that is to begin.
+    package struct Attempt: Sendable, Hashable {
+        package let localID: UUID
+        /// No other attempt has it.
+        package let number: Int
+    }
+
+    package struct Item: Sendable {
+        package var entry: OutboxEntry
+        package var attempts = 0
+        /// The number of the attempt that runs.
+        package fileprivate(set) var attempt: Int?
+        package var isSending: Bool { attempt != nil }
+    }
+
+    package enum Outcome: Sendable, Equatable {
+        case rejected(OutboxEntry)
+        case retried(after: Duration)
+        /// The payload is not there any more, or another send of it has begun.
+        case overtaken
+    }
+
+    private let options: OutboxOptions
+    private var items: [UUID: Item] = [:]
+    private var lanes: [String: OutboxLane] = [:]
+    private var finished: RecentIDs
+    private var nextPosition: Int64 = 0
+    private var attempts = 0
+    private var sending = 0
+    private var failed = 0
+
+    package init(entries: [OutboxEntry] = [], options: OutboxOptions = OutboxOptions()) {
+        self.options = options
+        finished = RecentIDs(capacity: options.capacity)
+        for entry in entries.sorted(by: { $0.position < $1.position }) { insert(entry) }
+    }
+
+    /// In the order in which they were put in.
+    package var all: [Item] { items.values.sorted { $0.entry.position < $1.entry.position } }
+
+    package subscript(_ localID: UUID) -> Item? { items[localID] }
+
+    // MARK: Putting in
+
+    /// The entry to store for a payload, nil for one that is known; `insert` it when it is stored.
+    package func entry(localID: UUID, lane: String, payload: Data) throws(OutboxError) -> OutboxEntry? {
+        guard items[localID] == nil, !finished.contains(localID) else { return nil }
+        guard items.count < options.capacity else {
+            throw .full(waiting: items.count - failed, failed: failed)
+        }
+        return OutboxEntry(localID: localID, lane: lane, position: nextPosition, payload: payload, failure: nil)
+    }
+
+    /// The entry to store for one that failed and is to be sent after all, behind those that wait.
+    package func revived(_ localID: UUID) -> OutboxEntry? {
+        guard var entry = items[localID]?.entry, entry.failure != nil else { return nil }
+        entry.failure = nil
+        entry.position = nextPosition
+        return entry
+    }
+
+    package mutating func insert(_ entry: OutboxEntry) {
+        if items[entry.localID]?.entry.failure != nil { failed -= 1 }
+        items[entry.localID] = Item(entry: entry)
+        nextPosition = max(nextPosition, entry.position + 1)
+        if entry.failure == nil {
+            lanes[entry.lane, default: OutboxLane()].line.append(entry.localID)
+        } else {
+            failed += 1
+        }
+    }
+
+    // MARK: Sending
+
+    /// What is to be sent at once: the oldest that are first in their lanes.
+    package mutating func start(at now: ContinuousClock.Instant) -> [Attempt] {
+        let room = options.concurrentSends - sending
+        guard room > 0 else { return [] }
+        let ready = lanes.values.compactMap { $0.isReady(at: now) ? $0.line.first.flatMap { items[$0] } : nil }
+        return ready.sorted { $0.entry.position < $1.entry.position }.prefix(room).map { begin($0) }
+    }
+
+    /// When `start` has something to do that it has not now; nil if that depends on an event.
+    package func opensNext(after now: ContinuousClock.Instant) -> ContinuousClock.Instant? {
+        lanes.values.compactMap { $0.isSending || $0.line.isEmpty ? nil : $0.opensAt }.filter { $0 > now }.min()
+    }
+
+    /// The server has it.
+    /// - Returns: whether it was in the outbox.
+    package mutating func finish(_ localID: UUID) -> Bool {
+        guard take(localID) else { return false }
+        finished.insert(localID)
+        return true
+    }
+
+    /// Takes it out without having been sent, or while nobody knows whether it was.
+    package mutating func discard(_ localID: UUID) -> Bool { take(localID) }
+
+    /// - Parameter random: in 0..<1.
+    package mutating func fail(
+        _ attempt: Attempt, _ verdict: OutboxVerdict, at now: ContinuousClock.Instant, random: Double
+    ) -> Outcome {
+        guard var item = stop(attempt) else { return .overtaken }
+        let lane = item.entry.lane
+        switch verdict {
+        case .retry:
+            return .retried(after: lanes[lane]?.pause(at: now, options: options, random: random) ?? .zero)
+        case .reject(let reason):
+            item.entry.failure = reason
+            items[attempt.localID] = item
+            failed += 1
+            leave(lane, attempt.localID, wasSending: true)
+            return .rejected(item.entry)
+        }
+    }
+
+    /// The send was given up by us: it begins again as soon as something starts.
+    package mutating func interrupt(_ attempt: Attempt) {
+        guard let item = stop(attempt) else { return }
+        lanes[item.entry.lane]?.isSending = false
+    }
+
+    /// The network is back: nobody waits.
+    package mutating func hurry() {
+        for name in lanes.keys { lanes[name]?.hurry() }
+    }
+
+    private mutating func begin(_ item: Item) -> Attempt {
+        var item = item
+        attempts += 1
+        item.attempts += 1
+        item.attempt = attempts
+        items[item.entry.localID] = item
+        lanes[item.entry.lane]?.begin()
+        sending += 1
+        return Attempt(localID: item.entry.localID, number: attempts)
+    }
+
+    private mutating func stop(_ attempt: Attempt) -> Item? {
+        guard var item = items[attempt.localID], item.attempt == attempt.number else { return nil }
+        item.attempt = nil
+        items[attempt.localID] = item
+        sending -= 1
+        return item
+    }
+
+    private mutating func take(_ localID: UUID) -> Bool {
+        guard let item = items.removeValue(forKey: localID) else { return false }
+        if item.isSending { sending -= 1 }
+        if item.entry.failure == nil {
+            leave(item.entry.lane, localID, wasSending: item.isSending)
+        } else {
+            failed -= 1
+        }
+        return true
+    }
+
+    private mutating func leave(_ name: String, _ localID: UUID, wasSending: Bool) {
+        guard var lane = lanes[name] else { return }
+        // Only the first was sent, and its wait was for its own sake.
+        if wasSending || lane.line.first == localID { lane.settle() }
+        lane.line.removeAll { $0 == localID }
+        lanes[name] = lane.line.isEmpty ? nil : lane
+    }
+}

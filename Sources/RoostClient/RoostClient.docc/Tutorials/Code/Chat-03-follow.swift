@@ -1,0 +1,44 @@
+import Foundation
+import Observation
+import RoostClient
+
+@MainActor @Observable final class Chat {
+    let client: RoostClient
+    private let server: DemoServer
+    private let user: DemoServer.User
+    private let conversation: UUID
+    private let room: Channel
+    private var rows: [Int64: Message] = [:]
+
+    var messages: [Message] { rows.values.sorted { $0.id < $1.id } }
+
+    init(server: DemoServer, user: DemoServer.User, conversation: UUID) {
+        self.server = server
+        self.user = user
+        self.conversation = conversation
+        client = RoostClient(url: server.address) {
+            try await server.user(named: user.name).token
+        }
+        room = client.channel("conversation:\(conversation.uuidString.lowercased())")
+    }
+
+    func follow() async throws {
+        let changes = room.changes(
+            of: Message.self, in: "messages", where: .eq("conversation_id", conversation))
+        try await room.subscribe()
+        try await load()
+        for try await change in changes {
+            switch change {
+            case .insert(let message, _), .update(let message, old: _, _): rows[message.id] = message
+            case .delete(let old, _):
+                if let id = old.value("id", as: Int64.self) { rows[id] = nil }
+            case .reload: try await load()
+            case .unreadable(let row): print(row.reason)
+            }
+        }
+    }
+
+    private func load() async throws {
+        for message in try await server.messages(of: conversation, as: user) { rows[message.id] = message }
+    }
+}

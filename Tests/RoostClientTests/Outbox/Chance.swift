@@ -1,0 +1,26 @@
+import Foundation
+
+/// Randomness that a seed repeats (SplitMix64).
+struct Chance: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+
+    mutating func below(_ bound: Int) -> Int { Int(next() % UInt64(bound)) }
+
+    mutating func pick<T>(_ choices: [T]) -> T? { choices.isEmpty ? nil : choices[below(choices.count)] }
+
+    mutating func id() -> UUID {
+        var bytes = UUID().uuid
+        withUnsafeMutableBytes(of: &bytes) { for index in $0.indices { $0[index] = UInt8(truncatingIfNeeded: next()) } }
+        return UUID(uuid: bytes)
+    }
+}
