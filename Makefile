@@ -33,24 +33,44 @@ test: ## every test: the Swift ones, end to end with real clients, and a short s
 	@scripts/setup.sh --tests
 	echo "== building the tests"
 	$(RELEASE) --build-tests
-	# Both wait most of the time, for clocks and for Postgres.
-	$(MAKE) -j2 --output-sync=target test-swift test-e2e
+	# They wait most of the time, for clocks and for Postgres.
+	$(MAKE) -j3 --output-sync=target test-swift test-policies test-e2e
 	$(MAKE) test-stress
 
+# The tests of the change feed run one after another, so that they can be timed; this half of them has a process and a
+# Postgres of its own.
+POLICIES := FeedTests.*/(Authority|Policy|Presence|Realtime|Replay|Scope|Send|SessionSetting|User|Visibility)
+TEST_BUNDLE := .build/release/roostPackageTests.xctest --testing-library swift-testing
+
 .PHONY: test-swift
-test-swift: ## the Swift tests alone, as last built
+test-swift: ## the Swift tests as last built, but for those of test-policies
 	@echo "== Swift tests"
-	$(SWIFT) test -c release --skip-build
+	$(TEST_BUNDLE) --skip '$(POLICIES)'
+
+.PHONY: test-policies
+test-policies: ## the Swift tests of policies, presence and users in Postgres, as last built
+	@echo "== Swift tests: policies, presence, users"
+	$(TEST_BUNDLE) --filter '$(POLICIES)'
 
 .PHONY: test-e2e
 test-e2e: ## the end-to-end tests alone, on .build/release/roost (ARGS="-k presence")
 	@echo "== end-to-end tests"
-	.venv/bin/python -m pytest Tests/EndToEnd -n 2 --dist loadfile $(ARGS)
+	.venv/bin/python -m pytest Tests/EndToEnd -n 3 --dist loadfile $(ARGS)
 
 .PHONY: test-stress
 test-stress: ## half a minute of `make stress` with a fixed seed, on .build/release/roost
 	@echo "== stress"
 	loadtest/stress.sh --hub .build/release/roost --seed 4 --minutes 0.4
+
+# Nothing of it is needed to build or to test; docc is part of the Swift toolchain.
+.PHONY: docs
+docs: ## RoostClient's documentation, in .build/docs
+	@$(SWIFT) package dump-symbol-graph --minimum-access-level public
+	rm -rf .build/docs .build/docs-symbols && mkdir -p .build/docs-symbols
+	cp .build/*/symbolgraph/RoostClient*.symbols.json .build/docs-symbols/
+	"$$(dirname "$$(readlink -f "$$(command -v $(SWIFT))")")/docc" convert Sources/RoostClient/RoostClient.docc \
+	  --additional-symbol-graph-dir .build/docs-symbols --output-dir .build/docs --warnings-as-errors \
+	  --fallback-display-name RoostClient --fallback-bundle-identifier roost.RoostClient
 
 .PHONY: format
 format: ## format the Swift sources

@@ -8,6 +8,7 @@ package enum DemoSchema {
         ("public.messages", .declare(column: "conversation_id", members: ["public.conversation_participants"])),
         ("public.read_receipts", .declare(column: "conversation_id", members: ["public.conversation_participants"])),
         ("public.conversation_participants", .remove),
+        ("public.users", .remove),
     ]
 
     /// Puts the triggers and scopes in place. May run at every start.

@@ -66,6 +66,7 @@ async def test_presence_is_spared_and_made_up_for(capped):
         for comer in comers:
             await comer.ask(topic, "presence", {"type": "presence", "event": "track", "payload": {"n": number}})
     for comer in comers[1:]:
+        await comer.ask(topic, "presence", {"type": "presence", "event": "untrack"})
         await comer.close()
     await eventually(lambda: hub.metric("roost_slow_reader_coalesced_total") >= 100, what="presence that was spared")
     go_on(slow)

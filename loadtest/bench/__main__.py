@@ -9,6 +9,7 @@ import sys
 
 import changes
 import fanout
+import members
 import slow
 import sockets
 import storm
@@ -19,15 +20,16 @@ from conditions import conditions
 from programs import BenchError, Programs
 
 PARTS = {"fanout": fanout.measure, "sockets": sockets.measure, "changes": changes.measure, "writers": writers.measure,
-         "visibility": visibility.measure, "storm": storm.measure, "slow": slow.measure}
-#: Minutes long, and they kill hubs and stall readers.
-BY_NAME = ("storm", "slow")
+         "visibility": visibility.measure, "storm": storm.measure, "slow": slow.measure,
+         "presence": members.presence, "typing": members.typing}
+#: Minutes long, or they kill hubs, stall readers and fill channels.
+BY_NAME = ("storm", "slow", "presence", "typing")
 
 
 def parse_arguments():
     parser = argparse.ArgumentParser(prog="loadtest/bench.sh", description=__doc__)
     parser.add_argument("parts", nargs="*", metavar="part", help=f"only these of {', '.join(PARTS)}; "
-                        f"{' and '.join(BY_NAME)} only run when named")
+                        f"{', '.join(BY_NAME)} only run when named")
     parser.add_argument("--quick", action="store_true", help="about three minutes: fewer rounds, shorter runs")
     parser.add_argument("--rounds", type=int, help="interleaved rounds instead of 5 (fan-out) and 3 (the rest)")
     parser.add_argument("--roost", type=pathlib.Path, default=".build/release/roost", help="the hub to measure")

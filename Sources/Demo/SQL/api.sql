@@ -44,7 +44,8 @@ language sql stable set search_path = '' as $$
     select coalesce(json_agg(json_build_object(
         'id', c.id, 'kind', c.kind, 'title', c.title, 'muted', me.muted,
         'participants', (
-            select json_agg(json_build_object('id', u.id, 'name', u.name, 'color', u.avatar_color) order by u.name)
+            select json_agg(json_build_object(
+                'id', u.id, 'name', u.name, 'color', u.avatar_color, 'last_seen', u.last_seen) order by u.name)
             from public.conversation_participants p join public.users u on u.id = p.user_id
             where p.conversation_id = c.id),
         'last_message', (select demo.message_json(m) from public.messages m where m.id = last.id),

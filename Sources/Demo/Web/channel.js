@@ -62,6 +62,11 @@ export class Channel extends Emitter {
     if (this.state === "joined") this.#client._broadcast(this, event, payload);
   }
 
+  /** @param {string} state of the app, for the hub alone: how long it waits before it tells others that we are gone */
+  _tellAppState(state) {
+    this.#push("app_state", { type: "app_state", state });
+  }
+
   leave() {
     if (this.state === "joined" || this.state === "joining") this.#push("phx_leave", {});
     this.#client._forget(this);
@@ -78,6 +83,7 @@ export class Channel extends Emitter {
         presence: { key: this.presenceKey ?? "", enabled: this.presenceKey !== undefined },
         postgres_changes: this.#changes.map((change) => change.params),
         private: false,
+        app_state: this.#client.appState,
       },
       access_token: this.#client.accessToken,
     }, this.joinRef);

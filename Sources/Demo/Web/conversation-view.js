@@ -23,7 +23,6 @@ export class ConversationView {
     class: "typing", "aria-live": "polite", dataset: { testid: "typing", state: "idle", users: "" },
   });
   #notice = el("p", { class: "notice", role: "alert", dataset: { testid: "notice" } });
-  #online = new Set();
 
   /** @param {import("./conversation.js").Conversation} conversation */
   constructor(conversation) {
@@ -43,20 +42,22 @@ export class ConversationView {
       el("header", { class: "conversation-head" },
         this.#avatar, el("div", { class: "who" }, el("h2", {}, title), this.#presence)),
       this.#notice, list.element, this.#typing, this.composer.element);
-    this.showOnline(this.#online);
+    this.showOnline(new Set(), new Map());
     list.schedule();
   }
 
-  /** @param {Set<string>} online ids of everybody who is online anywhere */
-  showOnline(online) {
-    this.#online = online;
+  /**
+   * @param {Set<string>} online ids of everybody who is online anywhere
+   * @param {Map<string, string>} lastSeen when the others were, by id
+   */
+  showOnline(online, lastSeen) {
     const { info, me } = this.#conversation;
     const { person } = describe(info, me.id);
     const there = info.participants.filter(({ id }) => id !== me.id && online.has(id));
     Object.assign(this.#presence.dataset, {
       state: there.length > 0 ? "online" : "offline", online: there.map(({ id }) => id).join(" "),
     });
-    this.#presence.textContent = person ? (online.has(person.id) ? "Online" : "Offline") : groupLine(info, there);
+    this.#presence.textContent = person ? personLine(person, online, lastSeen) : groupLine(info, there);
     this.#avatar.replaceChildren(avatar(person, { online: person !== null && online.has(person.id) }));
   }
 
@@ -69,6 +70,17 @@ export class ConversationView {
     const verb = typists.length === 1 ? "is typing" : "are typing";
     this.#typing.replaceChildren(dots, `${enumerate(typists.map(({ name }) => name))} ${verb}`);
   }
+}
+
+function personLine({ id }, online, lastSeen) {
+  if (online.has(id)) return "Online";
+  return lastSeen.has(id) ? `Last seen ${moment(lastSeen.get(id))}` : "Offline";
+}
+
+function moment(text) {
+  const time = new Date(text);
+  const isToday = time.toDateString() === new Date().toDateString();
+  return time.toLocaleString([], isToday ? { timeStyle: "short" } : { dateStyle: "medium", timeStyle: "short" });
 }
 
 function groupLine({ participants }, there) {

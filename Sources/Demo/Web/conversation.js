@@ -47,7 +47,9 @@ export class Conversation extends Emitter {
       .onChange({ event: "INSERT", table: "messages", filter }, (change) => this.#arrived(change))
       .onChange({ event: "UPDATE", table: "messages", filter }, (change) => this.#changed(change))
       .onChange({ event: "*", table: "read_receipts", filter }, (change) => this.#receipt(change))
-      .onBroadcast("typing", (payload) => payload.user_id !== this.me.id && this.typing.hear(payload));
+      .onBroadcast("typing", (payload) => payload.user_id !== this.me.id && this.typing.hear(payload))
+      .onBroadcast("typing_state", ({ typing }) =>
+        this.typing.replace(typing.filter(({ user_id: id }) => id !== this.me.id)));
     this.#channel.on("state", (state) => this.#channelState(state));
     // Only what is committed after this is certain to be pushed; what was committed before is in the answer.
     this.#channel.on("live", () => this.#live());

@@ -10,6 +10,8 @@ export class Inbox extends Emitter {
   /** @type {import("./api.js").Conversation[]} */
   conversations = [];
   online = new Set();
+  /** @type {Map<string, string>} when whoever is away was there last, as ISO texts by id */
+  lastSeen = new Map();
   openId = null;
   #context;
   #channel;
@@ -32,6 +34,7 @@ export class Inbox extends Emitter {
       .onChange({ event: "INSERT", table: "messages" }, ({ record }) => this.#message(record))
       .onChange({ event: "INSERT", table: "conversation_participants", filter: `user_id=eq.${me.id}` }, () =>
         this.#reload())
+      .onChange({ event: "UPDATE", table: "users" }, ({ record }) => this.#seen([record]))
       .track({ name: me.name, online_at: new Date().toISOString() });
     this.#channel.on("live", () => this.#reload());
     this.#channel.on("system", ({ status, message }) => status === "error" && this.emit("problem", message));
@@ -47,6 +50,11 @@ export class Inbox extends Emitter {
     this.openId = id;
     const conversation = this.#find(id);
     if (conversation) conversation.unread = 0;
+    this.emit("change");
+  }
+
+  #seen(users) {
+    for (const { id, last_seen: time } of users) if (time) this.lastSeen.set(id, time);
     this.emit("change");
   }
 
@@ -66,6 +74,7 @@ export class Inbox extends Emitter {
     }
     this.#counted.clear();
     this.conversations = conversations;
+    this.#seen(conversations.flatMap(({ participants }) => participants));
     for (const { id, undelivered, last_message: last } of conversations) {
       if (undelivered > 0) this.#context.reporter.report(id, last.id, "delivered");
       if (id === this.openId) this.#find(id).unread = 0;

@@ -22,6 +22,7 @@ export class Pane extends Emitter {
   #prefer;
   #me;
   #running = null;
+  #ended = new AbortController();
   #view = null;
 
   /**
@@ -44,6 +45,7 @@ export class Pane extends Emitter {
 
   #start(me) {
     this.#me = me;
+    this.#ended = new AbortController();
     const api = new Api(this.#session, me.id);
     const scheme = location.protocol === "https:" ? "wss" : "ws";
     const client = new RealtimeClient({
@@ -70,11 +72,20 @@ export class Pane extends Emitter {
     });
     inbox.on("change", () => this.#running === context && this.#inboxChanged());
     inbox.on("problem", (problem) => this.conversation?.emit("problem", problem));
+    const tellState = () => (client.appState = document.hidden ? "background" : "active");
+    document.addEventListener("visibilitychange", tellState, { signal: this.#ended.signal });
+    tellState();
+    // A page that is closed or loaded again is hidden first; it is back in a moment or for good gone.
+    addEventListener("pagehide", () => {
+      this.#ended.abort();
+      client.appState = "active";
+    }, { signal: this.#ended.signal });
     client.connect();
     inbox.start();
   }
 
   #stop() {
+    this.#ended.abort();
     this.conversation?.close();
     this.conversation = null;
     this.#view = null;
@@ -104,7 +115,7 @@ export class Pane extends Emitter {
     if (!inbox.openId && inbox.conversations.length > 0) this.#open(this.#first(inbox.conversations).id);
     if (inbox.conversations.length === 0) this.stage.firstChild.textContent = "No conversations yet";
     this.list.render();
-    this.#view?.showOnline(inbox.online);
+    this.#view?.showOnline(inbox.online, inbox.lastSeen);
   }
 
   #first(conversations) {

@@ -18,6 +18,7 @@ export class RealtimeClient extends Emitter {
   state = "closed";
   retryAt = 0;
   accessToken = "";
+  #appState = "active";
   #url;
   #token;
   #socket = null;
@@ -56,6 +57,18 @@ export class RealtimeClient extends Emitter {
    */
   drop(downtime) {
     this.#lose(downtime);
+  }
+
+  get appState() {
+    return this.#appState;
+  }
+
+  /** @param {"active" | "inactive" | "background"} state */
+  set appState(state) {
+    if (state === this.#appState) return;
+    this.#appState = state;
+    // It holds for the socket, so one channel is enough; a join says it, too.
+    [...this.#channels.values()].find((channel) => channel.state === "joined")?._tellAppState(state);
   }
 
   /**

@@ -52,6 +52,12 @@ export class TypingSet extends Emitter {
     this.emit("change");
   }
 
+  /** @param {{user_id: string, name: string}[]} typists all of them, as the hub says to whoever joins */
+  replace(typists) {
+    this.clear();
+    for (const typist of typists) this.hear({ ...typist, typing: true });
+  }
+
   clear() {
     for (const id of [...this.#typists.keys()]) this.end(id);
   }
