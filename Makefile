@@ -55,7 +55,7 @@ test-policies: ## the Swift tests of policies, presence and users in Postgres, a
 .PHONY: test-e2e
 test-e2e: ## the end-to-end tests alone, on .build/release/roost (ARGS="-k presence")
 	@echo "== end-to-end tests"
-	.venv/bin/python -m pytest Tests/EndToEnd -n 3 --dist loadfile $(ARGS)
+	.venv/bin/python -m pytest Tests/EndToEnd -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 .PHONY: test-stress
 test-stress: ## half a minute of `make stress` with a fixed seed, on .build/release/roost

@@ -24,12 +24,11 @@ extension Hub {
         write(.broadcast(message), ref: frame.ref, from: slot, membership: index)
     }
 
-    /// A message that no socket sent.
+    /// A message that came by HTTP. Clients send theirs so while they are not joined, so it may be about typing.
     ///
-    /// - Parameter user: the claim `sub` of who sent it over HTTP, as clients do while they are not joined; so it may be
-    ///   about typing.
+    /// - Parameter user: the claim `sub` of the sender's token.
     package func publish(_ message: Broadcast, to key: ChannelKey, by user: String? = nil) {
-        if let user, consumesTyping(message, of: user, to: key) { return }
+        if consumesTyping(message, of: user, to: key) { return }
         if let channel = channels[key] {
             deliver(message, in: channel, except: nil)
         } else {

@@ -114,3 +114,13 @@ async def connect(hub):
     yield open_client
     for client in clients:
         await client.close()
+
+
+# The longest first: a file is one worker's, and one that begins late is waited for alone.
+LONG = ("visibility_policies", "slow_readers", "grace", "recovery_crash", "users_online", "recovery", "every_row", "limits",
+        "demo", "presence_restart", "swift_client", "restarts", "drain", "swift_outbox", "typing")
+
+
+def pytest_collection_modifyitems(items):
+    order = {f"test_{name}": number for number, name in enumerate(LONG)}
+    items.sort(key=lambda item: order.get(item.path.stem, len(LONG)))

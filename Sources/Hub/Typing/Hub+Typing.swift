@@ -12,10 +12,11 @@ extension Hub {
     }
 
     /// The same by HTTP.
-    func consumesTyping(_ message: Broadcast, of user: String, to key: ChannelKey) -> Bool {
+    func consumesTyping(_ message: Broadcast, of user: String?, to key: ChannelKey) -> Bool {
         guard typingRules.isOn, let sign = TypingSign(message) else { return false }
         let channel = channel(key)
-        take(sign, of: .user(user), by: nil, origin: nil, in: channel)
+        take(
+            sign, of: user.map { .user($0) } ?? .payload(sign.typingPayload), by: nil, origin: nil, in: channel)
         discardIfIdle(channel)
         return true
     }

@@ -4,6 +4,8 @@ package struct Typist {
     package enum ID: Hashable, Sendable {
         case user(String)
         case member(MemberID)
+        /// Sent over HTTP with a token that names nobody: what it says of itself tells it from others.
+        case payload([UInt8])
     }
 
     enum State {

@@ -158,6 +158,8 @@ import Wire
         #expect(told(try stage.watch { $0.publish(message, to: key, by: "ada") }).count == 2)
         #expect(told(try say(stage, true)).isEmpty, "the same user")
         #expect(told(try say(stage, false)).count == 1)
+        #expect(told(try stage.watch { $0.publish(message, to: key) }).count == 2, "nobody known")
+        #expect(told(try wake(stage, after: 3000)).count == 2)
         // Nobody is there, and nobody is told; but who comes is.
         let other = ChannelKey(topic: "realtime:b", isPrivate: false)
         _ = try stage.watch { $0.publish(message, to: other, by: "ada") }
