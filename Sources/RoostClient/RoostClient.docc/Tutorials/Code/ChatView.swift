@@ -3,10 +3,12 @@ import SwiftUI
 struct ChatView: View {
     let chat: Chat
     @State private var text = ""
+    @State private var problem: String?
     @Environment(\.scenePhase) private var phase
 
     var body: some View {
         VStack {
+            if let problem { Text(problem) }
             if chat.isAway { Text("No connection. What you write is sent later.") }
             List {
                 ForEach(chat.messages) { Text($0.body) }
@@ -14,21 +16,28 @@ struct ChatView: View {
             }
             if !chat.typing.isEmpty { Text("\(chat.typing.formatted()) typing …") }
             TextField("Message", text: $text)
-                .onChange(of: text) { try? chat.userTyped(isEmpty: text.isEmpty) }
+                .onChange(of: text) {
+                    do { try chat.userTyped(isEmpty: text.isEmpty) } catch { problem = String(describing: error) }
+                }
                 .onSubmit {
                     let body = text
                     text = ""
-                    Task { try await chat.send(body) }
+                    Task { await show { try await chat.send(body) } }
                 }
         }
         .navigationTitle(chat.present.formatted())
-        .task { try? await chat.follow() }
-        .task { try? await chat.runOutbox() }
-        .task { try? await chat.followPresence() }
+        .task { await show { try await chat.follow() } }
+        .task { await show { try await chat.runOutbox() } }
+        .task { await show { try await chat.followPresence() } }
         .task { await chat.followTyping() }
         .task { await chat.followConnection() }
         .onChange(of: phase) {
             chat.client.appState = phase == .active ? .active : phase == .inactive ? .inactive : .background
         }
+    }
+
+    /// What ends the work for good is for the user to see; that the view went away is not.
+    private func show(_ work: () async throws -> Void) async {
+        do { try await work() } catch is CancellationError {} catch { problem = String(describing: error) }
     }
 }
