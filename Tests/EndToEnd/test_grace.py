@@ -192,7 +192,8 @@ async def every_state(demo, browser):
         for key, window in keys.items():
             [at] = listener.leaves_of(key)
             about(at - began, window)
-    # The page sets the attribute whenever it hears of anybody.
+    # The page sets the attribute whenever it hears of anybody, and is as free as the others to hear it a moment later.
+    await page.until(f"{PANE} [data-testid=presence]').dataset.online === ''")
     noted = await page.run("noted.filter(([, ids], n) => n === 0 || ids !== noted[n - 1][1])")
     assert [set(ids.split()) for _, ids in noted] == [
         {user["id"] for user in list(killed.values())[gone:]} for gone in range(4)], noted
