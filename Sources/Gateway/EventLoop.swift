@@ -76,7 +76,8 @@ final class EventLoop {
             loop: index, limits: configuration.limits, verifier: verifier, random: SystemRandomNumberGenerator(),
             book: configuration.book, history: configuration.history, ledger: seats.countsUsers ? seats : nil,
             presence: configuration.presence, typing: configuration.typing, presences: configuration.presences,
-            presenceLog: configuration.presenceLog, users: configuration.users)
+            presenceLog: configuration.presenceLog, users: configuration.users, devices: configuration.devices,
+            typingBoard: configuration.typingBoard)
         delivery = Delivery(cap: configuration.pendingBytesPerSocket, readers: readers)
         door = Door(verifier: verifier)
         broadcastAPI = BroadcastAPI(verifier: verifier, limits: configuration.limits)
@@ -228,6 +229,7 @@ final class EventLoop {
             case .changes(let batch):
                 changes.append(batch)
                 pumpChanges()
+            case .show(let summary): hub.show(summary)
             case .respond(let exchange, let response): httpReplied(exchange, response)
             case .stopAccepting: stopAccepting()
             case .closeSome(let rounds): closeSome(rounds: rounds)

@@ -65,6 +65,11 @@ package final class Gateway: @unchecked Sendable {
         }
     }
 
+    /// Tells the sockets of an activity's user what it shows.
+    package func show(_ summary: ActivitySummary) {
+        for loop in loops { loop.inbox.post(.show(summary)) }
+    }
+
     // MARK: Figures and shutdown
 
     package var figures: [LoopFigures] { loops.map(\.gauges.figures) }
@@ -75,6 +80,7 @@ package final class Gateway: @unchecked Sendable {
         // Whoever is cut off from here on is expected back at the next process.
         configuration.presences.drain()
         configuration.users?.drain()
+        configuration.devices?.drain()
         for loop in loops { loop.inbox.post(.stopAccepting) }
     }
 

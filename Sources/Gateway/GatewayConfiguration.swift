@@ -22,6 +22,10 @@ package struct GatewayConfiguration: Sendable {
     package var presenceLog: PresenceLog?
     /// Which users are online, for whoever asks; nil if nobody does.
     package var users: UserPresence?
+    /// The same for their devices.
+    package var devices: UserPresence?
+    /// Who types, for whoever asks; nil if nobody does.
+    package var typingBoard: TypingBoard?
     /// The largest message a client may send (the original: 5,000,000 bytes).
     package var maximumMessageBytes = 5_000_000
     /// Bytes a socket may have pending before it is cut off as a slow reader.

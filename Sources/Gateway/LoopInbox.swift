@@ -11,6 +11,7 @@ enum LoopTask: Sendable {
     case authorization(AuthorizationID, AuthorizationOutcome)
     case publicationRight(Int, topic: String, AuthorizationOutcome)
     case changes(ChangeQueue.Batch)
+    case show(ActivitySummary)
     case respond(Int, HTTPResponse)
     case stopAccepting
     case closeSome(rounds: Int)

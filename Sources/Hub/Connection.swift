@@ -17,6 +17,8 @@ struct Connection {
     var appState: AppState?
     /// Whom it makes count as online.
     var user: String?
+    /// And which of that user's devices.
+    var device: String?
 
     func index(of topic: String) -> Int? {
         memberships.firstIndex { $0.channel.key.topic.utf8.elementsEqual(topic.utf8) }

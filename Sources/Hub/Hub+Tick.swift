@@ -7,6 +7,7 @@ extension Hub {
         advance(to: now)
         performDuties()
         users?.advance(to: now)
+        devices?.advance(to: now)
         expireTokens(at: now)
         sweepEmptyConnections(at: now)
         ageHistory(at: now)

@@ -38,6 +38,10 @@ package final class Hub {
     let presenceLog: PresenceLog?
     /// Nil: nobody asks who is online.
     let users: UserPresence?
+    /// The same for their devices, by `DeviceKey`.
+    let devices: UserPresence?
+    /// Nil: nobody asks who types.
+    let typingBoard: TypingBoard?
     /// Applies the relays that have been posted to this hub, at once; set by whoever posts them. Not called back for
     /// anything but `apply`.
     package var hearOthers: () -> Void = {}
@@ -73,7 +77,8 @@ package final class Hub {
         random: any RandomNumberGenerator & Sendable, book: RecoveryBook = RecoveryBook(window: 0),
         history: HistoryBook? = nil, ledger: (any UserLedger)? = nil, presence: PresenceRules = PresenceRules(),
         typing: TypingRules = TypingRules(), presences: PresenceBook = PresenceBook(),
-        presenceLog: PresenceLog? = nil, users: UserPresence? = nil
+        presenceLog: PresenceLog? = nil, users: UserPresence? = nil, devices: UserPresence? = nil,
+        typingBoard: TypingBoard? = nil
     ) {
         self.loop = loop
         self.limits = limits
@@ -87,6 +92,8 @@ package final class Hub {
         self.presences = presences
         self.presenceLog = presenceLog
         self.users = users
+        self.devices = devices
+        self.typingBoard = typingBoard
         var generator: any RandomNumberGenerator = random
         refPrefix = String(generator.next(), radix: 36) + "-" + String(loop, radix: 36) + "-"
     }

@@ -31,6 +31,9 @@ package protocol FeedConsumer: AnyObject, Sendable {
     /// No hub of this name ever served this database, so nobody can have missed anything of one.
     func nobodyIsFromBefore()
 
+    /// What a tap took and has settled.
+    var tapped: (taken: Int, settled: Int) { get }
+
     /// Members who are to be brought what they missed.
     var recoveries: RecoveryDesk? { get }
 }
@@ -41,4 +44,5 @@ extension FeedConsumer {
     package var oldestMark: Int? { nil }
     package func nobodyIsFromBefore() {}
     package var recoveries: RecoveryDesk? { nil }
+    package var tapped: (taken: Int, settled: Int) { (0, 0) }
 }

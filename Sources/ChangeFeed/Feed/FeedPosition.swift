@@ -56,5 +56,6 @@ extension FeedProgress {
         systemIdentifier = position.systemIdentifier
         timeline = position.timeline
         skip = handed.toSkip()
+        settling.startAnew(at: cursor.map { Settling.Place(cursor: $0, covered: handed.coveredByStored) })
     }
 }

@@ -6,6 +6,7 @@ struct FeedProgress {
     /// See `FeedPosition.timeline`.
     var timeline: Int?
     var handed = HandedChanges()
+    var settling = Settling()
     /// Handed on since the cursor; to be left out of the next window.
     var skip: Set<HandedChanges.Key> = []
     /// The cursor moved past changes since it was stored.

@@ -14,14 +14,19 @@ extension FeedSession {
     }
 
     func storeCursor() throws {
-        guard let cursor = loop.progress.cursor, let system = loop.progress.systemIdentifier else { return }
-        let recovery = loop.progress.recovery ?? cursor
+        guard let system = loop.progress.systemIdentifier else { return }
+        guard let place = loop.progress.settling.storable(settled: loop.consumer.tapped.settled) else {
+            storeAt = .now + .milliseconds(100)
+            return
+        }
+        let isSettled = !loop.progress.settling.isWaiting
+        let recovery = loop.progress.recovery ?? place.cursor
         let row: QueryResult
         do {
             row = try reader.query(
                 SQL.storeCursor,
                 [
-                    loop.configuration.node, system, cursor.text, recovery.text,
+                    loop.configuration.node, system, place.cursor.text, recovery.text,
                     loop.progress.timeline.map(String.init),
                 ])
         } catch let error as PostgresError where error.kind == .server {
@@ -30,9 +35,16 @@ extension FeedSession {
         if isCursorRefused { loop.logger.notice("The place to go on from is stored again.") }
         isCursorRefused = false
         loop.progress.storedRecovery = recovery
-        loop.progress.isUnstored = false
+        loop.progress.isUnstored = !isSettled
         storeAt = .now + .milliseconds(100)
-        loop.progress.handed.stored(insertedAt: row.integer(0, 0) ?? .max, flushedTo: row.integer(0, 1) ?? 0)
+        loop.progress.handed.stored(
+            covering: place.covered, insertedAt: row.integer(0, 0) ?? .max, flushedTo: row.integer(0, 1) ?? 0)
+    }
+
+    /// What is not settled when the hub stops comes again when it starts, to clients as well; so it is given a moment.
+    func waitUntilSettled() {
+        let end = ContinuousClock.now + .seconds(1)
+        while loop.consumer.tapped.settled < loop.consumer.tapped.taken, ContinuousClock.now < end { usleep(2000) }
     }
 
     /// As where the disk is full. Changes are handed on all the same: the price is that a hub that is started anew

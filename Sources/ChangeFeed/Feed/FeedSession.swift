@@ -87,6 +87,7 @@ final class FeedSession {
         }
         recoveryAt = .now
         followRecovery(now: .now)
+        waitUntilSettled()
         if loop.progress.isUnstored { try storeCursor() }
         loop.publishStatistics()
     }
@@ -158,7 +159,11 @@ final class FeedSession {
         loop.progress.cursor = next
         loop.progress.skip = []
         loop.progress.handed.windowCompleted()
-        if !window.handed.isEmpty { loop.progress.isUnstored = true }
+        if !window.handed.isEmpty {
+            loop.progress.isUnstored = true
+            loop.progress.settling.reached(
+                Settling.Place(cursor: next, covered: loop.progress.handed.covered), taken: loop.consumer.tapped.taken)
+        }
         if let mark = loop.progress.marks.windowEnded(at: next, oldest: loop.progress.oldestMark, now: .now) {
             loop.consumer.marked(mark)
         }

@@ -31,13 +31,14 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
     nonisolated(unsafe) private let principals = PrincipalTable()
     private let askForOldestMark: @Sendable () -> Int?
     private let whenFirst: @Sendable () -> Void
+    private let tap: (any ChangeTap)?
     private static let batchesAhead = 2
 
     /// - Parameters, both called from the feed's thread:
     ///   - oldestMark: the mark from where on members may yet recover; nil where nobody may.
     ///   - whenFirst: no hub of this name was here before.
     package init(
-        configuration: FeedConfiguration, sink: any ChangeSink, logger: Logger,
+        configuration: FeedConfiguration, sink: any ChangeSink, tap: (any ChangeTap)? = nil, logger: Logger,
         oldestMark: @escaping @Sendable () -> Int? = { nil },
         whenFirst: @escaping @Sendable () -> Void = {},
         whenStatusChanges: @escaping @Sendable (FeedStatus) -> Void
@@ -48,6 +49,7 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
         self.whenStatusChanges = whenStatusChanges
         askForOldestMark = oldestMark
         self.whenFirst = whenFirst
+        self.tap = tap
         boundaries = Boundaries(loops: sink.loopCount)
         registry = SubscriptionRegistry(principals: principals)
         visibility = Visibility(conninfo: configuration.conninfo, logger: logger)
@@ -184,6 +186,13 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
 
     package func nobodyIsFromBefore() { whenFirst() }
 
+    package var tapped: (taken: Int, settled: Int) {
+        // In this order: what is taken in between must not count as settled.
+        guard let tap else { return (0, 0) }
+        let settled = tap.settled
+        return (tap.taken, settled)
+    }
+
     package func windowBegan(_ cursors: CursorWindow) { self.cursors = cursors }
 
     package func marked(_ mark: Int) {
@@ -220,5 +229,8 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
             boundaries.delivered(to: loop)
             sink.deliver(events, to: loop) { [ahead] in ahead.signal() }
         }
+        guard let tap else { return }
+        let changes = entries.compactMap { if case .change(let change) = $0 { change } else { nil } }
+        if !changes.isEmpty { tap.take(changes) }
     }
 }

@@ -38,19 +38,27 @@ package struct HandedChanges: Sendable {
     /// The cursor moved past all that was handed on so far.
     package mutating func windowCompleted() { completed = forgotten + keys.count }
 
-    /// The cursor was stored.
+    /// As `covered`, for the cursor that reading starts again at.
+    package var coveredByStored: Int { forgotten }
+
+    /// How many were handed on up to the cursor in memory, counted from the first ever.
+    package var covered: Int { completed }
+
+    /// A cursor was stored.
     ///
     /// - Parameters:
+    ///   - covered: as it was at this cursor.
     ///   - insertedAt: where the WAL stood when the cursor was written, before its commit.
     ///   - flushedTo: up to where the WAL was safe then.
-    package mutating func stored(insertedAt: Int64, flushedTo: Int64) {
+    package mutating func stored(covering covered: Int, insertedAt: Int64, flushedTo: Int64) {
         if let last = stores.indices.last, stores[last].provenBy == nil { stores[last].provenBy = insertedAt }
         if let safe = stores.lastIndex(where: { $0.provenBy.map { $0 <= flushedTo } ?? false }) {
-            keys.removeFirst(stores[safe].covered - forgotten)
-            forgotten = stores[safe].covered
+            // After a reconnect the same cursor may be stored again as covering less.
+            keys.removeFirst(max(0, stores[safe].covered - forgotten))
+            forgotten = max(forgotten, stores[safe].covered)
             stores.removeSubrange(...safe)
         }
-        stores.append(Store(covered: completed, provenBy: nil))
+        stores.append(Store(covered: covered, provenBy: nil))
     }
 
     package var count: Int { keys.count }

@@ -20,6 +20,8 @@ package final class PresenceLog: Sendable {
     private struct State {
         var records: [String: PresenceRecord] = [:]
         var changed: OrderedSet<String> = []
+        /// By channel and ref: the keys of those who are present where somebody asks.
+        var watched: [ChannelKey: [String: String]] = [:]
     }
 
     private let state = Mutex(State())
@@ -30,13 +32,15 @@ package final class PresenceLog: Sendable {
         state.withLock { state in
             state.records[record.ref] = record
             state.changed.append(record.ref)
+            if !state.watched.isEmpty { state.watched[record.channel]?[record.ref] = record.key }
         }
     }
 
     package func remove(_ ref: String) {
         state.withLock { state in
-            guard state.records.removeValue(forKey: ref) != nil else { return }
+            guard let record = state.records.removeValue(forKey: ref) else { return }
             state.changed.append(ref)
+            if !state.watched.isEmpty { state.watched[record.channel]?[ref] = nil }
         }
     }
 
@@ -63,4 +67,25 @@ package final class PresenceLog: Sendable {
 
     package var isEmpty: Bool { state.withLock { $0.changed.isEmpty } }
     package var count: Int { state.withLock { $0.records.count } }
+
+    // MARK: Who is present
+
+    /// From here on `present` tells of this channel. Looks at all records once.
+    package func watch(_ key: ChannelKey) {
+        state.withLock { state in
+            guard state.watched[key] == nil else { return }
+            var keys: [String: String] = [:]
+            for record in state.records.values where record.channel == key { keys[record.ref] = record.key }
+            state.watched[key] = keys
+        }
+    }
+
+    package func forget(_ key: ChannelKey) {
+        state.withLock { _ = $0.watched.removeValue(forKey: key) }
+    }
+
+    /// The presence keys of a channel that is watched, each once, in the order of their bytes.
+    package func present(in key: ChannelKey) -> [String] {
+        state.withLock { Set($0.watched[key]?.values.map { $0 } ?? []).sorted() }
+    }
 }

@@ -23,6 +23,7 @@ extension Hub {
 
     private func take(_ sign: TypingSign, of id: Typist.ID, by member: MemberID?, origin: Slot?, in channel: Channel) {
         guard sign.isTyping else { return endTyping(of: id, in: channel) }
+        typingBoard?.started(id, sign, in: channel.key, until: latest.monotonic + typingRules.silence)
         actions.append(.relay(.typing(channel.key, .started(id, sign))))
         tell(
             channel.typing.start(
@@ -47,6 +48,7 @@ extension Hub {
     private func endTyping(of id: Typist.ID, in channel: Channel) {
         let (wasIn, tellings) = channel.typing.stop(id, rules: typingRules, at: latest.monotonic)
         guard wasIn else { return }
+        typingBoard?.ended(id, in: channel.key)
         actions.append(.relay(.typing(channel.key, .ended(id))))
         tell(tellings, in: channel)
     }

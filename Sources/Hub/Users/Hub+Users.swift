@@ -1,18 +1,26 @@
-/// Which users are online, by the sockets of this loop.
+/// Which users are online, and which of their devices, by the sockets of this loop.
 extension Hub {
     /// A socket shows whose it is, at the door or with a join. Who shows somebody else's token is somebody else from then.
     func comeOnline(_ claims: Claims, _ slot: Slot) {
-        guard let users, let user = claims.subject, let connection = connections[Int(slot)], connection.user != user
-        else { return }
-        if let other = connection.user { users.leave(other, window: 0, at: latest) }
-        connections[Int(slot)]?.user = user
-        users.enter(user, at: latest)
+        guard let users, let user = claims.subject, let connection = connections[Int(slot)] else { return }
+        let device = devices.flatMap { _ in DeviceKey.of(claims) }
+        if connection.user != user {
+            if let other = connection.user { users.leave(other, window: 0, at: latest) }
+            connections[Int(slot)]?.user = user
+            users.enter(user, at: latest)
+        }
+        guard let devices, connection.device != device else { return }
+        if let other = connection.device { devices.leave(other, window: 0, at: latest) }
+        connections[Int(slot)]?.device = device
+        if let device { devices.enter(device, at: latest) }
     }
 
     /// Who left all channels first took leave; anybody else may come back.
     func goOffline(_ connection: Connection) {
         guard let users, let user = connection.user else { return }
         let windows = connection.memberships.map { presenceRules.windows(of: $0.channel.key)[connection.appState] }
-        users.leave(user, window: windows.max() ?? 0, at: latest)
+        let window = windows.max() ?? 0
+        users.leave(user, window: window, at: latest)
+        if let device = connection.device { devices?.leave(device, window: window, at: latest) }
     }
 }

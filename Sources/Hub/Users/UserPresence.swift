@@ -24,8 +24,12 @@ package final class UserPresence: Sendable {
     }
 
     private let state = Mutex(State())
+    private let notesTransitions: Bool
 
-    package init() {}
+    /// - Parameter notesTransitions: whether somebody takes them.
+    package init(notesTransitions: Bool = true) {
+        self.notesTransitions = notesTransitions
+    }
 
     /// A socket of this user is there.
     package func enter(_ user: String, at now: HubTime) {
@@ -36,7 +40,7 @@ package final class UserPresence: Sendable {
             state.waiting.remove(user)
             if !wasKnown {
                 state.users[user]?.onlineSince = now.unix
-                Self.note(UserTransition(user: user, isOnline: true, at: now.unix), &state)
+                note(UserTransition(user: user, isOnline: true, at: now.unix), &state)
             }
         }
     }
@@ -53,13 +57,13 @@ package final class UserPresence: Sendable {
             state.users[user] = known
             guard known.sockets == 0 else { return }
             state.waiting.insert(user)
-            Self.end(&state, at: now.monotonic)
+            end(&state, at: now.monotonic)
         }
     }
 
     /// Ends the windows that are over. To be called once a second or so.
     package func advance(to now: HubTime) {
-        state.withLock { Self.end(&$0, at: now.monotonic) }
+        state.withLock { end(&$0, at: now.monotonic) }
     }
 
     /// The hub stops: from here on nobody goes offline, as all are expected back.
@@ -82,6 +86,14 @@ package final class UserPresence: Sendable {
     }
 
     package func isOnline(_ user: String) -> Bool { state.withLock { $0.users[user] != nil } }
+
+    /// As far as this hub knows.
+    package func standing(of user: String) -> Standing {
+        state.withLock { state in
+            guard let known = state.users[user] else { return .away }
+            return known.sockets > 0 ? .live : .inGrace(until: known.graceUntil)
+        }
+    }
 
     package var count: Int { state.withLock { $0.users.count } }
 
@@ -113,7 +125,7 @@ package final class UserPresence: Sendable {
 
     // MARK: Under the lock
 
-    private static func end(_ state: inout State, at now: Int64) {
+    private func end(_ state: inout State, at now: Int64) {
         guard !state.isDraining else { return }
         for user in state.waiting {
             guard let known = state.users[user], known.graceUntil <= now else { continue }
@@ -123,7 +135,8 @@ package final class UserPresence: Sendable {
         }
     }
 
-    private static func note(_ transition: UserTransition, _ state: inout State) {
+    private func note(_ transition: UserTransition, _ state: inout State) {
+        guard notesTransitions else { return }
         // At the end of the queue, also where an older word on the user waits.
         state.transitions[transition.user] = nil
         state.transitions[transition.user] = transition

@@ -1,0 +1,38 @@
+/// A Live Activity that a phone shows, and what it was last sent.
+package struct ActivityRegistration: Sendable, Equatable {
+    /// ActivityKit's id.
+    package let id: String
+    /// The claim `sub` of whoever registered it.
+    package let user: String
+    /// The claim `session_id` (Supabase Auth: one for each sign-in, so for each device), where the token had one.
+    package let session: String?
+    package let destination: PushDestination
+    /// What it is about; nil where only a backend updates it.
+    package let conversation: String?
+    /// When this token was registered, in milliseconds since 1970, by the database's clock.
+    package let registeredAt: Int64
+    /// When the activity was registered first, in milliseconds since 1970.
+    package let startedAt: Int64
+    /// `aps.timestamp` of what was sent last, in seconds since 1970; 0 before the first.
+    package let timestamp: Int64
+    /// How many states it was sent.
+    package let version: Int
+    /// The content-state that was sent last, as JSON.
+    package let state: [UInt8]?
+
+    package init(
+        id: String, user: String, session: String?, destination: PushDestination, conversation: String?,
+        registeredAt: Int64, startedAt: Int64, timestamp: Int64 = 0, version: Int = 0, state: [UInt8]? = nil
+    ) {
+        self.id = id
+        self.user = user
+        self.session = session
+        self.destination = destination
+        self.conversation = conversation
+        self.registeredAt = registeredAt
+        self.startedAt = startedAt
+        self.timestamp = timestamp
+        self.version = version
+        self.state = state
+    }
+}

@@ -1,0 +1,23 @@
+package import Wire
+
+/// What a Live Activity shows, for the app that shows it while a socket of it lives.
+extension Hub {
+    /// Tells the sockets of one user in a channel, and nobody else who joined it.
+    package func show(_ summary: ActivitySummary) {
+        for isPrivate in [false, true] {
+            let key = ChannelKey(topic: summary.topic, isPrivate: isPrivate)
+            guard let channel = channels[key] else { continue }
+            for slot in channel.members.v1 + channel.members.v2 where isUser(summary.user, slot, in: channel) {
+                guard let version = connections[Int(slot)]?.version,
+                    let frame = Broadcast.text(summary.message).frame(version, in: channel)
+                else { continue }
+                actions.append(.send(frame, to: slot))
+            }
+        }
+    }
+
+    private func isUser(_ user: String, _ slot: Slot, in channel: Channel) -> Bool {
+        guard let connection = connections[Int(slot)], let index = connection.index(of: channel) else { return false }
+        return connection.memberships[index].claims.subject.map { $0.utf8.elementsEqual(user.utf8) } ?? false
+    }
+}
