@@ -28,8 +28,22 @@ package enum Kind: Sendable {
     case windows
     /// Columns: `SCHEMA.TABLE.COLUMN`, with commas between them.
     case columns
-    /// An SQL statement.
+    /// An SQL statement that takes three parameters.
     case statement
+    /// An SQL statement that takes one.
+    case query
+    /// An app's bundle id.
+    case bundle
+    /// An id of so many letters and digits.
+    case code(length: Int)
+    /// A private key.
+    case pem
+    /// Tables: `SCHEMA.TABLE`, with commas between them.
+    case tables
+    /// Text with `{variables}`; whether they are right is for whoever fills them in.
+    case template
+    /// A JSON object with such texts in it.
+    case json
 
     /// The end of the sentence "expected …".
     package var expectation: String {
@@ -47,6 +61,13 @@ package enum Kind: Sendable {
         case .windows: "PATTERN=ACTIVE/INACTIVE/BACKGROUND with 0 to 120 seconds each, such as room:*=5/30/60"
         case .columns: "columns such as public.messages.sender_id, with commas between them"
         case .statement: "an SQL statement that takes $1, $2 and $3"
+        case .query: "an SQL statement that takes $1"
+        case .bundle: "a bundle id such as com.example.app"
+        case .code(let length): "\(length) letters and digits"
+        case .pem: "a private key that begins with -----BEGIN PRIVATE KEY-----"
+        case .tables: "tables such as public.messages, with commas between them"
+        case .template: "a text"
+        case .json: "a JSON object"
         case .webURL: "a URL that begins with https:// or http://"
         case .secret(let bytes): "at least \(bytes) bytes (`openssl rand -hex 32` makes a good one)"
         }
@@ -95,6 +116,28 @@ package enum Kind: Sendable {
             return areColumns && !words.isEmpty ? .text(text) : nil
         case .statement:
             return ["$1", "$2", "$3"].allSatisfy(text.contains) ? .text(text) : nil
+        case .query:
+            return text.contains("$1") ? .text(text) : nil
+        case .bundle:
+            let isBundle = text.utf8.allSatisfy { Self.isNameByte($0) || $0 == UInt8(ascii: ".") }
+            return isBundle && text.utf8.count <= 255 ? .text(text) : nil
+        case .code(let length):
+            let isCode = text.utf8.count == length && text.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber) }
+            return isCode ? .text(text) : nil
+        case .pem:
+            return text.contains("-----BEGIN") && text.contains("PRIVATE KEY-----") ? .text(text) : nil
+        case .tables:
+            let words = Self.words(in: text, separators: ",")
+            let areTables = words.allSatisfy { word in
+                let parts = word.split(separator: ".", omittingEmptySubsequences: false)
+                return parts.count == 2 && !parts.contains("")
+            }
+            return areTables && !words.isEmpty ? .text(text) : nil
+        case .template:
+            return .text(text)
+        case .json:
+            let trimmed = text.filter { !$0.isWhitespace }
+            return trimmed.hasPrefix("{") && trimmed.hasSuffix("}") ? .text(text) : nil
         }
     }
 

@@ -21,7 +21,7 @@ extension RoostConfiguration {
         var layers = [
             Layer(
                 provider: InMemoryProvider(values: flagValues(flags)), origin: { .flag($0.flagName) }, blanks: []),
-            Layer(provider: environment.provider, origin: { .variable($0.environmentName) }),
+            Layer(provider: environment.provider, origin: { .variable(environment.name(of: $0)) }),
         ]
         if let path {
             let read = try await SettingsFile(path: path)

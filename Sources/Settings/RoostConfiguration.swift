@@ -66,6 +66,8 @@ package struct RoostConfiguration: Sendable {
     /// Nil: nobody is to know who is online.
     package let usersStatement: String?
 
+    package let push: PushSettings
+
     /// Seconds.
     package let pingAfter: Int
     /// Seconds.
@@ -133,6 +135,7 @@ package struct RoostConfiguration: Sendable {
         typingShown = values.integer(.typingShown)
         typingEndedBy = values.words(.typingEndedBy)
         usersStatement = values.text(.usersStatement)
+        push = try PushSettings(values)
         pingAfter = values.integer(.pingAfter)
         idleTimeout = values.integer(.idleTimeout)
         recoveryWindowSeconds = values.integer(.recoveryWindowSeconds)

@@ -9,6 +9,10 @@ extension Setting {
         historyMessages, historySeconds, historyBytesPerChannel, historyBytes,
         graceActive, graceInactive, graceBackground, graceTopics, restartSeconds, mergeMilliseconds,
         listedMembers, listedBytes, typingEnabled, typingShown, typingEndedBy, usersStatement,
+        apnsTopic, apnsTeam, apnsKeyID, apnsPrivateKey, apnsEnvironment, apnsURL, apnsCAFile, apnsQueue,
+        activityTopic, activityState, activityPreview, activityDebounce, activityCeiling, activityStale, activityHours,
+        alertTables, alertAudience, alertTitle, alertBody, alertTitleKey, alertTitleArguments, alertBodyKey,
+        alertBodyArguments, alertSound, alertHours,
         pingAfter, idleTimeout, recoveryWindowSeconds, retentionHours,
         safetyPollSeconds, logLevel, drainDelaySeconds, drainSeconds,
     ]

@@ -48,8 +48,18 @@ struct LayerTests {
             case .columns: "app.notes.author"
             case .statement: "select app.note($1, $2, $3)"
             case .webURL: "https://keys.example.com"
+            case .query: "select * from app.audience($1)"
+            case .bundle: "com.example.app"
+            case .code(let length): String(repeating: "K", count: length)
+            case .pem: Sample.key
+            case .tables: "app.notes"
+            case .template: "{sender_name}"
+            case .json: "{}"
             }
-        var environment = [setting.environmentName: text]
+        var environment = Sample.apns.merging([setting.environmentName: text]) { $1 }
+        if key == "live_activity.ceiling_milliseconds" {
+            environment["ROOST_LIVE_ACTIVITY_DEBOUNCE_MILLISECONDS"] = "0"
+        }
         // The one limit that has to fit into another.
         if key == "limits.message_bytes" { environment["ROOST_LIMITS_PAYLOAD_BYTES"] = "1024" }
         let configuration = try await RoostConfiguration.load(environment: environment, files: [])

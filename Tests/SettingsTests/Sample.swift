@@ -36,3 +36,14 @@ struct Sample {
         }
     }
 }
+
+extension Sample {
+    /// By its looks.
+    static let key = "-----BEGIN PRIVATE KEY-----\\nMIGT\\n-----END PRIVATE KEY-----"
+
+    /// What pushes take, all or nothing.
+    static let apns = [
+        "ROOST_APNS_TOPIC": "com.example.app", "ROOST_APNS_TEAM_ID": "TEAM123456", "ROOST_APNS_KEY_ID": "KEY1234567",
+        "ROOST_APNS_PRIVATE_KEY": key,
+    ]
+}

@@ -1,0 +1,96 @@
+/// What is set of pushes, alerts and Live Activities.
+package struct PushSettings: Sendable {
+    /// The four that sending takes; nil where one is missing.
+    package struct Key: Sendable {
+        package let team: String
+        package let id: String
+        /// As it was set: line breaks may be written as `\n`.
+        package let pem: String
+    }
+
+    /// The bundle id; nil where nothing is to be sent.
+    package let topic: String?
+    package let key: Key?
+    /// `sandbox` or `production`.
+    package let environment: String
+    package let url: String?
+    package let caFile: String?
+    package let queue: Int
+
+    package let activityTopic: String
+    package let activityState: String
+    package let previewCharacters: Int
+    package let debounceMilliseconds: Int
+    package let ceilingMilliseconds: Int
+    package let staleMinutes: Int
+    package let activityHours: Int
+
+    /// `SCHEMA.TABLE`.
+    package let alertTables: [String]
+    /// Nil: nobody is alerted.
+    package let audience: String?
+    package let title: String
+    package let body: String
+    package let titleKey: String?
+    package let titleArguments: [String]
+    package let bodyKey: String?
+    package let bodyArguments: [String]
+    package let sound: String
+    package let alertHours: Int
+
+    init(_ values: EffectiveValues) throws(ConfigurationError) {
+        topic = values.text(.apnsTopic).map(Self.bundle)
+        let team = values.text(.apnsTeam)
+        let id = values.text(.apnsKeyID)
+        let pem = values.text(.apnsPrivateKey)
+        if let team, let id, let pem { key = Key(team: team, id: id, pem: pem) } else { key = nil }
+        environment = values.requiredText(.apnsEnvironment)
+        url = values.text(.apnsURL)
+        caFile = values.text(.apnsCAFile)
+        queue = values.integer(.apnsQueue)
+        activityTopic = values.requiredText(.activityTopic)
+        activityState = values.requiredText(.activityState)
+        previewCharacters = values.integer(.activityPreview)
+        debounceMilliseconds = values.integer(.activityDebounce)
+        ceilingMilliseconds = values.integer(.activityCeiling)
+        staleMinutes = values.integer(.activityStale)
+        activityHours = values.integer(.activityHours)
+        alertTables = values.words(.alertTables)
+        audience = values.text(.alertAudience)
+        title = values.requiredText(.alertTitle)
+        body = values.requiredText(.alertBody)
+        titleKey = values.text(.alertTitleKey)
+        titleArguments = Self.list(values.text(.alertTitleArguments))
+        bodyKey = values.text(.alertBodyKey)
+        bodyArguments = Self.list(values.text(.alertBodyArguments))
+        sound = values.requiredText(.alertSound)
+        alertHours = values.integer(.alertHours)
+        try Self.checkWhole(values)
+    }
+
+    /// Some of the four and not all are a slip: nothing would be sent, and nobody would know why.
+    private static func checkWhole(_ values: EffectiveValues) throws(ConfigurationError) {
+        let four = [Setting.apnsTopic, .apnsTeam, .apnsKeyID, .apnsPrivateKey]
+        let missing = four.filter { values.text($0) == nil }
+        if !missing.isEmpty, missing.count < four.count, let set = four.first(where: { values.text($0) != nil }) {
+            throw ConfigurationError(
+                message: "\(set.key) is set (\(values[set].origin)) and \(missing.map(\.key).joined(separator: ", ")) "
+                    + "\(missing.count == 1 ? "is" : "are") not; pushes take all four of apns.topic, apns.team_id, "
+                    + "apns.key_id and apns.private_key.")
+        }
+        if values.integer(.activityCeiling) < values.integer(.activityDebounce) {
+            throw values.conflict(
+                .activityCeiling, .activityDebounce, "must not be less than", "which it is the ceiling of")
+        }
+    }
+
+    /// Some write the topic of Live Activities' requests, which is the bundle id and more.
+    private static func bundle(_ text: String) -> String {
+        let suffix = ".push-type.liveactivity"
+        return text.hasSuffix(suffix) ? String(text.dropLast(suffix.count)) : text
+    }
+
+    private static func list(_ text: String?) -> [String] {
+        text?.split(separator: "|", omittingEmptySubsequences: false).map(String.init) ?? []
+    }
+}

@@ -1,0 +1,114 @@
+/// Notifications of phones by Apple's service (APNs): with which key, what alerts say, what Live Activities show.
+extension Setting {
+    static let apnsTopic = Setting(
+        "apns.topic", .bundle, standard: nil, alias: "IOS_LIVE_ACTIVITY_TOPIC",
+        "The app's bundle id, which is its topic at Apple. With it, and the three that follow, the hub sends pushes.")
+
+    static let apnsTeam = Setting(
+        "apns.team_id", .code(length: 10), standard: nil, alias: "IOS_LIVE_ACTIVITY_TEAM_ID",
+        "The team that the key belongs to, as Apple's developer site shows it under Membership.")
+
+    static let apnsKeyID = Setting(
+        "apns.key_id", .code(length: 10), standard: nil, alias: "IOS_LIVE_ACTIVITY_KEY_ID",
+        "The key's id, as Apple's developer site shows it under Keys; it is in the name of the file, too.")
+
+    static let apnsPrivateKey = Setting(
+        "apns.private_key", .pem, standard: nil, isSecret: true, alias: "IOS_LIVE_ACTIVITY_PRIVATE_KEY",
+        "The key itself: the text of the file AuthKey_ID.p8, line breaks as they are or written as \\n. Better in the "
+            + "environment than in a file.")
+
+    static let apnsEnvironment = Setting(
+        "apns.environment", .choice(["sandbox", "production"]), standard: .text("production"),
+        alias: "IOS_LIVE_ACTIVITY_ENV",
+        "Which of Apple's services a token belongs to whose registration does not say: sandbox for apps installed from "
+            + "Xcode, production for TestFlight and the App Store.")
+
+    static let apnsURL = Setting(
+        "apns.url", .webURL, standard: nil,
+        "Send all pushes there instead of to Apple: a proxy, or a stand-in for tests such as `make apns-standin`.")
+
+    static let apnsCAFile = Setting(
+        "apns.ca_file", .path, standard: nil,
+        "A file with the certificates, in PEM, that the server of pushes is trusted by; when it is not set, the system's."
+    )
+
+    static let apnsQueue = Setting(
+        "apns.queue", .integer(100...1_000_000), standard: .integer(10_000), unit: "pushes",
+        "How many pushes may wait in memory for Apple. Alerts beyond that wait in the database, and of each Live Activity "
+            + "only the newest state does.")
+
+    static let activityTopic = Setting(
+        "live_activity.topic", .template, standard: .text("conversation:{conversation_id}"),
+        "The channel of a conversation, where it is seen who types and who is online.")
+
+    static let activityState = Setting(
+        "live_activity.content_state", .json,
+        standard: .text(
+            #"{"conversationId":"{conversation_id}","conversationName":"{conversation_name}","sender":"{sender_name}","#
+                + #""preview":"{preview}","unread":"{unread}","typing":"{typing}","online":"{online_count}","#
+                + #""connected":"{connected}","version":"{version}"}"#),
+        "What a Live Activity is sent, as JSON. A text that is one {variable} and nothing else becomes that variable with its "
+            + "own type; docs/push.md has the variables.")
+
+    static let activityPreview = Setting(
+        "live_activity.preview_characters", .integer(1...1000), standard: .integer(100), unit: "characters",
+        "How much of a message {preview} shows, in alerts, too.")
+
+    static let activityDebounce = Setting(
+        "live_activity.debounce_milliseconds", .integer(0...60_000), standard: .integer(2000), unit: "milliseconds",
+        "How long a Live Activity is left alone after a change, in case there is another: one push then shows both.")
+
+    static let activityCeiling = Setting(
+        "live_activity.ceiling_milliseconds", .integer(0...600_000), standard: .integer(10_000), unit: "milliseconds",
+        "How long changes that go on may put a push off.")
+
+    static let activityStale = Setting(
+        "live_activity.stale_minutes", .integer(1...480), standard: .integer(15), unit: "minutes",
+        "After how long without a push the phone shows a Live Activity as out of date.")
+
+    static let activityHours = Setting(
+        "live_activity.hours", .integer(1...8), standard: .integer(8), unit: "hours",
+        "How long a Live Activity lives; then it is sent its end. Apple ends them after 8.")
+
+    static let alertTables = Setting(
+        "alerts.tables", .tables, standard: .text("public.messages"),
+        "The tables, separated by commas as SCHEMA.TABLE, whose new rows are messages: their readers who are away get an "
+            + "alert, and Live Activities show them. They have to be watched.")
+
+    static let alertAudience = Setting(
+        "alerts.audience", .query, standard: nil,
+        "The statement that says who is to hear of new messages: $1 jsonb is a list of {row, schema, table, record}; it "
+            + "returns row, user_id and what the templates use. When it is not set, nobody is alerted; docs/push.md has one "
+            + "for the sample chat.")
+
+    static let alertTitle = Setting(
+        "alerts.title", .template, standard: .text("{conversation_name}"), "The first line of an alert.")
+
+    static let alertBody = Setting(
+        "alerts.body", .template, standard: .text("{sender_name}: {preview}"), "The text of an alert.")
+
+    static let alertTitleKey = Setting(
+        "alerts.title_key", .template, standard: nil,
+        "The key of the title in the app's Localizable.strings, in place of the title.")
+
+    static let alertTitleArguments = Setting(
+        "alerts.title_arguments", .template, standard: nil,
+        "What the localized title has for its placeholders, separated by |.")
+
+    static let alertBodyKey = Setting(
+        "alerts.body_key", .template, standard: nil,
+        "The key of the text in the app's Localizable.strings, in place of the text.")
+
+    static let alertBodyArguments = Setting(
+        "alerts.body_arguments", .template, standard: nil,
+        "What the localized text has for its placeholders, separated by |.")
+
+    static let alertSound = Setting(
+        "alerts.sound", .template, standard: .text("default"), "The sound of an alert: default, or a file of the app's."
+    )
+
+    static let alertHours = Setting(
+        "alerts.hours", .integer(1...720), standard: .integer(24), unit: "hours",
+        "How long an alert is worth delivering: so long it is kept for a phone that is off, and for Apple while it cannot "
+            + "be reached.")
+}

@@ -1,0 +1,57 @@
+import Settings
+import Testing
+
+@Suite("Settings of pushes")
+struct PushSettingsTests {
+    private static let live = [
+        "IOS_LIVE_ACTIVITY_TOPIC": "com.example.app.push-type.liveactivity", "IOS_LIVE_ACTIVITY_TEAM_ID": "TEAM123456",
+        "IOS_LIVE_ACTIVITY_KEY_ID": "KEY1234567", "IOS_LIVE_ACTIVITY_PRIVATE_KEY": Sample.key,
+        "IOS_LIVE_ACTIVITY_ENV": "sandbox",
+    ]
+
+    @Test("are taken from an app's own variables as they are, and ours win over them")
+    func aliases() async throws {
+        let plain = try await RoostConfiguration.load(environment: Self.live, files: [])
+        #expect(plain.push.topic == "com.example.app", "the suffix is that of a request, not the app's")
+        #expect(plain.push.key?.team == "TEAM123456")
+        #expect(plain.push.key?.id == "KEY1234567")
+        #expect(plain.push.key?.pem == Sample.key)
+        #expect(plain.push.environment == "sandbox")
+        let origin = plain.values.first { $0.setting.key == "apns.topic" }?.origin
+        #expect(origin == .variable("IOS_LIVE_ACTIVITY_TOPIC"))
+        let environment = Self.live.merging(["ROOST_APNS_TOPIC": "com.example.other"]) { $1 }
+        let ours = try await RoostConfiguration.load(environment: environment, files: [])
+        #expect(ours.push.topic == "com.example.other")
+        #expect(!plain.printed().contains("MIGT"))
+    }
+
+    @Test("are an error where one of the four is missing", arguments: Sample.apns.keys.sorted())
+    func allOrNothing(missing: String) async throws {
+        var environment = Sample.apns
+        environment[missing] = nil
+        let error = await #expect(throws: ConfigurationError.self) {
+            try await RoostConfiguration.load(environment: environment, files: [])
+        }
+        #expect(error?.message.contains("pushes take all four") == true)
+        #expect(error?.message.contains("MIGT") == false)
+    }
+
+    @Test(
+        "are refused where they cannot be right",
+        arguments: [
+            ["IOS_LIVE_ACTIVITY_ENV": "development"], ["ROOST_APNS_TEAM_ID": "TEAM"],
+            ["ROOST_APNS_KEY_ID": "KEY-123456"],
+            ["ROOST_APNS_PRIVATE_KEY": "AuthKey.p8"], ["ROOST_ALERTS_TABLES": "messages"],
+            ["ROOST_ALERTS_AUDIENCE": "select 1"], ["ROOST_LIVE_ACTIVITY_CONTENT_STATE": "[1]"],
+            ["ROOST_LIVE_ACTIVITY_CEILING_MILLISECONDS": "1000"],
+        ])
+    func refused(one: [String: String]) async throws {
+        let environment = Sample.apns.merging(one) { $1 }
+        let error = await #expect(throws: ConfigurationError.self) {
+            try await RoostConfiguration.load(environment: environment, files: [])
+        }
+        let name = try #require(one.keys.first)
+        let key = name.replacing("ROOST_LIVE_ACTIVITY_", with: "live_activity.").lowercased()
+        #expect(error?.message.contains(name) == true || error?.message.contains(key) == true)
+    }
+}
