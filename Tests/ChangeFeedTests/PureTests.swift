@@ -38,17 +38,17 @@ import Testing
         func key(_ id: Int64) -> HandedChanges.Key { .init(id: id, writtenAt: 1) }
         handed.handed(key(1))
         handed.windowCompleted()
-        handed.stored(insertedAt: 100, flushedTo: 90)
+        handed.stored(covering: handed.covered, insertedAt: 100, flushedTo: 90)
         handed.handed(key(2))
         handed.windowCompleted()
-        handed.stored(insertedAt: 200, flushedTo: 150)
+        handed.stored(covering: handed.covered, insertedAt: 200, flushedTo: 150)
         // The first store's commit lies before 200, of which nothing is safe yet.
         #expect(handed.toSkip() == [key(1), key(2)])
         handed.handed(key(3))
         handed.windowCompleted()
-        handed.stored(insertedAt: 300, flushedTo: 200)
+        handed.stored(covering: handed.covered, insertedAt: 300, flushedTo: 200)
         #expect(handed.toSkip() == [key(2), key(3)])
-        handed.stored(insertedAt: 300, flushedTo: 300)
+        handed.stored(covering: handed.covered, insertedAt: 300, flushedTo: 300)
         #expect(handed.toSkip().isEmpty)
     }
 
@@ -59,12 +59,12 @@ import Testing
         handed.handed(key(1))
         handed.windowCompleted()
         handed.handed(key(2))
-        handed.stored(insertedAt: 100, flushedTo: 90)
-        handed.stored(insertedAt: 200, flushedTo: 200)
+        handed.stored(covering: handed.covered, insertedAt: 100, flushedTo: 90)
+        handed.stored(covering: handed.covered, insertedAt: 200, flushedTo: 200)
         #expect(handed.toSkip() == [key(2)])
         handed.windowCompleted()
-        handed.stored(insertedAt: 300, flushedTo: 300)
-        handed.stored(insertedAt: 400, flushedTo: 400)
+        handed.stored(covering: handed.covered, insertedAt: 300, flushedTo: 300)
+        handed.stored(covering: handed.covered, insertedAt: 400, flushedTo: 400)
         #expect(handed.toSkip().isEmpty)
     }
 
