@@ -11,7 +11,7 @@ SWIFT_SOURCES := Package.swift Sources Tests loadtest
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: setup
 setup: ## install what is missing: Debian packages (as root)
@@ -89,6 +89,12 @@ bench: build ## measure throughput and latency on this machine
 stress: build ## kill, freeze and restart everything while rows flow, and count what was lost (ARGS="--seed 7 --minutes 20")
 	@scripts/setup.sh --tests
 	loadtest/stress.sh $(ARGS)
+
+# exec, as with `run`: Ctrl-C ends the stand-in and not make.
+.PHONY: apns-standin
+apns-standin: ## Apple's push service for tests, on this machine: what to point a client at, a line per push (ARGS="--help")
+	@scripts/setup.sh --tests
+	exec /usr/bin/python3 Tests/ApnsStandin --folder .build/apns-standin $(ARGS)
 
 .PHONY: clean
 clean: ## remove what was built and the tests' environment; the demo's data in .roost stays

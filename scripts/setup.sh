@@ -11,7 +11,8 @@ packages=(
     git make pkg-config
     libc6-dev libstdc++-12-dev binutils libcurl4 libncurses6 libsqlite3-0 libxml2 # Swift's own needs on a bare Debian
     libwebsockets-dev libwebsockets-evlib-uv libuv1-dev libcap-dev libssl-dev # the gateway
-    libcurl4-openssl-dev # the keys of jwks.url
+    libcurl4-openssl-dev # the keys of jwks.url, and the connections to APNs
+    libnghttp2-dev # what is spoken on these
     libpq-dev postgresql # the change feed; the server is for the demo and the tests
 )
 requirements=Tests/EndToEnd/requirements.txt
@@ -21,6 +22,7 @@ case "${1-}" in
 --tests)
     wants_tests=true
     packages+=(python3 python3-venv chromium fonts-dejavu-core)
+    packages+=(python3-h2 python3-cryptography nghttp2-server) # the stand-in for APNs, and a second referee of the client
     ;;
 *)
     echo "usage: scripts/setup.sh [--tests]" >&2
