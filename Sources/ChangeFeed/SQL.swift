@@ -50,6 +50,37 @@ enum SQL {
     static let usersTurn = text(PackageResources.UsersTurn_sql)
     static let tellUsers = text(PackageResources.TellUsers_sql)
     static let statusOfChatUsers = text(PackageResources.StatusOfChatUsers_sql)
+    static let sessionOfPush = text(PackageResources.SessionOfPush_sql)
+    static let registerDevice = text(PackageResources.RegisterDevice_sql)
+    static let unregisterDevice = text(PackageResources.UnregisterDevice_sql)
+    static let devicesOfUser = text(PackageResources.DevicesOfUser_sql)
+    static let registerActivity = text(PackageResources.RegisterActivity_sql)
+    static let activities = text(PackageResources.Activities_sql)
+    static let endActivities = text(PackageResources.EndActivities_sql)
+    static let dropDestination = text(PackageResources.DropDestination_sql)
+    static let adoptActivities = text(PackageResources.AdoptActivities_sql)
+    static let signOfPush = text(PackageResources.SignOfPush_sql)
+    static let stampActivities = text(PackageResources.StampActivities_sql)
+    static let audienceTurn = text(PackageResources.AudienceTurn_sql)
+    static let audience = text(PackageResources.Audience_sql)
+    static let bearers = text(PackageResources.Bearers_sql)
+    static let audienceOfSampleChat = text(PackageResources.AudienceOfSampleChat_sql)
+    static let enqueueAlerts = text(PackageResources.EnqueueAlerts_sql)
+    static let onlineElsewhere = text(PackageResources.OnlineElsewhere_sql)
+    static let takeAlerts = text(PackageResources.TakeAlerts_sql)
+    static let settleAlerts = text(PackageResources.SettleAlerts_sql)
+    static let releaseAlerts = text(PackageResources.ReleaseAlerts_sql)
+    static let nextAlert = text(PackageResources.NextAlert_sql)
+    static let holdAlerts = text(PackageResources.HoldAlerts_sql)
+    static let usersWaitedFor = text(PackageResources.UsersWaitedFor_sql)
+    static let unansweredAlerts = text(PackageResources.UnansweredAlerts_sql)
+    static let pruneAlerts = text(PackageResources.PruneAlerts_sql)
+    static let noteDelivered = text(PackageResources.NoteDelivered_sql)
+    static let giveBackAlerts = text(PackageResources.GiveBackAlerts_sql)
+    static let factsTurn = text(PackageResources.FactsTurn_sql)
+    static let factsOfSampleChat = text(PackageResources.FactsOfSampleChat_sql)
+    static let bearerOfActivity = text(PackageResources.BearerOfActivity_sql)
+    static let pruneActivities = text(PackageResources.PruneActivities_sql)
     static let rolesOutOfReach = text(PackageResources.RolesOutOfReach_sql)
     static let tablesWithoutPolicy = text(PackageResources.TablesWithoutPolicy_sql)
 
@@ -62,6 +93,7 @@ enum SQL {
         ("005 recovery", text(PackageResources.Migration005Recovery_sql)),
         ("006 ring", text(PackageResources.Migration006Ring_sql)),
         ("007 presence", text(PackageResources.Migration007Presence_sql)),
+        ("008 push", text(PackageResources.Migration008Push_sql)),
     ]
 
     /// What `roost migrate` creates outside its own schema where it is missing; they run after the migrations, each time.

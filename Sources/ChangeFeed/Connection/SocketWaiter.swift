@@ -1,14 +1,16 @@
 import Glibc
 
 /// Waits until a socket is ready; a feed serves its other sockets and its inbox meanwhile.
-protocol SocketWaiter: AnyObject {
+package protocol SocketWaiter: AnyObject {
     /// - Throws: `PostgresError` of kind `timeout` when `deadline` passes first.
     func wait(for descriptor: Int32, events: Int16, until deadline: ContinuousClock.Instant) throws
 }
 
 /// Waits for the one socket and nothing else: for the command line.
-final class PlainWaiter: SocketWaiter {
-    func wait(for descriptor: Int32, events: Int16, until deadline: ContinuousClock.Instant) throws {
+package final class PlainWaiter: SocketWaiter {
+    package init() {}
+
+    package func wait(for descriptor: Int32, events: Int16, until deadline: ContinuousClock.Instant) throws {
         var polled = [pollfd(fd: descriptor, events: events, revents: 0)]
         while poll(&polled, 1, milliseconds(until: deadline)) <= 0 {
             if ContinuousClock.now >= deadline { throw PostgresError(.timeout, "Postgres did not answer in time.") }

@@ -2,7 +2,7 @@ import CPostgres
 import Glibc
 
 /// One thread of our own: libpq and a consumer that may block have no business on Swift's shared pool.
-final class FeedThread: Sendable {
+package final class FeedThread: Sendable {
     private final class Start: Sendable {
         let name: String
         let body: @Sendable () -> Void
@@ -15,7 +15,7 @@ final class FeedThread: Sendable {
     private let handle: pthread_t
 
     /// - Parameter name: up to 15 bytes, as Linux shows it.
-    init(named name: String = "roost-feed", _ body: @escaping @Sendable () -> Void) {
+    package init(named name: String = "roost-feed", _ body: @escaping @Sendable () -> Void) {
         var handle = pthread_t()
         let start = Unmanaged.passRetained(Start(name, body))
         let status = pthread_create(
@@ -31,5 +31,5 @@ final class FeedThread: Sendable {
         self.handle = handle
     }
 
-    func join() { pthread_join(handle, nil) }
+    package func join() { pthread_join(handle, nil) }
 }

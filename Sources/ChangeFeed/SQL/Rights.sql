@@ -27,6 +27,13 @@ select what from (values
     ('SELECT, INSERT, UPDATE on roost.sign_of_life',
         has_table_privilege('roost.sign_of_life', 'select') and has_table_privilege('roost.sign_of_life', 'insert')
         and has_table_privilege('roost.sign_of_life', 'update')),
+    ('SELECT, INSERT, UPDATE, DELETE on roost.push_device, roost.push_activity, roost.alert, roost.alert_device and '
+        'roost.push_hub',
+        (select bool_and(has_table_privilege('roost.' || t, p))
+         from unnest('{push_device,push_activity,alert,alert_device,push_hub}'::text[]) t,
+             unnest('{select,insert,update,delete}'::text[]) p)),
+    ('SELECT on roost.push_user and roost.living_user',
+        has_table_privilege('roost.push_user', 'select') and has_table_privilege('roost.living_user', 'select')),
     ('SELECT on roost.scope', has_table_privilege('roost.scope', 'select')),
     ('TEMPORARY on this database, to compile policies', has_database_privilege(current_database(), 'temporary')),
     ('SELECT on realtime.messages past its policies (BYPASSRLS, or owning it), to replay channels',

@@ -19,10 +19,15 @@ package struct ActivityRegistration: Sendable, Equatable {
     package let version: Int
     /// The content-state that was sent last, as JSON.
     package let state: [UInt8]?
+    /// A backend said it: the activity is the backend's alone.
+    package let isPosted: Bool
+    /// Apple is known to have taken it.
+    package let wasDelivered: Bool
 
     package init(
         id: String, user: String, session: String?, destination: PushDestination, conversation: String?,
-        registeredAt: Int64, startedAt: Int64, timestamp: Int64 = 0, version: Int = 0, state: [UInt8]? = nil
+        registeredAt: Int64, startedAt: Int64, timestamp: Int64 = 0, version: Int = 0, state: [UInt8]? = nil,
+        isPosted: Bool = false, wasDelivered: Bool = false
     ) {
         self.id = id
         self.user = user
@@ -34,5 +39,7 @@ package struct ActivityRegistration: Sendable, Equatable {
         self.timestamp = timestamp
         self.version = version
         self.state = state
+        self.isPosted = isPosted
+        self.wasDelivered = wasDelivered
     }
 }

@@ -1,0 +1,21 @@
+-- Who is to hear of some changes: what the operator's statement (alerts.audience) says of users who have a phone or an
+-- activity. $1 is the statement's: an array of {"row", "schema", "table", "record"}.
+--
+-- Invariants
+--   * Of users without a registration nothing is fetched, nor what the statement says of them put into JSON.
+--   * Registrations are looked up one by one by their index, however few rows the planner expects there.
+-- Locks: none of roost's.
+select m.change, m.user_id, m.variables - 'row', m.variables ->> 'muted', m.variables ->> 'badge', d.found
+from (
+    select a.row::int as change, a.user_id::text as user_id, to_jsonb(a) as variables
+    from (
+{statement}
+    ) a
+) m
+left join lateral (
+    select true as found from roost.push_device d where d.user_id = m.user_id and d.kind = 'alert' limit 1
+) d on true
+left join lateral (
+    select true as found from roost.push_user u where u.user_id = m.user_id and d.found is null limit 1
+) u on true
+where d.found or u.found

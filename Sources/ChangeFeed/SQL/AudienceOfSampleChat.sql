@@ -1,0 +1,36 @@
+-- alerts.audience for the sample chat: of a message everybody in its conversation but the sender.
+--
+-- $1 is a JSON array with one object for each inserted row: {"row": its number, "schema", "table", "record": {…}}.
+-- What comes back is one row for each number and user_id, and whatever else the templates use.
+--
+-- Invariants
+--   * It runs as the hub's role and is no question of rights: what a user's own policies hide is not sent.
+--   * unread counts the newest 99 messages of a conversation that were written since the user last read there, and
+--     badge adds up the conversations that are not muted, once for each user.
+-- Locks: none but those of reading.
+with heard as materialized (
+    select n.row, p.user_id, p.conversation_id, p.muted, m.sender_id, m.body
+    from jsonb_to_recordset($1) n (row int, "table" text, record jsonb)
+    cross join jsonb_to_record(n.record) m (conversation_id uuid, sender_id uuid, body text)
+    join public.conversation_participants p on p.conversation_id = m.conversation_id and p.user_id <> m.sender_id
+    where n."table" = 'messages' and exists (select from roost.push_user u where u.user_id = p.user_id::text)
+), unread as materialized (
+    select p.user_id, p.conversation_id, p.muted, (
+        select count(*) from (
+            select sender_id, created_at from public.messages m
+            where m.conversation_id = p.conversation_id order by m.id desc limit 99
+        ) recent
+        where recent.sender_id <> p.user_id and recent.created_at > coalesce(p.last_read_at, '-infinity')
+    ) as messages
+    from public.conversation_participants p
+    where p.user_id = any (array(select distinct user_id from heard))
+), badges as materialized (
+    select user_id, sum(messages) filter (where not muted) as badge from unread group by user_id
+)
+select h.row, h.user_id, h.muted, b.badge, u.messages as unread, h.conversation_id,
+       coalesce(c.title, s.name) as conversation_name, h.sender_id, s.name as sender_name, h.body
+from heard h
+join public.conversations c on c.id = h.conversation_id
+join public.users s on s.id = h.sender_id
+left join unread u on u.user_id = h.user_id and u.conversation_id = h.conversation_id
+left join badges b on b.user_id = h.user_id
