@@ -6,6 +6,8 @@ let strict: [SwiftSetting] = [
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
     .enableUpcomingFeature("InternalImportsByDefault"),
 ]
+/// For tests: to optimize them takes longer than they gain by it. What they test is optimized.
+let quick = strict + [.unsafeFlags(["-Onone"], .when(configuration: .release))]
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 
 let package = Package(
@@ -43,7 +45,9 @@ let package = Package(
                 .product(name: "JWTKit", package: "jwt-kit"),
             ],
             swiftSettings: strict),
-        .target(name: "CCurl", linkerSettings: [.linkedLibrary("curl")]),
+        .target(
+            name: "CCurl",
+            linkerSettings: [.linkedLibrary("curl"), .linkedLibrary("nghttp2"), .linkedLibrary("ssl")]),
         .target(
             name: "CWebSockets", linkerSettings: [.linkedLibrary("websockets"), .linkedLibrary("uv")]),
         .systemLibrary(name: "CPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
@@ -51,6 +55,15 @@ let package = Package(
         .target(
             name: "ChangeFeed", dependencies: ["Hub", "Wire", "CPostgres", logging],
             resources: [.embedInCode("SQL")], swiftSettings: strict),
+        .target(
+            name: "Push",
+            dependencies: [
+                "CCurl", "Hub", "Wire", logging, .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "HeapModule", package: "swift-collections"),
+                .product(name: "OrderedCollections", package: "swift-collections"),
+            ],
+            swiftSettings: strict),
         .target(name: "Ops", dependencies: ["Gateway"], swiftSettings: strict),
         .target(
             name: "Demo", dependencies: ["CDemoFiles", "ChangeFeed", "Gateway", "Hub", "Identity", "Wire", logging],
@@ -69,8 +82,7 @@ let package = Package(
         .executableTarget(
             name: "roost",
             dependencies: [
-                "ChangeFeed", "Demo", "Gateway", "Hub", "Identity", "Ops", "RoostClient", "Settings", "Wire",
-                logging,
+                "ChangeFeed", "Demo", "Gateway", "Hub", "Identity", "Ops", "RoostClient", "Settings", "Wire", logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ],
@@ -86,9 +98,9 @@ let package = Package(
         // What the end-to-end tests drive RoostClient with.
         .executableTarget(
             name: "client-probe", dependencies: ["RoostClient"], path: "Tests/ClientProbe", swiftSettings: strict),
-        .testTarget(name: "RoostClientTests", dependencies: ["RoostClient", "Wire"], swiftSettings: strict),
+        .testTarget(name: "RoostClientTests", dependencies: ["RoostClient", "Wire"], swiftSettings: quick),
         .testTarget(name: "WireTests", dependencies: ["Wire"], swiftSettings: strict),
-        .testTarget(name: "HubTests", dependencies: ["Hub", "Wire"], swiftSettings: strict),
+        .testTarget(name: "HubTests", dependencies: ["Hub", "Wire"], swiftSettings: quick),
         .testTarget(name: "GatewayTests", dependencies: ["Gateway", "Hub"], swiftSettings: strict),
         .testTarget(
             name: "IdentityTests",
@@ -96,8 +108,12 @@ let package = Package(
                 "Identity", "Hub", "Wire", logging, .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "CryptoExtras", package: "swift-crypto"),
             ],
+            swiftSettings: quick),
+        .testTarget(name: "SettingsTests", dependencies: ["Settings"], swiftSettings: quick),
+        .testTarget(
+            name: "PushTests",
+            dependencies: ["Push", "Hub", "Wire", logging, .product(name: "Crypto", package: "swift-crypto")],
             swiftSettings: strict),
-        .testTarget(name: "SettingsTests", dependencies: ["Settings"], swiftSettings: strict),
         .testTarget(name: "ChangeFeedTests", dependencies: ["ChangeFeed", "Hub"], swiftSettings: strict),
     ]
 )

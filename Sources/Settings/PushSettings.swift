@@ -19,6 +19,8 @@ package struct PushSettings: Sendable {
 
     package let activityTopic: String
     package let activityState: String
+    /// Nil: an activity waits for its conversation's next message.
+    package let facts: String?
     package let previewCharacters: Int
     package let debounceMilliseconds: Int
     package let ceilingMilliseconds: Int
@@ -50,6 +52,7 @@ package struct PushSettings: Sendable {
         queue = values.integer(.apnsQueue)
         activityTopic = values.requiredText(.activityTopic)
         activityState = values.requiredText(.activityState)
+        facts = values.text(.activityFacts)
         previewCharacters = values.integer(.activityPreview)
         debounceMilliseconds = values.integer(.activityDebounce)
         ceilingMilliseconds = values.integer(.activityCeiling)

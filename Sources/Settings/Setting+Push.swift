@@ -50,6 +50,12 @@ extension Setting {
         "What a Live Activity is sent, as JSON. A text that is one {variable} and nothing else becomes that variable with its "
             + "own type; docs/push.md has the variables.")
 
+    static let activityFacts = Setting(
+        "live_activity.facts", .query, standard: nil,
+        "The statement that says how a conversation stands when its Live Activity is registered: $1 text is the user, $2 text "
+            + "the conversation; it runs as that user and returns what alerts.audience does. When it is not set, an "
+            + "activity waits for the next message; docs/push.md has one for the sample chat.")
+
     static let activityPreview = Setting(
         "live_activity.preview_characters", .integer(1...1000), standard: .integer(100), unit: "characters",
         "How much of a message {preview} shows, in alerts, too.")

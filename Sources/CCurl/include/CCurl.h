@@ -11,6 +11,8 @@
 #ifndef ROOST_CCURL_H
 #define ROOST_CCURL_H
 
+#include "apns.h"
+
 #include <stddef.h>
 
 #define ROOST_FETCH_PROBLEM_SIZE 128

@@ -1,0 +1,131 @@
+#define _GNU_SOURCE // pthread_setname_np
+#include "apns_private.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct note *roost_apns_new_note(enum roost_apns_kind kind, uint64_t connection, uint64_t request) {
+    struct note *note = calloc(1, sizeof *note);
+    if (!note) abort(); // a note that is lost is a request without an end
+    note->face.kind = kind;
+    note->face.connection = connection;
+    note->face.request = request;
+    note->face.text = note->text;
+    note->face.date = note->date;
+    note->face.body = note->body;
+    return note;
+}
+
+void roost_apns_add_note(roost_apns *set, struct note *note) {
+    if (set->last) set->last->next = note;
+    else set->first = note;
+    set->last = note;
+}
+
+const struct roost_apns_note *roost_apns_next(roost_apns *set) {
+    free(set->taken);
+    set->taken = set->first;
+    if (!set->taken) return NULL;
+    set->first = set->taken->next;
+    if (!set->first) set->last = NULL;
+    return &set->taken->face;
+}
+
+void roost_apns_begin_thread(void) {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, NULL);
+    pthread_setname_np(pthread_self(), "roost-apns");
+}
+
+roost_apns *roost_apns_create(void) {
+    roost_apns *set = calloc(1, sizeof *set);
+    if (!set) return NULL;
+    set->multi = curl_multi_init();
+    if (!set->multi) {
+        free(set);
+        return NULL;
+    }
+    return set;
+}
+
+void roost_apns_destroy(roost_apns *set) {
+    while (set->connections) {
+        struct connection *connection = set->connections;
+        set->connections = connection->next;
+        roost_apns_end(connection, NULL);
+        roost_apns_free(connection);
+    }
+    while (roost_apns_next(set)) {}
+    curl_multi_cleanup(set->multi);
+    free(set->waits);
+    free(set);
+}
+
+void roost_apns_wake(roost_apns *set) { curl_multi_wakeup(set->multi); }
+
+struct connection *roost_apns_find(roost_apns *set, uint64_t id) {
+    for (struct connection *each = set->connections; each; each = each->next)
+        if (each->id == id) return each;
+    return NULL;
+}
+
+static void sweep(roost_apns *set) {
+    struct connection **link = &set->connections;
+    while (*link) {
+        struct connection *connection = *link;
+        if (connection->state == OVER) {
+            *link = connection->next;
+            roost_apns_free(connection);
+        } else {
+            link = &connection->next;
+        }
+    }
+}
+
+// How many of the array's places were filled; `timeout_ms` becomes 0 where something can be done at once.
+static unsigned int prepare(roost_apns *set, int *timeout_ms) {
+    unsigned int count = 0;
+    for (struct connection *each = set->connections; each; each = each->next) {
+        if (each->state == OPEN) roost_apns_flush(each);
+        if (each->state != OPEN) continue;
+        if (each->has_more) *timeout_ms = 0;
+        if (count == set->waits_size) {
+            size_t size = count ? 2 * (size_t)count : 8;
+            struct curl_waitfd *waits = realloc(set->waits, size * sizeof *waits);
+            if (!waits) break;
+            set->waits = waits;
+            set->waits_size = size;
+        }
+        short events = CURL_WAIT_POLLIN | (each->out_length ? CURL_WAIT_POLLOUT : 0);
+        set->waits[count++] = (struct curl_waitfd){each->socket, events, 0};
+    }
+    return count;
+}
+
+void roost_apns_wait(roost_apns *set, int timeout_ms) {
+    sweep(set);
+    unsigned int count = prepare(set, &timeout_ms);
+    if (set->first) timeout_ms = 0;
+    curl_multi_poll(set->multi, set->waits, count, timeout_ms, NULL);
+
+    int running = 0, left = 0;
+    curl_multi_perform(set->multi, &running);
+    for (CURLMsg *message; (message = curl_multi_info_read(set->multi, &left));) {
+        if (message->msg != CURLMSG_DONE) continue;
+        struct connection *connection = NULL;
+        curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&connection);
+        if (connection && connection->state == CONNECTING) roost_apns_connected(connection, message->data.result);
+    }
+
+    for (struct connection *each = set->connections; each; each = each->next) {
+        if (each->state != OPEN) continue;
+        int is_ready = each->has_more;
+        for (unsigned int i = 0; i < count && !is_ready; i++)
+            is_ready = set->waits[i].fd == each->socket && set->waits[i].revents;
+        if (is_ready) roost_apns_read(each);
+        if (each->state == OPEN) roost_apns_flush(each);
+    }
+}

@@ -1,0 +1,180 @@
+#include "apns_private.h"
+
+#include <openssl/ssl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// Reads of one turn of one connection: the others are to be served, too.
+#define READS 16
+
+// As in fetch.c: libcurl's own messages may quote parts of the URL.
+static const char *words(CURLcode code) {
+    switch (code) {
+    case CURLE_COULDNT_RESOLVE_PROXY: return "the proxy's name is not known";
+    case CURLE_COULDNT_RESOLVE_HOST: return "the host's name is not known";
+    case CURLE_COULDNT_CONNECT: return "nothing accepts connections there";
+    case CURLE_OPERATION_TIMEDOUT: return "no connection in time";
+    case CURLE_PEER_FAILED_VERIFICATION: return "the TLS certificate is not trusted";
+    case CURLE_SSL_CACERT_BADFILE: return "the file of trusted certificates cannot be read";
+    default: return curl_easy_strerror(code);
+    }
+}
+
+static int name_authority(struct connection *connection, const char *url) {
+    char *host = NULL, *port = NULL;
+    CURLU *parts = curl_url();
+    int is_good = parts && !curl_url_set(parts, CURLUPART_URL, url, 0) &&
+                  !curl_url_get(parts, CURLUPART_HOST, &host, 0);
+    if (is_good && curl_url_get(parts, CURLUPART_PORT, &port, 0)) port = NULL;
+    int length = is_good ? snprintf(connection->authority, sizeof connection->authority, "%s%s%s", host,
+                                    port ? ":" : "", port ? port : "")
+                         : 0;
+    curl_free(host);
+    curl_free(port);
+    curl_url_cleanup(parts);
+    return length > 0 && (size_t)length < sizeof connection->authority;
+}
+
+// RFC 9113, section 3.2.
+static CURLcode offer_http2(CURL *curl, void *context, void *user) {
+    static const unsigned char offer[] = {2, 'h', '2'};
+    (void)curl;
+    (void)user;
+    return SSL_CTX_set_alpn_protos(context, offer, sizeof offer) ? CURLE_OUT_OF_MEMORY : CURLE_OK;
+}
+
+uint64_t roost_apns_open(roost_apns *set, const char *url, const char *ca_file, long timeout_ms) {
+    struct connection *connection = calloc(1, sizeof *connection);
+    CURL *curl = connection ? curl_easy_init() : NULL;
+    if (!curl || !name_authority(connection, url)) {
+        if (curl) curl_easy_cleanup(curl);
+        free(connection);
+        return 0;
+    }
+    connection->set = set;
+    connection->id = ++set->last_id;
+    connection->easy = curl;
+    connection->socket = CURL_SOCKET_BAD;
+    curl_easy_setopt(curl, CURLOPT_PRIVATE, connection);
+    curl_easy_setopt(curl, CURLOPT_URL, url);
+    curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+#if LIBCURL_VERSION_NUM >= 0x075500
+    curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "https");
+#else
+    curl_easy_setopt(curl, CURLOPT_PROTOCOLS, CURLPROTO_HTTPS);
+#endif
+    curl_easy_setopt(curl, CURLOPT_CONNECT_ONLY, 1L);
+    // Were libcurl to offer h2, it would put its own HTTP/2 between us and the connection, also with CONNECT_ONLY.
+    curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    curl_easy_setopt(curl, CURLOPT_SSL_ENABLE_ALPN, 0L);
+    curl_easy_setopt(curl, CURLOPT_SSL_CTX_FUNCTION, offer_http2);
+    curl_easy_setopt(curl, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+    curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, timeout_ms);
+    curl_easy_setopt(curl, CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
+    // Through a proxy, only as a tunnel: the provider token is nobody else's.
+    curl_easy_setopt(curl, CURLOPT_HTTPPROXYTUNNEL, 1L);
+    curl_easy_setopt(curl, CURLOPT_TCP_NODELAY, 1L);
+    // Keeps a silent connection's way open through routers that forget, and notices a peer that is gone.
+    curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L);
+    curl_easy_setopt(curl, CURLOPT_TCP_KEEPIDLE, 60L);
+    curl_easy_setopt(curl, CURLOPT_TCP_KEEPINTVL, 20L);
+    if (ca_file) curl_easy_setopt(curl, CURLOPT_CAINFO, ca_file);
+    if (curl_multi_add_handle(set->multi, curl)) {
+        curl_easy_cleanup(curl);
+        free(connection);
+        return 0;
+    }
+    connection->next = set->connections;
+    set->connections = connection;
+    return connection->id;
+}
+
+void roost_apns_connected(struct connection *connection, CURLcode code) {
+    if (code != CURLE_OK) {
+        roost_apns_end(connection, words(code));
+        return;
+    }
+    if (curl_easy_getinfo(connection->easy, CURLINFO_ACTIVESOCKET, &connection->socket) != CURLE_OK ||
+        connection->socket == CURL_SOCKET_BAD || !roost_apns_begin_session(connection)) {
+        roost_apns_end(connection, "the connection cannot be used");
+        return;
+    }
+    connection->state = OPEN;
+    roost_apns_add_note(connection->set, roost_apns_new_note(ROOST_APNS_OPENED, connection->id, 0));
+    roost_apns_flush(connection);
+}
+
+void roost_apns_read(struct connection *connection) {
+    unsigned char bytes[16384];
+    connection->has_more = 0;
+    for (int round = 0; round < READS; round++) {
+        size_t count = 0;
+        CURLcode code = curl_easy_recv(connection->easy, bytes, sizeof bytes, &count);
+        if (code == CURLE_AGAIN) return;
+        if (code != CURLE_OK) return roost_apns_end(connection, words(code));
+        if (count == 0) return roost_apns_end(connection, "the server ended it");
+        ssize_t taken = nghttp2_session_mem_recv(connection->session, bytes, count);
+        if (taken < 0)
+            return roost_apns_end(connection, "the server does not speak HTTP/2 as it should");
+    }
+    connection->has_more = 1;
+}
+
+void roost_apns_flush(struct connection *connection) {
+    for (;;) {
+        if (!connection->out_length) {
+            ssize_t count = nghttp2_session_mem_send(connection->session, &connection->out);
+            if (count < 0) return roost_apns_end(connection, "HTTP/2 went wrong");
+            connection->out_length = (size_t)count;
+            if (!count) break;
+        }
+        size_t sent = 0;
+        CURLcode code = curl_easy_send(connection->easy, connection->out, connection->out_length, &sent);
+        if (code == CURLE_AGAIN) return;
+        if (code != CURLE_OK) {
+            // An answer may still be there to be read, and a GOAWAY that says how far the server came.
+            roost_apns_read(connection);
+            if (connection->state == OPEN) roost_apns_end(connection, words(code));
+            return;
+        }
+        connection->out += sent;
+        connection->out_length -= sent;
+    }
+    if (!nghttp2_session_want_read(connection->session) && !nghttp2_session_want_write(connection->session))
+        roost_apns_end(connection, "the server ended it");
+}
+
+void roost_apns_end(struct connection *connection, const char *text) {
+    if (connection->state == OVER) return;
+    connection->state = OVER;
+    while (connection->streams) roost_apns_finish(connection->streams, 0);
+    if (!text) return;
+    struct note *note = roost_apns_new_note(ROOST_APNS_CLOSED, connection->id, 0);
+    snprintf(note->text, sizeof note->text, "%s", text);
+    roost_apns_add_note(connection->set, note);
+}
+
+void roost_apns_free(struct connection *connection) {
+    if (connection->session) {
+        nghttp2_session_set_user_data(connection->session, NULL);
+        nghttp2_session_del(connection->session);
+    }
+    curl_multi_remove_handle(connection->set->multi, connection->easy);
+    curl_easy_cleanup(connection->easy);
+    free(connection);
+}
+
+void roost_apns_close(roost_apns *set, uint64_t id) {
+    struct connection *connection = roost_apns_find(set, id);
+    if (!connection || connection->state == OVER) return;
+    if (connection->state == OPEN && !connection->out_length) {
+        nghttp2_session_terminate_session(connection->session, NGHTTP2_NO_ERROR);
+        const uint8_t *bytes = NULL;
+        size_t sent = 0;
+        ssize_t count = nghttp2_session_mem_send(connection->session, &bytes);
+        // A courtesy: whether the socket takes it makes no difference to us.
+        if (count > 0) (void)curl_easy_send(connection->easy, bytes, (size_t)count, &sent);
+    }
+    roost_apns_end(connection, NULL);
+}

@@ -1,0 +1,77 @@
+// What apns.c, apns_connection.c and apns_session.c share.
+
+#ifndef ROOST_APNS_PRIVATE_H
+#define ROOST_APNS_PRIVATE_H
+
+#include "apns.h"
+
+#include <curl/curl.h>
+#include <nghttp2/nghttp2.h>
+
+#define TEXT_SIZE 128
+#define DATE_SIZE 40
+
+struct note {
+    struct roost_apns_note face;
+    struct note *next;
+    char text[TEXT_SIZE];
+    char date[DATE_SIZE];
+    unsigned char body[ROOST_APNS_BODY];
+};
+
+struct stream {
+    struct connection *connection;
+    struct stream *previous, *next;
+    uint64_t request;
+    int32_t id;
+    int has_left;   // its last frame was given to the connection
+    int is_settled; // its note is written
+    struct note *note;
+    size_t sent, length;
+    unsigned char payload[];
+};
+
+enum state { CONNECTING, OPEN, OVER };
+
+struct connection {
+    roost_apns *set;
+    struct connection *next;
+    uint64_t id;
+    enum state state;
+    int has_more; // the last read stopped before the socket was empty
+    CURL *easy;
+    curl_socket_t socket;
+    nghttp2_session *session;
+    struct stream *streams;
+    const uint8_t *out; // what nghttp2 wants sent and the socket has not taken; nghttp2 keeps it
+    size_t out_length;
+    char authority[300];
+};
+
+struct roost_apns {
+    CURLM *multi;
+    struct connection *connections;
+    struct note *first, *last, *taken;
+    struct curl_waitfd *waits;
+    size_t waits_size;
+    uint64_t last_id;
+};
+
+struct note *roost_apns_new_note(enum roost_apns_kind kind, uint64_t connection, uint64_t request);
+void roost_apns_add_note(roost_apns *set, struct note *note);
+struct connection *roost_apns_find(roost_apns *set, uint64_t id);
+
+// apns_connection.c
+void roost_apns_connected(struct connection *connection, CURLcode code);
+void roost_apns_read(struct connection *connection);
+void roost_apns_flush(struct connection *connection);
+// Ends all its requests; writes a note where `text` is given. The connection is freed by the next wait.
+void roost_apns_end(struct connection *connection, const char *text);
+void roost_apns_free(struct connection *connection);
+
+// apns_session.c
+int roost_apns_begin_session(struct connection *connection);
+// Writes its note, where that was not done before, and frees it.
+void roost_apns_finish(struct stream *stream, int is_refused);
+
+#endif

@@ -1,0 +1,125 @@
+package import Hub
+
+/// Decides what each Live Activity is told, when, and whether by push or by socket.
+///
+/// For each activity: timestamps increase strictly; what the phone has already is not told again; changes are told when
+/// they have settled, and at the latest after a while; at most one push is on its way; while the app's socket is alive,
+/// or its grace window is open, nothing is pushed and the state is shown by socket instead; when the window is over one
+/// push says that it is not connected; when the activity is too old, or its conversation was left, it is ended.
+///
+/// An activity that a backend has posted to is the backend's alone: the template no longer speaks for it, not even to
+/// say that the app is not connected.
+///
+/// Pure: no clock, no I/O. Whoever keeps the book tells it what happens, calls `advance` when `nextDue` says so, and
+/// does what the actions say. A function that names an activity which is not in the book does nothing and says so by
+/// `false`.
+package struct ActivityBook: Sendable {
+    let rules: ActivityRules
+    private var entries: [String: ActivityEntry] = [:]
+    private var dueTimes = DueTimes()
+    private var byUser: [String: Set<String>] = [:]
+    private var byConversation: [String: Set<String>] = [:]
+    package internal(set) var statistics = ActivityStatistics()
+
+    package init(_ rules: ActivityRules) { self.rules = rules }
+
+    package var count: Int { entries.count }
+
+    package var ids: [String] { Array(entries.keys) }
+
+    /// When `advance` is to be called next, in monotonic milliseconds; it may be past. Nil where nothing waits.
+    package var nextDue: Int64? { dueTimes.next }
+
+    /// What is to be done. The order of an activity's actions is to be kept.
+    package mutating func advance(to now: HubTime) -> [ActivityAction] {
+        var actions: [ActivityAction] = []
+        while let id = dueTimes.take(at: now.monotonic) {
+            guard var entry = entries[id] else { continue }
+            if let action = entry.step(at: now, rules, &statistics) { actions.append(action) }
+            if entry.isOver {
+                remove(id)
+            } else {
+                keep(entry)
+            }
+        }
+        return actions
+    }
+
+    // MARK: Who is in it
+
+    /// An activity was registered, was taken over from another hub, or has a new token. One that is known keeps what
+    /// was told of it, and a new token gets the current state if the app is away.
+    ///
+    /// - Parameters:
+    ///   - facts: nil where they are not known yet; nothing is told before they are. Nil keeps those that are known.
+    ///   - wasDelivered: whether the registration's state is known to have reached Apple, and nothing can have been
+    ///     shown by socket since. If nobody knows, as after a process that died while the app was connected, say false:
+    ///     the state is then told again. Of no meaning for an activity that is in the book.
+    ///   - isPosted: whether the registration's state is a backend's (`StampRequest.isPosted`). Of no meaning for an
+    ///     activity that is in the book.
+    package mutating func put(
+        _ registration: ActivityRegistration, standing: Standing, facts: ConversationFacts?, wasDelivered: Bool,
+        isPosted: Bool, at now: HubTime
+    ) {
+        let known = entries[registration.id]
+        remove(registration.id)
+        if var entry = known, !entry.isOver {
+            entry.put(registration, standing: standing, facts: facts, at: now)
+            keep(entry)
+        } else {
+            keep(
+                ActivityEntry(
+                    registration, standing: standing, facts: facts, wasDelivered: wasDelivered, isPosted: isPosted,
+                    at: now, rules))
+        }
+        byUser[registration.user, default: []].insert(registration.id)
+        if let conversation = registration.conversation {
+            byConversation[conversation, default: []].insert(registration.id)
+        }
+    }
+
+    /// The app has ended it, or another hub has it: it is not told anything any more.
+    @discardableResult
+    package mutating func remove(_ id: String) -> Bool {
+        guard let entry = entries.removeValue(forKey: id) else { return false }
+        dueTimes.set(id, at: nil)
+        Self.take(id, from: entry.user, in: &byUser)
+        if let conversation = entry.conversation { Self.take(id, from: conversation, in: &byConversation) }
+        return true
+    }
+
+    package func contains(_ id: String) -> Bool { entries[id] != nil }
+
+    package func activities(ofUser user: String) -> Set<String> { byUser[user] ?? [] }
+
+    package func activities(inConversation conversation: String) -> Set<String> { byConversation[conversation] ?? [] }
+
+    package func user(of id: String) -> String? { entries[id]?.user }
+    package func session(of id: String) -> String? { entries[id]?.session }
+    package func conversation(of id: String) -> String? { entries[id]?.conversation }
+    package func destination(of id: String) -> PushDestination? { entries[id]?.destination }
+    package func standing(of id: String) -> Standing? { entries[id]?.standing }
+    /// Nil where they are not known.
+    package func facts(of id: String) -> ConversationFacts? { entries[id]?.facts }
+
+    private static func take(_ id: String, from key: String, in index: inout [String: Set<String>]) {
+        index[key]?.remove(id)
+        if index[key]?.isEmpty == true { index[key] = nil }
+    }
+
+    // MARK: Changing an entry
+
+    private mutating func keep(_ entry: ActivityEntry) {
+        entries[entry.id] = entry
+        dueTimes.set(entry.id, at: entry.due(rules))
+    }
+
+    mutating func change<Answer>(
+        _ id: String, _ body: (inout ActivityEntry, inout ActivityStatistics) -> Answer
+    ) -> Answer? {
+        guard var entry = entries[id] else { return nil }
+        let answer = body(&entry, &statistics)
+        keep(entry)
+        return answer
+    }
+}

@@ -1,0 +1,38 @@
+package import Hub
+package import Wire
+
+/// A state that a backend says an activity has.
+package struct ActivityPost: Sendable {
+    package let contentState: JSON
+    package let event: ActivityEvent
+    /// When the state was true, in seconds since 1970; nil is when it arrives.
+    package let timestamp: Int64?
+    package let alert: ActivityAlert?
+    /// With `end`: when it is taken from the lock screen, in seconds since 1970.
+    package let dismissal: Int64?
+
+    package init(
+        contentState: JSON, event: ActivityEvent = .update, timestamp: Int64? = nil, alert: ActivityAlert? = nil,
+        dismissal: Int64? = nil
+    ) {
+        self.contentState = contentState
+        self.event = event
+        self.timestamp = timestamp
+        self.alert = alert
+        self.dismissal = dismissal
+    }
+}
+
+package enum PostVerdict: Sendable, Equatable {
+    /// It will be pushed.
+    case queued
+    /// The app's socket is alive, or in its grace window: it goes by socket, and is pushed when the app goes away for
+    /// good.
+    case withheld
+    /// Not newer than what was sent or posted last, or the activity has ended: dropped.
+    case stale
+    /// There is no such activity.
+    case unknown
+    /// It cannot be sent; one sentence says why.
+    case refused(String)
+}

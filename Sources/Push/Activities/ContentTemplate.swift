@@ -1,0 +1,66 @@
+import Wire
+
+/// Makes the content-state of an activity out of what is known of its conversation.
+package struct ContentTemplate: Sendable, Equatable {
+    /// Lists in a content-state are short, because a push has 4096 bytes: `typing_count` and `online_count` are not.
+    static let listedTyping = 3
+    static let listedOnline = 10
+    private static let nameLimit = 50
+
+    /// The names that a content-state may use.
+    package static let variables: Set<String> = [
+        "activity_id", "conversation_id", "conversation_name", "preview", "sender_id", "sender_name",
+        "last_message_at", "unread", "typing", "typing_count", "online", "online_count", "connected", "version",
+        "updated_at", "started_at",
+    ]
+
+    private let template: JSONTemplate
+    private let preview: Preview
+
+    package init(_ text: String, preview: Preview = Preview()) throws(TemplateError) {
+        template = try JSONTemplate(text, known: Self.variables)
+        guard template.isObject else {
+            throw TemplateError(place: "the whole", problem: "a content-state is a JSON object, such as {\"unread\":…}")
+        }
+        self.preview = preview
+    }
+
+    /// What is not a fact of the conversation.
+    struct Circumstances {
+        let activity: String
+        let conversation: String?
+        /// Seconds since 1970.
+        let startedAt: Int64
+        let isConnected: Bool
+    }
+
+    /// - Parameter timestamp: seconds since 1970.
+    func state(
+        _ facts: ConversationFacts, _ circumstances: Circumstances, version: Int, timestamp: Int64
+    ) -> JSON {
+        let names = Preview(limit: Self.nameLimit)
+        // The order in which people come and go is no news.
+        let typing = Set(facts.typing).sorted()
+        let online = Set(facts.online).sorted()
+        var variables = TemplateVariables()
+        variables.set("activity_id", circumstances.activity)
+        variables.set("conversation_id", circumstances.conversation ?? "")
+        variables.set("conversation_name", names.of(facts.name))
+        if let message = facts.lastMessage {
+            variables.set("preview", preview.of(message.text))
+            variables.set("sender_id", message.senderID)
+            variables.set("sender_name", names.of(message.senderName))
+            variables.set("last_message_at", message.at)
+        }
+        variables.set("unread", max(0, facts.unread))
+        variables.set("typing", typing.prefix(Self.listedTyping).map(names.of))
+        variables.set("typing_count", typing.count)
+        variables.set("online", Array(online.prefix(Self.listedOnline)))
+        variables.set("online_count", online.count)
+        variables.set("connected", circumstances.isConnected)
+        variables.set("version", version)
+        variables.set("updated_at", timestamp)
+        variables.set("started_at", circumstances.startedAt)
+        return template.json(variables)
+    }
+}

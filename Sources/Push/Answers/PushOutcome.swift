@@ -1,0 +1,24 @@
+/// What became of a notification. Each that is sent has exactly one.
+package enum PushOutcome: Sendable, Equatable {
+    /// APNs took it.
+    case delivered
+    /// The app is gone from the phone, or the token is an old one (410). The token is to be dropped if it was registered
+    /// before `since`, in milliseconds since 1970.
+    case unregistered(since: Int64?)
+    /// It is never to be sent again; the token may well be good.
+    case refused(status: Int, reason: String)
+    /// The token is none, or of the other environment, or of another app.
+    case badToken(reason: String)
+    /// A later one of its lane took its place before it left.
+    case superseded
+    /// Its deadline passed before APNs took it.
+    case expired
+    /// The queue was full.
+    case overflow
+    /// The payload has more bytes than APNs takes; it was not sent.
+    case tooLarge(bytes: Int, limit: Int)
+    /// It left, and nobody knows whether it came in.
+    case unanswered
+    /// The client was stopped before it left.
+    case stopped
+}

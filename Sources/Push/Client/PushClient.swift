@@ -1,0 +1,75 @@
+import CCurl
+package import Logging
+import Synchronization
+
+/// Sends notifications to APNs, from a thread of its own.
+package final class PushClient: Sendable {
+    private let configuration: APNsConfiguration
+    private let logger: Logger
+    private let whenDone: @Sendable ([(Push, PushOutcome)]) -> Void
+    private let mailbox: PushMailbox
+    private let thread = Mutex<PushThread?>(nil)
+    /// Used by the client's thread alone, while it runs; made before it and destroyed after it.
+    private nonisolated(unsafe) let set: OpaquePointer
+
+    /// - Parameter whenDone: called on the client's thread, for many at once; must not wait, and not stop the client.
+    package init(
+        _ configuration: APNsConfiguration, logger: Logger,
+        whenDone: @escaping @Sendable ([(Push, PushOutcome)]) -> Void
+    ) {
+        guard let set = roost_apns_create() else { fatalError("libcurl cannot start: there is no memory") }
+        self.configuration = configuration
+        self.logger = logger
+        self.whenDone = whenDone
+        self.set = set
+        mailbox = PushMailbox(waking: set)
+    }
+
+    deinit {
+        stop(within: .zero)
+        roost_apns_destroy(set)
+    }
+
+    /// Does nothing the second time, or after `stop`.
+    package func start() {
+        thread.withLock { thread in
+            guard thread == nil else { return }
+            thread = PushThread { [configuration, set = Handle(set), mailbox, logger, whenDone] in
+                var loop = PushLoop(configuration, set.pointer, mailbox, logger, whenDone)
+                loop.run()
+            }
+        }
+    }
+
+    /// Waits for the answers of what has left, at most that long, and reports the rest as `.stopped`, or `.unanswered`.
+    package func stop(within limit: Duration) {
+        mailbox.stop(by: PushClock.now().monotonic + limit.milliseconds)
+        if let thread = thread.withLock({ $0 }) {
+            thread.joinOnce()
+        } else {
+            report(stopped: mailbox.end())
+        }
+    }
+
+    /// From any thread, never waits. Each gets exactly one outcome, also those that the queue has no room for. After
+    /// `stop` that is `.stopped`, told on the caller's thread.
+    package func send(_ pushes: [Push]) {
+        if !pushes.isEmpty, !mailbox.post(pushes) { report(stopped: pushes) }
+    }
+
+    /// How many more the queue takes.
+    package var room: Int { max(0, configuration.queue - mailbox.held) }
+
+    /// At most 30 s old.
+    package var statistics: PushStatistics { mailbox.statistics }
+
+    private func report(stopped pushes: [Push]) {
+        if !pushes.isEmpty { whenDone(pushes.map { ($0, .stopped) }) }
+    }
+
+    /// Carries the pointer to the thread that uses it; nobody else does meanwhile, but to wake it, which any thread may.
+    private struct Handle: @unchecked Sendable {
+        let pointer: OpaquePointer
+        init(_ pointer: OpaquePointer) { self.pointer = pointer }
+    }
+}

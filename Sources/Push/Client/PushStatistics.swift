@@ -1,0 +1,53 @@
+/// What a client has done since it was made, and how it stands.
+package struct PushStatistics: Sendable, Equatable {
+    package var delivered = 0
+    package var unregistered = 0
+    /// Refused for good, those about the token too.
+    package var failed = 0
+    /// Answers that were no, by reason, also those after which it was sent again. Bounded: reasons that Apple does not
+    /// document are counted as `other`.
+    package var refused: [String: Int] = [:]
+    package var superseded = 0
+    package var expired = 0
+    package var overflow = 0
+    package var tooLarge = 0
+    package var unanswered = 0
+    package var stopped = 0
+    /// Requests that were sent again, whatever the reason.
+    package var retries = 0
+    /// Requests that left and were never answered: those that went again may have come in twice, under the same id.
+    package var ambiguous = 0
+    package var connectionsOpened = 0
+    /// Connections that failed to open.
+    package var connectionFailures = 0
+    /// Connections given up after requests without an answer.
+    package var connectionsRetired = 0
+    /// GOAWAY frames.
+    package var goAways = 0
+    package var tokensMinted = 0
+
+    package var queued = 0
+    package var inFlight = 0
+    /// How old the provider token is, in seconds; nil where there is none yet.
+    package var providerTokenAge: Int?
+    /// Why nothing is sent but a probe a minute, for each server; empty where all is well.
+    package var circuitsOpen: [String: String] = [:]
+
+    package init() {}
+}
+
+extension PushStatistics {
+    mutating func count(_ outcome: PushOutcome) {
+        switch outcome {
+        case .delivered: delivered += 1
+        case .unregistered: unregistered += 1
+        case .refused, .badToken: failed += 1
+        case .superseded: superseded += 1
+        case .expired: expired += 1
+        case .overflow: overflow += 1
+        case .tooLarge: tooLarge += 1
+        case .unanswered: unanswered += 1
+        case .stopped: stopped += 1
+        }
+    }
+}

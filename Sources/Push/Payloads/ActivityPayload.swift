@@ -1,0 +1,91 @@
+package import Hub
+package import Wire
+
+/// A push to a Live Activity (Apple: "Starting and updating Live Activities with ActivityKit push notifications").
+///
+/// The content-state is passed through to the byte: the phone decodes it with JSONDecoder's defaults, and what is not
+/// exactly what the app expects makes it drop the update without a word.
+package struct ActivityPayload: Sendable {
+    package enum Step: Sendable {
+        /// Starting one without an alert is not allowed.
+        case start(ActivityStart, alert: ActivityAlert)
+        case update(alert: ActivityAlert? = nil)
+        /// The activity stays on the lock screen until `dismissal`, in seconds since 1970: a time that is past takes it
+        /// away at once; nil leaves it for up to four hours.
+        case end(alert: ActivityAlert? = nil, dismissal: Int64? = nil)
+    }
+
+    package let step: Step
+    /// Seconds since 1970. The phone ignores what is older than what it shows.
+    package let timestamp: Int64
+    /// Nil only for an end of which no final state is known: the phone then keeps the one it has.
+    package let contentState: JSON?
+    /// When the phone is to mark the content as out of date, in seconds since 1970.
+    package let staleDate: Int64
+    package let relevanceScore: Double?
+
+    package init(
+        _ step: Step, timestamp: Int64, contentState: JSON?, staleDate: Int64, relevanceScore: Double? = nil
+    ) {
+        self.step = step
+        self.timestamp = timestamp
+        self.contentState = contentState
+        self.staleDate = staleDate
+        self.relevanceScore = relevanceScore
+    }
+
+    package var event: ActivityEvent {
+        switch step {
+        case .start: .start
+        case .update: .update
+        case .end: .end
+        }
+    }
+
+    private var alert: ActivityAlert? {
+        switch step {
+        case .start(_, let alert): alert
+        case .update(let alert), .end(let alert, _): alert
+        }
+    }
+
+    /// The JSON. Nothing in a Live Activity is ever cut: what is too large is an error.
+    package func bytes(limit: Int = PayloadLimit.device) throws(PayloadError) -> [UInt8] {
+        var aps = ObjectWriter()
+        aps.add("timestamp", timestamp)
+        aps.add("event", event.rawValue)
+        if let contentState {
+            guard contentState.kind == .object else { throw PayloadError.noObject(key: "content-state") }
+            aps.add("content-state", json: contentState.bytes)
+        } else if event != .end {
+            throw PayloadError.noObject(key: "content-state")
+        }
+        aps.add("stale-date", staleDate)
+        if let relevanceScore {
+            guard relevanceScore.isFinite else { throw PayloadError.badRelevanceScore }
+            aps.add("relevance-score", json: String(relevanceScore).utf8)
+        }
+        if let alert { aps.add("alert", json: alert.json.bytes) }
+        switch step {
+        case .start(let start, _): try write(start, into: &aps)
+        case .end(_, let dismissal?): aps.add("dismissal-date", dismissal)
+        case .update, .end: break
+        }
+        var whole = ObjectWriter()
+        whole.add("aps", json: aps.bytes)
+        let bytes = whole.bytes
+        guard bytes.count <= limit else { throw PayloadError.tooLarge(bytes: bytes.count, limit: limit) }
+        return bytes
+    }
+
+    private func write(_ start: ActivityStart, into aps: inout ObjectWriter) throws(PayloadError) {
+        guard start.attributes.kind == .object else { throw PayloadError.noObject(key: "attributes") }
+        aps.add("attributes-type", start.attributesType)
+        aps.add("attributes", json: start.attributes.bytes)
+        switch start.input {
+        case .token: aps.add("input-push-token", 1)
+        case .channel(let id): aps.add("input-push-channel", id)
+        case nil: break
+        }
+    }
+}

@@ -1,0 +1,29 @@
+extension Push {
+    /// The request's headers as `roost_apns_post` takes them: names and values, each with a NUL behind it.
+    func headers(authorizedBy token: ProviderToken) -> [UInt8] {
+        var out: [UInt8] = []
+        out.reserveCapacity(640)
+        func add(_ name: StaticString, _ value: String) {
+            name.withUTF8Buffer { out.append(contentsOf: $0) }
+            out.append(0)
+            out.append(contentsOf: value.utf8)
+            out.append(0)
+        }
+        switch target {
+        case .device(let destination):
+            add(":path", "/3/device/" + destination.token.hex)
+            add("apns-topic", destination.bundle + kind.topicSuffix)
+            add("apns-id", id.text)
+        case .channel(let channel, _, let bundle):
+            add(":path", "/4/broadcasts/apps/" + bundle)
+            add("apns-channel-id", channel)
+            add("apns-request-id", id.text)
+        }
+        add("authorization", "bearer " + token.jwt)
+        add("apns-push-type", kind.rawValue)
+        add("apns-expiration", String(expiration))
+        add("apns-priority", String(priority))
+        if let collapseID { add("apns-collapse-id", collapseID) }
+        return out
+    }
+}

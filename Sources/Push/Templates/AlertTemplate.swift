@@ -1,0 +1,32 @@
+/// What alerts say, as the configuration has it.
+package struct AlertTemplate: Sendable, Equatable {
+    package var title: AlertTextTemplate?
+    package var subtitle: AlertTextTemplate?
+    package var body: AlertTextTemplate?
+    /// A file's name in the app, or `default`; nil is silent.
+    package var sound: String?
+    package var category: String?
+
+    package init(
+        title: AlertTextTemplate?, subtitle: AlertTextTemplate? = nil, body: AlertTextTemplate?,
+        sound: String? = "default", category: String? = nil
+    ) {
+        self.title = title
+        self.subtitle = subtitle
+        self.body = body
+        self.sound = sound
+        self.category = category
+    }
+
+    /// - Parameters:
+    ///   - badge: the number on the app's icon; nil leaves it as it is.
+    ///   - conversation: the alerts of one are shown together (`thread-id`), and a tap opens it.
+    package func payload(
+        _ variables: TemplateVariables, badge: Int?, conversation: String?, message: String?
+    ) -> AlertPayload {
+        AlertPayload(
+            title: title?.filled(with: variables), subtitle: subtitle?.filled(with: variables),
+            body: body?.filled(with: variables), badge: badge, sound: sound, threadID: conversation,
+            category: category, conversationID: conversation, messageID: message)
+    }
+}

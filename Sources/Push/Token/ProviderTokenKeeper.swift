@@ -1,0 +1,52 @@
+import Hub
+
+/// Keeps the one provider token that everything is sent with.
+///
+/// Apple refuses a token that is older than an hour, and one that changes more often than every 20 minutes. So it is
+/// made anew after 45 minutes, or when APNs finds it too old, and whatever happens never twice within 20. One thread owns
+/// the keeper, so one mint serves all requests. The rule holds for one process: a restart makes a token of its own.
+struct ProviderTokenKeeper {
+    static let refreshAge: Int64 = 45 * 60_000
+    static let leastAge: Int64 = 20 * 60_000
+    /// How far the machine's clock may have been set back before the token counts as one from the future.
+    private static let clockTolerance: Int64 = 60_000
+
+    private let key: ProviderKey
+    private var token: ProviderToken?
+    private var mintedAt = HubTime(monotonic: 0, unix: 0)
+    private var isTooOld = false
+    private(set) var minted = 0
+
+    init(_ key: ProviderKey) { self.key = key }
+
+    /// The token to send with.
+    mutating func token(at now: HubTime) throws -> ProviderToken {
+        if let token, !mustMint(now) { return token }
+        let fresh = try ProviderToken(signedBy: key, issuedAt: now.unix / 1000, generation: minted + 1)
+        minted += 1
+        token = fresh
+        mintedAt = now
+        isTooOld = false
+        return fresh
+    }
+
+    /// APNs found the token of that generation too old.
+    /// - Returns: whether the next `token(at:)` is another one, so that it is worth to try again.
+    mutating func expire(_ generation: Int, at now: HubTime) -> Bool {
+        guard let token else { return true }
+        if token.generation > generation { return true }
+        isTooOld = true
+        return mustMint(now)
+    }
+
+    /// In milliseconds, by the clock that never goes back; nil before the first.
+    func age(at now: HubTime) -> Int64? { token == nil ? nil : now.monotonic - mintedAt.monotonic }
+
+    private func mustMint(_ now: HubTime) -> Bool {
+        let age = now.monotonic - mintedAt.monotonic
+        guard age >= Self.leastAge else { return false }
+        // APNs judges by `iat`: a clock that was set is as good a reason as time that passed.
+        let ageByDate = now.unix - mintedAt.unix
+        return isTooOld || max(age, ageByDate) >= Self.refreshAge || ageByDate < -Self.clockTolerance
+    }
+}

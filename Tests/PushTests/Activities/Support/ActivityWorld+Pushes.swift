@@ -1,0 +1,158 @@
+import Hub
+import Push
+import Testing
+import Wire
+
+/// What becomes of the pushes under way.
+extension ActivityWorld {
+    mutating func run() throws {
+        while let index = errands.firstIndex(where: { $0.at <= now.monotonic }) {
+            let errand = errands.remove(at: index)
+            if errand.isSending { try answer(errand.request) } else { try write(errand.request) }
+        }
+    }
+
+    mutating func write(_ request: StampRequest) throws {
+        let (id, kind) = (request.id, isCalm ? 9 : dice.below(20))
+        guard models[id] != nil else { return }
+        switch kind {
+        case 0:
+            book.unstamped(id, timestamp: request.timestamp, at: now)
+            if models[id]?.version == request.version { models[id]?.version -= 1 }
+            failed(id)
+        case 1: try refuse(request)
+        default:
+            models[id]?.write(request.timestamp, request.version, request.state, isPosted: request.isPosted)
+            guard let sent = book.stamped(id, timestamp: request.timestamp, at: now) else {
+                models[id]?.isInFlight = false
+                try demand(models[id]?.isAway == false, id, "withdrawn")
+                count("withdrawn")
+                return
+            }
+            try leave(sent)
+        }
+    }
+
+    mutating func leave(_ request: StampRequest) throws {
+        let model = try model(request.id)
+        try demand(model.isAway, request.id, "pushed while its app is \(model.standing)")
+        try demand(request.destination == model.registration.destination, request.id, "pushed to an old token")
+        if let last = model.lastSend, !request.isAlerting, request.event == .update {
+            try demand(now.monotonic - last >= 2_000, request.id, "\(now.monotonic - last) ms after the last push")
+        }
+        models[request.id]?.lastSend = now.monotonic
+        errands.append(Errand(request: request, isSending: true, at: now.monotonic + delay()))
+        count(request.event == .end ? "end pushed" : request.isAlerting ? "alert pushed" : "pushed")
+    }
+
+    /// Another hub, which knows something else, was faster.
+    mutating func refuse(_ request: StampRequest) throws {
+        let model = try model(request.id)
+        let timestamp = request.timestamp + Int64(dice.below(3))
+        let isPosted = model.posted != nil || dice.below(8) == 0
+        let wasDelivered = dice.below(2) == 0
+        let state =
+            isPosted
+            ? #"{"of":"\#(request.id)","n":7}"#
+            : """
+            {"name":"\(request.id)","last":": ","unread":0,"typing":[],"online":[],"connected":false,\
+            "version":\(request.version),"at":\(timestamp)}
+            """
+        models[request.id]?.write(
+            timestamp, request.version, Array(state.utf8), isPosted: isPosted, wasDelivered: wasDelivered)
+        let current = try self.model(request.id).registration
+        if wasDelivered || dice.below(2) == 0 { models[request.id]?.reachPhone(timestamp, .update, current.state) }
+        models[request.id]?.timestamp = max(model.timestamp, timestamp)
+        models[request.id]?.floor = max(model.floor, timestamp)
+        if isPosted, model.posted?.at ?? .min <= timestamp {
+            models[request.id]?.posted = ActivityModel.Post(state: state, at: timestamp)
+        }
+        book.refused(request.id, timestamp: request.timestamp, current: current, at: now)
+        failed(request.id)
+        count("refused")
+    }
+
+    mutating func deliver(_ request: StampRequest, isKnown: Bool = false) {
+        if isKnown, let model = models[request.id], model.registration.timestamp == request.timestamp {
+            models[request.id]?.write(
+                request.timestamp, request.version, request.state, isPosted: request.isPosted, wasDelivered: true)
+        }
+        // A phone has one activity, whatever its token.
+        models[request.id]?.reachPhone(request.timestamp, request.event, request.state)
+    }
+
+    mutating func answer(_ request: StampRequest) throws {
+        let (id, isOld) = (request.id, models[request.id]?.registration.destination != request.destination)
+        guard models[id] != nil else { return }
+        let outcome: ActivityOutcome =
+            isCalm
+            ? .delivered
+            : dice.pick([
+                .delivered, .delivered, .delivered, .delivered, .unanswered, .unanswered, .failed(retryLater: true),
+                .failed(retryLater: false), isOld ? .gone : .delivered, dice.below(6) == 0 ? .gone : .delivered,
+            ])
+        switch outcome {
+        case .delivered: deliver(request, isKnown: true)
+        case .unanswered where dice.below(2) == 0: deliver(request)
+        case .gone where !isOld: models[id]?.isEnding = true
+        case .failed(retryLater: false) where !isOld: models[id]?.wasGivenUp = true
+        default: break
+        }
+        book.sent(id, timestamp: request.timestamp, outcome, at: now)
+        failed(id, isHarmless: outcome == .delivered)
+        count("\(outcome)")
+    }
+
+    mutating func failed(_ id: String, isHarmless: Bool = false) {
+        models[id]?.isInFlight = false
+        models[id]?.owedSince = nil
+        if !isHarmless { models[id]?.patience = 60_000 }
+    }
+}
+
+/// What the phones are owed.
+extension ActivityWorld {
+    /// A phone that is away, and shows what is not so any more, is told within ten seconds, the way of a push aside.
+    mutating func check() throws {
+        for (id, model) in models {
+            let isOwed = model.isAway && !model.isInFlight && !model.wasGivenUp && !model.isTold(by: model.phone.state)
+            guard isOwed else {
+                models[id]?.owedSince = nil
+                continue
+            }
+            let since = model.owedSince ?? now.monotonic
+            models[id]?.owedSince = since
+            try demand(
+                now.monotonic - since <= model.patience, id, "nothing was told for \(now.monotonic - since) ms")
+        }
+    }
+
+    /// Everything works again, and nothing happens any more: in the end every phone is right, and is left alone.
+    mutating func settle() throws {
+        isCalm = true
+        for (id, model) in models {
+            let isDying = !model.isEnding && model.endsAt - now.monotonic < 1_000_000
+            guard model.wasGivenUp || isDying else { continue }
+            if model.posted == nil, !isDying {
+                models[id]?.facts.unread = 77
+                book.change(id, at: now) { $0.unread = 77 }
+            } else {
+                models[id] = nil
+                book.remove(id)
+            }
+        }
+        try pass(120_000)
+        for (id, model) in models {
+            let phone = model.phone.state?.description ?? "nothing"
+            try demand(model.isTold(by: model.phone.state) || model.standing.isInGrace, id, "shows \(phone) at the end")
+            try demand(!(model.isEnding && model.isAway), id, "was never ended")
+        }
+        let told = seen
+        try pass(100_000)
+        try demand(told == seen, "all", "told what they know: \(told), \(seen)")
+    }
+}
+
+extension Standing {
+    fileprivate var isInGrace: Bool { if case .inGrace = self { true } else { false } }
+}

@@ -1,0 +1,242 @@
+import Hub
+import Push
+import Testing
+import Wire
+
+/// A book among unreliable things: a database that is slow or away, another hub, Apple, phones that come and go, a
+/// backend, and restarts. Everything that the book promises is checked at every step.
+struct ActivityWorld {
+    /// A step of a push that is under way.
+    struct Errand {
+        let request: StampRequest
+        let isSending: Bool
+        let at: Int64
+    }
+
+    struct Broken: Error, CustomStringConvertible { let description: String }
+
+    var dice: ActivityDice
+    var book: ActivityBook
+    let rules: ActivityRules
+    var now = BookStage.start
+    var models: [String: ActivityModel] = [:]
+    var errands: [Errand] = []
+    var births = 0
+    /// Nothing fails any more.
+    var isCalm = false
+    /// What the test wants to have seen happen.
+    var seen: [String: Int] = [:]
+
+    init(seed: UInt64) throws {
+        dice = ActivityDice(seed: seed)
+        rules = ActivityRules(content: try ContentTemplate(BookStage.template))
+        book = ActivityBook(rules)
+        for _ in 0..<4 { try bear() }
+    }
+
+    mutating func count(_ what: String) { seen[what, default: 0] += 1 }
+
+    func demand(_ condition: Bool, _ id: String, _ what: @autoclosure () -> String) throws {
+        if !condition { throw Broken(description: "\(id) at \(now.monotonic): \(what())") }
+    }
+
+    func model(_ id: String) throws -> ActivityModel {
+        guard let model = models[id] else { throw Broken(description: "\(id) is unknown, and was told of") }
+        return model
+    }
+
+    // MARK: What happens
+
+    mutating func step() throws {
+        let id = dice.pick(models.keys.sorted())
+        switch dice.below(24) {
+        case 0...8: change(id)
+        case 9...14: try post(to: id)
+        case 15...19: stand(id)
+        case 20: try rotate(id)
+        case 21 where dice.below(4) == 0:
+            book.leave(id, at: now)
+            models[id]?.isEnding = true
+        case 22 where dice.below(20) == 0: try restart()
+        case 23 where dice.below(10) == 0:
+            try demand(book.remove(id), id, "it was not in the book")
+            models[id] = nil
+        default: break
+        }
+        while models.count < 4 { try bear() }
+        try check()
+        try pass(dice.pick([0, 10, 300, 900, 1_500, 4_000, 15_000]))
+    }
+
+    mutating func bear() throws {
+        births += 1
+        let id = "a\(births)"
+        // Some have not long to live.
+        let age = dice.below(3) == 0 ? rules.lifetime - 300_000 : 0
+        let registration = try BookStage.registration(
+            id, token: births, conversation: "c-" + id, startedAt: now.unix - age)
+        let facts = ConversationFacts(name: id)
+        let standing = dice.pick([Standing.live, .away])
+        models[id] = ActivityModel(
+            registration, standing: standing, facts: facts, isPosted: false, at: now, lifetime: rules.lifetime)
+        book.put(registration, standing: standing, facts: facts, wasDelivered: true, isPosted: false, at: now)
+    }
+
+    mutating func change(_ id: String) {
+        let (kind, number) = (dice.below(4), dice.below(3))
+        let body: (inout ConversationFacts) -> Void = { facts in
+            switch kind {
+            case 0: facts.unread = number
+            case 1: facts.typing = number == 0 ? [] : ["Zoe", "Ann"].suffix(number)
+            case 2: facts.online = number == 0 ? [] : ["2", "1"].suffix(number)
+            default: facts.lastMessage = .init(text: "t\(number)", senderID: "s", senderName: "S", at: 1)
+            }
+        }
+        book.change(id, at: now, body)
+        if models[id]?.isEnding == false, let facts = models[id]?.facts {
+            var changed = facts
+            body(&changed)
+            models[id]?.facts = changed
+        }
+    }
+
+    mutating func post(to id: String) throws {
+        let model = try model(id)
+        // Most stay with the template.
+        guard model.posted != nil || dice.below(10) == 0 else { return change(id) }
+        let seconds = now.unix / 1000
+        let timestamp = dice.below(3) == 0 ? nil : seconds - 4 + Int64(dice.below(6))
+        let state = #"{"of":"\#(id)","n":\#(dice.below(4))}"#
+        let post = ActivityPost(
+            contentState: try BookStage.json(state), event: dice.below(20) == 0 ? .end : .update, timestamp: timestamp,
+            alert: dice.below(5) == 0 ? ActivityAlert(title: "T", body: "B") : nil)
+        let at = timestamp ?? max(seconds, model.floor + 1)
+        let expected: PostVerdict =
+            model.isEnding || at <= model.floor ? .stale : model.isAway ? .queued : .withheld
+        let verdict = book.post(post, to: id, at: now)
+        try demand(verdict == expected, id, "a post of \(at) after \(model.floor) is \(verdict)")
+        count("\(verdict)")
+        guard expected != .stale else { return }
+        models[id]?.floor = at
+        models[id]?.posted = ActivityModel.Post(state: state, at: at)
+        if post.event == .end { models[id]?.isEnding = true }
+    }
+
+    mutating func stand(_ id: String) {
+        guard let old = models[id]?.standing else { return }
+        let grace = Standing.inGrace(until: now.monotonic + 12_000)
+        let new: Standing =
+            switch old {
+            case .live: dice.pick([grace, grace, .away])
+            case .inGrace: dice.pick([.live, .away])
+            case .away: .live
+            }
+        models[id]?.standing = new
+        book.set(new, of: id, at: now)
+    }
+
+    mutating func rotate(_ id: String) throws {
+        births += 1
+        let destination = try BookStage.registration(token: births).destination
+        models[id]?.move(to: destination)
+        let model = try model(id)
+        book.put(
+            model.registration, standing: model.standing, facts: nil, wasDelivered: dice.below(2) == 0,
+            isPosted: dice.below(2) == 0, at: now)
+        count("rotated")
+    }
+
+    /// The hub dies, with all that it has not written down, and is back half a minute later.
+    mutating func restart() throws {
+        for errand in errands where errand.isSending && dice.below(2) == 0 { deliver(errand.request) }
+        errands = []
+        now = now.advanced(by: 30_000)
+        book = ActivityBook(rules)
+        for (id, old) in models {
+            let isPosted = old.registration.isPosted
+            var model = ActivityModel(
+                old.registration, standing: old.standing, facts: old.facts, isPosted: isPosted, at: now,
+                lifetime: rules.lifetime)
+            model.phone = old.phone
+            models[id] = model
+            book.put(
+                model.registration, standing: model.standing, facts: model.facts,
+                wasDelivered: model.registration.wasDelivered, isPosted: isPosted, at: now)
+        }
+        count("restarted")
+    }
+
+    // MARK: Time
+
+    mutating func pass(_ milliseconds: Int64) throws {
+        let end = now.monotonic + milliseconds
+        while true {
+            let next = min(book.nextDue ?? end, errands.map(\.at).min() ?? end)
+            guard next <= end else { break }
+            now = now.advanced(by: max(0, next - now.monotonic))
+            for (id, model) in models where now.monotonic >= model.endsAt { models[id]?.isEnding = true }
+            for action in book.advance(to: now) { try perform(action) }
+            try run()
+            try check()
+            let isDone = (book.nextDue ?? .max) > now.monotonic && !errands.contains { $0.at <= now.monotonic }
+            if now.monotonic >= end, isDone { return }
+        }
+        now = now.advanced(by: end - now.monotonic)
+        try check()
+    }
+
+    mutating func perform(_ action: ActivityAction) throws {
+        switch action {
+        case .stamp(let request):
+            let model = try model(request.id)
+            try demand(model.isAway, request.id, "a push while its app is \(model.standing)")
+            try demand(!model.isInFlight, request.id, "a second push under way")
+            try use(request.id, request.timestamp, request.version, request.event, request.state)
+            models[request.id]?.isInFlight = true
+            errands.append(Errand(request: request, isSending: false, at: now.monotonic + delay()))
+        case .show(let shown):
+            let model = try model(shown.id)
+            try demand(!model.isAway, shown.id, "shown to nobody")
+            try demand(shown.user == model.registration.user, shown.id, "shown to \(shown.user)")
+            try use(shown.id, shown.timestamp, shown.version, shown.event, shown.state)
+            // What is said into an open window is sometimes heard by another socket.
+            if model.standing == .live || dice.below(2) == 0 {
+                models[shown.id]?.reachPhone(shown.timestamp, shown.event, shown.state)
+            }
+            let row = model.registration
+            models[shown.id]?.write(row.timestamp, row.version, row.state, isPosted: row.isPosted)
+            count("shown")
+        case .ended(let id):
+            let model = try model(id)
+            try demand(model.isEnding || model.phone.hasEnded, id, "ended without a reason")
+            try demand(!book.contains(id), id, "ended, and in the book")
+            models[id] = nil
+            errands.removeAll { $0.request.id == id }
+            count("ended")
+        case .unsendable(let id, let error): throw Broken(description: "\(id): \(error)")
+        }
+    }
+
+    mutating func use(
+        _ id: String, _ timestamp: Int64, _ version: Int, _ event: ActivityEvent, _ state: [UInt8]?
+    ) throws {
+        let model = try model(id)
+        try demand(timestamp > model.timestamp, id, "timestamp \(timestamp) after \(model.timestamp)")
+        try demand(version == model.version + 1, id, "version \(version) after \(model.version)")
+        try demand((event == .end) == model.isEnding, id, "\(event)")
+        let content = state.map { JSON(trusted: $0[...]) }
+        try demand(model.isTold(by: content), id, "told \(content?.description ?? "nothing"), which is not so")
+        if model.posted == nil {
+            try demand(content?["version"]?.int == version, id, "the state has another version")
+            try demand(content?["at"]?.int == Int(timestamp), id, "the state has another time")
+            models[id]?.floor = timestamp
+        }
+        models[id]?.timestamp = timestamp
+        models[id]?.version = version
+        models[id]?.owedSince = nil
+        models[id]?.patience = 10_000
+        models[id]?.wasGivenUp = false
+    }
+
+    mutating func delay() -> Int64 { dice.pick([0, 0, 1, 20, 700, isCalm ? 100 : 12_000]) }
+}

@@ -1,0 +1,35 @@
+import Crypto
+import Hub
+import Testing
+
+@testable import Push
+
+enum Samples {
+    static let privateKey = P256.Signing.PrivateKey()
+    static let start = HubTime(monotonic: 1_000_000, unix: 1_790_000_000_000)
+
+    static func key() throws -> ProviderKey {
+        try ProviderKey(teamID: "TEAM567890", keyID: "KEY4567890", pem: privateKey.pemRepresentation)
+    }
+
+    static func configuration() throws -> APNsConfiguration { APNsConfiguration(key: try key()) }
+
+    static func token(_ number: Int = 0) throws -> PushToken {
+        let digits = String(number, radix: 16)
+        return try #require(PushToken(String(repeating: "0", count: 64 - digits.count) + digits))
+    }
+
+    static func target(_ number: Int = 0, _ environment: PushEnvironment = .sandbox) throws -> Push.Target {
+        .device(PushDestination(token: try token(number), environment: environment, bundle: "com.example.app"))
+    }
+
+    static func push(
+        _ number: Int = 0, kind: PushKind = .alert, lane: String? = nil, replaces: Bool = false,
+        payload: String = "{\"aps\":{\"alert\":\"Hello\"}}", seconds: Int64 = 3600,
+        environment: PushEnvironment = .sandbox
+    ) throws -> Push {
+        Push(
+            to: try target(number, environment), kind: kind, priority: 5, expiration: 0, payload: Array(payload.utf8),
+            lane: lane, replaces: replaces, deadline: start.unix + seconds * 1000)
+    }
+}
