@@ -64,6 +64,9 @@ let package = Package(
                 .product(name: "OrderedCollections", package: "swift-collections"),
             ],
             swiftSettings: strict),
+        .target(
+            name: "Notify", dependencies: ["CPostgres", "ChangeFeed", "Gateway", "Hub", "Push", "Wire", logging],
+            swiftSettings: strict),
         .target(name: "Ops", dependencies: ["Gateway"], swiftSettings: strict),
         .target(
             name: "Demo", dependencies: ["CDemoFiles", "ChangeFeed", "Gateway", "Hub", "Identity", "Wire", logging],
@@ -82,7 +85,8 @@ let package = Package(
         .executableTarget(
             name: "roost",
             dependencies: [
-                "ChangeFeed", "Demo", "Gateway", "Hub", "Identity", "Ops", "RoostClient", "Settings", "Wire", logging,
+                "ChangeFeed", "Demo", "Gateway", "Hub", "Identity", "Notify", "Ops", "Push", "RoostClient", "Settings",
+                "Wire", logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ],

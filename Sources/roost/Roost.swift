@@ -13,7 +13,7 @@ struct Roost: AsyncParsableCommand {
         version: version,
         subcommands: [
             ServeCommand.self, DemoCommand.self, MigrateCommand.self, WatchCommand.self, UnwatchCommand.self,
-            TokenCommand.self, TailCommand.self, DoctorCommand.self, ConfigCommand.self,
+            TokenCommand.self, PushCommand.self, TailCommand.self, DoctorCommand.self, ConfigCommand.self,
         ]
     )
 

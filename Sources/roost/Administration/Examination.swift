@@ -1,5 +1,6 @@
 import ChangeFeed
 import Foundation
+import Hub
 import Identity
 import Settings
 import Wire
@@ -8,8 +9,12 @@ import Wire
 struct Examination {
     private let configuration: RoostConfiguration
 
-    init(_ configuration: RoostConfiguration) {
+    private let pushToken: PushToken?
+
+    /// - Parameter pushToken: where a test push goes.
+    init(_ configuration: RoostConfiguration, pushToken: PushToken? = nil) {
         self.configuration = configuration
+        self.pushToken = pushToken
     }
 
     /// True where nothing is wrong; warnings do not count.
@@ -18,6 +23,7 @@ struct Examination {
         let findings =
             [eventLibrary, openFiles] + (await keys()) + Doctor.examine(conninfo: url)
             + (configuration.usersStatement.map { Doctor.examine(usersStatement: $0, conninfo: url) } ?? [])
+            + (await PushExamination(configuration, token: pushToken).run(conninfo: url))
         json ? printJSON(findings) : printText(findings)
         return !findings.contains { $0.severity == .error }
     }

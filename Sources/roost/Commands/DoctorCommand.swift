@@ -1,4 +1,5 @@
 import ArgumentParser
+import Hub
 import Settings
 
 struct DoctorCommand: AsyncParsableCommand {
@@ -7,7 +8,8 @@ struct DoctorCommand: AsyncParsableCommand {
         abstract: "Check what the hub needs, and say what to do about what is missing.",
         discussion: """
             Looks at the database (reachable, version, rights, schema, a pooler in between, the roles of clients, \
-            messages from SQL, policies), the event loop's package, the limit of open files and the clock. Holds declared \
+            messages from SQL, policies), the event loop's package, the limit of open files and the clock, and whether \
+            Apple takes the key for pushes. Holds declared \
             scopes against the policies, and against what users see of sample rows, in a transaction that is rolled \
             back. Ends with 0 where all is well, 69 where something is not; warnings do not count.
             """
@@ -16,11 +18,19 @@ struct DoctorCommand: AsyncParsableCommand {
     @Flag(help: "Print the findings as JSON.")
     var json = false
 
+    @Option(
+        help: ArgumentHelp("Send a test push to this phone, too.", valueName: "hex"),
+        transform: { text in
+            guard let token = PushToken(text) else { throw ValidationError("a token in hexadecimal is expected.") }
+            return token
+        })
+    var pushToken: PushToken?
+
     @OptionGroup(title: "Configuration")
     var options: ConfigurationOptions
 
     func run() async throws {
-        let isHealthy = try await Examination(options.load()).run(json: json)
+        let isHealthy = try await Examination(options.load(), pushToken: pushToken).run(json: json)
         if !isHealthy { throw ExitCode(ExitStatus.unavailable.rawValue) }
     }
 }

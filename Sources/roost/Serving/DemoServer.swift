@@ -40,7 +40,7 @@ struct DemoServer {
         let ops = configuration.opsPort.map { "http://\(configuration.opsHost):\($0)/" }
         let server = Server(
             configuration, databaseURL: conninfo, tokens: tokens, handler: api,
-            usersStatement: PresenceKeeper.statementOfSampleChat
+            statements: .ofSampleChat
         ) {
             StandardOutput.line("")
             StandardOutput.line("  chat page   \(page)")

@@ -2,6 +2,7 @@ import ChangeFeed
 import Gateway
 import Glibc
 import Logging
+import Notify
 import Ops
 import ServiceLifecycle
 
@@ -11,6 +12,7 @@ struct HubService: Service {
     let subscriptions: ChangeSubscriptions
     let authority: PolicyAuthority
     let keeper: PresenceKeeper
+    let desk: PushDesk?
     let health: Health
     let drain: DrainTimes
     let logger: Logger
@@ -31,6 +33,8 @@ struct HubService: Service {
         await closeSockets()
         deadline.enters("storing the cursor; changes since the last one that was stored will be sent again")
         subscriptions.stop()
+        deadline.enters("sending what is on its way to Apple")
+        desk?.stop(within: .seconds(2))
         deadline.enters("writing down who is present")
         keeper.stop()
         deadline.enters("ending the sessions that ask policies")

@@ -3,7 +3,9 @@ import Gateway
 import Glibc
 import Hub
 import Logging
+import Notify
 import Ops
+import Push
 import ServiceLifecycle
 import Settings
 
@@ -11,7 +13,7 @@ import Settings
 struct Server {
     private let configuration: RoostConfiguration
     private let handler: (any HTTPHandler)?
-    private let usersStatement: String?
+    private let statements: Statements
     private let databaseURL: String
     private let tokens: any TokenVerifier
     private let whenReady: @Sendable () -> Void
@@ -24,18 +26,18 @@ struct Server {
 
     /// - Parameters:
     ///   - handler: serves what the hub does not.
-    ///   - usersStatement: where the configuration has none.
+    ///   - statements: where the configuration has none.
     ///   - whenReady: called once, after the line that says so.
     init(
         _ configuration: RoostConfiguration, databaseURL: String, tokens: any TokenVerifier,
-        handler: (any HTTPHandler)? = nil, usersStatement: String? = nil,
+        handler: (any HTTPHandler)? = nil, statements: Statements = Statements(),
         whenReady: @escaping @Sendable () -> Void = {}
     ) {
         self.configuration = configuration
         self.databaseURL = databaseURL
         self.tokens = tokens
         self.handler = handler
-        self.usersStatement = configuration.usersStatement ?? usersStatement
+        self.statements = statements
         self.whenReady = whenReady
     }
 
@@ -55,12 +57,17 @@ struct Server {
         let health = Health()
         let rooms = Rooms()
         var settings = configuration.gateway
+        let usersStatement = configuration.usersStatement ?? statements.users
         settings.users = usersStatement.map { _ in UserPresence() }
+        let link = GatewayLink()
+        let desk = try desk(&settings, logger, link)
+        let handlers = [PushAPI(desk: desk, verifier: tokens, clock: { Clock.now() }) as any HTTPHandler] + handler.list
         let gateway = Gateway(
-            configuration: settings, verifier: tokens, handler: handler,
-            opsHandler: OpsPages(health: health) { rooms.figures() }, logger: logger)
+            configuration: settings, verifier: tokens, handler: Handlers(handlers: handlers),
+            opsHandler: OpsPages(health: health) { rooms.figures() + (desk?.figures ?? []) }, logger: logger)
+        link.set(gateway)
         let subscriptions = ChangeSubscriptions(
-            configuration: configuration.feed(conninfo: databaseURL), sink: gateway, logger: logger,
+            configuration: configuration.feed(conninfo: databaseURL), sink: gateway, tap: desk, logger: logger,
             oldestMark: { [book = settings.book] in book.oldestMark() },
             whenFirst: { [book = settings.book] in book.nobodyIsFromBefore() }
         ) { status in
@@ -73,18 +80,50 @@ struct Server {
             StandardOutput.line("listening on \(address)")
             whenReady()
         }
-        let keeper = PresenceKeeper(settings, configuration, conninfo: databaseURL, usersStatement, logger)
+        // Pushes take that other hubs can see who is online here, also where the application does not want to know.
+        let keeper = PresenceKeeper(
+            settings, configuration, conninfo: databaseURL, usersStatement ?? desk.map { _ in Statements.nobody },
+            logger)
         gateway.restorePresence(keeper.restore(to: settings, within: configuration.restartSeconds))
         try gateway.start(feed: subscriptions, authority: authority)
         authority.start()
         subscriptions.start()
         keeper.start()
+        desk?.start()
         return HubService(
-            gateway: gateway, subscriptions: subscriptions, authority: authority, keeper: keeper,
+            gateway: gateway, subscriptions: subscriptions, authority: authority, keeper: keeper, desk: desk,
             health: health,
             drain: DrainTimes(delaySeconds: configuration.drainDelaySeconds, seconds: configuration.drainSeconds),
             logger: logger)
     }
+}
+
+extension Server {
+    /// What sends pushes, where the operator has configured that; the loops then note what it asks them.
+    private func desk(
+        _ settings: inout GatewayConfiguration, _ logger: Logger, _ link: GatewayLink
+    ) throws -> PushDesk? {
+        guard let apns = try configuration.apns(), let bundle = configuration.push.topic else { return nil }
+        let rules = try configuration.pushRules(
+            bundle: bundle, audience: statements.audience, facts: statements.facts)
+        let whereabouts = Whereabouts(
+            users: settings.users ?? UserPresence(), devices: UserPresence(notesTransitions: false),
+            typing: TypingBoard(), presence: settings.presenceLog ?? PresenceLog())
+        settings.users = whereabouts.users
+        settings.devices = whereabouts.devices
+        settings.typingBoard = whereabouts.typing
+        settings.presenceLog = whereabouts.presence
+        if rules.audience == nil {
+            logger.notice("Nobody is alerted of new messages: alerts.audience is not set.")
+        }
+        return PushDesk(
+            conninfo: databaseURL, rules: rules, apns: apns, whereabouts: whereabouts, logger: logger,
+            clock: { Clock.now() }, show: { link.show($0) })
+    }
+}
+
+extension (any HTTPHandler)? {
+    fileprivate var list: [any HTTPHandler] { map { [$0] } ?? [] }
 }
 
 extension FeedStatus {

@@ -1,0 +1,111 @@
+import ChangeFeed
+import Hub
+import Logging
+import Push
+import Settings
+import Synchronization
+
+/// What `roost doctor` says of pushes: whether Apple takes the key, and whether the clock is right.
+struct PushExamination {
+    private let configuration: RoostConfiguration
+    /// Where a test push goes; nil: one is sent to a token that nobody has, which shows as much of the key.
+    private let token: PushToken?
+    private static let subject = "push"
+    private static let nobody = PushToken(String(repeating: "0", count: 64))
+    private static let patience = Duration.seconds(10)
+
+    init(_ configuration: RoostConfiguration, token: PushToken?) {
+        self.configuration = configuration
+        self.token = token
+    }
+
+    func run(conninfo: String) async -> [Finding] {
+        let settings = configuration.push
+        guard settings.topic != nil else {
+            let isWanted = token != nil
+            return [
+                Finding(
+                    isWanted ? .error : .good, Self.subject,
+                    "This hub sends no pushes: apns.topic, apns.team_id, apns.key_id and apns.private_key are not set.")
+            ]
+        }
+        do {
+            guard let apns = try configuration.apns(), let bundle = settings.topic else { return [] }
+            _ = try configuration.pushRules(bundle: bundle, audience: nil, facts: nil)
+            var findings = [await ask(apns, bundle)]
+            if let audience = settings.audience {
+                findings += Doctor.examine(audience: audience, tables: settings.alertTables, conninfo: conninfo)
+            } else {
+                findings.append(
+                    Finding(.warning, "alerts", "alerts.audience is not set, so nobody is alerted of new messages."))
+            }
+            return findings
+        } catch {
+            return [Finding(.error, Self.subject, "\(error)")]
+        }
+    }
+
+    private func ask(_ apns: APNsConfiguration, _ bundle: String) async -> Finding {
+        guard let target = token ?? Self.nobody else { return Finding(.error, Self.subject, "There is no token.") }
+        var apns = apns
+        apns.waitsWhenKeyIsRefused = false
+        apns.answerTimeout = .seconds(5)
+        var quiet = Logger(label: "doctor") { _ in SwiftLogNoOpLogHandler() }
+        quiet.logLevel = .critical
+        let outcome = Answer()
+        let client = PushClient(apns, logger: quiet) { done in
+            outcome.value.withLock { $0 = done.first?.1 }
+        }
+        client.start()
+        let now = Clock.now().unix
+        client.send([
+            Push(
+                to: .device(
+                    PushDestination(token: target, environment: configuration.pushEnvironment, bundle: bundle)),
+                kind: .alert, priority: 10, expiration: 0,
+                payload: Array(#"{"aps":{"alert":{"title":"Roost","body":"A test push."}}}"#.utf8),
+                deadline: now + Self.patience.milliseconds)
+        ])
+        let end = ContinuousClock.now + Self.patience
+        while outcome.value.withLock({ $0 }) == nil, ContinuousClock.now < end {
+            do { try await Task.sleep(for: .milliseconds(20)) } catch { break }
+        }
+        let problem = client.statistics.circuitsOpen.values.first
+        client.stop(within: .zero)
+        return finding(outcome.value.withLock { $0 }, problem)
+    }
+
+    private func finding(_ outcome: PushOutcome?, _ problem: String?) -> Finding {
+        let environment = configuration.push.environment
+        switch outcome {
+        case .delivered:
+            return Finding(.good, Self.subject, "Apple took the test push (\(environment)).")
+        case .badToken("BadDeviceToken") where token == nil:
+            return Finding(
+                .good, Self.subject,
+                "Apple takes the key and the topic (\(environment)); --push-token sends a test push to a phone.")
+        case .badToken(let reason):
+            return Finding(
+                .error, Self.subject,
+                "Apple refuses the token (\(reason)): it is of another app than apns.topic, or not of \(environment).")
+        case .unregistered:
+            return Finding(.warning, Self.subject, "Apple takes the key; the token's app is not on the phone any more.")
+        case .refused(let status, let reason):
+            return Finding(.error, Self.subject, problem ?? "Apple refuses the push: \(status) \(reason).")
+        default:
+            return Finding(
+                .error, Self.subject,
+                problem
+                    ?? "Apple did not answer within \(Self.patience.components.seconds) s; see whether this machine "
+                    + "reaches \(configuration.push.url ?? "api.push.apple.com, port 443").")
+        }
+    }
+
+    private final class Answer: Sendable {
+        let value = Mutex<PushOutcome?>(nil)
+    }
+}
+
+extension Duration {
+    fileprivate var milliseconds: Int64 { Int64(self / .milliseconds(1)) }
+}

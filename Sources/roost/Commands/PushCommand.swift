@@ -1,0 +1,126 @@
+import ArgumentParser
+import Hub
+import Push
+import Settings
+import Wire
+
+struct PushCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "push",
+        abstract: "Send notifications to phones by hand, or from a file.",
+        discussion: """
+            Prints a line of JSON for each, {"id","outcome"} and what APNs said, and ends with 0 if all were delivered. \
+            A file has one JSON object on each line: "token" (or "channel") and "payload", and as needed \
+            "environment", "bundleId", "type", "id", "collapseId", "priority", "expiration", "lane", "replaces". \
+            Examples: `roost push --token 0a1b… --title Hello --body World`, `roost push --file - < pushes.jsonl`.
+            """
+    )
+
+    @Option(help: ArgumentHelp("The phone's, or the Live Activity's, token.", valueName: "hex"))
+    var token: String?
+
+    @Option(help: ArgumentHelp("Instead of a token: a channel of iOS 18's broadcasts.", valueName: "base64"))
+    var channel: String?
+
+    @Option(help: ArgumentHelp("The whole payload.", valueName: "json"))
+    var payload: String?
+
+    @Option(help: "The alert's title.")
+    var title: String?
+
+    @Option(help: "The alert's text.")
+    var body: String?
+
+    @Option(help: "alert, background or liveactivity.", transform: Self.kind)
+    var type = PushKind.alert
+
+    @Option(help: "10, 5 or 1. Default: 10 for alerts, 5 for the rest.")
+    var priority: Int?
+
+    @Option(help: ArgumentHelp("Of those with the same one the phone shows the newest.", valueName: "text"))
+    var collapseID: String?
+
+    @Option(help: "sandbox or production. Default: apns.environment.", transform: Self.environment)
+    var environment: PushEnvironment?
+
+    @Option(help: ArgumentHelp("Send what is in this file, - for the standard input.", valueName: "file"))
+    var file: String?
+
+    @Option(help: ArgumentHelp("How long an answer may take.", valueName: "seconds"))
+    var timeout = 20
+
+    @Option(help: ArgumentHelp("How long to try in all, however often APNs puts it off.", valueName: "seconds"))
+    var within = 300
+
+    @OptionGroup(title: "Configuration")
+    var options: ConfigurationOptions
+
+    func validate() throws {
+        guard [token, channel, file].count(where: { $0 != nil }) == 1 else {
+            throw ValidationError("One of --token, --channel and --file is needed.")
+        }
+        if file == nil, (payload == nil) == (title == nil && body == nil) {
+            throw ValidationError("Either --payload, or --title and --body, or one of these two, is needed.")
+        }
+        if timeout < 1 || within < 1 { throw ValidationError("--timeout and --within are at least 1 second.") }
+    }
+
+    func run() async throws {
+        let configuration = try await options.load()
+        var apns = try APNsConfiguration(configuration.push, for: "roost push")
+        apns.answerTimeout = .seconds(timeout)
+        apns.waitsWhenKeyIsRefused = false
+        let defaults = PushLine.Defaults(
+            environment: environment ?? PushEnvironment(rawValue: configuration.push.environment) ?? .production,
+            bundle: configuration.push.topic, kind: type, priority: priority,
+            deadline: Clock.now().unix + Int64(within) * 1000)
+        let errand = PushErrand(apns, logger: configuration.logger)
+        if try await !send(by: errand, defaults) { throw ExitCode(ExitStatus.unavailable.rawValue) }
+    }
+
+    private func send(by errand: PushErrand, _ defaults: PushLine.Defaults) async throws -> Bool {
+        if let file {
+            var lines = try PushLines(file, defaults)
+            return try await errand.run { try lines.next() }
+        }
+        var push: Push? = try single(defaults)
+        return try await errand.run {
+            defer { push = nil }
+            return push
+        }
+    }
+
+    /// As the line of a file that it could be.
+    private func single(_ defaults: PushLine.Defaults) throws -> Push {
+        var members = [(token == nil ? "channel" : "token", JSONString.encode(token ?? channel ?? ""))]
+        if let collapseID { members.append(("collapseId", JSONString.encode(collapseID))) }
+        members.append(("payload", Array((payload ?? alert).utf8)))
+        let text = members.map { "\"\($0.0)\":" + String(decoding: $0.1, as: UTF8.self) }.joined(separator: ",")
+        do {
+            return try PushLine(parsing: Array("{\(text)}".utf8), defaults).push
+        } catch {
+            throw RunFailure("This is no push: \(error).", .usage)
+        }
+    }
+
+    private var alert: String {
+        let texts = [("title", title), ("body", body)].compactMap { name, text in
+            text.map { "\"\(name)\":" + String(decoding: JSONString.encode($0), as: UTF8.self) }
+        }
+        return "{\"aps\":{\"alert\":{\(texts.joined(separator: ","))},\"sound\":\"default\"}}"
+    }
+
+    @Sendable private static func kind(_ name: String) throws -> PushKind {
+        guard let kind = PushKind(rawValue: name) else {
+            throw ValidationError("alert, background or liveactivity is expected.")
+        }
+        return kind
+    }
+
+    @Sendable private static func environment(_ name: String) throws -> PushEnvironment {
+        guard let environment = PushEnvironment(rawValue: name) else {
+            throw ValidationError("sandbox or production is expected.")
+        }
+        return environment
+    }
+}

@@ -1,0 +1,13 @@
+import Gateway
+
+/// Several handlers of HTTP requests in a row: the first that serves a path answers.
+struct Handlers: HTTPHandler {
+    let handlers: [any HTTPHandler]
+
+    func respond(to request: HTTPRequest, later reply: HTTPReply) -> HTTPAnswer? {
+        for handler in handlers {
+            if let answer = handler.respond(to: request, later: reply) { return answer }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,68 @@
+import Hub
+import Notify
+import Push
+import Settings
+
+/// Pushes in the words of the rooms that send them.
+extension RoostConfiguration {
+    /// Nil where the operator has configured none.
+    func apns() throws -> APNsConfiguration? {
+        push.topic == nil ? nil : try APNsConfiguration(push, for: "roost serve")
+    }
+
+    var pushEnvironment: PushEnvironment { PushEnvironment(rawValue: push.environment) ?? .production }
+
+    /// - Parameters:
+    ///   - bundle: the app's.
+    ///   - audience, facts: where the configuration has none.
+    func pushRules(bundle: String, audience: String?, facts: String?) throws(RunFailure) -> PushRules {
+        PushRules(
+            node: nodeName, bundle: bundle, environment: pushEnvironment, tables: Set(push.alertTables),
+            audience: push.audience ?? audience, facts: push.facts ?? facts, alert: try alertTemplate,
+            preview: Preview(limit: push.previewCharacters), alertLife: Int64(push.alertHours) * 3_600_000,
+            activity: try activityRules, topic: try template(push.activityTopic, "live_activity.topic"),
+            restartWindow: Int64(restartSeconds) * 1000)
+    }
+
+    private var alertTemplate: AlertTemplate {
+        get throws(RunFailure) {
+            AlertTemplate(
+                title: try line(push.title, push.titleKey, push.titleArguments, "alerts.title"),
+                body: try line(push.body, push.bodyKey, push.bodyArguments, "alerts.body"), sound: push.sound)
+        }
+    }
+
+    private func line(
+        _ text: String, _ key: String?, _ arguments: [String], _ setting: String
+    ) throws(RunFailure) -> AlertTextTemplate {
+        guard let key else { return .text(try template(text, setting)) }
+        var templates: [TextTemplate] = []
+        for argument in arguments { templates.append(try template(argument, setting + "_arguments")) }
+        return .localized(key: key, arguments: templates)
+    }
+
+    private func template(_ text: String, _ setting: String) throws(RunFailure) -> TextTemplate {
+        do {
+            return try TextTemplate(text)
+        } catch {
+            throw RunFailure("\(setting): \(error)", .configuration)
+        }
+    }
+
+    private var activityRules: ActivityRules {
+        get throws(RunFailure) {
+            let content: ContentTemplate
+            do {
+                content = try ContentTemplate(push.activityState, preview: Preview(limit: push.previewCharacters))
+            } catch {
+                throw RunFailure("live_activity.content_state: \(error)", .configuration)
+            }
+            var rules = ActivityRules(content: content)
+            rules.quiet = Int64(push.debounceMilliseconds)
+            rules.ceiling = Int64(push.ceilingMilliseconds)
+            rules.staleAfter = Int64(push.staleMinutes) * 60
+            rules.lifetime = Int64(push.activityHours) * 3_600_000
+            return rules
+        }
+    }
+}

@@ -1,0 +1,266 @@
+"""The hub's pushes: who may register what, who is told of which message, and what a killed hub leaves behind."""
+
+import asyncio
+import time
+import uuid
+
+import pytest
+
+from support.apns import new_token
+from support.apns_client import APNsClient
+from support.chat import A, ADA, B, GRACE, LINUS, OUTSIDER
+from support.deadline import eventually
+from support.push_hub import Phone, PushHub, call
+from support.tokens import token
+
+REGISTER, REGISTRATIONS = "/api/live-activity/register", "/api/live-activity/registrations"
+UPDATE, START, BROADCAST = "/api/live-activity/update", "/api/live-activity/start", "/api/live-activity/broadcast"
+
+
+@pytest.fixture(scope="module")
+def chat(cluster):
+    with PushHub(cluster, "push_hub") as chat:
+        yield chat
+        assert chat.apns.violations == []
+
+
+@pytest.fixture
+def sql(chat):
+    with chat.sql() as connection:
+        yield connection
+
+
+async def phone_of(chat, who):
+    return await Phone(chat, who).register()
+
+
+# Registrations
+
+
+async def test_whoever_registers_sees_their_own_and_only_a_prefix_of_the_token(chat):
+    grace, ada = Phone(chat, GRACE), Phone(chat, ADA)
+    await grace.show_activity(environment="production")
+    await ada.show_activity(conversation=None)
+    for path in REGISTRATIONS, "/realtime/v1" + REGISTRATIONS, f"{REGISTRATIONS}?token={grace.bearer}":
+        answer = await call(chat.hub, "GET", path, None if "?" in path else grace.bearer)
+        assert grace.activity_token not in answer.body.decode()
+        [mine] = [each for each in answer.json["registrations"] if each["activityId"] == grace.activity]
+        assert len(mine["tokenPrefix"]) <= 8 and grace.activity_token.startswith(mine["tokenPrefix"])
+        assert (mine["conversationId"], mine["environment"]) == (A, "production")
+        assert ada.activity not in answer.body.decode()
+    # Another user's activity: not to be taken over, not to be ended.
+    taken = await ada.api("POST", REGISTER, {"activityId": grace.activity, "activityPushToken": new_token()})
+    assert taken.status in (403, 409) and grace.activity_token not in taken.body.decode()
+    assert (await ada.api("DELETE", f"{REGISTER}?activityId={grace.activity}")).status == 404
+    assert [each["activityId"] for each in await grace.registrations()] == [grace.activity]
+    # A new token takes the place of the old one.
+    old = grace.activity_token
+    await grace.show_activity()
+    [mine] = await grace.registrations()
+    assert grace.activity_token.startswith(mine["tokenPrefix"]) and not old.startswith(mine["tokenPrefix"])
+    assert (await grace.api("DELETE", f"{REGISTRATIONS}/{grace.activity}")).status == 204
+    assert await grace.registrations() == []
+    assert (await ada.api("DELETE", f"{REGISTER}?activityId={ada.activity}")).status == 204
+    assert grace.activity_token not in chat.hub.log and grace.activity_token not in chat.hub.ops("/metrics")[1]
+
+
+async def test_who_is_not_somebody_is_refused(chat):
+    body = {"activityId": "x", "activityPushToken": new_token()}
+    for bearer, statuses in (None, (401,)), ("nonsense", (401,)), (token("anon"), (403,)), (token(lifetime=-5, sub=ADA.sub), (401,)):
+        for method, path, sent in (
+            ("POST", REGISTER, body), ("GET", REGISTRATIONS, None), ("DELETE", f"{REGISTER}?activityId=x", None),
+            ("POST", "/api/devices", {"token": new_token()}), ("DELETE", f"/api/devices?token={new_token()}", None),
+        ):
+            answer = await call(chat.hub, method, path, bearer, sent)
+            assert answer.status in statuses, (bearer, method, path, answer.body)
+            assert answer.json["message"]
+    for path in UPDATE, START, BROADCAST:
+        answer = await call(chat.hub, "POST", path, ADA.token(), {"activityId": "x", "contentState": {}})
+        assert answer.status == 403
+
+
+@pytest.mark.parametrize("body", [
+    b"", b"[]", b"{", {}, {"activityId": "x"}, {"activityId": "", "activityPushToken": "ab" * 32},
+    {"activityId": "x", "activityPushToken": "xyz"}, {"activityId": "x", "activityPushToken": 7},
+    {"activityId": "x" * 300, "activityPushToken": "ab" * 32},
+    {"activityId": "x", "activityPushToken": "ab" * 32, "environment": "moon"},
+    {"activityId": "x", "activityPushToken": "ab" * 32, "bundleId": "a/../b"}])
+async def test_what_is_no_registration_is_refused_with_a_sentence(chat, body):
+    answer = await call(chat.hub, "POST", REGISTER, ADA.token(), body)
+    assert answer.status == 400 and answer.json["message"].endswith(".")
+
+
+async def test_a_phone_that_is_unregistered_hears_nothing(chat, sql):
+    phone, witness = await phone_of(chat, GRACE), await phone_of(chat, GRACE)
+    assert (await call(chat.hub, "DELETE", f"/api/devices?token={phone.device}", ADA.token())).status == 404
+    chat.say(sql, ADA, "both")
+    for each in phone, witness:
+        await each.has_alerts("both")
+    assert (await phone.api("DELETE", f"/api/devices?token={phone.device}")).status == 204
+    chat.say(sql, ADA, "one")
+    await witness.has_alerts("both", "one")
+    assert len(phone.alerts) == 1
+    await witness.api("DELETE", f"/api/devices?token={witness.device}")
+
+
+# What a backend posts
+
+
+async def test_a_backends_summary_is_passed_on_to_the_byte(chat):
+    phone = Phone(chat, LINUS)
+    await phone.show_activity(conversation=None)
+    state = {"ü": "é\u2028 \\ / \" 👩‍🚀", "numbers": [1, 1.50, 1e3, -0.0], "nothing": None, "deep": {"b": 1, "a": 2}}
+    now = int(time.time())
+    answer = await chat.backend(UPDATE, {"activityId": phone.activity, "contentState": state, "timestamp": now})
+    assert (answer.status, answer.json) == (202, {"activityId": phone.activity, "status": "queued"})
+    await eventually(lambda: phone.updates, 15, "the update", every=0.05)
+    [aps] = phone.updates
+    assert aps["content-state"] == state and aps["timestamp"] == now and aps["event"] == "update"
+    assert list(aps["content-state"]["deep"]) == ["b", "a"]
+    # Older than what was sent, or no newer.
+    for timestamp in now - 1, now:
+        answer = await chat.backend(UPDATE, {"activityId": phone.activity, "contentState": {"n": 0}, "timestamp": timestamp})
+        assert answer.status == 409 and answer.json["message"]
+    answer = await chat.backend(
+        UPDATE, {"activityId": phone.activity, "contentState": {"n": 1}, "alert": {"title": "T", "body": "B"}})
+    await eventually(lambda: len(phone.updates) == 2, 5, "the update with an alert, at once", every=0.05)
+    alerting = chat.apns.taken_by(phone.activity_token)[1]
+    assert alerting["headers"]["apns-priority"] == "10" and phone.updates[1]["alert"] == {"title": "T", "body": "B"}
+    await chat.backend(UPDATE, {"activityId": phone.activity, "contentState": {"n": 2}, "event": "end"})
+    await eventually(lambda: len(phone.updates) == 3, 5, "the end", every=0.05)
+    assert phone.updates[2]["event"] == "end" and phone.updates[2]["content-state"] == {"n": 2}
+    stamps = [aps["timestamp"] for aps in phone.updates]
+    assert stamps == sorted(set(stamps))
+    assert await phone.registrations() == []
+
+
+async def test_an_activity_that_nobody_knows_is_told_to_nobody(chat):
+    before = len(chat.apns.pushes)
+    unknown = str(uuid.uuid4())
+    answer = await chat.backend(UPDATE, {"activityId": unknown, "contentState": {"n": 1}})
+    assert answer.status == 404 and answer.json["message"]
+    await eventually(lambda: unknown in chat.hub.log, 5, "a line about it")
+    assert not any("n" in push["payload"]["aps"].get("content-state", {}) for push in chat.apns.pushes[before:])
+
+
+async def test_a_live_phone_is_told_by_its_socket(chat):
+    phone = Phone(chat, LINUS)
+    await phone.show_activity(conversation=None)
+    await phone.open()
+    try:
+        # It may not have heard of the socket yet, and says "queued" then; nothing is pushed all the same.
+        answer = await chat.backend(UPDATE, {"activityId": phone.activity, "contentState": {"n": 1}})
+        assert answer.status == 202
+        await phone.sees(lambda state: state == {"n": 1}, "the summary")
+        # Another user who joins that topic sees nothing of it.
+        other = Phone(chat, ADA)
+        other.activity = phone.activity
+        await other.open()
+        answer = await chat.backend(UPDATE, {"activityId": phone.activity, "contentState": {"n": 2}})
+        assert (answer.status, answer.json["status"]) == (202, "withheld")
+        await phone.sees(lambda state: state == {"n": 2}, "the summary")
+        await other.socket.settled()
+        assert other.summaries == [] and phone.updates == []
+        await other.close()
+    finally:
+        await phone.close()
+        await phone.api("DELETE", f"{REGISTER}?activityId={phone.activity}")
+
+
+async def test_start_by_push(chat):
+    phone, start = Phone(chat, OUTSIDER), new_token()
+    answer = await phone.api("POST", "/api/devices", {"token": start, "kind": "start", "attributesType": "ChatAttributes"})
+    assert answer.status == 200, answer.body
+    chat.apns.tell(start, kind="start")
+    wanted = {"userId": OUTSIDER.sub, "attributesType": "ChatAttributes", "attributes": {"id": A}, "contentState": {"n": 1},
+              "alert": {"title": "T", "body": "B"}, "inputPushToken": 1}
+    answer = await chat.backend(START, wanted)
+    assert (answer.status, answer.json) == (202, {"pushes": 1})
+    [push] = await asyncio.to_thread(chat.apns.wait_for, start, 1)
+    aps = push["payload"]["aps"]
+    assert (aps["event"], aps["attributes-type"], aps["attributes"]) == ("start", "ChatAttributes", {"id": A})
+    assert (aps["content-state"], aps["alert"], aps["input-push-token"]) == ({"n": 1}, {"title": "T", "body": "B"}, 1)
+    assert push["headers"]["apns-push-type"] == "liveactivity" and push["headers"]["apns-priority"] == "10"
+    for wrong in {"alert": None}, {"attributes": None}, {"inputPushChannel": "YQ=="}:
+        assert (await chat.backend(START, {**wanted, **wrong})).status == 400
+    assert (await chat.backend(START, {**wanted, "attributesType": "Other"})).status == 404
+    assert len(chat.apns.taken_by(start)) == 1
+
+
+async def test_a_broadcast_to_a_channel(chat):
+    with APNsClient(chat.apns) as apple:
+        made = apple.push("", {"message-storage-policy": 1, "push-type": "LiveActivity"}, path="/1/apps/com.example.roost/channels")
+        channel = made.headers["apns-channel-id"]
+    answer = await chat.backend(BROADCAST, {"channelId": channel, "contentState": {"score": 3}})
+    assert answer.status == 202, answer.body
+    await eventually(lambda: [push for push in chat.apns.taken if push.get("channel") == channel], 10, "the broadcast", every=0.05)
+    [push] = [push for push in chat.apns.taken if push.get("channel") == channel]
+    assert push["payload"]["aps"]["content-state"] == {"score": 3} and push["payload"]["aps"]["event"] == "update"
+
+
+# Who hears of a message
+
+
+async def test_every_participant_who_is_away_and_wants_to_know(chat, sql):
+    """Not the sender, not who is there, not who has muted it, not who may not read it, nobody else."""
+    ada, grace, linus, outsider = [await phone_of(chat, who) for who in (ADA, GRACE, LINUS, OUTSIDER)]
+    second = await phone_of(chat, GRACE)
+    mute = "update conversation_participants set muted = %s where user_id = %s and conversation_id = %s"
+    try:
+        chat.say(sql, ADA, "to A")
+        for each in grace, second:
+            await each.has_alerts("to A")
+        # Linus is in B and is there.
+        await linus.open()
+        await linus.is_online(sql)
+        chat.say(sql, GRACE, "to B", conversation=B)
+        sql.execute(mute, [True, GRACE.sub, A])
+        chat.say(sql, ADA, "muted")
+        # What comes after it is through, so nothing more comes of what was before.
+        chat.say(sql, LINUS, "not muted", conversation=B)
+        await grace.has_alerts("to A", "not muted")
+        sql.execute(mute, [False, GRACE.sub, A])
+        chat.say(sql, ADA, "secret")
+        chat.say(sql, ADA, "readable")
+        for each in grace, second:
+            await each.has_alerts("to A", "not muted", "readable")
+        assert linus.alerts == [] and outsider.alerts == []
+        assert [push["payload"]["aps"]["alert"]["title"] for push in grace.alerts] == ["A", "B", "A"]
+        assert ada.alerts == [], "she wrote them, or was not in B"
+    finally:
+        await linus.close()
+        for each in ada, grace, second, linus, outsider:
+            await each.api("DELETE", f"/api/devices?token={each.device}")
+
+
+async def test_a_token_belongs_to_who_registered_it_last(chat, sql):
+    """A phone that another person signs in on does not show the first one's messages."""
+    phone = await phone_of(chat, GRACE)
+    other = Phone(chat, OUTSIDER)
+    other.device = phone.device
+    await other.register()
+    witness = await phone_of(chat, GRACE)
+    chat.say(sql, ADA, "private")
+    await witness.has_alerts("private")
+    assert phone.alerts == []
+    for each in other, witness:
+        await each.api("DELETE", f"/api/devices?token={each.device}")
+
+
+async def test_long_messages_are_cut_and_fit(chat, sql):
+    phone = await phone_of(chat, GRACE)
+    chat.say(sql, ADA, "👩‍🚀" * 800)
+    await eventually(lambda: phone.alerts, 10, "the alert", every=0.05)
+    [push] = phone.alerts
+    assert push["size"] <= 4096 and push["payload"]["aps"]["alert"]["body"].startswith("Ada: 👩‍🚀👩‍🚀")
+    await phone.api("DELETE", f"/api/devices?token={phone.device}")
+
+
+async def test_a_hub_that_is_told_nothing_of_apns_says_so(hub):
+    for method, path, bearer, body in (
+        ("POST", REGISTER, ADA.token(), {"activityId": "x", "activityPushToken": new_token()}),
+        ("GET", REGISTRATIONS, ADA.token(), None), ("POST", "/api/devices", ADA.token(), {"token": new_token()}),
+        ("POST", UPDATE, token("service_role"), {"activityId": "x", "contentState": {}}),
+    ):
+        answer = await call(hub, method, path, bearer, body)
+        assert answer.status == 501 and "apns" in answer.json["message"]
