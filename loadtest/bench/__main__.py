@@ -10,6 +10,7 @@ import sys
 import changes
 import fanout
 import members
+import push
 import slow
 import sockets
 import storm
@@ -21,9 +22,9 @@ from programs import BenchError, Programs
 
 PARTS = {"fanout": fanout.measure, "sockets": sockets.measure, "changes": changes.measure, "writers": writers.measure,
          "visibility": visibility.measure, "storm": storm.measure, "slow": slow.measure,
-         "presence": members.presence, "typing": members.typing}
+         "presence": members.presence, "typing": members.typing, "push": push.measure}
 #: Minutes long, or they kill hubs, stall readers and fill channels.
-BY_NAME = ("storm", "slow", "presence", "typing")
+BY_NAME = ("storm", "slow", "presence", "typing", "push")
 
 
 def parse_arguments():
