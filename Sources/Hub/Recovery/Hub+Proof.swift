@@ -38,7 +38,8 @@ extension Hub {
         guard let connection = connections[Int(slot)], let lifeline = connection.lifeline, connection.asked == nil
         else { return }
         let proof = lifeline.proof
-        if proof.mark < mark { lifeline.advance(to: .init(serial: proof.serial + 1, mark: mark, at: latest.monotonic)) }
+        // It says nothing of whether the socket lives.
+        if proof.mark < mark { lifeline.advance(to: .init(serial: proof.serial + 1, mark: mark, at: proof.at)) }
     }
 
     /// A close frame follows all that was sent so far: its answer proves it.

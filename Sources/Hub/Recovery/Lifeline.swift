@@ -11,7 +11,7 @@ package final class Lifeline: Sendable {
         var serial = 0
         /// All that the feed handed on up to this mark has arrived.
         var mark: Int
-        /// The hub's clock, in monotonic milliseconds, when this was asked: what was sent before has arrived.
+        /// The hub's clock, in monotonic milliseconds, when the last was asked that was answered: the socket lived then.
         var at = Int64.min
     }
 

@@ -28,6 +28,8 @@ package final class LiveSession: Sendable {
     private let start: Mutex<Start>
     /// Its place in the key's list; the book's lock guards it.
     nonisolated(unsafe) var place = 0
+    /// Guarded by the book's lock, too.
+    nonisolated(unsafe) var hasEnded = false
 
     init(
         key: RecoveryKey, joinNumber: Int, lifeline: Lifeline, point: RecoveryPoint, hadMissed: Bool, at now: HubTime
@@ -54,6 +56,9 @@ package final class LiveSession: Sendable {
         guard now >= start.doubtedUntil else { return false }
         return !hadMissed || isProven(start)
     }
+
+    /// Whether its socket answered something that was asked after a moment of the hub's clock.
+    func wasAlive(after moment: Int64) -> Bool { lifeline.proof.at > moment }
 
     private func isProven(_ start: Start) -> Bool { start.proof.map { lifeline.proof.serial >= $0 } ?? false }
 

@@ -6,9 +6,9 @@ import Synchronization
 /// key takes it over. Sessions are marks, not buffers: what was missed is read from the outbox.
 ///
 /// **Never less.** Nothing tells which of a user's sockets comes back. So a join gets the earliest point of all that may
-/// be its own; a session that was taken over still counts for joins that find no other; and a live socket whose last
-/// changes are not proven may be a dead one whose client is joining this moment. Who turns out to be somebody else is
-/// sent some changes that it did not miss: at least once.
+/// be its own, for as long as they are kept; and a live socket whose last changes are not proven may be a dead one whose
+/// client is joining this moment. Who turns out to be somebody else is sent some changes that it did not miss: at least
+/// once. Only where the token names the sign-in (`session_id`) does a session that somebody came for count no more.
 ///
 /// Safe from any thread: all of it is behind one lock, which is held for a look-up.
 package final class RecoveryBook: Sendable {
@@ -16,7 +16,24 @@ package final class RecoveryBook: Sendable {
         let point: RecoveryPoint
         /// Milliseconds, monotonic.
         let until: Int64
-        var isTaken = false
+        var takers: [Taker] = []
+
+        /// Whether the one that it belonged to is certainly back: nobody else can have come for it.
+        ///
+        /// As long as a taker lives, a join cannot be its next one, so it may be that of the owner after all.
+        func isTaken(before joinNumber: Int) -> Bool {
+            takers.contains { $0.isCertain && $0.session.hasEnded && $0.session.joinNumber < joinNumber }
+        }
+    }
+
+    /// Who was brought what an ended session had missed.
+    private struct Taker {
+        let session: LiveSession
+        /// Sessions that lived for all the hub knew, and may have been this one's own.
+        let doubts: [LiveSession]
+
+        /// Whether they lived indeed, so that its own was among the ended ones.
+        var isCertain: Bool { doubts.allSatisfy { $0.wasAlive(after: session.began) } }
     }
 
     private struct Bucket {
@@ -61,10 +78,12 @@ package final class RecoveryBook: Sendable {
             Self.forget(&state, at: now.monotonic)
             let restartUntil = state.restartUntil ?? now.monotonic + window
             state.restartUntil = restartUntil
-            var found = Self.takeOver(key, &state)
+            let halves = Self.unproven(key, before: joinNumber, state)
+            var found = Self.earliest(key, before: joinNumber, state)
             // A session of this process may be that of another device, which came back before this one.
             if now.monotonic < restartUntil { found = .restart }
-            if window > 0, let half = Self.unproven(key, before: joinNumber, state, at: now.monotonic),
+            if window > 0,
+                let half = halves.map({ $0.point(at: now.monotonic) }).min(by: { $0.isEarlier(than: $1) }),
                 found.map({ half.isEarlier(than: $0) }) ?? true
             {
                 found = half
@@ -72,6 +91,7 @@ package final class RecoveryBook: Sendable {
             let session = LiveSession(
                 key: key, joinNumber: joinNumber, lifeline: lifeline, point: found ?? .mark(mark),
                 hadMissed: found != nil, at: now)
+            Self.take(Taker(session: session, doubts: halves), &state)
             Self.add(session, &state)
             return (session, found)
         }
@@ -154,23 +174,26 @@ package final class RecoveryBook: Sendable {
 
     // MARK: Under the lock
 
-    private static func takeOver(_ key: RecoveryKey, _ state: inout State) -> RecoveryPoint? {
-        guard let ended = state.buckets[key]?.ended, !ended.isEmpty else { return nil }
-        let free = ended.indices.filter { !ended[$0].isTaken }
-        let candidates = free.isEmpty ? Array(ended.indices) : free
-        // The earliest is given out and the latest marked: whoever comes next finds the earliest still there.
-        if let latest = free.max(by: { ended[$0].point.isEarlier(than: ended[$1].point) }) {
-            state.buckets[key]?.ended[latest].isTaken = true
-        }
-        return candidates.map { ended[$0].point }.min { $0.isEarlier(than: $1) }
+    private static func earliest(_ key: RecoveryKey, before joinNumber: Int, _ state: State) -> RecoveryPoint? {
+        guard let ended = state.buckets[key]?.ended else { return nil }
+        let free = ended.filter { !$0.isTaken(before: joinNumber) }
+        return (free.isEmpty ? ended : free).map(\.point).min { $0.isEarlier(than: $1) }
     }
 
-    private static func unproven(
-        _ key: RecoveryKey, before joinNumber: Int, _ state: State, at now: Int64
-    ) -> RecoveryPoint? {
-        guard key.hasSubject, let live = state.buckets[key]?.live else { return nil }
-        return live.prefix(mostLive).filter { $0.joinNumber < joinNumber }.map { $0.point(at: now) }
-            .min { $0.isEarlier(than: $1) }
+    /// The earliest is given out and the latest marked: whoever comes next finds the earliest still there.
+    private static func take(_ taker: Taker, _ state: inout State) {
+        let (key, number) = (taker.session.key, taker.session.joinNumber)
+        guard key.namesDevice, let ended = state.buckets[key]?.ended else { return }
+        let free = ended.indices.filter { !ended[$0].isTaken(before: number) }
+        if let latest = free.max(by: { ended[$0].point.isEarlier(than: ended[$1].point) }) {
+            state.buckets[key]?.ended[latest].takers.append(taker)
+        }
+    }
+
+    /// Live sessions that may be dead ones of the client that joins.
+    private static func unproven(_ key: RecoveryKey, before joinNumber: Int, _ state: State) -> [LiveSession] {
+        guard key.hasSubject, let live = state.buckets[key]?.live else { return [] }
+        return live.prefix(mostLive).filter { $0.joinNumber < joinNumber }
     }
 
     private static func add(_ session: LiveSession, _ state: inout State) {
@@ -179,6 +202,7 @@ package final class RecoveryBook: Sendable {
     }
 
     private static func remove(_ session: LiveSession, _ state: inout State) {
+        session.hasEnded = true
         guard var bucket = state.buckets[session.key], session.place < bucket.live.count,
             bucket.live[session.place] === session
         else { return }

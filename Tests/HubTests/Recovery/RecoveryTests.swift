@@ -104,6 +104,25 @@ import Wire
         #expect(try point(of: "ann", stage, topic: "realtime:b") == nil)
     }
 
+    /// Where tokens tell devices apart, whoever comes back a second time is not brought the first loss again.
+    @Test(arguments: [(nil, RecoveryPoint.mark(3)), ("phone", .mark(8))])
+    func whoComesBackAgain(session: String?, point: RecoveryPoint) throws {
+        let stage = Stage(book: .ofTheFirst)
+        for (slot, mark) in [(1, 3), (2, 8)] as [(Slot, Int)] {
+            stage.connect(slot, subject: "ann", session: session)
+            _ = try stage.join("realtime:a", slot, ref: "\(slot)", Self.config)
+            if let group = stage.subscribed.first { _ = try stage.watch { $0.changeSubscription(group, is: .live) } }
+            try stage.catchUp()
+            _ = try stage.watch { $0.deliver(.boundary(mark)) }
+            stage.hub.nothingUnproven(of: slot)
+            if let ping = stage.hub.proofPing(for: slot) {
+                stage.hub.pong(try ping.shown().dropFirst(5).utf8, from: slot)
+            }
+            try stage.disconnect(slot)
+        }
+        #expect(try self.point(of: "ann", stage, session: session) == point)
+    }
+
     @Test func aSocketThatOnlySeemsAliveIsRecoveredFrom() throws {
         let stage = try stage()
         try stage.tick(after: 121_000)
@@ -211,9 +230,9 @@ import Wire
 
     /// Where a join of this user would have to recover from; it leaves again.
     private func point(
-        of subject: String, _ stage: Stage, topic: String = "realtime:a", ref: String = "50"
+        of subject: String, _ stage: Stage, topic: String = "realtime:a", ref: String = "50", session: String? = nil
     ) throws -> RecoveryPoint? {
-        stage.connect(9, subject: subject)
+        stage.connect(9, subject: subject, session: session)
         defer { stage.hub.disconnect(9) }
         _ = try stage.join(topic, 9, ref: ref, Self.config)
         if let group = stage.subscribed.first {

@@ -37,15 +37,19 @@ final class Stage {
             book: book, presence: presence, typing: typing, presences: presences, users: users)
     }
 
-    static func claims(_ role: String = "anon", subject: String? = nil, expiresAt: Int = 10_000) -> Claims {
-        Claims(role: role, subject: subject, expiresAt: expiresAt, json: Array(#"{"exp":\#(expiresAt)}"#.utf8))
+    static func claims(
+        _ role: String = "anon", subject: String? = nil, session: String? = nil, expiresAt: Int = 10_000
+    ) -> Claims {
+        let name = session.map { #","session_id":"\#($0)""# } ?? ""
+        return Claims(
+            role: role, subject: subject, expiresAt: expiresAt, json: Array(#"{"exp":\#(expiresAt)\#(name)}"#.utf8))
     }
 
     func connect(
         _ slot: Slot, _ version: ProtocolVersion = .v2, role: String = "anon", subject: String? = nil,
-        expiresAt: Int = 10_000
+        session: String? = nil, expiresAt: Int = 10_000
     ) {
-        let claims = Self.claims(role, subject: subject, expiresAt: expiresAt)
+        let claims = Self.claims(role, subject: subject, session: session, expiresAt: expiresAt)
         hub.connect(slot, version: version, claims: claims)
     }
 
