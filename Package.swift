@@ -8,6 +8,8 @@ let strict: [SwiftSetting] = [
 ]
 /// For tests: to optimize them takes longer than they gain by it. What they test is optimized.
 let quick = strict + [.unsafeFlags(["-Onone"], .when(configuration: .release))]
+/// Its state machines are tested behind its one door; elsewhere `package` access does.
+let testable = strict + [.unsafeFlags(["-enable-testing"], .when(configuration: .release))]
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 
 let package = Package(
@@ -63,7 +65,7 @@ let package = Package(
                 .product(name: "HeapModule", package: "swift-collections"),
                 .product(name: "OrderedCollections", package: "swift-collections"),
             ],
-            swiftSettings: strict),
+            swiftSettings: testable),
         .target(
             name: "Notify", dependencies: ["CPostgres", "ChangeFeed", "Gateway", "Hub", "Push", "Wire", logging],
             swiftSettings: strict),
@@ -117,7 +119,7 @@ let package = Package(
         .testTarget(
             name: "PushTests",
             dependencies: ["Push", "Hub", "Wire", logging, .product(name: "Crypto", package: "swift-crypto")],
-            swiftSettings: strict),
+            swiftSettings: quick),
         .testTarget(name: "ChangeFeedTests", dependencies: ["ChangeFeed", "Hub"], swiftSettings: strict),
     ]
 )

@@ -77,7 +77,7 @@ final class EventLoop {
             book: configuration.book, history: configuration.history, ledger: seats.countsUsers ? seats : nil,
             presence: configuration.presence, typing: configuration.typing, presences: configuration.presences,
             presenceLog: configuration.presenceLog, users: configuration.users, devices: configuration.devices,
-            typingBoard: configuration.typingBoard)
+            typingBoard: configuration.typingBoard, summaryJoins: configuration.summaryJoins)
         delivery = Delivery(cap: configuration.pendingBytesPerSocket, readers: readers)
         door = Door(verifier: verifier)
         broadcastAPI = BroadcastAPI(verifier: verifier, limits: configuration.limits)

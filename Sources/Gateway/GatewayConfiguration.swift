@@ -26,6 +26,8 @@ package struct GatewayConfiguration: Sendable {
     package var devices: UserPresence?
     /// Who types, for whoever asks; nil if nobody does.
     package var typingBoard: TypingBoard?
+    /// Who joins a Live Activity's channel, for whoever shows it; nil if nobody does.
+    package var summaryJoins: SummaryJoins?
     /// The largest message a client may send (the original: 5,000,000 bytes).
     package var maximumMessageBytes = 5_000_000
     /// Bytes a socket may have pending before it is cut off as a slow reader.

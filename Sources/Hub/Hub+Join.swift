@@ -133,6 +133,7 @@ extension Hub {
         if pending.wantsPresence, membership.mayRead(.presence) { showPresence(at: index, of: slot) }
         if pending.wantsOccupancy, membership.mayRead(.presence) { showOccupancy(at: index, of: slot) }
         if membership.mayRead(.broadcast) { showTyping(in: channel, to: slot, version) }
+        summaryJoins?.note(channel.key.topic, by: membership.claims.subject)
         releaseWrites(at: index, of: slot)
     }
 

@@ -42,6 +42,8 @@ package final class Hub {
     let devices: UserPresence?
     /// Nil: nobody asks who types.
     let typingBoard: TypingBoard?
+    /// Nil: nobody knows what Live Activities show.
+    let summaryJoins: SummaryJoins?
     /// Applies the relays that have been posted to this hub, at once; set by whoever posts them. Not called back for
     /// anything but `apply`.
     package var hearOthers: () -> Void = {}
@@ -78,7 +80,7 @@ package final class Hub {
         history: HistoryBook? = nil, ledger: (any UserLedger)? = nil, presence: PresenceRules = PresenceRules(),
         typing: TypingRules = TypingRules(), presences: PresenceBook = PresenceBook(),
         presenceLog: PresenceLog? = nil, users: UserPresence? = nil, devices: UserPresence? = nil,
-        typingBoard: TypingBoard? = nil
+        typingBoard: TypingBoard? = nil, summaryJoins: SummaryJoins? = nil
     ) {
         self.loop = loop
         self.limits = limits
@@ -94,6 +96,7 @@ package final class Hub {
         self.users = users
         self.devices = devices
         self.typingBoard = typingBoard
+        self.summaryJoins = summaryJoins
         var generator: any RandomNumberGenerator = random
         refPrefix = String(generator.next(), radix: 36) + "-" + String(loop, radix: 36) + "-"
     }

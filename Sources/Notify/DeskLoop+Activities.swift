@@ -94,22 +94,14 @@ extension DeskLoop {
     /// Takes activities into the book: those of the hub's last process, and those of other hubs.
     func take(_ activities: [ActivityRegistration], _ store: PushStore) throws {
         for activity in activities {
-            let facts = try facts(of: activity, store)
+            let answer = try facts(of: activity.id, about: activity.conversation, store)
             book.put(
-                activity, standing: standing(of: activity, at: now), facts: facts, wasDelivered: activity.wasDelivered,
+                activity, standing: standing(of: activity, at: now), facts: facts(answer),
+                wasDelivered: activity.wasDelivered,
                 isPosted: activity.isPosted, at: now)
+            if answer == .noRow, activity.state != nil { leave(activity.id) }
             watch(activity)
         }
-    }
-
-    /// Nil where nobody knows: nothing is told then before a message says what the conversation is.
-    func facts(of activity: ActivityRegistration, _ store: PushStore) throws -> ConversationFacts? {
-        guard activity.conversation != nil, let statement = rules.facts,
-            let variables = try store.facts(of: activity.id, statement: statement)
-        else { return nil }
-        var facts = ConversationFacts()
-        Told(variables, preview: rules.preview).note(in: &facts, at: now.unix / 1000)
-        return facts
     }
 
     func watch(_ activity: ActivityRegistration) {
@@ -123,6 +115,7 @@ extension DeskLoop {
     }
 
     func stopWatching(_ id: String) {
+        askedAt[id] = nil
         guard let topic = topics.removeValue(forKey: id) else { return }
         activitiesByTopic[topic]?.remove(id)
         guard activitiesByTopic[topic]?.isEmpty == true else { return }
@@ -137,6 +130,9 @@ extension DeskLoop {
             guard let user = book.user(of: id) else { continue }
             let standing = standing(of: id, user, book.session(of: id), at: time)
             if book.standing(of: id) != standing { book.set(standing, of: id, at: time) }
+        }
+        for join in setup.whereabouts.joins.takeAll() where book.user(of: join.activity) == join.user {
+            book.showAgain(join.activity, at: time)
         }
         for (topic, ids) in activitiesByTopic {
             let typists = setup.whereabouts.typists(in: topic, at: time.monotonic)

@@ -54,7 +54,7 @@ extension DeskLoop {
         switch try store.register(activity: id, at: destination, about: conversation, by: bearer) {
         case .registered(let activity):
             badTokens.remove(destination.token)
-            let facts = book.facts(of: id) == nil ? try facts(of: activity, store) : nil
+            let facts = book.facts(of: id) == nil ? facts(try facts(of: id, about: conversation, store)) : nil
             book.put(
                 activity, standing: standing(of: activity, at: now), facts: facts, wasDelivered: activity.wasDelivered,
                 isPosted: activity.isPosted, at: now)

@@ -54,7 +54,8 @@ extension DeskLoop {
         let elsewhere = try store.onlineElsewhere(Set(reached.map(\.0.user)))
         for (member, change) in reached {
             let told = Told(member.variables, badge: member.badge, preview: rules.preview)
-            guard told.sender != member.user else { continue }
+            let expiresAt = min(time.unix, change.committedAt ?? time.unix) + rules.alertLife
+            guard told.sender != member.user, expiresAt > time.unix else { continue }
             let standing: AlertDraft.Standing
             switch setup.whereabouts.users.standing(of: member.user) {
             case .live: standing = .dropped
@@ -69,7 +70,7 @@ extension DeskLoop {
             drafts.append(
                 AlertDraft(
                     message: change.messageKey, user: member.user, conversation: told.conversation,
-                    variables: variables.json, expiresAt: time.unix + rules.alertLife, standing: standing))
+                    variables: variables.json, expiresAt: expiresAt, standing: standing))
         }
         guard !drafts.isEmpty else { return }
         statistics.alerts += try store.enqueue(drafts)

@@ -16,6 +16,8 @@ final class DeskLoop {
     /// The channel of each activity's conversation, and the activities of each channel that is watched.
     var topics: [String: String] = [:]
     var activitiesByTopic: [String: Set<String>] = [:]
+    /// When it was asked last how the conversation of an activity stands, in monotonic milliseconds.
+    var askedAt: [String: Int64] = [:]
     /// Messages that Postgres has not been asked about, with the hub's time at which they came.
     var messages: [RowChange] = []
     var errands: [PushID: Errand] = [:]
@@ -90,6 +92,7 @@ final class DeskLoop {
             try readMessages(store)
             try keepTime(store)
             try sendAlerts(store)
+            try refreshFacts(store)
         }
         tellActivities()
         attempt { try settle($0) }

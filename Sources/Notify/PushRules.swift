@@ -23,11 +23,13 @@ package struct PushRules: Sendable {
     package var topic: TextTemplate
     /// For how long those whom the hub's last process served may take to come back, in milliseconds.
     package var restartWindow: Int64
+    /// How long an answer to `facts` is believed, in milliseconds.
+    package var refresh: Int64
 
     package init(
         node: String, bundle: String, environment: PushEnvironment, tables: Set<String>, audience: String?,
         facts: String?, alert: AlertTemplate, preview: Preview, alertLife: Int64, activity: ActivityRules,
-        topic: TextTemplate, restartWindow: Int64
+        topic: TextTemplate, restartWindow: Int64, refresh: Int64
     ) {
         self.node = node
         self.bundle = bundle
@@ -41,6 +43,7 @@ package struct PushRules: Sendable {
         self.activity = activity
         self.topic = topic
         self.restartWindow = restartWindow
+        self.refresh = refresh
     }
 
     func isMessage(_ change: RowChange) -> Bool {

@@ -6,6 +6,8 @@ package struct Whereabouts: Sendable {
     package let devices: UserPresence
     package let typing: TypingBoard
     package let presence: PresenceLog
+    /// Who has just joined the channel of a Live Activity.
+    package let joins = SummaryJoins()
 
     package init(users: UserPresence, devices: UserPresence, typing: TypingBoard, presence: PresenceLog) {
         self.users = users

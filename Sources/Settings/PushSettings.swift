@@ -21,6 +21,7 @@ package struct PushSettings: Sendable {
     package let activityState: String
     /// Nil: an activity waits for its conversation's next message.
     package let facts: String?
+    package let factsSeconds: Int
     package let previewCharacters: Int
     package let debounceMilliseconds: Int
     package let ceilingMilliseconds: Int
@@ -53,6 +54,7 @@ package struct PushSettings: Sendable {
         activityTopic = values.requiredText(.activityTopic)
         activityState = values.requiredText(.activityState)
         facts = values.text(.activityFacts)
+        factsSeconds = values.integer(.activityRefresh)
         previewCharacters = values.integer(.activityPreview)
         debounceMilliseconds = values.integer(.activityDebounce)
         ceilingMilliseconds = values.integer(.activityCeiling)

@@ -52,9 +52,15 @@ extension Setting {
 
     static let activityFacts = Setting(
         "live_activity.facts", .query, standard: nil,
-        "The statement that says how a conversation stands when its Live Activity is registered: $1 text is the user, $2 text "
-            + "the conversation; it runs as that user and returns what alerts.audience does. When it is not set, an "
-            + "activity waits for the next message; docs/push.md has one for the sample chat.")
+        "The statement that says how a conversation stands for the user of a Live Activity: $1 text is the user, $2 text "
+            + "the conversation; it runs as that user and returns what alerts.audience does, or no row where the user is not "
+            + "in the conversation. When it is not set, an activity waits for the next message; docs/push.md has one for the "
+            + "sample chat.")
+
+    static let activityRefresh = Setting(
+        "live_activity.refresh_seconds", .integer(1...3600), standard: .integer(30), unit: "seconds",
+        "How often live_activity.facts is asked again about each Live Activity: a user may have read on another device, or "
+            + "have left the conversation, and no message says so.")
 
     static let activityPreview = Setting(
         "live_activity.preview_characters", .integer(1...1000), standard: .integer(100), unit: "characters",

@@ -167,6 +167,44 @@ async def test_a_live_phone_is_told_by_its_socket(chat):
         await phone.api("DELETE", f"{REGISTER}?activityId={phone.activity}")
 
 
+async def test_an_app_that_joins_is_shown_what_it_missed(chat):
+    phone = Phone(chat, LINUS)
+    await phone.show_activity(conversation=None)
+    shown, phone.activity = phone.activity, None
+    await phone.open()
+    try:
+        phone.activity = shown
+        answer = await chat.backend(UPDATE, {"activityId": shown, "contentState": {"n": 1}})
+        assert answer.status == 202
+        # Long after the state was told to nobody.
+        await asyncio.sleep(4)
+        await phone.see_activity()
+        await phone.sees(lambda state: state == {"n": 1}, "the state from before", within=4)
+        assert phone.updates == []
+    finally:
+        await phone.close()
+        await phone.api("DELETE", f"{REGISTER}?activityId={shown}")
+
+
+async def test_what_no_message_says_is_noticed(chat, sql):
+    phone = Phone(chat, GRACE)
+    chat.read(sql, GRACE)
+    await phone.show_activity()
+    chat.say(sql, ADA, "unread")
+    await eventually(lambda: [aps for aps in phone.updates if aps["content-state"]["unread"] == 1], 15,
+                     lambda: f"1 unread among {phone.updates}")
+    # On another device.
+    chat.read(sql, GRACE)
+    await eventually(lambda: phone.updates[-1]["content-state"]["unread"] == 0, 15, lambda: f"none unread: {phone.updates}")
+    sql.execute("delete from conversation_participants where user_id = %s and conversation_id = %s", [GRACE.sub, A])
+    try:
+        await eventually(lambda: phone.updates[-1]["event"] == "end", 15, lambda: f"an end: {phone.updates}")
+        assert phone.updates[-1]["content-state"]["preview"] == "unread"
+        assert await phone.registrations() == []
+    finally:
+        sql.execute("insert into conversation_participants (user_id, conversation_id) values (%s, %s)", [GRACE.sub, A])
+
+
 async def test_start_by_push(chat):
     phone, start = Phone(chat, OUTSIDER), new_token()
     answer = await phone.api("POST", "/api/devices", {"token": start, "kind": "start", "attributesType": "ChatAttributes"})

@@ -9,9 +9,10 @@
 --     badge adds up the conversations that are not muted, once for each user.
 -- Locks: none but those of reading.
 with heard as materialized (
-    select n.row, p.user_id, p.conversation_id, p.muted, m.sender_id, m.body
+    select n.row, p.user_id, p.conversation_id, p.muted, m.sender_id, m.body,
+           floor(extract(epoch from m.created_at))::bigint as sent_at
     from jsonb_to_recordset($1) n (row int, "table" text, record jsonb)
-    cross join jsonb_to_record(n.record) m (conversation_id uuid, sender_id uuid, body text)
+    cross join jsonb_to_record(n.record) m (conversation_id uuid, sender_id uuid, body text, created_at timestamptz)
     join public.conversation_participants p on p.conversation_id = m.conversation_id and p.user_id <> m.sender_id
     where n."table" = 'messages' and exists (select from roost.push_user u where u.user_id = p.user_id::text)
 ), unread as materialized (
@@ -28,7 +29,7 @@ with heard as materialized (
     select user_id, sum(messages) filter (where not muted) as badge from unread group by user_id
 )
 select h.row, h.user_id, h.muted, b.badge, u.messages as unread, h.conversation_id,
-       coalesce(c.title, s.name) as conversation_name, h.sender_id, s.name as sender_name, h.body
+       coalesce(c.title, s.name) as conversation_name, h.sender_id, s.name as sender_name, h.body, h.sent_at
 from heard h
 join public.conversations c on c.id = h.conversation_id
 join public.users s on s.id = h.sender_id

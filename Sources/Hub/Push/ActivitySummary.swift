@@ -10,11 +10,19 @@ package struct ActivitySummary: Sendable {
     /// The payload of a `broadcast` event.
     package let message: [UInt8]
 
+    private static let topicPrefix = ChannelKey.prefix + "live-activity:"
+
+    /// Nil where the topic is not an activity's.
+    static func activity(ofTopic topic: String) -> String? {
+        guard topic.utf8.starts(with: topicPrefix.utf8) else { return nil }
+        return String(topic.dropFirst(topicPrefix.count))
+    }
+
     /// - Parameters:
     ///   - timestamp: seconds since 1970, as `aps.timestamp`.
     ///   - state: the content-state, a JSON object.
     package init(activity: String, user: String, timestamp: Int64, event: ActivityEvent, state: [UInt8]) {
-        topic = ChannelKey.prefix + "live-activity:" + activity
+        topic = Self.topicPrefix + activity
         self.user = user
         message =
             Array("{\"event\":\"summary\",\"payload\":{\"activityId\":".utf8) + JSONString.encode(activity)

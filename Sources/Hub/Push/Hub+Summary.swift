@@ -1,4 +1,4 @@
-package import Wire
+import Wire
 
 /// What a Live Activity shows, for the app that shows it while a socket of it lives.
 extension Hub {

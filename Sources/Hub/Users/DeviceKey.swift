@@ -1,4 +1,4 @@
-package import Wire
+import Wire
 
 /// One sign-in of a user, which is one device: what a Live Activity asks of is the phone that shows it, not the laptop of
 /// the same user.

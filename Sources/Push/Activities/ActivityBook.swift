@@ -100,6 +100,9 @@ package struct ActivityBook: Sendable {
     package func destination(of id: String) -> PushDestination? { entries[id]?.destination }
     package func standing(of id: String) -> Standing? { entries[id]?.standing }
     /// Nil where they are not known.
+    /// Whether a backend has said what it shows.
+    package func isPosted(_ id: String) -> Bool { entries[id]?.posted != nil }
+
     package func facts(of id: String) -> ConversationFacts? { entries[id]?.facts }
 
     private static func take(_ id: String, from key: String, in index: inout [String: Set<String>]) {

@@ -21,7 +21,7 @@ extension RoostConfiguration {
             audience: push.audience ?? audience, facts: push.facts ?? facts, alert: try alertTemplate,
             preview: Preview(limit: push.previewCharacters), alertLife: Int64(push.alertHours) * 3_600_000,
             activity: try activityRules, topic: try template(push.activityTopic, "live_activity.topic"),
-            restartWindow: Int64(restartSeconds) * 1000)
+            restartWindow: Int64(restartSeconds) * 1000, refresh: Int64(push.factsSeconds) * 1000)
     }
 
     private var alertTemplate: AlertTemplate {

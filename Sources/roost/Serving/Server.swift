@@ -112,6 +112,7 @@ extension Server {
         settings.users = whereabouts.users
         settings.devices = whereabouts.devices
         settings.typingBoard = whereabouts.typing
+        settings.summaryJoins = whereabouts.joins
         settings.presenceLog = whereabouts.presence
         if rules.audience == nil {
             logger.notice("Nobody is alerted of new messages: alerts.audience is not set.")

@@ -66,7 +66,7 @@ extension FeedTests {
             let insert = "insert into t select g, repeat('x', 1000) from generate_series(1, 100) g"
             let filler = directory + "/filler"
             let bytes = Data(count: 64_000)
-            FileManager.default.createFile(atPath: filler, contents: nil)
+            _ = FileManager.default.createFile(atPath: filler, contents: nil)
             let file = try #require(FileHandle(forWritingAtPath: filler))
             do { while true { try file.write(contentsOf: bytes) } } catch {
                 print("full: \(error.localizedDescription)")

@@ -181,18 +181,20 @@ extension FeedTests {
             for (id, user) in [("x", Self.ann), ("y", "00000000-0000-4000-8000-00000000000d")] {
                 _ = try store.register(activity: id, at: .sample(1), about: PushStage.room, by: .sample(user))
             }
-            let facts = try #require(try store.facts(of: "x", statement: PushStore.factsOfSampleChat))
+            func row(_ answer: FactsAnswer) -> [UInt8]? { if case .row(let bytes) = answer { bytes } else { nil } }
+            let facts = try #require(row(try store.facts(of: "x", statement: PushStore.factsOfSampleChat)))
             let object = try #require(try JSONSerialization.jsonObject(with: Data(facts)) as? [String: Any])
+            #expect(try store.facts(of: "y", statement: PushStore.factsOfSampleChat) == .noRow)
             #expect(object["body"] as? String == "one" && object["unread"] as? Int == 1)
             #expect(object["conversation_name"] as? String == "Launch crew")
             let count = "select count(*) as n from messages where $1::text <> '' and $2::text <> ''"
             func seen(_ id: String) throws -> String? {
-                try store.facts(of: id, statement: count).map { String(decoding: $0, as: UTF8.self) }
+                row(try store.facts(of: id, statement: count)).map { String(decoding: $0, as: UTF8.self) }
             }
             #expect(try seen("x") == #"{"n": 1}"#)
             #expect(try seen("y") == #"{"n": 0}"#, "the policies decide")
-            #expect(try seen("unknown") == nil)
-            #expect(try store.facts(of: "x", statement: "select 1") == nil)
+            #expect(try store.facts(of: "unknown", statement: count) == .unknown)
+            #expect(try store.facts(of: "x", statement: "select 1") == .unknown)
             #expect(stage.notes.all.count == 1)
             #expect(try seen("x") == #"{"n": 1}"#, "the session is the hub's own again")
         }

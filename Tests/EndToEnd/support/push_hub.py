@@ -25,8 +25,12 @@ SECRETS = "create policy secrets on messages as restrictive for select to authen
 RESTART = 1
 
 
+#: Seconds between two looks at what no message says.
+REFRESH = 2
+
+
 def windows(seconds):
-    return {"ROOST_PRESENCE_RESTART_SECONDS": str(RESTART), **{
+    return {"ROOST_PRESENCE_RESTART_SECONDS": str(RESTART), "ROOST_LIVE_ACTIVITY_REFRESH_SECONDS": str(REFRESH), **{
         f"ROOST_PRESENCE_GRACE_{state.upper()}_SECONDS": str(each) for state, each in seconds.items()}}
 
 
@@ -73,8 +77,9 @@ class PushHub:
         await asyncio.to_thread(self.__exit__, *failure)
 
     def another_hub(self):
-        """On the same database; not started."""
-        self.hubs.append(Hub(self.url, **self.apns.environment, **self.settings))
+        """On the same database, under a name of its own; not started."""
+        name = f"hub-{len(self.hubs) + 1}"
+        self.hubs.append(Hub(self.url, ROOST_NODE_NAME=name, **self.apns.environment, **self.settings))
         return self.hubs[-1]
 
     def sql(self):
@@ -164,6 +169,10 @@ class Phone:
         if self.activity:
             await self.socket.join(self.topic)
         return self
+
+    async def see_activity(self):
+        """The app joins the channel of its activity."""
+        await self.socket.join(self.topic)
 
     async def is_online(self, sql):
         """The hubs have heard of this phone's socket: they write it down for one another."""

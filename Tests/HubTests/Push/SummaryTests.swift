@@ -22,6 +22,20 @@ import Wire
             ])
     }
 
+    @Test func whoJoinsAnActivitysChannelIsToBeShownIt() throws {
+        let joins = SummaryJoins()
+        let stage = Stage(
+            hub: Hub(loop: 0, verifier: TokenBook(), random: SeededGenerator(seed: 1), summaryJoins: joins))
+        stage.connect(1, subject: "ada")
+        stage.connect(2)
+        try stage.join("realtime:live-activity:7", 1)
+        try stage.join("realtime:live-activity:7", 1)
+        try stage.join("realtime:live-activity:7", 2)
+        try stage.join("realtime:live", 1)
+        #expect(joins.takeAll() == [SummaryJoins.Join(activity: "7", user: "ada")])
+        #expect(joins.takeAll().isEmpty)
+    }
+
     @Test func nobodyIsToldWhereNobodyIs() throws {
         let stage = Stage()
         let summary = ActivitySummary(activity: "7", user: "ada", timestamp: 1, event: .end, state: Array("{}".utf8))
