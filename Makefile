@@ -33,23 +33,31 @@ test: ## every test: the Swift ones, end to end with real clients, and a short s
 	@scripts/setup.sh --tests
 	echo "== building the tests"
 	$(RELEASE) --build-tests
-	# They wait most of the time, for clocks and for Postgres.
-	$(MAKE) -j3 --output-sync=target test-swift test-policies test-e2e
+	export TMPDIR=$$(scripts/scratch.sh)
+	$(MAKE) test-swift
+	# They wait much of the time, for clocks and for Postgres.
+	$(MAKE) -j3 --output-sync=target test-e2e test-feed test-policies
 	$(MAKE) test-stress
 
-# The tests of the change feed run one after another, so that they can be timed; this half of them has a process and a
-# Postgres of its own.
-POLICIES := FeedTests.*/(Authority|Policy|Presence|Realtime|Replay|Scope|Send|SessionSetting|User|Visibility)
 TEST_BUNDLE := .build/release/roostPackageTests.xctest --testing-library swift-testing
 
 .PHONY: test-swift
-test-swift: ## the Swift tests as last built, but for those of test-policies
+test-swift: ## the Swift tests that need no Postgres, as last built
 	@echo "== Swift tests"
-	$(TEST_BUNDLE) --skip '$(POLICIES)'
+	$(TEST_BUNDLE) --skip FeedTests
+
+# The tests of the change feed run one after another, so that they can be timed; each half of them has a process and a
+# Postgres of its own.
+POLICIES := FeedTests.*/(Authority|Policy|Presence|Push|Realtime|Replay|Scope|Send|SessionSetting|User|Visibility)
+
+.PHONY: test-feed
+test-feed: ## the Swift tests of the change feed, on a Postgres of their own, as last built
+	@echo "== Swift tests: the change feed"
+	$(TEST_BUNDLE) --filter FeedTests --skip '$(POLICIES)'
 
 .PHONY: test-policies
-test-policies: ## the Swift tests of policies, presence and users in Postgres, as last built
-	@echo "== Swift tests: policies, presence, users"
+test-policies: ## the Swift tests of policies, presence, pushes and users in Postgres, as last built
+	@echo "== Swift tests: policies, presence, pushes, users"
 	$(TEST_BUNDLE) --filter '$(POLICIES)'
 
 .PHONY: test-e2e

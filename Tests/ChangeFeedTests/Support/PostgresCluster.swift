@@ -17,8 +17,11 @@ final class PostgresCluster: Sendable {
         do {
             try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
             if getuid() == 0 { try Self.run(["chown", "postgres:postgres", directory]) }
-            try postgres("initdb", "-D", directory + "/data", "-U", "postgres", "-A", "trust", "--locale=C.UTF-8")
+            try postgres(
+                "initdb", "-D", directory + "/data", "-U", "postgres", "-A", "trust", "--locale=C.UTF-8", "--no-sync")
+            // Servers are killed here and machines are not: what is written is in the kernel, and stays.
             let conf = """
+                fsync = off
                 listen_addresses = ''
                 unix_socket_directories = '\(directory)'
                 max_connections = 60

@@ -36,7 +36,7 @@ class Cluster:
     """
 
     def __init__(self):
-        self.folder = tempfile.mkdtemp(prefix="roost-e2e-pg-", dir="/tmp")
+        self.folder = tempfile.mkdtemp(prefix="roost-e2e-pg-")
         self.data = f"{self.folder}/data"
         self.port = free_port()
         self._bin = _programs()
