@@ -292,6 +292,12 @@ def test_a_frozen_peer_is_given_up(apns):
     assert apns.summary["connections"]["opened"] >= 2 and apns.violations == []
 
 
+def test_a_server_that_is_not_trusted_is_told_nothing(apns):
+    with APNs() as somebody_else:
+        [outcome] = push(apns, line(), options=("--within", "3"), ROOST_APNS_CA_FILE=somebody_else.ca_file)
+    assert outcome["outcome"] == "expired" and apns.pushes == []
+
+
 # The second referee
 
 
