@@ -2,6 +2,7 @@ import Crypto
 import CryptoExtras
 import Foundation
 import Identity
+import Wire
 
 /// Somebody who signs tokens, by swift-crypto and not by what the hub verifies with.
 enum SigningKey {

@@ -1,5 +1,6 @@
 import Crypto
 import Identity
+import Wire
 
 /// Signs whatever it is told to, as somebody who knows the secret could.
 struct TokenForge {

@@ -18,8 +18,9 @@ struct Answer: Equatable {
     }
 
     init(status: Int, body: [UInt8], date: String) {
+        let json: JSON?
         // What is no JSON comes from something between us and APNs: there is its status to go by.
-        let json = try? JSON(parsing: body)
+        do { json = try JSON(parsing: body) } catch { json = nil }
         self.init(
             status: status, reason: json?["reason"]?.string.map { Self.printable($0) } ?? "",
             timestamp: json?["timestamp"]?.int.map(Int64.init), date: HTTPDate.milliseconds(date))

@@ -1,6 +1,6 @@
 import Foundation
-import Identity
 import Testing
+import Wire
 
 @Suite struct Base64URLTests {
     /// RFC 4648, section 10, without the padding.
