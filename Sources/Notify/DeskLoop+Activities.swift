@@ -8,7 +8,10 @@ extension DeskLoop {
     /// Looks after what is due, and about once a second at how phones stand and who types and is there.
     func tellActivities() {
         let time = now
-        guard book.count > 0 else { return }
+        guard book.count > 0 else {
+            _ = setup.whereabouts.joins.takeAll()
+            return
+        }
         if isTimeToLook(time.monotonic) || book.nextDue.map({ $0 <= time.monotonic }) ?? false { look(at: time) }
         guard book.nextDue.map({ $0 <= time.monotonic }) ?? false else { return }
         var stamps: [BookStamp] = []

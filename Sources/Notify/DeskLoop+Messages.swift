@@ -33,6 +33,7 @@ extension DeskLoop {
             for (member, change) in members { tellActivities(of: member, about: change) }
             guard !audience.unanswered.isEmpty else { return }
             guard attempt < Self.mostTries else {
+                statistics.lostMessages += audience.unanswered.count
                 logger.error(
                     """
                     \(audience.unanswered.count) messages are not pushed: Postgres did not answer alerts.audience in \

@@ -10,7 +10,7 @@ final class DeskPublished: Sendable {
     var statistics: DeskStatistics {
         state.withLock { state in
             var statistics = state.statistics
-            statistics.lostMessages = state.lost
+            statistics.lostMessages += state.lost
             return statistics
         }
     }

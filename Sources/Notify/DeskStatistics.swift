@@ -4,7 +4,7 @@ package import Push
 package struct DeskStatistics: Sendable {
     /// Messages whose audience was asked for.
     package internal(set) var messages = 0
-    /// Messages that nobody was told of, because too many waited for the database.
+    /// Messages that nobody was told of: too many waited for the database, or it did not say in time who is to hear of them.
     package internal(set) var lostMessages = 0
     /// Alerts that were put into the queue.
     package internal(set) var alerts = 0

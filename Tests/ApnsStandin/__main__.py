@@ -103,4 +103,7 @@ async def main():
 
 
 if __name__ == "__main__":
-    sys.exit(asyncio.run(main()))
+    try:
+        sys.exit(asyncio.run(main()))
+    except OSError as error:
+        sys.exit(f"The stand-in cannot start: {error.strerror}. Is another one running? --port and --control-port take others.")

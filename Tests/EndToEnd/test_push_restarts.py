@@ -61,6 +61,10 @@ async def restart(cluster, name):
             await phone.show_activity()
             before = await phone.registrations()
             assert await asyncio.to_thread(chat.hub.stop) == 0
+            # Older than alerts.hours when a hub comes to read it.
+            chat.say(sql, ADA, "yesterday's")
+            assert sql.execute("update roost.change set at = at - interval '25 hours' where record is not null").rowcount >= 1
+            chat.read(sql, GRACE)
             await asyncio.to_thread(chat.hub.start)
             assert len(before) == 1 and await phone.registrations() == before
             chat.say(sql, ADA, "after the restart")

@@ -17,11 +17,15 @@ package final class SummaryJoins: Sendable {
     private let joins = Mutex<Set<Join>>([])
     /// Beyond that, an app waits for the next state.
     private static let most = 10_000
+    /// In bytes; no activity's id is longer, and topics may be.
+    private static let longest = 200
 
     package init() {}
 
     func note(_ topic: String, by user: String?) {
-        guard let user, let activity = ActivitySummary.activity(ofTopic: topic) else { return }
+        guard let user, let activity = ActivitySummary.activity(ofTopic: topic),
+            activity.utf8.count <= Self.longest
+        else { return }
         joins.withLock { joins in
             if joins.count < Self.most { joins.insert(Join(activity: activity, user: user)) }
         }

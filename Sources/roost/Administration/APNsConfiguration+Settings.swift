@@ -1,3 +1,4 @@
+import Glibc
 import Push
 import Settings
 
@@ -15,6 +16,11 @@ extension APNsConfiguration {
             self.init(key: try ProviderKey(teamID: key.team, keyID: key.id, pem: key.pem))
         } catch {
             throw RunFailure("\(error)", .configuration)
+        }
+        if let file = settings.caFile, access(file, R_OK) != 0 {
+            throw RunFailure(
+                "apns.ca_file: \(file) cannot be read (\(String(cString: strerror(errno)))); name a file with certificates "
+                    + "in PEM, or leave it out for the system's.", .configuration)
         }
         url = settings.url
         caFile = settings.caFile

@@ -32,6 +32,7 @@ import Wire
         try stage.join("realtime:live-activity:7", 1)
         try stage.join("realtime:live-activity:7", 2)
         try stage.join("realtime:live", 1)
+        try stage.join("realtime:live-activity:" + String(repeating: "7", count: 201), 1)
         #expect(joins.takeAll() == [SummaryJoins.Join(activity: "7", user: "ada")])
         #expect(joins.takeAll().isEmpty)
     }
