@@ -35,8 +35,8 @@ test: ## every test: the Swift ones, end to end with real clients, and a short s
 	$(RELEASE) --build-tests
 	export TMPDIR=$$(scripts/scratch.sh)
 	$(MAKE) test-swift
-	# They wait much of the time, for clocks and for Postgres.
-	$(MAKE) -j3 --output-sync=target test-e2e test-feed test-policies
+	# They wait much of the time, for clocks and for Postgres; three of them at once are too late for clocks on a busy machine.
+	$(MAKE) -j2 --output-sync=target test-e2e test-feed test-policies
 	$(MAKE) test-stress
 
 TEST_BUNDLE := .build/release/roostPackageTests.xctest --testing-library swift-testing
