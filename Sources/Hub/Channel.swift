@@ -5,6 +5,7 @@ final class Channel {
     let key: ChannelKey
     /// The topic as JSON text, spliced into every frame.
     let topicJSON: [UInt8]
+    let topicHash: Int
     /// Memberships on this loop, those whose join is not answered yet included.
     var memberCount = 0
     /// Who hears the channel's broadcasts: everybody who joined on this loop, and in a private channel may.
@@ -31,6 +32,7 @@ final class Channel {
     init(key: ChannelKey) {
         self.key = key
         topicJSON = JSONString.encode(key.topic)
+        topicHash = ChannelKey.hash(ofTopic: key.topic)
     }
 
     /// Nothing is left that would need this object.

@@ -19,6 +19,14 @@ package struct ChannelKey: Hashable, Sendable {
         one.isPrivate == other.isPrivate && one.topic.utf8.elementsEqual(other.topic.utf8)
     }
 
+    /// The same for equal topics within a process, private or not.
+    static func hash(ofTopic topic: String) -> Int {
+        var hasher = Hasher()
+        var topic = topic
+        topic.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+        return hasher.finalize()
+    }
+
     package func hash(into hasher: inout Hasher) {
         var topic = topic
         topic.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }

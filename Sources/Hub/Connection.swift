@@ -21,7 +21,8 @@ struct Connection {
     var device: String?
 
     func index(of topic: String) -> Int? {
-        memberships.firstIndex { $0.channel.key.topic.utf8.elementsEqual(topic.utf8) }
+        let hash = ChannelKey.hash(ofTopic: topic)
+        return memberships.firstIndex { $0.topicHash == hash && $0.channel.key.topic.utf8.elementsEqual(topic.utf8) }
     }
 
     func index(of channel: Channel) -> Int? {

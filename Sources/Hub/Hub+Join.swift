@@ -3,7 +3,7 @@ import Wire
 /// Joining and leaving channels (wire-protocol A4, A9).
 extension Hub {
     func join(_ frame: ClientFrame, from slot: Slot, at now: HubTime) {
-        guard var connection = connections[Int(slot)], case .json(let payload) = frame.body else { return }
+        guard connections[Int(slot)] != nil, case .json(let payload) = frame.body else { return }
         guard frame.topic.utf8.starts(with: ChannelKey.prefix.utf8) else {
             return refuse(frame, from: slot, joinRef: .null, .unmatchedTopic)
         }
@@ -11,17 +11,21 @@ extension Hub {
         // A join on a joined topic replaces the old incarnation. Its phx_close is not sent: the Python client would take
         // it for the new one's and drop the channel.
         let config = JoinConfig(payload, topic: frame.topic, limits: limits)
-        if let old = connection.index(of: frame.topic) {
+        if let old = connections[Int(slot)]?.index(of: frame.topic) {
             refuseHeld(at: old, of: slot, .unmatchedTopic)
-            giveUpPresence(of: connection.memberships[old], unlessFor: config)
+            if let membership = connections[Int(slot)]?.memberships[old] {
+                giveUpPresence(of: membership, unlessFor: config)
+            }
             removeMembership(at: old, of: slot, .replaced)
-            connection = connections[Int(slot)] ?? connection
         }
+        // Not the connection itself: its memberships would have to be copied when one is added.
+        guard let joined = connections[Int(slot)]?.memberships.count, let bearer = connections[Int(slot)]?.claims
+        else { return }
 
         let claims: Claims
         do {
             try countJoin(of: slot)
-            claims = try admit(frame, config, connection, at: now)
+            claims = try admit(frame, config, bearer: bearer, joined: joined, at: now)
             try countUser(claims, of: slot)
         } catch {
             return refuse(frame, from: slot, joinRef: joinRef, error)
@@ -35,7 +39,7 @@ extension Hub {
             role: claims.role, bindings: bindings, ids: ids, isLegacy: config.isLegacy)
         let group = bindings.isEmpty ? nil : group(of: channel, subscription)
         var membership = Membership(
-            channel: channel, joinRefText: joinRef.description, claims: claims,
+            channel: channel, topicHash: channel.topicHash, joinRefText: joinRef.description, claims: claims,
             member: MemberID(loop: loop, serial: nextSerial()), echoesToSelf: config.echoesToSelf,
             acknowledges: config.acknowledges, presenceKey: config.presenceKey ?? randomUUID(),
             hasMadeKey: config.presenceKey == nil, presence: MemberID(loop: loop, serial: serial), pass: pass(config),
@@ -72,11 +76,11 @@ extension Hub {
 
     /// The checks before a join, in the original's order.
     private func admit(
-        _ frame: ClientFrame, _ config: JoinConfig, _ connection: Connection, at now: HubTime
+        _ frame: ClientFrame, _ config: JoinConfig, bearer: Claims, joined: Int, at now: HubTime
     ) throws(Refusal) -> Claims {
         guard frame.topic != ChannelKey.prefix else { throw .topicNameRequired }
         if limits.privateOnly, !config.isPrivate { throw .privateOnly }
-        guard connection.memberships.count < limits.channelsPerConnection else {
+        guard joined < limits.channelsPerConnection else {
             throw .over(.channelsPerConnection, limits.channelsPerConnection)
         }
         guard !config.hasTooManyChanges else {
@@ -84,7 +88,7 @@ extension Hub {
         }
         let claims =
             try config.token.map { token throws(Refusal) in try verifier.verify(token, at: now) }
-            ?? connection.claims
+            ?? bearer
         if let expired = claims.expired(at: now) { throw expired }
         if let replay = config.replay {
             guard config.isPrivate else { throw .replayNotAllowed }

@@ -3,6 +3,8 @@ import Wire
 /// One connection's part in one channel, from its join to its leave.
 struct Membership {
     let channel: Channel
+    /// The channel's: a socket in a thousand channels looks for one of them without visiting each.
+    let topicHash: Int
     /// The ref of the join, as JSON text. A String, because short ones are kept in place and a slice would keep the
     /// whole frame alive.
     let joinRefText: String
