@@ -52,8 +52,10 @@ let package = Package(
             linkerSettings: [.linkedLibrary("curl"), .linkedLibrary("nghttp2"), .linkedLibrary("ssl")]),
         .target(
             name: "CWebSockets", linkerSettings: [.linkedLibrary("websockets"), .linkedLibrary("uv")]),
+        .target(name: "CSendRing", linkerSettings: [.linkedLibrary("uring")]),
         .systemLibrary(name: "CPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
-        .target(name: "Gateway", dependencies: ["Hub", "Wire", "CWebSockets", logging], swiftSettings: strict),
+        .target(
+            name: "Gateway", dependencies: ["Hub", "Wire", "CSendRing", "CWebSockets", logging], swiftSettings: strict),
         .target(
             name: "ChangeFeed", dependencies: ["Hub", "Wire", "CPostgres", logging],
             resources: [.embedInCode("SQL")], swiftSettings: strict),

@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 packages=(
     git make pkg-config
     libc6-dev libstdc++-12-dev binutils libcurl4 libncurses6 libsqlite3-0 libxml2 # Swift's own needs on a bare Debian
-    libwebsockets-dev libwebsockets-evlib-uv libuv1-dev libcap-dev libssl-dev # the gateway
+    libwebsockets-dev libwebsockets-evlib-uv libuv1-dev libcap-dev libssl-dev liburing-dev # the gateway
     libcurl4-openssl-dev # the keys of jwks.url, and the connections to APNs
     libnghttp2-dev # what is spoken on these
     libpq-dev postgresql # the change feed; the server is for the demo and the tests

@@ -4,7 +4,7 @@ import Wire
 
 /// Brings frames to the sockets of a loop.
 ///
-/// Enqueuing only notes, per socket, which frames wait for it. At the end of the loop's turn every socket with something
+/// Enqueuing only notes, per socket, which messages wait for it. At the end of the loop's turn every socket with something
 /// pending gets one write that holds all of it. Fan-outs to many sockets are served in slices, so that a broadcast to
 /// 10,000 (90 ms of sends) leaves the loop free for others in between; a socket's frames keep their order in any case,
 /// because a socket has one list, whoever serves it.
@@ -19,6 +19,13 @@ struct Delivery: ~Copyable {
     let roomMark: Int
     var messages = MessageTable()
     var pending = PendingLists()
+    var runs: [Run] = []
+    /// Nil where there is none, or none is wanted.
+    var ring: SendRing?
+    /// Sockets that are about to be sent the message at `shared`.
+    var together: [Slot] = []
+    var shared: Int32 = -1
+    var descriptors: [Int32] = []
     var sockets: [Socket] = []
     private var quick: [Slot] = []
     private var bulk: [Slot] = []
@@ -27,7 +34,8 @@ struct Delivery: ~Copyable {
     var batch: [Int32] = []
     var scratch: [UInt8] = []
     var scratchBatch: [Int32] = []
-    var scratchDiscards = 0
+    var scratchStart = 0
+    var scratchChanges = 0
     var laggards = Laggards()
     let readers: ChangeReaders
     var owed = OwedStates()
@@ -105,6 +113,7 @@ struct Delivery: ~Copyable {
     }
 
     mutating func fanOut(_ frame: Frame, to audience: [Slot], except: Slot?, _ kind: FrameKind = .message) {
+        if continueRun(frame, audience, except: except, kind) { return }
         let message = messages.insert(frame)
         let length = frame.bytes.count
         let inBulk = audience.count > Self.bulkThreshold
@@ -119,6 +128,7 @@ struct Delivery: ~Copyable {
                 if needsProof { sockets[Int(slot)].hasUnproven = true }
                 if append(message, length: length, to: slot, bulk: inBulk, isChange: isChange) { times += 1 }
             }
+            if times > 0 { beginRun(message, audience, except: except, kind) }
         }
         messages.retain(message, times: times)
     }
@@ -138,6 +148,7 @@ struct Delivery: ~Copyable {
                 return false
             }
         }
+        if !runs.isEmpty { closeRun(endingAt: slot) }
         let socket = sockets[Int(slot)]
         if isChange, !socket.readsChanges {
             sockets[Int(slot)].readsChanges = true
@@ -162,10 +173,11 @@ struct Delivery: ~Copyable {
     }
 
     private func firstLength(_ slot: Slot) -> Int {
-        pending.first(slot).map { messages.length($0) } ?? 0
+        pending.first(slot).map { messages.length($0) - pending.taken(slot) } ?? 0
     }
 
     mutating func discardPending(_ slot: Slot) {
+        closeRuns()
         while let message = pending.first(slot) {
             _ = pending.removeFirst(slot, length: messages.length(message))
             messages.release(message)
@@ -176,14 +188,17 @@ struct Delivery: ~Copyable {
 
     /// The end of a turn: serves all of the quick queue and a slice of the bulk one.
     mutating func flush() {
+        closeRuns()
         var index = 0
         while index < quick.count {
             let slot = quick[index]
             index += 1
             guard sockets[Int(slot)].isOpen else { continue }
             sockets[Int(slot)].isQueued = false
-            drain(slot)
+            serve(slot)
         }
+        // A socket may be in both queues.
+        sendTogether()
         quick.removeAll(keepingCapacity: true)
         var writes = 0
         while bulkStart < bulk.count, writes < Self.sliceWrites {
@@ -191,9 +206,10 @@ struct Delivery: ~Copyable {
             bulkStart += 1
             guard sockets[Int(slot)].isOpen else { continue }
             sockets[Int(slot)].isQueuedInBulk = false
-            drain(slot)
+            serve(slot)
             writes += 1
         }
+        sendTogether()
         if bulkStart == bulk.count {
             bulk.removeAll(keepingCapacity: true)
             bulkStart = 0

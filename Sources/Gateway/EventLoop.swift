@@ -127,6 +127,14 @@ final class EventLoop {
 
     /// Turns until `stop`; the calling thread becomes the loop's.
     func run() {
+        // Here, because a ring belongs to the thread that makes it.
+        if configuration.usesIOUring {
+            delivery.ring = SendRing()
+            if delivery.ring == nil {
+                let reason = String(cString: strerror(errno))
+                logger.info("there is no io_uring here (\(reason)): every socket takes a system call of its own")
+            }
+        }
         uv_run(loop, UV_RUN_DEFAULT)
     }
 

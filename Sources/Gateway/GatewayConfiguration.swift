@@ -9,6 +9,8 @@ package struct GatewayConfiguration: Sendable {
     package var opsPort: Int? = 4001
     /// Event loops, one thread each.
     package var loops = 1
+    /// Whether broadcasts go out in batches by io_uring where the kernel has it.
+    package var usesIOUring = true
     package var limits = HubLimits()
     /// Shared by the loops, and with the feed, which keeps what it points to.
     package var book = RecoveryBook()

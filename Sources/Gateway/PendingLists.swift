@@ -1,10 +1,10 @@
-import Hub
+package import Hub
 
 /// What each connection has yet to take: a list of message places per slot, all in one arena.
 ///
 /// A list costs eight bytes a message and no allocation, so noting a fan-out to thousands of sockets does not hold the
 /// loop for long, and a connection that several messages wait for takes them in one write.
-struct PendingLists {
+package struct PendingLists {
     private struct Node {
         var message: Int32
         var next: Int32
@@ -13,27 +13,34 @@ struct PendingLists {
         var head: Int32 = -1
         var tail: Int32 = -1
         var bytes: Int = 0
+        /// Of the first message: what is written already.
+        var taken: Int = 0
     }
     private var nodes: [Node] = []
     private var free: Int32 = -1
     private var lists: [List] = []
 
-    mutating func reserve(slot: Slot) {
+    package init() {}
+
+    package mutating func reserve(slot: Slot) {
         while lists.count <= Int(slot) { lists.append(List()) }
     }
 
-    func isEmpty(_ slot: Slot) -> Bool { lists[Int(slot)].head < 0 }
+    package func isEmpty(_ slot: Slot) -> Bool { lists[Int(slot)].head < 0 }
 
     /// Nothing waits behind the message that is being sent, if there is one.
-    func hasAtMostOne(_ slot: Slot) -> Bool {
+    package func hasAtMostOne(_ slot: Slot) -> Bool {
         let head = lists[Int(slot)].head
         return head < 0 || nodes[Int(head)].next < 0
     }
 
-    func bytes(_ slot: Slot) -> Int { lists[Int(slot)].bytes }
+    package func bytes(_ slot: Slot) -> Int { lists[Int(slot)].bytes }
+
+    /// How much of the first message is written already.
+    package func taken(_ slot: Slot) -> Int { lists[Int(slot)].taken }
 
     /// Returns the slot's pending bytes, these included.
-    mutating func append(_ message: Int32, length: Int, to slot: Slot) -> Int {
+    package mutating func append(_ message: Int32, length: Int, to slot: Slot) -> Int {
         let node: Int32
         if free >= 0 {
             node = free
@@ -50,14 +57,20 @@ struct PendingLists {
         return lists[Int(slot)].bytes
     }
 
-    /// The message, where exactly one is pending.
-    func only(_ slot: Slot) -> Int32? {
-        let head = lists[Int(slot)].head
-        return head >= 0 && nodes[Int(head)].next < 0 ? nodes[Int(head)].message : nil
+    /// The slot's last message has become longer. Returns the slot's pending bytes.
+    package mutating func grow(_ slot: Slot, by length: Int) -> Int {
+        lists[Int(slot)].bytes += length
+        return lists[Int(slot)].bytes
+    }
+
+    /// The message, where exactly one is pending and none of it is written.
+    package func only(_ slot: Slot) -> Int32? {
+        let list = lists[Int(slot)]
+        return list.head >= 0 && list.head == list.tail && list.taken == 0 ? nodes[Int(list.head)].message : nil
     }
 
     /// Copies the first messages of a slot to `batch`, at most `limit` of them.
-    func peek(_ slot: Slot, limit: Int, into batch: inout [Int32]) {
+    package func peek(_ slot: Slot, limit: Int, into batch: inout [Int32]) {
         batch.removeAll(keepingCapacity: true)
         var node = lists[Int(slot)].head
         while node >= 0, batch.count < limit {
@@ -66,20 +79,32 @@ struct PendingLists {
         }
     }
 
-    /// Drops the slot's first message, whose frame has `length` bytes, and returns its place.
-    mutating func removeFirst(_ slot: Slot, length: Int) -> Int32 {
-        let node = lists[Int(slot)].head
-        let taken = nodes[Int(node)]
-        lists[Int(slot)].head = taken.next
-        if taken.next < 0 { lists[Int(slot)].tail = -1 }
-        lists[Int(slot)].bytes -= length
-        nodes[Int(node)].next = free
-        free = node
-        return taken.message
+    /// So much more of the slot's first message is written, and not all of it.
+    package mutating func advance(_ slot: Slot, by count: Int) {
+        lists[Int(slot)].taken += count
+        lists[Int(slot)].bytes -= count
     }
 
-    func first(_ slot: Slot) -> Int32? {
+    /// Drops the slot's first message, which has `length` bytes in all, and returns its place.
+    package mutating func removeFirst(_ slot: Slot, length: Int) -> Int32 {
+        let node = lists[Int(slot)].head
+        let removed = nodes[Int(node)]
+        lists[Int(slot)].head = removed.next
+        if removed.next < 0 { lists[Int(slot)].tail = -1 }
+        lists[Int(slot)].bytes -= length - lists[Int(slot)].taken
+        lists[Int(slot)].taken = 0
+        nodes[Int(node)].next = free
+        free = node
+        return removed.message
+    }
+
+    package func first(_ slot: Slot) -> Int32? {
         let head = lists[Int(slot)].head
         return head < 0 ? nil : nodes[Int(head)].message
+    }
+
+    package func last(_ slot: Slot) -> Int32? {
+        let tail = lists[Int(slot)].tail
+        return tail < 0 ? nil : nodes[Int(tail)].message
     }
 }

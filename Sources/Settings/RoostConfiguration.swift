@@ -24,6 +24,7 @@ package struct RoostConfiguration: Sendable {
 
     /// Event loops; already the number of cores where the setting says 0.
     package let loops: Int
+    package let ioUring: Bool
 
     /// Zero: as many as there may be open files.
     package let connections: Int
@@ -103,6 +104,7 @@ package struct RoostConfiguration: Sendable {
         jwtAudiences = values.words(.jwtAudience)
         jwksFile = values.text(.jwksFile)
         jwksURL = values.text(.jwksURL)
+        ioUring = values.toggle(.ioUring)
         loops = values.integer(.loops) == 0 ? max(1, cores) : values.integer(.loops)
         connections = values.integer(.connections)
         connectionsPerAddress = values.integer(.connectionsPerAddress)

@@ -2,7 +2,7 @@
 extension Setting {
     package static let all: [Setting] = [
         databaseURL, nodeName, httpHost, httpPort, opsHost, opsPort, jwtSecret, jwtPreviousSecrets,
-        jwtAlgorithms, jwtIssuer, jwtAudience, jwksFile, jwksURL, loops,
+        jwtAlgorithms, jwtIssuer, jwtAudience, jwksFile, jwksURL, loops, ioUring,
         connections, connectionsPerAddress, connectionsPerUser, channelsPerConnection, filtersPerChannel,
         joinsPerSecond, presencePerSecond, messagesPerSecond, bytesPerSecond,
         messageBytes, payloadBytes, presenceBytes, pendingBytesPerSocket, failuresPerMinute, privateOnly,
@@ -88,6 +88,11 @@ extension Setting {
     static let loops = Setting(
         "loops", .integer(0...1024), standard: .integer(0), unit: "threads",
         "Event loops, one thread each; 0 means one for each core.")
+
+    static let ioUring = Setting(
+        "io_uring", .toggle, standard: .toggle(true),
+        "Send a broadcast to many sockets by one system call (io_uring). Where the kernel or a container forbids it, every "
+            + "socket takes a system call of its own, whatever this says.")
 
     static let channelsPerConnection = Setting(
         "limits.channels_per_connection", .integer(1...100_000), standard: .integer(100), unit: "channels",

@@ -13,6 +13,7 @@ extension RoostConfiguration {
         gateway.opsHost = opsHost
         gateway.opsPort = opsPort
         gateway.loops = loops
+        gateway.usesIOUring = ioUring
         gateway.maximumMessageBytes = messageBytes
         gateway.pendingBytesPerSocket = pendingBytesPerSocket
         gateway.failuresPerMinute = failuresPerMinute
