@@ -60,12 +60,18 @@ class WebSocket:
         self.pongs = 0
 
     @classmethod
-    async def open(cls, port, path, headers=None, source=None, within=5):
+    async def open(cls, port, path, headers=None, source=None, within=5, receive_buffer=None):
         """`source`: another address of the loopback, for those that are meant to be refused: the hub slows down
-        addresses that keep failing, and that must not be ours."""
+        addresses that keep failing, and that must not be ours. `receive_buffer`: bytes, for one that is full soon."""
         async with asyncio.timeout(within):
-            reader, writer = await asyncio.open_connection(
-                "127.0.0.1", port, local_addr=(source, 0) if source else None, limit=1 << 20)
+            plain = socket.socket()
+            plain.setblocking(False)
+            if receive_buffer:
+                plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+            if source:
+                plain.bind((source, 0))
+            await asyncio.get_running_loop().sock_connect(plain, ("127.0.0.1", port))
+            reader, writer = await asyncio.open_connection(sock=plain, limit=1 << 20)
             wanted = {
                 "Host": f"127.0.0.1:{port}", "Upgrade": "websocket", "Connection": "Upgrade",
                 "Sec-WebSocket-Key": base64.b64encode(os.urandom(16)).decode(), "Sec-WebSocket-Version": "13",

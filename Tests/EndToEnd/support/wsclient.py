@@ -50,9 +50,11 @@ class Client:
         self._task = asyncio.create_task(self._read())
 
     @classmethod
-    async def connect(cls, port, version=2, apikey=None, path="/realtime/v1/websocket", source=None, **query):
+    async def connect(cls, port, version=2, apikey=None, path="/realtime/v1/websocket", source=None,
+                      receive_buffer=None, **query):
         query = {"apikey": apikey or token(), "vsn": f"{version}.0.0", **query}
-        socket = await WebSocket.open(port, f"{path}?{urllib.parse.urlencode(query)}", source=source)
+        socket = await WebSocket.open(port, f"{path}?{urllib.parse.urlencode(query)}", source=source,
+                                      receive_buffer=receive_buffer)
         return cls(socket, version)
 
     async def __aenter__(self):
