@@ -7,10 +7,16 @@ import pathlib
 import signal
 import sys
 
+import bigtx
 import changes
+import channels
 import fanout
+import idle
+import inbound
+import loops
 import members
 import push
+import rows
 import slow
 import sockets
 import storm
@@ -22,9 +28,10 @@ from programs import BenchError, Programs
 
 PARTS = {"fanout": fanout.measure, "sockets": sockets.measure, "changes": changes.measure, "writers": writers.measure,
          "visibility": visibility.measure, "storm": storm.measure, "slow": slow.measure,
-         "presence": members.presence, "typing": members.typing, "push": push.measure}
+         "presence": members.presence, "typing": members.typing, "push": push.measure, "channels": channels.measure,
+         "idle": idle.measure, "inbound": inbound.measure, "rows": rows.measure, "bigtx": bigtx.measure, "loops": loops.measure}
 #: Minutes long, or they kill hubs, stall readers and fill channels.
-BY_NAME = ("storm", "slow", "presence", "typing", "push")
+BY_NAME = ("storm", "slow", "presence", "typing", "push", "channels", "idle", "inbound", "rows", "bigtx", "loops")
 
 
 def parse_arguments():

@@ -13,6 +13,7 @@ from table import show, spread, verdict
 
 MEMBERS, RATE = 1000, 200  # members, and joins and then leaves a second: ten seconds in all
 TYPISTS, STARTS, SECONDS = 500, 3, 10  # typists, what each says in a second, and for how long
+FIRST = 100
 MEMORY_BUDGET = 5
 REST = 1.0  # seconds of silence after which nothing more is expected
 
@@ -146,6 +147,11 @@ def memory(programs, cluster, arguments, database):
     rows = []
     for name, channels in (("one each", sockets), ("for ten each", sockets // 10), ("one for all", 1)):
         with started(programs, cluster, database, arguments) as hub:
+            # The first sockets touch memory that is the hub's and not theirs.
+            with Crowd(hub, FIRST, FIRST, watches=False) as crowd:
+                crowd.all_say("join", 2000)
+                crowd.all_say("track", 2000)
+                crowd.at_rest()
             idle = resident(hub)
             # Without lists: how long those are that others wait for is another question.
             with Crowd(hub, sockets, channels, watches=False) as crowd:
