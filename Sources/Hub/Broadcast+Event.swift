@@ -11,11 +11,11 @@ extension Broadcast {
         case .text(let whole):
             guard whole.count <= Self.mostSignBytes else { return nil }
             let message = JSON(trusted: whole[...])
-            guard message["event"]?.string.map({ $0.utf8.elementsEqual(name.utf8) }) == true else { return nil }
+            guard message["event"]?.string?.hasSameBytes(as: name) == true else { return nil }
             payload = message["payload"]
         case .user(let user):
             guard user.encoding == .json, user.payload.count <= Self.mostSignBytes,
-                user.event.utf8.elementsEqual(name.utf8)
+                user.event.hasSameBytes(as: name)
             else { return nil }
             do { payload = try JSON(parsing: user.payload) } catch { return nil }
         }

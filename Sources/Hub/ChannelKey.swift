@@ -1,3 +1,5 @@
+import Wire
+
 /// The identity of a channel. A public and a private channel of one name are two rooms.
 package struct ChannelKey: Hashable, Sendable {
     /// With its prefix, as clients write it: `realtime:room1`.
@@ -16,7 +18,7 @@ package struct ChannelKey: Hashable, Sendable {
 
     /// Topics are told apart by their bytes, as clients do it; to Swift strings that look alike are equal.
     package static func == (one: ChannelKey, other: ChannelKey) -> Bool {
-        one.isPrivate == other.isPrivate && one.topic.utf8.elementsEqual(other.topic.utf8)
+        one.isPrivate == other.isPrivate && one.topic.hasSameBytes(as: other.topic)
     }
 
     /// The same for equal topics within a process, private or not.

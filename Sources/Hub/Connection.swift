@@ -22,7 +22,7 @@ struct Connection {
 
     func index(of topic: String) -> Int? {
         let hash = ChannelKey.hash(ofTopic: topic)
-        return memberships.firstIndex { $0.topicHash == hash && $0.channel.key.topic.utf8.elementsEqual(topic.utf8) }
+        return memberships.firstIndex { $0.topicHash == hash && $0.channel.key.topic.hasSameBytes(as: topic) }
     }
 
     func index(of channel: Channel) -> Int? {

@@ -102,8 +102,8 @@ package struct JSON: Sendable {
         package func isNamed(_ name: String) -> Bool {
             // An escape in a key is legal but rare: only then is the key decoded. Bytes are compared, because to Swift
             // strings that look alike are equal.
-            rawKey.elementsEqual(name.utf8)
-                || (rawKey.contains(UInt8(ascii: "\\")) && key.utf8.elementsEqual(name.utf8))
+            name.hasSameBytes(as: rawKey)
+                || (rawKey.contains(UInt8(ascii: "\\")) && key.hasSameBytes(as: name))
         }
     }
 

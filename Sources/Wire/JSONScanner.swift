@@ -127,7 +127,7 @@ package enum JSONScanner {
                 at += 1
                 return
             case UInt8(ascii: "\\"): try checkEscape(in: bytes, from: &at)
-            case 0x20..<0x80: at += 1
+            case 0x20..<0x80: at = PlainRun.endOfASCII(in: bytes, from: at + 1)
             case 0x80...: try UTF8Scanner.step(in: bytes, from: &at)
             default: throw JSON.SyntaxError(offset: at)
             }
@@ -184,11 +184,11 @@ package enum JSONScanner {
     }
 
     private static func endOfString(in bytes: Span<UInt8>, from start: Int) -> Int {
-        var at = start + 1
+        var at = PlainRun.endOfText(in: bytes, from: start + 1)
         while at < bytes.count {
             switch bytes[at] {
             case UInt8(ascii: "\""): return at + 1
-            case UInt8(ascii: "\\"): at += 2
+            case UInt8(ascii: "\\"): at = PlainRun.endOfText(in: bytes, from: at + 2)
             default: at += 1
             }
         }

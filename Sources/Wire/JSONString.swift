@@ -60,28 +60,52 @@ package enum JSONString {
     }
 
     /// Appends `text` with its quotes.
-    package static func encode(_ text: some StringProtocol, into out: inout [UInt8]) {
+    ///
+    /// Not generic: other modules would call it unspecialized, a dozen calls for each byte.
+    package static func encode(_ text: String, into out: inout [UInt8]) {
+        var text = text
+        text.withUTF8 { encode($0, into: &out) }
+    }
+
+    package static func encode(_ text: Substring, into out: inout [UInt8]) {
+        var text = text
+        text.withUTF8 { encode($0, into: &out) }
+    }
+
+    private static func encode(_ bytes: UnsafeBufferPointer<UInt8>, into out: inout [UInt8]) {
         out.append(UInt8(ascii: "\""))
-        for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "\""), UInt8(ascii: "\\"):
-                out.append(UInt8(ascii: "\\"))
-                out.append(byte)
-            case 0x0A: out.append(contentsOf: [UInt8(ascii: "\\"), UInt8(ascii: "n")])
-            case 0x0D: out.append(contentsOf: [UInt8(ascii: "\\"), UInt8(ascii: "r")])
-            case 0x09: out.append(contentsOf: [UInt8(ascii: "\\"), UInt8(ascii: "t")])
-            case 0..<0x20:
-                let digits = Array("0123456789abcdef".utf8)
-                out.append(contentsOf: "\\u00".utf8)
-                out.append(digits[Int(byte >> 4)])
-                out.append(digits[Int(byte & 15)])
-            default: out.append(byte)
-            }
+        // What needs no escape is copied at one go, and that is nearly always all of it.
+        var plain = 0
+        for at in bytes.indices {
+            let byte = bytes[at]
+            guard byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") else { continue }
+            out.append(contentsOf: UnsafeBufferPointer(rebasing: bytes[plain..<at]))
+            escape(byte, into: &out)
+            plain = at + 1
         }
+        out.append(contentsOf: UnsafeBufferPointer(rebasing: bytes[plain...]))
         out.append(UInt8(ascii: "\""))
     }
 
-    package static func encode(_ text: some StringProtocol) -> [UInt8] {
+    private static func escape(_ byte: UInt8, into out: inout [UInt8]) {
+        out.append(UInt8(ascii: "\\"))
+        switch byte {
+        case 0x0A: out.append(UInt8(ascii: "n"))
+        case 0x0D: out.append(UInt8(ascii: "r"))
+        case 0x09: out.append(UInt8(ascii: "t"))
+        case 0..<0x20:
+            out.append(contentsOf: "u00".utf8)
+            out.append(hexDigit(byte >> 4))
+            out.append(hexDigit(byte & 15))
+        default: out.append(byte)
+        }
+    }
+
+    private static func hexDigit(_ value: UInt8) -> UInt8 {
+        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
+    }
+
+    package static func encode(_ text: String) -> [UInt8] {
         var out: [UInt8] = []
         out.reserveCapacity(text.utf8.count + 2)
         encode(text, into: &out)

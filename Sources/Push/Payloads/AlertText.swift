@@ -47,5 +47,5 @@ package enum AlertText: Sendable, Equatable {
 
 extension ObjectWriter {
     /// The bytes of a text in JSON, its quotes aside.
-    fileprivate static func size(of text: some StringProtocol) -> Int { JSONString.encode(text).count - 2 }
+    fileprivate static func size(of text: some StringProtocol) -> Int { JSONString.encode(String(text)).count - 2 }
 }
