@@ -34,7 +34,7 @@ test: ## every test: the Swift ones, end to end with real clients, and a short s
 	echo "== building the tests"
 	$(RELEASE) --build-tests
 	export TMPDIR=$$(scripts/scratch.sh)
-	$(MAKE) test-swift
+	$(MAKE) test-swift test-micro
 	# They wait much of the time, for clocks and for Postgres; three of them at once are too late for clocks on a busy machine.
 	$(MAKE) -j2 --output-sync=target test-e2e test-feed test-policies
 	$(MAKE) test-stress
@@ -45,6 +45,11 @@ TEST_BUNDLE := .build/release/roostPackageTests.xctest --testing-library swift-t
 test-swift: ## the Swift tests that need no Postgres, as last built
 	@echo "== Swift tests"
 	$(TEST_BUNDLE) --skip FeedTests
+
+.PHONY: test-micro
+test-micro: ## what the hub's parts allocate, against loadtest/micro/thresholds.txt, as last built
+	@echo "== allocations"
+	.build/release/roost-micro --check
 
 # The tests of the change feed run one after another, so that they can be timed; each half of them has a process and a
 # Postgres of its own.
@@ -97,6 +102,15 @@ bench: build ## measure throughput and latency on this machine
 stress: build ## kill, freeze and restart everything while rows flow, and count what was lost (ARGS="--seed 7 --minutes 20")
 	@scripts/setup.sh --tests
 	loadtest/stress.sh $(ARGS)
+
+.PHONY: compare
+compare: build ## measure Roost beside the limit and other servers of the trade (ARGS="--quick")
+	@loadtest/compare.sh $(ARGS)
+
+.PHONY: micro
+micro: ## what the hub's parts cost by themselves: instructions, time, allocations (ARGS="--filter hub/")
+	@$(RELEASE) --product roost-micro
+	.build/release/roost-micro $(ARGS)
 
 # exec, as with `run`: Ctrl-C ends the stand-in and not make.
 .PHONY: apns-standin

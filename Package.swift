@@ -28,6 +28,8 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
         .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.1"),
+        // The load tester's alone.
+        .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", exact: "0.2.0"),
     ],
     targets: [
         .target(name: "Wire", swiftSettings: strict),
@@ -101,12 +103,24 @@ let package = Package(
             name: "roost-load",
             dependencies: [
                 "CLoad", "CPostgres", "Wire", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "HeapModule", package: "swift-collections"),
+                .product(name: "Histogram", package: "hdrhistogram-swift"),
             ],
-            path: "loadtest/roost-load", swiftSettings: strict),
+            path: "loadtest/roost-load", swiftSettings: testable),
+        // Counts what is allocated in the program that links it, which is why no other may.
+        .target(name: "CAllocationCount", path: "loadtest/CAllocationCount"),
+        .executableTarget(
+            name: "roost-micro",
+            dependencies: [
+                "CAllocationCount", "Hub", "Wire", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "loadtest/micro", exclude: ["thresholds.txt"], swiftSettings: strict),
         // What the end-to-end tests drive RoostClient with.
         .executableTarget(
             name: "client-probe", dependencies: ["RoostClient"], path: "Tests/ClientProbe", swiftSettings: strict),
         .testTarget(name: "RoostClientTests", dependencies: ["RoostClient", "Wire"], swiftSettings: quick),
+        .testTarget(name: "LoadTests", dependencies: ["roost-load", "Wire"], swiftSettings: quick),
         .testTarget(name: "WireTests", dependencies: ["Wire"], swiftSettings: strict),
         .testTarget(name: "HubTests", dependencies: ["Hub", "Wire"], swiftSettings: quick),
         .testTarget(name: "GatewayTests", dependencies: ["Gateway", "Hub"], swiftSettings: quick),

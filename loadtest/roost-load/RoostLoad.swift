@@ -11,7 +11,11 @@ struct RoostLoad: ParsableCommand {
             Exit status: 0 all is well; 1 something was lost, repeated or slower than --expect allows; 2 the test could \
             not be carried out.
             """,
-        subcommands: [ChangesCommand.self, IdleCommand.self]
+        subcommands: [
+            IdleCommand.self, FanoutCommand.self, ChangesCommand.self, ChatCommand.self, PresenceCommand.self,
+            StormCommand.self,
+            SlowCommand.self, SoakCommand.self, WorkerCommand.self,
+        ]
     )
 
     static func main() {

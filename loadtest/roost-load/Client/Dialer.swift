@@ -1,46 +1,41 @@
 import Glibc
 
-/// Makes non-blocking connections to the hub, from many loopback addresses where there are many.
+/// Makes non-blocking connections to the target.
 struct Dialer {
-    /// An address has 28,000 ports for outgoing connections; those of the last run may still be waiting.
-    private static let socketsPerAddress = 10_000
     let endpoint: Endpoint
+    let sources: SourceAddresses
 
-    func dial(_ index: Int) throws -> Int32 {
+    /// - Parameters:
+    ///   - number: which of all sockets, which decides about its source.
+    ///   - room: of the buffer that it receives into, in bytes; nil leaves it to the system.
+    func dial(_ number: Int, room: Int? = nil) throws -> Int32 {
         let descriptor = socket(
             AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
-        guard descriptor >= 0 else { throw LoadFailure.system("Opening socket \(index)") }
+        guard descriptor >= 0 else { throw LoadFailure.system("Opening socket \(number)") }
         set(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY)
+        if let room { set(descriptor, SOL_SOCKET, SO_RCVBUF, Int32(room)) }
         if endpoint.isLoopback {
             // Leaves the choice of the port to connect(), which knows that ports may be shared between targets.
             set(descriptor, Int32(IPPROTO_IP), IP_BIND_ADDRESS_NO_PORT)
-            var source = Self.source(index / Self.socketsPerAddress)
-            try call(&source, "Binding socket \(index)") { bind(descriptor, $0, $1) }
+            var source = sources[number]
+            try call(&source, "Binding socket \(number)") { bind(descriptor, $0, $1) }
         }
         var target = endpoint.address
-        try call(&target, "Connecting socket \(index)") { connect(descriptor, $0, $1) }
+        try call(&target, "Connecting socket \(number)") { connect(descriptor, $0, $1) }
         return descriptor
     }
 
     /// Why a connection that was under way failed; nil when it stands.
-    func failure(of descriptor: Int32) -> LoadFailure? {
+    func failure(of descriptor: Int32) -> String? {
         var code: Int32 = 0
         var length = socklen_t(MemoryLayout<Int32>.size)
         getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &code, &length)
-        return code == 0 ? nil : .system("Connecting to the hub", code)
+        return code == 0 ? nil : String(cString: strerror(code))
     }
 
-    /// 127.0.1.2 and on.
-    private static func source(_ number: Int) -> sockaddr_in {
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = (0x7F00_0102 as UInt32 + UInt32(number)).bigEndian
-        return address
-    }
-
-    private func set(_ descriptor: Int32, _ level: Int32, _ option: Int32) {
-        var one: Int32 = 1
-        setsockopt(descriptor, level, option, &one, socklen_t(MemoryLayout<Int32>.size))
+    private func set(_ descriptor: Int32, _ level: Int32, _ option: Int32, _ value: Int32 = 1) {
+        var value = value
+        setsockopt(descriptor, level, option, &value, socklen_t(MemoryLayout<Int32>.size))
     }
 
     private func call(

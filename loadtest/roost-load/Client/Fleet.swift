@@ -1,24 +1,41 @@
+import DequeModule
 import Glibc
 
 /// Many client sockets on the calling thread: connects and joins them, keeps them alive, hands on what they receive.
 final class Fleet<Behaviour: FleetBehaviour> {
-    var behaviour: Behaviour
+    let behaviour: Behaviour
     let plan: FleetPlan
-    private let dialer: Dialer
-    private let poller: Poller
-    private var sockets: ContiguousArray<ClientSocket> = []
+    let poller: Poller
+    var sockets: ContiguousArray<ClientSocket>
+    var troubles = Troubles()
+    /// Sockets that have joined.
     private(set) var readyCount = 0
-    private(set) var closedCount = 0
-    private var heartbeat = Heartbeat()
-    private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 18, alignment: 16)
+    /// Sockets that are connected, whatever they wait for.
+    private(set) var openCount = 0
+    /// Of those that had joined, how many the server has ended.
+    private(set) var droppedCount = 0
+    /// How many could not connect or join.
+    private(set) var refusedCount = 0
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 18, alignment: 16)
+    private let dialer: Dialer
+    private let secure: SecureContext?
+    private var queue: Deque<Int> = []
+    private var underWay = 0
+    private var gate: RampGate
+    private var heartbeat: Heartbeat
+    /// The sockets that receive into little room: those that will stall.
+    var smallBuffers = 0
 
     init(_ plan: FleetPlan, _ behaviour: Behaviour) throws {
         self.plan = plan
         self.behaviour = behaviour
-        dialer = Dialer(endpoint: plan.endpoint)
+        dialer = Dialer(endpoint: plan.endpoint, sources: plan.sources)
+        secure = plan.endpoint.target.isSecure ? try SecureContext(plan.endpoint) : nil
         poller = try Poller()
-        try OpenFiles.allow(plan.count + 64)
-        sockets.reserveCapacity(plan.count)
+        gate = RampGate(atOnce: plan.ramp, perSecond: plan.rampRate)
+        heartbeat = Heartbeat(sockets: plan.slots, period: plan.heartbeatSeconds, from: Clock.now)
+        try OpenFiles.allow(plan.slots + OpenFiles.spare)
+        sockets = ContiguousArray(repeating: ClientSocket(), count: plan.slots)
     }
 
     deinit {
@@ -26,111 +43,142 @@ final class Fleet<Behaviour: FleetBehaviour> {
         buffer.deallocate()
     }
 
-    /// Returns when every socket has joined; the first that cannot ends the test.
-    func connect(within seconds: Int) throws {
-        let deadline = Clock.now + UInt64(seconds) * 1_000_000_000
-        while readyCount < plan.count {
-            while sockets.count < plan.count, sockets.count - readyCount < plan.ramp {
-                let slot = sockets.count
-                sockets.append(
-                    ClientSocket(descriptor: try dialer.dial(slot), answersMissing: plan.awaitsSubscription ? 2 : 1))
-                try poller.add(sockets[slot].descriptor, slot)
-            }
-            try turn(milliseconds: 100)
-            guard Clock.now < deadline else {
-                throw LoadFailure("Only \(readyCount) of \(plan.count) sockets had joined after \(seconds) s.")
-            }
-            guard closedCount == 0 else { throw LoadFailure("The hub closed a socket before all had joined.") }
-        }
-        heartbeat.start(sockets: plan.count, period: plan.heartbeatSeconds)
-    }
+    /// Sockets that still have to connect or are about to.
+    var pendingCount: Int { queue.count + underWay }
 
-    /// Waits for messages and serves them.
-    func turn(milliseconds: Int) throws {
-        try poller.wait(milliseconds: milliseconds) { try serve($0) }
+    /// Connects as soon as the ramp allows.
+    func open(_ slot: Int) { queue.append(slot) }
+
+    func openAll() { for slot in sockets.indices { queue.append(slot) } }
+
+    /// Waits for messages until `moment` at the latest, and serves them.
+    func turn(until moment: UInt64, other: (Int) throws -> Void) throws {
+        var now = Clock.now
+        try dialQueued(now)
+        var wake = min(moment, heartbeat.nextDue)
+        if !queue.isEmpty, let opens = gate.opens(underWay: underWay) { wake = min(wake, opens) }
+        let slots = sockets.count
+        try poller.wait(nanoseconds: wake > now ? wake - now : 0) { slot, events in
+            if slot < slots { try serve(slot, events) } else { try other(slot) }
+        }
         behaviour.turnEnded()
-        while let slot = heartbeat.next() {
-            if sockets[slot].phase == .ready { try send(Heartbeat.frame, on: slot) }
+        now = Clock.now
+        while let slot = heartbeat.next(at: now) {
+            if sockets[slot].phase == .ready, !sockets[slot].isStalled { try send(plan.heartbeat, on: slot) }
         }
     }
 
-    func run(for seconds: Double) throws {
-        let end = Clock.now + UInt64(seconds * 1e9)
-        while Clock.now < end { try turn(milliseconds: min(100, Int((end &- Clock.now) / 1_000_000) + 1)) }
+    private func dialQueued(_ now: UInt64) throws {
+        while let slot = queue.first, let opens = gate.opens(underWay: underWay), opens <= now {
+            queue.removeFirst()
+            gate.passed(at: now)
+            guard sockets[slot].phase == .closed else { continue }
+            let descriptor = try dialer.dial(plan.number(slot), room: slot < smallBuffers ? 8192 : nil)
+            sockets[slot] = ClientSocket(descriptor: descriptor, phase: .connecting, dialled: now)
+            underWay += 1
+            try poller.add(descriptor, slot, .writable)
+        }
     }
 
-    private func serve(_ slot: Int) throws {
-        guard sockets[slot].phase == .connecting else { return try receive(slot) }
-        if let failure = dialer.failure(of: sockets[slot].descriptor) { throw failure }
-        try send(plan.endpoint.request, on: slot)
+    // MARK: Steps of a connection
+
+    private func serve(_ slot: Int, _ events: Poller.Events) throws {
+        switch sockets[slot].phase {
+        case .closed: return
+        case .connecting:
+            if let failure = dialer.failure(of: sockets[slot].descriptor) {
+                return try end(slot, "could not connect: \(failure)")
+            }
+            openCount += 1
+            guard let secure else { return try upgrade(slot) }
+            sockets[slot].session = try secure.session(on: sockets[slot].descriptor)
+            sockets[slot].phase = .securing
+            try shakeHands(slot)
+        case .securing: try shakeHands(slot)
+        case .upgrading, .joining, .ready, .leaving:
+            if sockets[slot].isStalled, !events.isDisjoint(with: .ended) {
+                return try end(slot, "cut off while it did not read")
+            }
+            if events.contains(.writable) { try flush(slot) }
+            if !events.isDisjoint(with: [.readable, .ended]) { try receive(slot) }
+        }
+    }
+
+    private func shakeHands(_ slot: Int) throws {
+        guard let session = sockets[slot].session else { return }
+        switch session.handshake() {
+        case .bytes: try upgrade(slot)
+        case .wantsRead: try poller.change(sockets[slot].descriptor, slot, .readable)
+        case .wantsWrite: try poller.change(sockets[slot].descriptor, slot, .writable)
+        case .ended: try end(slot, "was cut off in the TLS handshake")
+        case .failed(let reason): try end(slot, "has no TLS: \(reason)")
+        }
+    }
+
+    private func upgrade(_ slot: Int) throws {
         sockets[slot].phase = .upgrading
-        try poller.read(sockets[slot].descriptor, slot)
+        try poller.change(sockets[slot].descriptor, slot, .readable)
+        try send(plan.endpoint.request, on: slot)
     }
 
-    private func receive(_ slot: Int) throws {
-        guard sockets[slot].phase != .closed else { return }
-        let kept = sockets[slot].partial.count
-        if kept > 0 { buffer.copyBytes(from: sockets[slot].partial) }
-        let count = recv(sockets[slot].descriptor, buffer.baseAddress.map { $0 + kept }, buffer.count - kept, 0)
-        guard count > 0 else {
-            if count < 0, errno == EAGAIN || errno == EINTR { return }
-            return drop(slot)
-        }
-        let now = Clock.now
-        let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<(kept + count)])
-        var at = 0
-        if sockets[slot].phase == .upgrading {
-            guard let end = try UpgradeAnswer.end(in: bytes) else { return keep(bytes, from: 0, slot) }
-            at = end
-            sockets[slot].phase = .joining
-            try send(OutgoingFrame.make(.text, plan.join(slot).utf8), on: slot)
-        }
-        while let frame = IncomingFrame(in: bytes, at: at) {
-            at = frame.payload.upperBound
-            try take(frame, UnsafeRawBufferPointer(rebasing: bytes[frame.payload]), slot, now)
-            if sockets[slot].phase == .closed { return }
-        }
-        keep(bytes, from: at, slot)
+    /// The server has taken the socket; it says what it came for.
+    func upgraded(_ slot: Int, _ now: UInt64) throws {
+        sockets[slot].phase = .joining
+        let opening = try behaviour.opening(of: slot)
+        sockets[slot].answersMissing = opening.answers
+        for frame in opening.frames { try send(frame, on: slot) }
+        if opening.answers == 0, sockets[slot].phase == .joining { try hasJoined(slot, now) }
     }
 
-    private func take(_ frame: IncomingFrame, _ payload: UnsafeRawBufferPointer, _ slot: Int, _ now: UInt64) throws {
-        switch frame.opcode {
-        case 1 where sockets[slot].phase == .ready: behaviour.received(payload, on: slot, at: now)
-        case 1: try joining(payload, slot)
-        case 8: drop(slot)
-        case 9: try send(OutgoingFrame.make(.pong, payload), on: slot)
-        default: break
-        }
-    }
-
-    private func joining(_ payload: UnsafeRawBufferPointer, _ slot: Int) throws {
-        guard try JoinAnswer.isOne(payload, awaitsSubscription: plan.awaitsSubscription) else { return }
+    func answered(_ slot: Int, _ now: UInt64) throws {
         sockets[slot].answersMissing -= 1
-        guard sockets[slot].answersMissing == 0 else { return }
+        if sockets[slot].answersMissing == 0 { try hasJoined(slot, now) }
+    }
+
+    private func hasJoined(_ slot: Int, _ now: UInt64) throws {
         sockets[slot].phase = .ready
+        underWay -= 1
         readyCount += 1
+        try behaviour.joined(slot, at: now, self)
     }
 
-    private func keep(_ bytes: UnsafeRawBufferPointer, from start: Int, _ slot: Int) {
-        if start < bytes.count {
-            sockets[slot].partial = Array(bytes[start...])
-        } else if !sockets[slot].partial.isEmpty {
-            sockets[slot].partial = []
+    // MARK: Ends
+
+    /// Says goodbye; the socket is closed when the server answers.
+    func leave(_ slot: Int) throws {
+        guard sockets[slot].phase == .ready else { return }
+        readyCount -= 1
+        sockets[slot].phase = .leaving
+        try send(OutgoingFrame.goodbye, on: slot)
+    }
+
+    /// Closes without a word.
+    func cut(_ slot: Int) throws { try end(slot, nil) }
+
+    /// - Parameter trouble: what went wrong; nil where the end was ours.
+    func end(_ slot: Int, _ trouble: String?) throws {
+        let phase = sockets[slot].phase
+        guard phase != .closed else { return }
+        switch phase {
+        case .ready:
+            readyCount -= 1
+            if trouble != nil { droppedCount += 1 }
+        case .connecting, .securing, .upgrading, .joining:
+            underWay -= 1
+            if trouble != nil { refusedCount += 1 }
+        case .leaving, .closed: break
         }
-    }
-
-    private func drop(_ slot: Int) {
-        if sockets[slot].phase == .ready { readyCount -= 1 }
-        sockets[slot].phase = .closed
-        closedCount += 1
+        if phase != .connecting { openCount -= 1 }
+        if let trouble, phase != .leaving { troubles.add("a socket \(trouble)") }
         close(sockets[slot].descriptor)
+        sockets[slot] = ClientSocket()
+        try behaviour.ended(slot, at: Clock.now, self)
     }
 
-    /// What clients send is small and rare: a socket that cannot take it at once belongs to a hub that does not read.
-    private func send(_ bytes: [UInt8], on slot: Int) throws {
-        let count = Glibc.send(sockets[slot].descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL))
-        if count == bytes.count { return }
-        if count < 0, errno == EPIPE || errno == ECONNRESET { return drop(slot) }
-        throw LoadFailure("Socket \(slot) does not take \(bytes.count) bytes: the hub has stopped reading.")
+    /// Stops to read from a socket, or goes on.
+    func stall(_ slot: Int, _ stalls: Bool) throws {
+        guard sockets[slot].phase == .ready else { return }
+        sockets[slot].isStalled = stalls
+        try poller.change(sockets[slot].descriptor, slot, stalls ? [] : .readable)
     }
 }

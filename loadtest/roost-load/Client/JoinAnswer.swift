@@ -1,26 +1,47 @@
 import Wire
 
-/// The messages that a join waits for: the reply, and for changes the word that they flow.
+/// What a message means to a socket whose joins are under way, or that has joined.
 enum JoinAnswer {
-    /// Whether `message` is one of them; throws when it says no.
-    static func isOne(_ message: UnsafeRawBufferPointer, awaitsSubscription: Bool) throws -> Bool {
-        let parts: [JSON]
-        do { parts = try JSON(parsing: Array(message)).elements } catch {
-            throw LoadFailure("The hub sent something that is not JSON while joining.")
+    /// One of the answers that a join waits for.
+    case expected
+    /// No: why.
+    case refused(String)
+    /// Something else.
+    case other
+
+    private static let signs = ["phx_reply", "\"system\"", "phx_close", "phx_error"].map(Needle.init)
+
+    init(_ message: UnsafeRawBufferPointer, awaitsSubscription: Bool) {
+        guard Self.signs.contains(where: { $0.occurs(in: message) }), let json = try? JSON(parsing: Array(message))
+        else {
+            // What is no answer of this protocol is for others to judge.
+            self = .other
+            return
         }
-        guard parts.count == 5 else { return false }
-        let payload = parts[4]
-        switch parts[3].string {
+        // Version 1 has objects, version 2 arrays of five.
+        let parts = json.elements
+        let event = parts.count == 5 ? parts[3].string : json["event"]?.string
+        let payload = parts.count == 5 ? parts[4] : json["payload"] ?? .null
+        let topic = parts.count == 5 ? parts[2].string : json["topic"]?.string
+        switch event {
         case "phx_reply":
-            if payload["status"]?.string == "ok" { return true }
-            throw LoadFailure("The hub refused a join: \(payload["response"]?.description ?? "without a reason")")
-        case "system" where awaitsSubscription && payload["extension"]?.string == "postgres_changes":
-            if payload["status"]?.string == "ok" { return true }
-            throw LoadFailure("The hub does not follow the table: \(payload["message"]?.string ?? "no reason given")")
-        case "phx_close", "phx_error":
-            throw LoadFailure("The hub ended a channel while it was joined.")
-        default:
-            return false
+            if topic == "phoenix" {
+                self = .other
+            } else if payload["status"]?.string == "ok" {
+                self = .expected
+            } else {
+                self = .refused("refused a join or a message: \(payload["response"]?.description ?? "no reason given")")
+            }
+        case "system":
+            let isSubscription = payload["extension"]?.string == "postgres_changes"
+            if payload["status"]?.string == "error" {
+                self = .refused("told of an error: \(payload["message"]?.string ?? "no reason given")")
+            } else {
+                self = awaitsSubscription && isSubscription ? .expected : .other
+            }
+        case "phx_close": self = .refused("had a channel closed by the server")
+        case "phx_error": self = .refused("had a channel fail on the server")
+        default: self = .other
         }
     }
 }

@@ -4,9 +4,14 @@
 enum OutgoingFrame {
     enum Kind: UInt8 {
         case text = 0x81
+        case binary = 0x82
+        case close = 0x88
         case pong = 0x8A
     }
     private static let key: [UInt8] = [0x5A, 0x11, 0xC3, 0x2D]
+
+    /// Code 1000, and no reason.
+    static let goodbye = make(.close, [0x03, 0xE8])
 
     static func make(_ kind: Kind, _ payload: some Collection<UInt8>) -> [UInt8] {
         let count = payload.count

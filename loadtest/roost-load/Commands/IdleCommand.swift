@@ -14,34 +14,27 @@ struct IdleCommand: ParsableCommand {
     @OptionGroup(title: "Target")
     var target: TargetOptions
 
-    @Option(help: ArgumentHelp("How many sockets.", valueName: "count"))
-    var sockets = 1000
+    @OptionGroup(title: "Sockets")
+    var crowd: CrowdOptions
+
+    @OptionGroup(title: "Report")
+    var report: ReportOptions
 
     @Flag(help: "All join one channel, instead of one each.")
     var shared = false
 
-    @Option(help: ArgumentHelp("How long to hold them.", valueName: "seconds"))
+    @Option(
+        name: [.customLong("hold"), .customLong("duration")],
+        help: ArgumentHelp("How long to hold them.", valueName: "seconds"))
     var hold = 10.0
 
     func validate() throws {
-        guard sockets > 0, hold > 0 else { throw ValidationError("--sockets and --hold must be over 0.") }
+        guard hold > 0 else { throw ValidationError("--hold must be over 0.") }
     }
 
     func run() throws {
-        let shared = shared
-        let test = IdleTest(
-            fleet: FleetPlan(
-                count: sockets, endpoint: try target.endpoint(), ramp: target.ramp,
-                heartbeatSeconds: target.heartbeat, awaitsSubscription: false,
-                join: { slot in
-                    #"["1","1","realtime:idle\#(shared ? "" : ":\(slot)")","phx_join",{"config":{}}]"#
-                }),
-            hold: hold, processes: target.processes)
-        let report = try test.run()
-        print(target.json ? report.json : report.text)
-        guard report.closedSockets == 0 else {
-            StandardError.write("Failed: the hub closed \(report.closedSockets) idle sockets.\n")
-            throw ExitCode(1)
-        }
+        var plan = try crowd.plan(.idle, target, channels: shared ? 1 : crowd.sockets)
+        plan.seconds = hold
+        try LoadRun(plan: plan, target: target, report: report).run()
     }
 }

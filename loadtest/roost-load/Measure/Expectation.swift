@@ -1,25 +1,45 @@
 import ArgumentParser
 
-/// A bound on commit → client, as `p99<10ms`.
-struct Expectation: ExpressibleByArgument {
+/// A bound on a figure or a percentile: `p99<10ms`, `typing_p99<20ms`, `lost<1`, `delivered>1000`.
+struct Expectation: ExpressibleByArgument, Sendable {
+    enum Comparison: String, CaseIterable {
+        case atMost = "<="
+        case atLeast = ">="
+        case below = "<"
+        case above = ">"
+    }
     let metric: String
-    let limit: UInt64
+    let comparison: Comparison
+    /// In the figure's unit; latencies in nanoseconds.
+    let limit: Double
+    let isTime: Bool
     let text: String
 
     init?(argument: String) {
-        let sides = argument.filter { $0 != " " }.split(separator: "<", omittingEmptySubsequences: false)
-        guard sides.count == 2, Percentiles.names.contains(String(sides[0])) else { return nil }
-        let digits = sides[1].prefix { $0.isNumber || $0 == "." }
-        let units: [Substring: Double] = ["us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9]
-        guard let value = Double(digits), let unit = units[sides[1].dropFirst(digits.count)] else { return nil }
-        metric = String(sides[0])
-        limit = UInt64(value * unit)
+        let plain = argument.filter { $0 != " " }
+        guard let comparison = Comparison.allCases.first(where: { plain.contains($0.rawValue) }),
+            let sign = plain.firstRange(of: comparison.rawValue)
+        else { return nil }
+        let right = plain[sign.upperBound...]
+        let digits = right.prefix { $0.isASCII && $0.isNumber || $0 == "." }
+        let units: [Substring: Double] = ["ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9]
+        let unit = right.dropFirst(digits.count)
+        guard let number = Double(digits), unit.isEmpty || unit == "%" || unit == "KB" || units[unit] != nil,
+            sign.lowerBound > plain.startIndex
+        else { return nil }
+        metric = String(plain[..<sign.lowerBound])
+        self.comparison = comparison
+        isTime = units[unit] != nil
+        limit = number * (units[unit] ?? 1)
         text = argument
     }
 
-    /// The sentence for a bound that was missed; nil when it holds.
-    func miss(in percentiles: Percentiles) -> String? {
-        guard let value = percentiles[metric], value >= limit else { return nil }
-        return "expected \(text), but \(metric) was \(Decimal.duration(nanoseconds: value))"
+    func holds(for value: Double) -> Bool {
+        switch comparison {
+        case .atMost: value <= limit
+        case .atLeast: value >= limit
+        case .below: value < limit
+        case .above: value > limit
+        }
     }
 }

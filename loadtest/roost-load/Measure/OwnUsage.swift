@@ -1,7 +1,7 @@
 import Glibc
 
-/// What the load tester itself costs: a tester that costs more than the hub measures itself.
-struct OwnUsage {
+/// What the load tester itself costs, in µs of CPU: a tester that costs more than the hub measures itself.
+struct OwnUsage: Codable, Sendable {
     /// The calling thread, which is the one that receives.
     let receiving: Double
     let process: Double

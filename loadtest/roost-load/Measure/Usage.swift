@@ -1,36 +1,35 @@
-/// CPU time of the watched processes and of the tester at one moment.
+/// CPU time and memory of the watched processes at one moment.
 struct Usage {
-    private let processes: [(name: String, usage: WatchedProcess.Usage)]
-    private let own: OwnUsage
-    private let moment: UInt64
+    let processes: [(name: String, usage: WatchedProcess.Usage)]
+    let moment: UInt64
 
+    /// Throws when one of them is not there.
     init(_ processes: [WatchedProcess]) throws {
         self.processes = try processes.map { ($0.name, try $0.usage()) }
-        own = .now
         moment = Clock.now
     }
 
-    /// What was spent between two moments.
-    struct Cost {
-        var seconds: Double
-        var processes: [(name: String, microseconds: Double)]
-        var receiving: Double
-        var tester: Double
+    /// Leaves out those that have ended meanwhile.
+    init(living processes: [WatchedProcess]) {
+        self.processes = processes.compactMap { process in process.usageIfAlive.map { (process.name, $0) } }
+        moment = Clock.now
     }
 
-    func since(_ start: Usage) -> Cost {
-        Cost(
-            seconds: Double(moment - start.moment) / 1e9,
-            processes: zip(processes, start.processes).map { now, then in
-                (now.name, now.usage.cpuMicroseconds - then.usage.cpuMicroseconds)
-            },
-            receiving: own.receiving - start.own.receiving, tester: own.process - start.own.process)
-    }
+    func of(_ name: String) -> WatchedProcess.Usage? { processes.first { $0.name == name }?.usage }
 
-    /// Memory that each process gained, in KB.
-    func growth(since start: Usage) -> [(name: String, kilobytes: Double)] {
-        zip(processes, start.processes).map { now, then in
-            (now.name, now.usage.residentKilobytes - then.usage.residentKilobytes)
+    func seconds(since start: Usage) -> Double { Double(moment - start.moment) / 1e9 }
+
+    /// Microseconds of CPU that a process has used since; nil when it was not there all the time.
+    func cpu(of name: String, since start: Usage) -> Double? {
+        guard let now = of(name), let then = start.of(name), now.cpuMicroseconds >= then.cpuMicroseconds else {
+            return nil
         }
+        return now.cpuMicroseconds - then.cpuMicroseconds
+    }
+
+    /// Kilobytes that a process has gained since.
+    func growth(of name: String, since start: Usage) -> Double? {
+        guard let now = of(name), let then = start.of(name) else { return nil }
+        return now.residentKilobytes - then.residentKilobytes
     }
 }

@@ -4,7 +4,7 @@ enum Decimal {
         guard value.isFinite else { return "–" }
         var unit = 1
         for _ in 0..<digits { unit *= 10 }
-        let scaled = Int((value.magnitude * Double(unit)).rounded())
+        guard let scaled = Int(exactly: (value.magnitude * Double(unit)).rounded()) else { return "\(value)" }
         let sign = value < 0 && scaled > 0 ? "-" : ""
         guard digits > 0 else { return sign + String(scaled) }
         let fraction = String(scaled % unit)

@@ -1,0 +1,33 @@
+import Wire
+
+/// Reading what clients send.
+enum DecodeOperations {
+    static var all: [Operation] {
+        [ProtocolVersion.v1, .v2].flatMap { version in
+            [
+                text("join", join(version), version),
+                text("heartbeat", ClientText.heartbeat(version), version),
+                text("broadcast", ClientText.broadcast(version), version),
+                text("track", ClientText.track(version), version),
+                text("access_token", ClientText.accessToken(version), version),
+            ]
+        } + [
+            Operation("decode/broadcast/binary") {
+                let frame = ClientText.binary
+                return { times in
+                    for _ in 0..<times { blackHole(try ClientFrame(binary: frame[...], version: .v2)) }
+                }
+            }
+        ]
+    }
+
+    private static func join(_ version: ProtocolVersion) -> [UInt8] {
+        ClientText.join(changes: "[\(MessageTable.entry(conversation: 1))]", token: ClientText.token, version)
+    }
+
+    private static func text(_ name: String, _ frame: [UInt8], _ version: ProtocolVersion) -> Operation {
+        Operation("decode/\(name)/\(version)") {
+            { times in for _ in 0..<times { blackHole(try ClientFrame(text: frame[...], version: version)) } }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+import Hub
+import Wire
+
+/// The hub's decisions on frames: read, looked up, answered; what it makes of them is taken and not sent.
+enum HubOperations {
+    static var all: [Operation] {
+        [
+            Operation("hub/heartbeat") {
+                let room = try makeRoom(of: 1)
+                let frame = ClientText.heartbeat()
+                return Operation.turns { _ in try room.say(frame, from: 0) }
+            },
+            Operation("hub/broadcast/1") { broadcast(in: try makeRoom(of: 2)) },
+            Operation("hub/broadcast/1000") { broadcast(in: try makeRoom(of: 1001)) },
+            Operation("hub/broadcast/1000_of_both_versions") {
+                let room = try makeRoom(of: 501)
+                try room.seat(501..<1001, .v1) { _ in ClientText.join(.v1) }
+                return broadcast(in: room)
+            },
+            Operation("hub/broadcast/acknowledged") {
+                let room = try makeRoom(of: 1001, joining: ClientText.join(acknowledges: true))
+                return broadcast(in: room)
+            },
+            Operation("hub/broadcast/binary") {
+                let room = try makeRoom(of: 1001)
+                return Operation.turns { _ in try room.say(ClientText.binary, isBinary: true, from: 0) }
+            },
+            // From a socket in 100 channels, in the one that it joined last.
+            Operation("hub/broadcast/among_100_channels") {
+                let room = Room()
+                room.connect(0..<2)
+                for number in 0..<100 {
+                    for slot in Slot(0)..<2 {
+                        try room.join(ClientText.join(topic: "realtime:room:\(number)"), from: slot)
+                    }
+                }
+                return broadcast(in: room, ClientText.broadcast(topic: "realtime:room:99"))
+            },
+            // Sent on another loop.
+            Operation("hub/broadcast/relayed") {
+                let room = try makeRoom(of: 1000)
+                let relay = Relay.broadcast(
+                    ChannelKey(topic: ClientText.topic, isPrivate: false), .text(ClientText.broadcastPayload))
+                return Operation.turns { _ in
+                    room.hub.apply(relay)
+                    room.take()
+                }
+            },
+            Operation("hub/change/1000") {
+                let room = Room()
+                let join = ClientText.join(changes: "[\(MessageTable.entry(conversation: 1))]")
+                room.connect(0..<1000)
+                let groups = try (Slot(0)..<1000).flatMap { try room.join(join, from: $0) }
+                var encoder = ChangeEncoder()
+                let event = FeedEvent.change(
+                    ChangeDelivery(
+                        group: groups[0], operation: .insert, ids: [12_345_678],
+                        data: encoder.data(for: MessageTable.insert(conversation: 1))))
+                return Operation.turns { _ in room.deliver(event) }
+            },
+            Operation("hub/access_token") {
+                let room = try makeRoom(of: 1)
+                let frame = ClientText.accessToken()
+                return Operation.turns { _ in try room.say(frame, from: 0) }
+            },
+            Operation("hub/join_leave") {
+                joinLeave(in: try makeRoom(of: 1000), ClientText.join(token: ClientText.token))
+            },
+            Operation("hub/join_leave/presence") {
+                joinLeave(in: try makeRoom(of: 1000), ClientText.join(presenceKey: "user-1", token: ClientText.token))
+            },
+            Operation("hub/join_leave/changes") {
+                let changes = "[\(MessageTable.entry(conversation: 1))]"
+                return joinLeave(
+                    in: try makeRoom(of: 1000, joining: ClientText.join(changes: changes)),
+                    ClientText.join(changes: changes, token: ClientText.token))
+            },
+            Operation("hub/connect_disconnect") {
+                let room = try makeRoom(of: 1000)
+                let claims = FixedVerifier.claims(user: 1000)
+                return Operation.turns { _ in
+                    room.hub.connect(1000, version: .v2, claims: claims)
+                    room.hub.disconnect(1000)
+                    room.take()
+                }
+            },
+        ]
+    }
+
+    private static func makeRoom(of members: Slot, joining join: [UInt8] = ClientText.join()) throws -> Room {
+        let room = Room()
+        try room.seat(0..<members) { _ in join }
+        return room
+    }
+
+    private static func broadcast(in room: Room, _ frame: [UInt8] = ClientText.broadcast()) -> Operation.Run {
+        Operation.turns { _ in try room.say(frame, from: 0) }
+    }
+
+    /// One more comes into a room, and goes.
+    private static func joinLeave(in room: Room, _ join: [UInt8]) -> Operation.Run {
+        let slot: Slot = 1000
+        room.connect(slot..<slot + 1)
+        let leave = ClientText.leave()
+        return Operation.turns { _ in
+            try room.say(join, from: slot)
+            try room.say(leave, from: slot)
+        }
+    }
+}

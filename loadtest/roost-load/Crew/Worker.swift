@@ -1,0 +1,105 @@
+/// A worker's life: obeys the parent, and drives the scenario in between.
+final class Worker<Behaviour: ScenarioBehaviour> {
+    private enum Stage: Equatable {
+        case waiting, connecting, running, stopping, stopped
+        case settling(until: UInt64)
+        /// Some deliveries come twice: they are given a moment.
+        case lingering(until: UInt64)
+        case done
+    }
+    private let link: Link
+    private let behaviour: Behaviour
+    private let fleet: Fleet<Behaviour>
+    private var stage = Stage.waiting
+    private var hasFinished = false
+    private var isConnected = false
+    private var checked: UInt64 = 0
+
+    init(_ link: Link, _ behaviour: Behaviour, _ fleet: FleetPlan, smallBuffers: Int = 0) throws {
+        self.link = link
+        self.behaviour = behaviour
+        self.fleet = try Fleet(fleet, behaviour)
+        self.fleet.smallBuffers = smallBuffers
+    }
+
+    /// Returns when the parent wants no more.
+    func run() throws {
+        try fleet.poller.add(link.descriptor, fleet.sockets.count, .readable)
+        try behaviour.prepare()
+        try link.send(Word.prepared)
+        var goesOn = true
+        while goesOn {
+            if stage == .running { try behaviour.act(at: Clock.now, fleet) }
+            try advance()
+            let patience = Clock.now + 20_000_000
+            try fleet.turn(until: min(stage == .running ? behaviour.nextDue : .max, patience)) { _ in
+                goesOn = try obey()
+            }
+        }
+    }
+
+    /// - Returns: whether there is more to come.
+    private func obey() throws -> Bool {
+        guard let order = try link.receive(Order.self) else { return false }
+        switch order {
+        case .plan: break
+        case .connect:
+            stage = .connecting
+            fleet.openAll()
+        case .start(let timing):
+            stage = .running
+            behaviour.meter.window = timing.measuredFrom..<timing.end
+            try behaviour.start(timing, fleet)
+        case .report: try link.send(Word.report(report))
+        case .stop:
+            stage = .stopping
+            try behaviour.stop(fleet)
+        case .settle(let claims, let seconds):
+            try behaviour.settle(claims, fleet)
+            stage = .settling(until: Clock.now + UInt64(seconds * 1e9))
+        case .quit: return false
+        }
+        return true
+    }
+
+    private func advance() throws {
+        let now = Clock.now
+        switch stage {
+        case .connecting where fleet.pendingCount == 0 && !isConnected:
+            isConnected = true
+            try link.send(Word.connected)
+        case .running where !hasFinished && behaviour.isFinished(fleet):
+            hasFinished = true
+            try link.send(Word.finished)
+        case .stopping where behaviour.hasStopped:
+            stage = .stopped
+            try link.send(Word.stopped(claims: behaviour.claims))
+        case .settling(let deadline) where now >= checked + 20_000_000:
+            checked = now
+            if now >= deadline || behaviour.isSettled(fleet) { stage = .lingering(until: now + 300_000_000) }
+        case .lingering(let moment) where now >= moment:
+            stage = .done
+            try link.send(Word.result(result))
+        default: break
+        }
+    }
+
+    private var report: WorkerReport {
+        let errors = fleet.troubles.total + behaviour.meter.count.repeated + behaviour.meter.count.outOfOrder
+        return WorkerReport(
+            sockets: fleet.openCount, joined: fleet.readyCount, sent: behaviour.meter.sent,
+            received: behaviour.meter.received, delivered: behaviour.meter.count.delivered, errors: errors,
+            troubles: fleet.troubles, usage: .now, latencies: behaviour.meter.takeSecond())
+    }
+
+    private var result: WorkerResult {
+        var result = WorkerResult(count: behaviour.meter.count)
+        behaviour.conclude(&result, fleet)
+        result.count = behaviour.meter.count
+        result.latencies = behaviour.meter.dumps
+        result.troubles = fleet.troubles
+        result.closedSockets = fleet.droppedCount
+        result.refusedSockets = fleet.refusedCount
+        return result
+    }
+}

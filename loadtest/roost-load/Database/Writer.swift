@@ -1,0 +1,77 @@
+import Glibc
+
+/// One writer's share of the schedule, on a thread of its own.
+///
+/// A conversation belongs to one writer, so that the order of its rows is the order of their commits. The schedule is
+/// open loop: a commit that takes long delays those behind it, and their latency counts from when they were due.
+struct Writer: Sendable {
+    let index: Int
+    let count: Int
+    let schedule: RowSchedule
+    let code: StampCode
+    let conninfo: String
+    let insert: String
+    let log: CommitLog
+
+    func start() throws {
+        let box = Unmanaged.passRetained(Box(self))
+        var handle = pthread_t()
+        let status = pthread_create(
+            &handle, nil,
+            { argument in
+                guard let argument else { return nil }
+                Unmanaged<Box>.fromOpaque(argument).takeRetainedValue().writer.run()
+                return nil
+            }, box.toOpaque())
+        guard status == 0 else {
+            box.release()
+            throw LoadFailure.system("Starting a writer's thread", status)
+        }
+        pthread_detach(handle)
+    }
+
+    private final class Box {
+        let writer: Writer
+        init(_ writer: Writer) { self.writer = writer }
+    }
+
+    private func run() {
+        defer { log.finished() }
+        let session: WriterSession
+        do { session = try WriterSession(conninfo, insert: insert) } catch let failure as LoadFailure {
+            return log.broken(failure)
+        } catch {
+            return log.broken(LoadFailure("\(error)"))
+        }
+        log.connected()
+        write(session, from: waitForStart())
+    }
+
+    private func waitForStart() -> UInt64 {
+        while true {
+            if let start = log.start { return start }
+            usleep(1000)
+        }
+    }
+
+    private func write(_ session: WriterSession, from start: UInt64) {
+        for tick in 0..<schedule.ticks.total where schedule.conversation(of: tick) % count == index {
+            let conversation = schedule.conversation(of: tick)
+            let stamp = code.timelessText(
+                of: Stamp(kind: .row, stream: schedule.stream(of: conversation), number: schedule.number(of: tick)))
+            let due = start + schedule.ticks.offset(of: tick)
+            // In steps, so that a run that is ended early need not wait for a rare row.
+            while Clock.now + Self.step < due, !log.isStopped { Clock.sleep(until: Clock.now + Self.step) }
+            Clock.sleep(until: due)
+            guard log.begins(tick, writer: index) else { return }
+            do {
+                try session.insert(conversation: schedule.uuid(of: conversation), stamp: stamp)
+                log.committed(tick, at: Clock.now)
+            } catch {
+                log.failed(tick, in: conversation, error as? LoadFailure ?? LoadFailure("\(error)"))
+            }
+        }
+    }
+
+    private static let step: UInt64 = 200_000_000
+}

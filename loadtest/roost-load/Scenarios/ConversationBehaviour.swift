@@ -1,0 +1,134 @@
+/// The scenarios `changes`, `chat` and `soak`: rows go in through Postgres and come out at everybody in their
+/// conversation, who also type, confirm what they read, and come and go.
+final class ConversationBehaviour: ScenarioBehaviour {
+    var meter: Meter
+    let plan: LoadPlan
+    let roster: Roster
+    let frames: ChatFrames
+    let code: StampCode
+    var script: ChatScript
+    var rows: RowCheck
+    var windows: SeatWindows
+    /// How many read receipts each seat has sent.
+    var receipts: [Int]
+    var start: UInt64 = .max
+    let worker: Int
+    private var failures: [Int: Int] = [:]
+    private var rowEnds: [Int] = []
+    private var hasEnded = false
+
+    init(_ plan: LoadPlan, worker: Int) throws {
+        self.plan = plan
+        self.worker = worker
+        roster = Roster(plan, worker: worker)
+        let all = (0..<plan.workers).reduce(0) { $0 + Roster.conversations(of: $1, plan) }
+        let schedule = RowSchedule(plan, worker: worker, conversations: roster.members.count, of: all)
+        frames = try ChatFrames(plan, roster, schedule)
+        code = StampCode(run: plan.run)
+        script = ChatScript(plan, roster, schedule, worker: worker)
+        rows = RowCheck(schedule, writers: ((plan.rows?.writers ?? 1) + plan.workers - 1) / plan.workers)
+        windows = SeatWindows(roster, hearsReceipts: plan.chat.readers > 0)
+        receipts = [Int](repeating: 0, count: roster.conversations.count)
+        meter = Meter(primary: plan.scenario.primaryLatency)
+    }
+
+    func prepare() throws {
+        guard let terms = plan.rows else { return }
+        for index in 0..<rows.writers {
+            try Writer(
+                index: index, count: rows.writers, schedule: rows.schedule, code: code, conninfo: terms.conninfo,
+                insert: terms.insert, log: rows.log
+            ).start()
+        }
+        while rows.log.connectedCount < rows.writers {
+            if let failure = rows.log.failure { throw failure }
+            Clock.sleep(until: Clock.now + 2_000_000)
+        }
+    }
+
+    func start(_ timing: Timing, _ fleet: Fleet<ConversationBehaviour>) {
+        start = timing.start
+        script.begin(at: timing.start)
+        rows.log.begin(at: timing.start)
+    }
+
+    func turnEnded() { rows.measure(&meter) }
+
+    func isFinished(_ fleet: Fleet<ConversationBehaviour>) -> Bool { false }
+
+    func stop(_ fleet: Fleet<ConversationBehaviour>) {
+        hasEnded = true
+        script.stop()
+        rows.log.stop()
+    }
+
+    var hasStopped: Bool { rows.log.finishedCount == rows.writers }
+
+    // MARK: The end
+
+    func settle(_ claims: [UInt64], _ fleet: Fleet<ConversationBehaviour>) {
+        rowEnds = rows.begun()
+        failures = rows.log.failures
+    }
+
+    func isSettled(_ fleet: Fleet<ConversationBehaviour>) -> Bool { missing(fleet) == 0 }
+
+    /// What those who are there have not got yet.
+    private func missing(_ fleet: Fleet<ConversationBehaviour>) -> Int {
+        var missing = 0
+        for seat in roster.conversations.indices where windows.isOccupied(seat) {
+            let conversation = roster.conversations[seat]
+            missing += windows.missing(seat, rowEnd: rowEnds[conversation], receipts)
+            // What the database has refused nobody waits for.
+            missing -= failures[conversation] ?? 0
+        }
+        return missing
+    }
+
+    func conclude(_ result: inout WorkerResult, _ fleet: Fleet<ConversationBehaviour>) {
+        meter.count.lost += max(0, missing(fleet))
+        for seat in roster.conversations.indices where windows.isOccupied(seat) {
+            let conversation = roster.conversations[seat]
+            meter.count.expected +=
+                windows.expected(seat, rowEnd: rowEnds[conversation], receipts) - (failures[conversation] ?? 0)
+        }
+        let failed = failures.values.reduce(0, +)
+        result.sums["commits"] = Double(rows.log.committedCount)
+        result.sums["failed_inserts"] = Double(failed)
+        result.sums["early"] = Double(rows.early)
+        result.maxima["last_commit_moment"] = Double(rows.log.lastCommit)
+        if failed > 0, let failure = rows.log.failure { result.remarks.append(failure.sentence) }
+    }
+
+    // MARK: Comings and goings
+
+    func opening(of slot: Int) -> Opening { frames.opening(of: slot) }
+
+    func joined(_ slot: Int, at now: UInt64, _ fleet: Fleet<ConversationBehaviour>) throws {
+        meter.recordAlways(.join, from: fleet.sockets[slot].dialled, to: now)
+        try frames.forEachSeat(of: slot) { seat, conversation in
+            windows.begin(seat, rowsIssued: rows.issued(in: conversation, at: now), receipts)
+            guard plan.chat.tracksPresence else { return }
+            let stamp = Stamp(kind: .presence, stream: stream(seat), number: 0, due: now, sent: now)
+            try fleet.send(frames.track(seat, code.bytes(of: stamp)), on: slot)
+        }
+    }
+
+    func ended(_ slot: Int, at now: UInt64, _ fleet: Fleet<ConversationBehaviour>) {
+        // Without churn nobody comes back, and what they do not get counts as lost.
+        guard plan.chat.churn > 0 else { return }
+        left(slot)
+        if !hasEnded { script.comeback(of: slot, after: now) }
+    }
+
+    func left(_ slot: Int) {
+        frames.forEachSeat(of: slot) { seat, _ in
+            guard windows.isOccupied(seat) else { return }
+            let (missing, expected) = windows.end(seat)
+            meter.count.lost += missing
+            meter.count.expected += expected
+        }
+    }
+
+    func stream(_ seat: Int) -> Int { seat * plan.workers + worker }
+}
