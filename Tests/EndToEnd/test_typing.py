@@ -515,9 +515,14 @@ async def test_five_hundred_typists_are_a_bounded_stream_of_frames(chat_hub, ent
                 types[payload["n"]] = payload["typing"]
             return [number for number, still in types.items() if still]
         await eventually(lambda: not typing(), SILENCE, what=lambda: f"nobody, but there are {typing()}")
-    late = await enter(topic)
-    await late.settled()
-    assert state_of(late) == [{"typing": [], "count": 0}]
+    # Of five hundred lost sockets a busy hub may have some yet to hear of, whom it has told nobody about.
+    async def is_empty():
+        late = await enter(topic)
+        await late.settled()
+        return state_of(late) == [{"typing": [], "count": 0}]
+    end = time.monotonic() + SILENCE
+    while not await is_empty():
+        assert time.monotonic() < end, "somebody who is gone still types"
     for ear in ears:
         await ear.settled()
         assert not typing()
