@@ -8,18 +8,56 @@ extension EventLoop {
     /// comes back. A ping and its pong cost the loop about as much as a delivery.
     private static let proofInterval: Int32 = 5
 
-    /// Once a second.
+    /// How often some of those whose turn it is are asked, in milliseconds, and in how many such steps all of them are.
+    private static let step: UInt64 = 20
+    private static let steps = 40
+    private static let fewest = 16
+
+    /// Once a second: finds out whose turn it is.
+    ///
+    /// Sockets that hear the same channels are due in the same second, and pings to thousands of them, and the answers,
+    /// would hold up the loop for as long as two broadcasts to all. So they are spread over most of the second.
     func askForProofs() {
+        proofsDue.removeAll(keepingCapacity: true)
         for slot in delivery.sockets.indices {
             let socket = delivery.sockets[slot]
             guard socket.isOpen, !socket.isClosing else { continue }
             if !socket.hasUnproven {
                 hub.nothingUnproven(of: Slot(slot))
-            } else if second - socket.lastProof >= Self.proofInterval, let ping = hub.proofPing(for: Slot(slot)) {
-                delivery.send(ping, to: Slot(slot))
-                delivery.proofAsked(Slot(slot), second: second)
+            } else if second - socket.lastProof >= Self.proofInterval {
+                proofsDue.append(Slot(slot))
             }
         }
+        proofsInStep = max(Self.fewest, proofsDue.count / Self.steps + 1)
+        askForSomeProofs()
+    }
+
+    private func askForSomeProofs() {
+        for _ in 0..<min(proofsInStep, proofsDue.count) {
+            let slot = proofsDue.removeLast()
+            let socket = delivery.sockets[Int(slot)]
+            guard socket.isOpen, !socket.isClosing, socket.hasUnproven, let ping = hub.proofPing(for: slot) else {
+                continue
+            }
+            delivery.send(ping, to: slot)
+            delivery.proofAsked(slot, second: second)
+        }
+        guard !proofsDue.isEmpty else { return }
+        uv_timer_start(
+            proofTimer,
+            { handle in
+                guard let loop = EventLoop.of(handle?.pointee.data) else { return }
+                loop.hub.advance(to: loop.now())
+                loop.askForSomeProofs()
+                loop.endTurn()
+            }, Self.step, 0)
+    }
+
+    func makeProofTimer() -> UnsafeMutablePointer<uv_timer_t> {
+        let timer = UnsafeMutablePointer<uv_timer_t>.allocate(capacity: 1)
+        uv_timer_init(loop, timer)
+        timer.pointee.data = Unmanaged.passUnretained(self).toOpaque()
+        return timer
     }
 
     /// Every close of ours goes by here: its answer is a proof.

@@ -44,6 +44,10 @@ final class EventLoop {
     var pauses = Pauses()
     lazy var pauseTimer = makePauseTimer()
     lazy var dutyTimer = makeDutyTimer()
+    lazy var proofTimer = makeProofTimer()
+    /// Sockets that are yet to be asked for a proof in this second, and how many at a time.
+    var proofsDue: [Slot] = []
+    var proofsInStep = 0
     /// When the hub is to be woken, by the loop's clock; nil while no timer runs.
     var wokenAt: Int64?
     private var freeSlots: [Slot] = []
