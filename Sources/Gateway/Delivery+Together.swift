@@ -1,5 +1,4 @@
 import CWebSockets
-import Glibc
 import Hub
 
 /// Sockets that wait for the same message take it together, where there is a `SendRing`.
@@ -35,10 +34,14 @@ extension Delivery {
                 continue
             }
             counters.writes += 1
-            switch results[index] {
-            case let sent where sent >= 0: took(shared, Int(sent), slot)
-            case -EAGAIN, -EINTR: took(shared, 0, slot)
-            default: discardPending(slot)
+            guard results[index] != SendRing.unknown else {
+                // Part of it may be out, so nothing can follow: its client comes back and catches up.
+                cutOff(slot)
+                continue
+            }
+            switch SocketWriter.outcome(Int(results[index])) {
+            case .wrote(let sent): took(shared, sent, slot)
+            case .gone: discardPending(slot)
             }
         }
         together.removeAll(keepingCapacity: true)

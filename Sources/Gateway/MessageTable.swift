@@ -75,6 +75,8 @@ package struct MessageTable {
     package func frames(_ place: Int32, in range: Range<Int>) -> Int {
         let ends = messages[Int(place)].ends
         guard !ends.isEmpty else { return range.isEmpty ? 0 : 1 }
+        // Nearly always all of them are written at once.
+        if range.lowerBound == 0, range.upperBound == ends.last { return ends.count }
         return ends.count { range.lowerBound < $0 && $0 <= range.upperBound }
     }
 }

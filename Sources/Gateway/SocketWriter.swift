@@ -19,8 +19,17 @@ struct SocketWriter {
         guard let base = bytes.baseAddress else { return .wrote(0) }
         if lws_partial_buffered(socket.wsi) != 0 { return .wrote(0) }
         let sent = Glibc.send(socket.fd, base, bytes.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
-        if sent >= 0 { return .wrote(sent) }
-        return errno == EAGAIN || errno == EINTR ? .wrote(0) : .gone
+        return outcome(sent >= 0 ? sent : -Int(errno))
+    }
+
+    /// - Parameter result: the bytes that a send took, or a negated `errno`.
+    static func outcome(_ result: Int) -> Outcome {
+        switch Int32(truncatingIfNeeded: -result) {
+        case _ where result >= 0: .wrote(result)
+        // Also where the kernel has no memory for it: that passes, and the peer is there.
+        case EAGAIN, EINTR, ENOMEM, ENOBUFS, ECANCELED: .wrote(0)
+        default: .gone
+        }
     }
 
     /// Gives bytes to lws, which keeps what the socket does not take.

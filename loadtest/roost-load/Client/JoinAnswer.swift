@@ -12,10 +12,14 @@ enum JoinAnswer {
     private static let signs = ["phx_reply", "\"system\"", "phx_close", "phx_error"].map(Needle.init)
 
     init(_ message: UnsafeRawBufferPointer, awaitsSubscription: Bool) {
-        guard Self.signs.contains(where: { $0.occurs(in: message) }), let json = try? JSON(parsing: Array(message))
-        else {
-            // What is no answer of this protocol is for others to judge.
-            self = .other
+        // What is no answer of this protocol is for others to judge.
+        self = .other
+        guard Self.signs.contains(where: { $0.occurs(in: message) }) else { return }
+        let json: JSON
+        do {
+            json = try JSON(parsing: Array(message))
+        } catch {
+            // A message that speaks of phx_reply, and is none: any server's frames may come by here.
             return
         }
         // Version 1 has objects, version 2 arrays of five.
@@ -26,7 +30,7 @@ enum JoinAnswer {
         switch event {
         case "phx_reply":
             if topic == "phoenix" {
-                self = .other
+                break
             } else if payload["status"]?.string == "ok" {
                 self = .expected
             } else {
@@ -41,7 +45,7 @@ enum JoinAnswer {
             }
         case "phx_close": self = .refused("had a channel closed by the server")
         case "phx_error": self = .refused("had a channel fail on the server")
-        default: self = .other
+        default: break
         }
     }
 }

@@ -9,6 +9,7 @@ struct LoadRun {
     func run() throws {
         var plan = plan
         plan.workers = try workers
+        try report.checkFiles()
         let mode = Progress.Mode.suited(quiet: report.quiet)
         let findings = try Conductor(plan, processes: target.processes, mode: mode).run()
         try report.show(

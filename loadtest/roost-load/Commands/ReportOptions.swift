@@ -19,6 +19,11 @@ struct ReportOptions: ParsableArguments {
     @Flag(help: "No progress on standard error.")
     var quiet = false
 
+    /// Before a run.
+    func checkFiles() throws {
+        for path in [html, record] { if let path { try ReportFile(path: path).checkIsWritable() } }
+    }
+
     /// Shows it; ends with 1 where something was missed.
     func show(_ record: RunRecord) throws {
         print(json ? JSONReport.line(of: record) : ResultTable.text(of: record))
