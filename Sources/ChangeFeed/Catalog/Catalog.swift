@@ -51,8 +51,11 @@ package struct Catalog: Sendable {
     }
 
     func isSame(as other: Catalog) -> Bool {
-        version == other.version && tables.count == other.tables.count && scopes == other.scopes && roles == other.roles
-            && zip(tables, other.tables).allSatisfy { $0 === $1 }
+        version == other.version && scopes == other.scopes && roles == other.roles && hasSameTables(as: other)
+    }
+
+    func hasSameTables(as other: Catalog) -> Bool {
+        tables.count == other.tables.count && zip(tables, other.tables).allSatisfy { $0 === $1 }
     }
 
     /// Whether a record was written with the columns this catalog knows, in whatever order.

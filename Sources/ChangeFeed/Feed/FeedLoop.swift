@@ -51,6 +51,7 @@ final class FeedLoop {
         for warning in catalog.warnings where !progress.catalog.warnings.contains(warning) {
             logger.warning("\(warning)")
         }
+        if !catalog.hasSameTables(as: progress.catalog) { progress.tablesSince = nil }
         progress.catalog = catalog
     }
 

@@ -58,6 +58,8 @@ final class FeedSession {
         try findRestart(position)
         let catalog = try CatalogReader.read(from: reader, roles: loop.progress.roles)
         loop.adopt(catalog.keeping(loop.progress.catalog))
+        // They may have been altered and altered back.
+        loop.progress.tablesSince = nil
         // A cursor that came from the table is there already; to store it again would claim that it covers all that was
         // handed on since.
         if position.stored == nil { try storeCursor() }
@@ -157,6 +159,7 @@ final class FeedSession {
                 """)
         }
         loop.progress.cursor = next
+        if loop.progress.tablesSince == nil { loop.progress.tablesSince = next }
         loop.progress.skip = []
         loop.progress.handed.windowCompleted()
         if !window.handed.isEmpty {

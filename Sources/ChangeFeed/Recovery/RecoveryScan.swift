@@ -32,10 +32,12 @@ final class RecoveryScan {
     private var pausedAt: ContinuousClock.Instant?
     private var heardAt = ContinuousClock.now
 
-    /// - Parameter limit: how long Postgres may take for the next row.
+    /// - Parameters:
+    ///   - prefilter: which rows can concern them; nil if all can.
+    ///   - limit: how long Postgres may take for the next row.
     init(
-        _ members: [RecoveryMember], upTo upper: Snapshot, commitTimestamps: Bool, on connection: PostgresConnection,
-        within limit: Duration
+        _ members: [RecoveryMember], upTo upper: Snapshot, of prefilter: RowPrefilter?, commitTimestamps: Bool,
+        on connection: PostgresConnection, within limit: Duration
     ) throws {
         self.upper = upper
         self.connection = connection
@@ -43,7 +45,8 @@ final class RecoveryScan {
         served = Dictionary(members.map { ($0.key, $0) }, uniquingKeysWith: { $1 })
         try connection.beginRows(
             RecoveryStatement.text(
-                starts: members.compactMap(\.start), upTo: upper, commitTimestamps: commitTimestamps, .ordered))
+                starts: members.compactMap(\.start), upTo: upper, of: prefilter, commitTimestamps: commitTimestamps,
+                .ordered))
     }
 
     var members: [RecoveryMember] { Array(served.values) }

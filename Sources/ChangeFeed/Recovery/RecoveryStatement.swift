@@ -1,18 +1,23 @@
+import Hub
+
 /// RecoveryWindow.sql for some starts at once.
 enum RecoveryStatement {
     private static let pieces = TemplateText.cut(TemplateText.code(of: SQL.recoveryWindow))
     private static let slice = TemplateText.cut(TemplateText.code(of: SQL.recoverySlice))
 
     enum Reading {
-        /// At most so many rows and about so many bytes, in no order.
+        /// Looks at so many rows at most, and brings about so many bytes of them, in no order.
         case limit(Int, bytes: Int)
-        /// All of them, by id.
+        /// All that is wanted, by id.
         case ordered
     }
 
-    /// - Parameter upper: what is recovered up to; every start precedes it.
+    /// - Parameters:
+    ///   - upper: what is recovered up to; every start precedes it.
+    ///   - prefilter: which rows can concern those who start; nil if all can.
     static func text(
-        starts: [FeedCursor], upTo upper: Snapshot, commitTimestamps: Bool, _ reading: Reading
+        starts: [FeedCursor], upTo upper: Snapshot, of prefilter: RowPrefilter?, commitTimestamps: Bool,
+        _ reading: Reading
     ) -> String {
         let lowest = starts.map(\.seen.xmax).min() ?? upper.xmax
         var running: Set<UInt64> = []
@@ -22,20 +27,20 @@ enum RecoveryStatement {
             running.formUnion(start.seen.running.lazy.filter { $0 < lowest })
             before = start.seen
         }
-        let rest =
-            switch reading {
-            case .limit(let rows, _): "limit \(rows)"
-            case .ordered: "order by id"
-            }
-        let missed = TemplateText.fill(
-            pieces,
-            [
-                "xmax": String(lowest), "bound": String(upper.xmax), "upper": upper.text,
-                "xip": "{" + running.sorted().map(String.init).joined(separator: ",") + "}",
-                "committed": commitTimestamps ? "pg_xact_commit_timestamp(xid::xid)::text" : "null::text",
-                "rest": rest,
-            ])
-        guard case .limit(_, let bytes) = reading else { return missed }
-        return TemplateText.fill(slice, ["missed": missed, "most": String(bytes)])
+        var parts = [
+            "xmax": String(lowest), "bound": String(upper.xmax), "upper": upper.text,
+            "xip": "{" + running.sorted().map(String.init).joined(separator: ",") + "}",
+            "committed": commitTimestamps ? "pg_xact_commit_timestamp(xid::xid)::text" : "null::text",
+            "wanted": "op <> 'M'" + (prefilter.map { " and (\($0.sql))" } ?? ""),
+        ]
+        switch reading {
+        case .ordered:
+            parts["only"] = "where wanted"
+            parts["rest"] = "order by id"
+            return TemplateText.fill(pieces, parts)
+        case .limit(let rows, let bytes):
+            parts["rest"] = "limit \(rows)"
+            return TemplateText.fill(slice, ["missed": TemplateText.fill(pieces, parts), "most": String(bytes)])
+        }
     }
 }

@@ -8,15 +8,27 @@
 --     found out row by row, by its xid.
 --   * The bounds are literals, so that the planner sees how narrow the range is.
 --   * Messages ('M') are not replayed here, but they count: a limit that looked for other rows among many of them would
---     hold up the windows.
---   * @rest@ is either a limit and no order, which the index ends early (rows are then sorted by the hub), or an order.
+--     hold up the windows. So does what @wanted@ says concerns nobody (RowPrefilter+SQL.swift); neither takes its
+--     record along.
+--   * "offset 0" keeps the planner from looking for texts once per column that asks.
+--   * @rest@ is either a limit and no order, which the index ends early (rows are then sorted by the hub), or an order;
+--     then @only@ leaves out what is not wanted.
 -- Locks: none.
 select id, relid, op, reduced, at::text as at, @committed@ as committed,
-       case when op <> 'M' then record end as record, old_record, xid
-from roost.change
-where xid >= '@xmax@'::xid8 and xid < '@bound@'::xid8 and pg_visible_in_snapshot(xid, '@upper@'::pg_snapshot)
+       case when wanted then record end as record, case when wanted then old_record end as old_record, xid, wanted
+from (
+    select *, @wanted@ as wanted
+    from roost.change
+    where xid >= '@xmax@'::xid8 and xid < '@bound@'::xid8 and pg_visible_in_snapshot(xid, '@upper@'::pg_snapshot)
+    offset 0
+) later @only@
 union all
-select id, relid, op, reduced, at::text, @committed@, case when op <> 'M' then record end, old_record, xid
-from roost.change
-where xid = any ('@xip@'::xid8[]) and pg_visible_in_snapshot(xid, '@upper@'::pg_snapshot)
+select id, relid, op, reduced, at::text, @committed@,
+       case when wanted then record end, case when wanted then old_record end, xid, wanted
+from (
+    select *, @wanted@ as wanted
+    from roost.change
+    where xid = any ('@xip@'::xid8[]) and pg_visible_in_snapshot(xid, '@upper@'::pg_snapshot)
+    offset 0
+) earlier @only@
 @rest@

@@ -64,6 +64,16 @@ struct SubscriptionRegistry: ~Copyable {
 
     var isEmpty: Bool { byNumber.isEmpty }
 
+    /// Which rows can concern these groups; nil where a row of any table may, or where one of them is not bound.
+    func prefilter(of groups: some Sequence<ChangeGroupID>, mostTexts: Int) -> RowPrefilter? {
+        var numbers: Set<Int> = []
+        for group in groups {
+            guard let definition = byGroup[group], case .live = definition.outcome else { return nil }
+            numbers.insert(definition.number)
+        }
+        return index.prefilter(of: numbers, mostTexts: mostTexts)
+    }
+
     mutating func match(_ change: RowChange) -> Matches { index.match(change) }
 
     /// Binds a definition and returns what its groups are to be told; nil where the current catalog,

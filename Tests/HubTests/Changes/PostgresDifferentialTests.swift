@@ -45,6 +45,7 @@ struct PostgresDifferentialTests {
                 continue
             }
             for (row, isTrue) in zip(rows, truth.utf8.map { $0 == UInt8(ascii: "t") }) {
+                if isTrue, let fragments = bound.fragments { tally.note(fragments, in: row, condition) }
                 var record = RowRecord(Fixture.change(row, table: Self.table))
                 switch bound.evaluate(&record) {
                 case .match: tally.note(isTrue, condition, row)
@@ -58,12 +59,14 @@ struct PostgresDifferentialTests {
         #expect(tally.complaints.isEmpty, "\(tally.complaints.prefix(40).joined(separator: "\n"))")
         #expect(tally.decided > 50_000)
         #expect(tally.asked > 10_000)
+        #expect(tally.withFragments > 200)
     }
 
     private struct Tally {
         var decided = 0
         var asked = 0
         var refused = 0
+        var withFragments = 0
         var complaints: [String] = []
 
         var summary: String {
@@ -75,6 +78,12 @@ struct PostgresDifferentialTests {
         mutating func note(_ isRight: Bool, _ condition: FilterCondition, _ row: String) {
             decided += 1
             if !isRight { complain("wrong verdict: \(condition) on \(row)") }
+        }
+
+        /// A row that meets a condition holds one of its fragments.
+        mutating func note(_ fragments: [String], in row: String, _ condition: FilterCondition) {
+            withFragments += 1
+            if !fragments.contains(where: row.contains) { complain("none of \(fragments) for \(condition) in \(row)") }
         }
 
         mutating func noteRefusal(_ condition: FilterCondition, isError: Bool, _ truth: String) {

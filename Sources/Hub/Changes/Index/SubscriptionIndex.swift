@@ -81,6 +81,19 @@ package struct SubscriptionIndex: Sendable {
         return catalog.values.contains { pattern.includes($0) && binding.filters[$0.oid] == nil }
     }
 
+    /// Which rows can concern these groups; nil where a row of any table may.
+    package func prefilter(of groups: some Sequence<Int>, mostTexts: Int) -> RowPrefilter? {
+        var prefilter = RowPrefilter(mostTexts: mostTexts)
+        for number in groups {
+            guard let group = self.groups[number] else { return nil }
+            for binding in group.bindings {
+                guard case .table = binding.target else { return nil }
+                for filter in binding.filters.values { prefilter.add(filter) }
+            }
+        }
+        return prefilter
+    }
+
     // MARK: Links
 
     private mutating func link(_ number: Int, to oid: UInt32) {

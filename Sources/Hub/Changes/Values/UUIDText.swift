@@ -24,6 +24,17 @@ enum UUIDText {
         return count == 32 ? value : nil
     }
 
+    /// As Postgres writes it: 8-4-4-4-12 in lower case.
+    static func write(_ value: UInt128) -> String {
+        var out: [UInt8] = []
+        for place in 0..<32 {
+            if [8, 12, 16, 20].contains(place) { out.append(UInt8(ascii: "-")) }
+            let digit = UInt8(truncatingIfNeeded: value >> UInt128(4 * (31 - place))) & 15
+            out.append(digit < 10 ? digit + UInt8(ascii: "0") : digit - 10 + UInt8(ascii: "a"))
+        }
+        return String(decoding: out, as: UTF8.self)
+    }
+
     private static func hexValue(_ byte: UInt8) -> UInt8? {
         switch byte {
         case 0x30...0x39: byte - 0x30
