@@ -95,11 +95,23 @@ struct Delivery: ~Copyable {
         messages.retain(message, times: isPending ? 1 : 0)
         sockets[Int(slot)].isClosing = true
         sockets[Int(slot)].closeCode = code.rawValue
+        sockets[Int(slot)].endCode = code.rawValue
+    }
+
+    /// - Parameter payload: of the peer's close frame; one without a code counts as 1005.
+    mutating func peerCloses(_ slot: Slot, _ payload: UnsafeRawBufferPointer) {
+        guard sockets[Int(slot)].endCode == 1006 else { return }
+        sockets[Int(slot)].endCode = payload.count < 2 ? 1005 : UInt16(payload[0]) << 8 | UInt16(payload[1])
     }
 
     mutating func proofAsked(_ slot: Slot, second: Int32) {
         sockets[Int(slot)].hasUnproven = false
         sockets[Int(slot)].lastProof = second
+    }
+
+    /// What waits for all of the sockets together.
+    var pendingBytes: Int {
+        sockets.indices.reduce(0) { $0 + (sockets[$1].isOpen ? pending.bytes(Slot($1)) : 0) }
     }
 
     // MARK: Enqueuing

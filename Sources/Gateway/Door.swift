@@ -18,37 +18,45 @@ struct Door {
     /// The answer to an upgrade request.
     enum Verdict {
         case admitted(Admission)
-        /// `countsAgainst`: the address is one step nearer to being held back.
-        case refused(HTTPResponse, countsAgainst: Bool)
+        case refused(HTTPResponse, Reason)
+    }
+
+    /// Why an upgrade was refused, as the metrics have it.
+    enum Reason: String, CaseIterable, Sendable {
+        case path, handshake, version, token, limit, draining
+        case keyMissing = "key_missing"
+
+        /// The address is one step nearer to being held back.
+        var countsAgainst: Bool { self == .token || self == .keyMissing }
     }
 
     func judge(_ headers: HeaderReader, at now: HubTime) -> Verdict {
         guard let request = headers.request, Self.paths.contains(request.path) else {
             return .refused(
-                Self.error(404, "No WebSocket is served here; connect to /realtime/v1/websocket"), countsAgainst: false)
+                Self.error(404, "No WebSocket is served here; connect to /realtime/v1/websocket"), .path)
         }
         guard headers.header(WSI_TOKEN_KEY) != nil else {
-            return .refused(Self.error(400, "Sec-WebSocket-Key is missing"), countsAgainst: false)
+            return .refused(Self.error(400, "Sec-WebSocket-Key is missing"), .handshake)
         }
         guard headers.header(WSI_TOKEN_VERSION) == "13" else {
             var response = Self.error(426, "Sec-WebSocket-Version must be 13")
             response.headers = [("sec-websocket-version", "13")]
-            return .refused(response, countsAgainst: false)
+            return .refused(response, .handshake)
         }
         guard let version = ProtocolVersion(vsn: headers.query("vsn")) else {
-            return .refused(HTTPResponse(status: 403), countsAgainst: false)
+            return .refused(HTTPResponse(status: 403), .version)
         }
         guard let candidates = TokenSource(headers: headers).ofUpgrade else {
-            return .refused(Self.error(401, Refusal.apiKeyMissing.message), countsAgainst: true)
+            return .refused(Self.error(401, Refusal.apiKeyMissing.message), .keyMissing)
         }
         do {
             return .admitted(Admission(version: version, claims: try claims(candidates, at: now)))
         } catch {
             // "seconds ago" would tell a stranger more than the original does here.
             if case .tokenExpired = error {
-                return .refused(Self.error(401, "Token has expired"), countsAgainst: true)
+                return .refused(Self.error(401, "Token has expired"), .token)
             }
-            return .refused(Self.error(401, error.message), countsAgainst: true)
+            return .refused(Self.error(401, error.message), .token)
         }
     }
 

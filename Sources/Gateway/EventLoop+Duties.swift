@@ -15,6 +15,7 @@ extension EventLoop {
     }
 
     private func wakeHub() {
+        counters.turnBegins()
         wokenAt = nil
         hub.wake(at: now())
         execute()

@@ -1,4 +1,5 @@
 import CWebSockets
+import Glibc
 import Hub
 
 /// What waits for slow readers, and what is made up for; see `Delivery+SlowReaders`.
@@ -15,6 +16,9 @@ extension EventLoop {
             switch item {
             case .event(.recovery(let id, let step)): recover(id, step)
             case .event(let event):
+                if case .change(let change) = event, let committedAt = change.committedAt {
+                    counters.handedOn(committedAt: committedAt, at: Self.wallMicroseconds)
+                }
                 hub.deliver(event)
                 execute()
             case .end(let batch): recoveryTaken(batch)
@@ -22,6 +26,12 @@ extension EventLoop {
         }
         // The hold is over, if there was one.
         _ = holdsBack(changes: false)
+    }
+
+    private static var wallMicroseconds: Int64 {
+        var wall = timespec()
+        clock_gettime(CLOCK_REALTIME, &wall)
+        return Int64(wall.tv_sec) * 1_000_000 + Int64(wall.tv_nsec) / 1000
     }
 
     private func holdsBack(changes: Bool) -> Bool {

@@ -65,6 +65,9 @@ final class EventLoop {
     var isDraining = false
     private(set) var second: Int32 = 0
     let gauges: LoopGauges
+    var counters = LoopCounters()
+    /// In seconds of the loop; one warning a minute is enough.
+    private var silentAboutStallsUntil: Int32 = 0
 
     init(
         index: Int, configuration: GatewayConfiguration, seats: SocketSeats, readers: ChangeReaders,
@@ -192,6 +195,7 @@ final class EventLoop {
     /// libuv runs timers before it waits for events, so what runs by a timer ends its turn itself, or what it has to say
     /// waits with it.
     func endTurn() {
+        defer { if let took = counters.turnEnds() { warn(ofStall: took) } }
         postRelays()
         if delivery.hasWork, !waitsForMore() { delivery.flush() }
         if !changes.isEmpty {
@@ -206,6 +210,14 @@ final class EventLoop {
         } else {
             uv_idle_stop(idle)
         }
+    }
+
+    private func warn(ofStall nanoseconds: UInt64) {
+        guard second >= silentAboutStallsUntil else { return }
+        silentAboutStallsUntil = second + 60
+        logger.warning(
+            "event loop \(index) was busy for \(nanoseconds / 1_000_000) ms, in which nobody on it was served",
+            metadata: ["loop": "\(index)", "stalls": "\(counters.stalls)"])
     }
 
     func postRelays() {
@@ -229,6 +241,7 @@ final class EventLoop {
     private static let mostPostponements = 64
 
     private func drainInbox() {
+        counters.turnBegins()
         hub.advance(to: now())
         for task in inbox.takeAll() {
             switch task {
@@ -259,6 +272,7 @@ final class EventLoop {
     }()
 
     private func tick() {
+        counters.turnBegins()
         second += 1
         hub.tick(at: now())
         execute()
@@ -297,6 +311,7 @@ final class EventLoop {
         }
         seat(slot, admission.address)
         delivery.open(slot, wsi: wsi, second: second)
+        counters.accepted += 1
         hub.connect(slot, version: admission.version, claims: admission.claims)
         gauges.connections.store(hub.connectionCount, ordering: .relaxed)
         return slot
@@ -306,6 +321,7 @@ final class EventLoop {
         partial[slot] = nil
         lastRead = -1
         pauses.forget(slot)
+        counters.closed[delivery.sockets[Int(slot)].endCode, default: 0] += 1
         delivery.close(slot)
         forgetParked(slot)
         hub.disconnect(slot, at: now())

@@ -18,6 +18,7 @@ extension EventLoop {
         _ reason: lws_callback_reasons, _ wsi: OpaquePointer, _ user: UnsafeMutableRawPointer?,
         _ bytes: UnsafeRawBufferPointer
     ) -> Int32 {
+        counters.turnBegins()
         switch reason {
         case LWS_CALLBACK_RECEIVE:
             return slot(user).map { received($0, wsi, bytes) } ?? -1
@@ -29,7 +30,10 @@ extension EventLoop {
             return 0
         case LWS_CALLBACK_WS_PEER_INITIATED_CLOSE:
             // Where the close was ours, this is the answer, and the peer has read all that came before it.
-            if let slot = slot(user), delivery.isAnswer(bytes, from: slot) { hub.closeAnswered(slot) }
+            if let slot = slot(user) {
+                delivery.peerCloses(slot, bytes)
+                if delivery.isAnswer(bytes, from: slot) { hub.closeAnswered(slot) }
+            }
             return 0
         case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
             return confirmUpgrade(wsi)
@@ -69,10 +73,10 @@ extension EventLoop {
         abandonAdmission()
         let verdict: Door.Verdict
         if isOps(wsi) {
-            verdict = .refused(Door.error(404, "No WebSocket is served here"), countsAgainst: false)
+            verdict = .refused(Door.error(404, "No WebSocket is served here"), .path)
         } else if isDraining {
             // It was accepted before the listeners were closed.
-            verdict = .refused(Door.error(503, Refusal.restarting.message), countsAgainst: false)
+            verdict = .refused(Door.error(503, Refusal.restarting.message), .draining)
         } else {
             verdict = seated(door.judge(HeaderReader(wsi: wsi), at: now()), wsi)
         }
@@ -80,8 +84,9 @@ extension EventLoop {
         case .admitted(let admission):
             self.admission = admission
             return 0
-        case .refused(let response, let countsAgainst):
-            if countsAgainst {
+        case .refused(let response, let reason):
+            counters.refused[reason, default: 0] += 1
+            if reason.countsAgainst {
                 failing.failed(Listener.address(of: Int32(lws_get_socket_fd(wsi))), second: second)
             }
             return Self.write(response, to: wsi) == 0 ? 1 : -1
@@ -91,6 +96,7 @@ extension EventLoop {
     /// One piece of a message, or all of it.
     private func received(_ slot: Slot, _ wsi: OpaquePointer, _ bytes: UnsafeRawBufferPointer) -> Int32 {
         delivery.heard(slot, second: second)
+        counters.bytesReceived += bytes.count
         lastRead = delivery.sockets[Int(slot)].fd
         let isWhole = lws_is_final_fragment(wsi) != 0 && lws_remaining_packet_payload(wsi) == 0
         pace(slot, wsi, bytes: bytes.count, endsMessage: isWhole)
@@ -104,10 +110,11 @@ extension EventLoop {
             message = partial.removeValue(forKey: slot) ?? []
         }
         guard message.count <= configuration.maximumMessageBytes else { return closeOversized(wsi) }
+        counters.framesReceived += 1
         do {
             try hub.receive(message[...], isBinary: lws_frame_is_binary(wsi) != 0, from: slot, at: now())
         } catch {
-            gauges.malformed += 1
+            counters.malformed += 1
             logger.debug("dropped a malformed frame: \(error)")
         }
         execute()

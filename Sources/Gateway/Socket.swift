@@ -37,8 +37,10 @@ struct Socket {
     var isClosing = false
     /// What waited for it was thrown away.
     var isDismissed = false
-    /// Of the close frame; zero if there is none.
+    /// Of our close frame; zero if there is none.
     var closeCode: UInt16 = 0
+    /// Of the first close frame, whoever sent it (RFC 6455, section 7.1.5; 1006 stands for none).
+    var endCode: UInt16 = 1006
     /// Seconds since then in which it took nothing.
     var closingSeconds: UInt8 = 0
 

@@ -28,6 +28,7 @@ extension Hub {
             claims = try admit(frame, config, bearer: bearer, joined: joined, at: now)
             try countUser(claims, of: slot)
         } catch {
+            counters.joinsRefused += 1
             return refuse(frame, from: slot, joinRef: joinRef, error)
         }
 
@@ -56,6 +57,7 @@ extension Hub {
         let index = connections[Int(slot)]?.memberships.count ?? 0
         connections[Int(slot)]?.memberships.append(membership)
         channel.memberCount += 1
+        counters.memberships += 1
         if let state = config.appState { set(state, of: slot) }
         comeOnline(claims, slot)
         expectPresence(of: membership)
@@ -127,6 +129,7 @@ extension Hub {
             response: Self.response(Self.response(pending.response, membership.recovery), membership, missed))
         actions.append(.send(reply, to: slot))
 
+        counters.joins += 1
         connections[Int(slot)]?.memberships[index].pending = nil
         if let recovery = membership.recovery { joinIsAnswered(recovery) }
         if let pass = membership.pass { sendReplay(pass, to: membership, slot, version) }
@@ -146,6 +149,7 @@ extension Hub {
         guard let membership = connections[Int(slot)]?.memberships[index], let pending = membership.pending else {
             return
         }
+        counters.joinsRefused += 1
         refuse(pending.ref, of: membership, slot, refusal)
         refuseHeld(at: index, of: slot, refusal)
         removeMembership(at: index, of: slot)
@@ -176,6 +180,7 @@ extension Hub {
         else { return }
         let channel = membership.channel
         channel.memberCount -= 1
+        counters.memberships -= 1
         if let pass = membership.pass { discard(pass, of: slot, in: channel) }
         if let seat = membership.memberSeat, let moved = channel.members.remove(at: seat, version) {
             reseat(moved, in: channel, \.memberSeat, seat)

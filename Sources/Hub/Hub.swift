@@ -53,6 +53,7 @@ package final class Hub {
     /// For the metrics: what was refused for a limit, and what was read later for a rate.
     package internal(set) var refused: [Limit: Int] = [:]
     package internal(set) var slowed: [Pace: Int] = [:]
+    package internal(set) var counters = HubCounters()
     /// Up to where the feed's changes were passed on.
     package internal(set) var mark = 0
     /// The time as it was told last.
@@ -102,6 +103,7 @@ package final class Hub {
     }
 
     package var channelCount: Int { channels.count }
+    package var groupCount: Int { groups.count }
 
     func nextSerial() -> Int {
         serial += 1

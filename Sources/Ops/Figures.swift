@@ -1,8 +1,13 @@
+package import Hub
+
 /// A figure for the operator, as Prometheus names it.
 package struct Figure: Sendable {
     package enum Kind: String, Sendable {
-        case counter
-        case gauge
+        case counter, gauge, histogram
+    }
+    package enum Value: Sendable {
+        case number(Double)
+        case histogram(Histogram)
     }
     package let name: String
     package let kind: Kind
@@ -10,13 +15,13 @@ package struct Figure: Sendable {
     /// `limit="joins_per_second"`, between the braces; empty for a figure that is one of a kind. Figures of one name
     /// follow each other.
     package let label: String
-    package let value: Double
+    package let value: Value
 
     package init(_ name: String, _ kind: Kind, _ help: String, _ value: Double, label: String = "") {
         self.name = name
         self.kind = kind
         self.help = help
-        self.value = value
+        self.value = .number(value)
         self.label = label
     }
 
@@ -24,19 +29,25 @@ package struct Figure: Sendable {
         self.init(name, kind, help, Double(value), label: label)
     }
 
-    /// Prometheus' text format, version 0.0.4.
-    package static func exposition(_ figures: [Figure]) -> String {
-        var text = ""
-        var last = ""
-        for figure in figures {
-            if figure.name != last {
-                text += "# HELP \(figure.name) \(figure.help)\n# TYPE \(figure.name) \(figure.kind.rawValue)\n"
-            }
-            last = figure.name
-            let name = figure.label.isEmpty ? figure.name : "\(figure.name){\(figure.label)}"
-            let whole = figure.value == figure.value.rounded() && abs(figure.value) < 1e15
-            text += "\(name) \(whole ? String(Int(figure.value)) : String(figure.value))\n"
+    package init(_ name: String, _ help: String, _ histogram: Histogram) {
+        self.name = name
+        kind = .histogram
+        self.help = help
+        value = .histogram(histogram)
+        label = ""
+    }
+
+    /// Of the same name: one for each value of a label, in the values' order.
+    package static func each(
+        _ name: String, _ kind: Kind, _ help: String, _ label: String, _ counts: [String: Int]
+    ) -> [Figure] {
+        counts.sorted { $0.key < $1.key }.map {
+            Figure(name, kind, help, $0.value, label: "\(label)=\"\(escaped($0.key))\"")
         }
-        return text
+    }
+
+    /// A label's value (Prometheus' text format).
+    package static func escaped(_ text: String) -> String {
+        text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing("\n", with: "\\n")
     }
 }

@@ -22,7 +22,7 @@ package struct OpsPages: HTTPHandler {
             if let problem = health.problem { return .now(.text(503, "not ready: \(problem)\n")) }
             return .now(.text(200, "ok\n"))
         case "/metrics":
-            var response = HTTPResponse.text(200, Figure.exposition(figures()))
+            var response = HTTPResponse.text(200, Exposition.text(of: figures()))
             response.contentType = "text/plain; version=0.0.4; charset=utf-8"
             return .now(response)
         case "/":

@@ -41,7 +41,7 @@ def measure(programs, cluster, arguments):
     show("What the hub did", ["stalled readers", "of them", "closed", "cut off", "written off", "changes held, ms",
                               "memory at first, MB", "at most", "at the end", "lost"],
          [[name, run.stalled, *(int(run.figures.get(f"roost_slow_reader_{what}_total", 0)) for what in ("closed", "cut", "written_off")),
-           int(run.figures.get("roost_changes_held_milliseconds_total", 0)), f"{run.memory[0]:.1f}", f"{max(run.memory):.1f}",
+           int(1000 * run.figures.get("roost_changes_held_seconds_total", 0)), f"{run.memory[0]:.1f}", f"{max(run.memory):.1f}",
            f"{run.memory[-1]:.1f}", run.lost] for name, run in runs])
     for name, run in runs:
         step = max(1, len(run.memory) // 12)

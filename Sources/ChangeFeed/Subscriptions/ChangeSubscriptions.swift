@@ -80,6 +80,9 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
     /// From any thread.
     package var visibilityStatistics: VisibilityStatistics { decisions.withLock { $0 } }
 
+    /// Of the feed; nil before the start and after the end.
+    package var status: FeedStatus? { feed.withLock { $0?.status } }
+
     package var statistics: FeedStatistics? { feed.withLock { $0 }?.statistics }
 
     // MARK: From the loops

@@ -54,7 +54,9 @@ struct Visibility: ~Copyable {
         guard !open.isEmpty else { return true }
         statistics.roundTrips += 1
         for subject in open.lazy.flatMap(\.subjects) { statistics.asked += subject.rows.count }
+        let began = ContinuousClock.now
         let answers = try engine.answers(to: open.map(Self.policyQuestion), version: catalog.version)
+        statistics.time.record(nanoseconds: Int64((ContinuousClock.now - began) / .nanoseconds(1)))
         var holds = true
         for (question, answer) in zip(open, answers) {
             for problem in answer.problems { complaints.note(problem) }

@@ -1,3 +1,5 @@
+package import Hub
+
 /// What deciding who sees which rows took, since the start.
 package struct VisibilityStatistics: Sendable {
     /// Decisions (a row and somebody who may see it) that Postgres was asked for.
@@ -6,6 +8,8 @@ package struct VisibilityStatistics: Sendable {
     package internal(set) var kept = 0
     /// Round trips to Postgres.
     package internal(set) var roundTrips = 0
+    /// How long each of them took.
+    package internal(set) var time = Histogram.ofLatency
 
     package init() {}
 }

@@ -13,7 +13,7 @@ extension EventLoop {
         }
         hub.countRefusal(refusal)
         let status: UInt32 = if case .over(.connections, _) = refusal { 503 } else { 429 }
-        return .refused(Door.error(status, refusal.message), countsAgainst: false)
+        return .refused(Door.error(status, refusal.message), .limit)
     }
 
     /// The seat is the socket's from here on.

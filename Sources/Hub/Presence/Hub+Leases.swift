@@ -94,6 +94,7 @@ extension Hub {
         guard let lease = takeOffer(place, isBest) ?? presences.claim(place, best: isBest) else { return }
         // What the loop that had it said of it before it let go is on its way here, or has arrived.
         hearOthers()
+        counters.presenceLeavesAvoided += 1
         connections[Int(slot)]?.memberships[index].presence = lease.member
         connections[Int(slot)]?.memberships[index].presenceKey = lease.key
         if connections[Int(slot)]?.appState == nil { connections[Int(slot)]?.appState = lease.appState }
@@ -116,6 +117,8 @@ extension Hub {
             channel.presence.apply(diff)
             _ = channel.presence.tell()
         }
+        // Every loop shows them; the sum is to count them once.
+        if loop == 0 { counters.presenceJoins += restored.count }
         noteLeases()
     }
 

@@ -44,6 +44,7 @@ extension Hub {
             member: membership.presence, key: membership.presenceKey, ref: refPrefix + String(nextSerial(), radix: 36),
             payload: listed(payload, inPlaceOf: old, in: channel))
         guard let diff = channel.presence.tracking(meta) else { return meta.isListed }
+        if old == nil { counters.presenceJoins += 1 }
         presenceLog?.put(record(of: meta, membership, slot))
         announce(diff, in: channel)
         return meta.isListed
@@ -61,6 +62,7 @@ extension Hub {
     /// Takes a presence away that its member, or its lease, has given up.
     func withdrawPresence(_ member: MemberID, in channel: Channel) {
         guard let diff = channel.presence.untracking(member) else { return }
+        counters.presenceLeaves += 1
         announce(diff, in: channel)
     }
 

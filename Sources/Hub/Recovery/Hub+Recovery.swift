@@ -79,7 +79,10 @@ extension Hub {
         case .began(let start):
             // Too late to say so in the reply; the reply to the next join will.
             if case .refused = start, recovery.wasPassedBy { return expel(at: index, of: slot, .databaseUnavailable) }
-            if recovery.start == nil { recovery.start = start }
+            if recovery.start == nil {
+                recovery.start = start
+                counters.recoveries[start.result, default: 0] += 1
+            }
             completeJoin(at: index, of: slot)
         case .changes(let changes):
             for change in changes { send(change, to: membership, slot) }
@@ -97,6 +100,7 @@ extension Hub {
             recovery.wasPassedBy = true
             askForMissed(at: index, of: slot)
         case .unavailable:
+            counters.recoveries["unavailable", default: 0] += 1
             recoveries[id] = nil
             recovery.question = nil
             if membership.pending == nil {

@@ -19,6 +19,19 @@ package enum RecoveryStart: Sendable, Equatable {
     case refused(RecoveryRefusal)
 }
 
+extension RecoveryStart {
+    /// For the metrics.
+    var result: String {
+        switch self {
+        case .resumed: "resumed"
+        case .refused(.tooOld): "too_old"
+        case .refused(.otherDatabase): "other_database"
+        case .refused(.malformed): "malformed"
+        case .refused(.ahead): "ahead"
+        }
+    }
+}
+
 /// Why changes that a client may have missed cannot be told; the raw value is what the join's reply says.
 package enum RecoveryRefusal: String, Sendable {
     case tooOld = "The cursor is older than the changes that are kept: load the data again."

@@ -25,10 +25,10 @@ extension Hub {
         guard sign.isTyping else { return endTyping(of: id, in: channel) }
         typingBoard?.started(id, sign, in: channel.key, until: latest.monotonic + typingRules.silence)
         actions.append(.relay(.typing(channel.key, .started(id, sign))))
-        tell(
-            channel.typing.start(
-                id, sign, member: member, origin: origin, rules: typingRules, at: latest.monotonic),
-            in: channel)
+        let tellings = channel.typing.start(
+            id, sign, member: member, origin: origin, rules: typingRules, at: latest.monotonic)
+        counters.typingStarts += tellings.count { $0.isTyping }
+        tell(tellings, in: channel)
     }
 
     /// Ends what a member that is not in the channel any more had started.

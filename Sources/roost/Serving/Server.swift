@@ -64,7 +64,11 @@ struct Server {
         let handlers = [PushAPI(desk: desk, verifier: tokens, clock: { Clock.now() }) as any HTTPHandler] + handler.list
         let gateway = Gateway(
             configuration: settings, verifier: tokens, handler: Handlers(handlers: handlers),
-            opsHandler: OpsPages(health: health) { rooms.figures() + (desk?.figures ?? []) }, logger: logger)
+            opsHandler: OpsPages(health: health) {
+                ProcessFigures.all(version: Roost.version)
+                    + [Figure("roost_ready", .gauge, "1 while /readyz says ok.", health.problem == nil ? 1 : 0)]
+                    + rooms.figures() + (desk?.figures ?? [])
+            }, logger: logger)
         link.set(gateway)
         let subscriptions = ChangeSubscriptions(
             configuration: configuration.feed(conninfo: databaseURL), sink: gateway, tap: desk, logger: logger,

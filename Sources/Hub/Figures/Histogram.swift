@@ -1,0 +1,53 @@
+/// How often something took how long. A plain value that whoever measures keeps; sums are made when somebody asks.
+///
+/// As Prometheus has it: a bucket counts what took at most so long, the last one has no bound.
+package struct Histogram: Sendable, Equatable {
+    /// Nanoseconds, ascending.
+    package let bounds: [Int64]
+    /// One more than bounds; not cumulative.
+    package private(set) var counts: [Int]
+    /// Nanoseconds.
+    package private(set) var sum: Int64 = 0
+
+    private init(milliseconds bounds: [Double]) {
+        self.bounds = bounds.map { Int64($0 * 1e6) }
+        counts = [Int](repeating: 0, count: bounds.count + 1)
+    }
+
+    /// From a commit to a client, and what else waits for Postgres.
+    package static let ofLatency = Histogram(
+        milliseconds: [0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 120_000])
+    /// Turns of a loop.
+    package static let ofTurns = Histogram(
+        milliseconds: [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 1000])
+
+    package var count: Int { counts.reduce(0, +) }
+
+    package mutating func record(nanoseconds: Int64) {
+        // Few bounds, and most of what is measured is below the first ones.
+        var place = 0
+        while place < bounds.count, nanoseconds > bounds[place] { place += 1 }
+        counts[place] += 1
+        sum += nanoseconds
+    }
+
+    /// Adds what another one of the same kind counted.
+    package mutating func add(_ other: Histogram) {
+        precondition(bounds == other.bounds, "histograms of different bounds have no sum")
+        for place in counts.indices { counts[place] += other.counts[place] }
+        sum += other.sum
+    }
+
+    /// The bound that so large a share was within, in nanoseconds; nil where nothing was recorded, or where it is beyond the
+    /// last bound.
+    package func quantile(_ share: Double) -> Int64? {
+        let wanted = Int((share * Double(count)).rounded(.up))
+        guard wanted > 0 else { return nil }
+        var seen = 0
+        for (bound, count) in zip(bounds, counts) {
+            seen += count
+            if seen >= wanted { return bound }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,33 @@
+import ChangeFeed
+import Ops
+
+/// What the feed of row changes does, for the metrics.
+extension ChangeSubscriptions {
+    var figures: [Figure] {
+        let feed = statistics ?? FeedStatistics()
+        let visibility = visibilityStatistics
+        return [
+            Figure("roost_feed_up", .gauge, "1 while row changes flow.", status == .ready ? 1 : 0),
+            Figure("roost_feed_changes_total", .counter, "Row changes read.", feed.changes),
+            Figure("roost_feed_polls_total", .counter, "Windows read, empty ones included.", feed.polls),
+            Figure("roost_feed_rings_total", .counter, "Notifications that woke the feed.", feed.rings),
+            Figure(
+                "roost_feed_missed_rings_total", .counter, "Rows found by the safety poll; should stay 0.",
+                feed.missedRings),
+            Figure("roost_feed_connections_total", .counter, "Connections made to Postgres.", feed.connections),
+            Figure("roost_feed_pruned_total", .counter, "Changes deleted after the retention.", feed.pruned),
+            Figure(
+                "roost_feed_recovery_reads_total", .counter, "Readings of what members missed.", feed.recoveryReads),
+            Figure(
+                "roost_visibility_asked_total", .counter, "Decisions on a row for a subscriber, made by policies.",
+                visibility.asked),
+            Figure(
+                "roost_visibility_kept_total", .counter, "Decisions that a scope's kept answer stood for.",
+                visibility.kept),
+            Figure(
+                "roost_visibility_round_trips_total", .counter, "Times that Postgres was asked for decisions.",
+                visibility.roundTrips),
+            Figure("roost_visibility_seconds", "Asking Postgres for decisions once.", visibility.time),
+        ]
+    }
+}
