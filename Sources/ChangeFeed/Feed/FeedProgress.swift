@@ -12,8 +12,8 @@ struct FeedProgress {
     /// The cursor moved past changes since it was stored.
     var isUnstored = false
     var catalog = Catalog()
-    /// What this sees, and nothing before, may have been written while tables were others than in `catalog`. Nil until a
-    /// window was read by it.
+    /// Who was told all that this sees lacks nothing that was written while tables were others than in `catalog`. Nil
+    /// until a window was read by that.
     var tablesSince: Snapshot?
     /// Whose access the catalog is to tell.
     var roles: Set<String> = []

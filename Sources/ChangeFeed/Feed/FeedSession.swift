@@ -20,6 +20,8 @@ final class FeedSession {
     static let versionInterval = Duration.milliseconds(500)
     /// What is read beside the windows for members who missed much.
     var scans: [(scan: RecoveryScan, state: RecoveryScan.State)] = []
+    /// What the last of them was read on: the next may begin at once.
+    var scanSession: (connection: PostgresConnection, until: ContinuousClock.Instant)?
     /// When members who have just come are seen to: many come at once, and one look serves them all.
     var newcomersAt: ContinuousClock.Instant
     /// When clients' needs are looked at again.
@@ -115,6 +117,7 @@ final class FeedSession {
         if wasDozing, doorbell.mode == .asleep { loop.progress.statistics.dozes += 1 }
         loop.progress.statistics.missedRings = max(loop.progress.statistics.missedRings, doorbell.missedRings)
         followRecovery(now: .now)
+        if let until = scanSession?.until, until < .now { scanSession = nil }
         loop.publishStatistics()
     }
 
@@ -129,7 +132,7 @@ final class FeedSession {
             // Also where the connection broke: what was handed on must not come again.
             for key in window.handed { loop.progress.handed.handed(key) }
             loop.progress.statistics.changes += window.handed.count
-            if !window.handed.isEmpty { loop.progress.marks.handedOn() }
+            if !window.handed.isEmpty { loop.progress.marks.handedOn(window.handed.count) }
             if window.isComplete {
                 loop.progress.statistics.orphans += window.orphans.values.reduce(0, +)
             } else {

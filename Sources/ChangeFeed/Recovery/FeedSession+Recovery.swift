@@ -3,15 +3,15 @@ import Logging
 
 /// Brings members to the present between two windows.
 extension FeedSession {
-    /// Rows that a slice brings at most: about as many milliseconds' worth of them as a window may take.
+    /// Rows that a slice looks at at most: about as many milliseconds' worth of them as a window may take.
     private static let sliceRows = 2000
     private static let sliceBytes = 262_144
-    /// Rows that Postgres looks at for a slice, for each that it may bring: 2 us instead of 10.
-    private static let sliceReach = 4
     /// How long scans are served in one go.
     private static let scanTime = Duration.milliseconds(10)
     /// What the second scan is kept for, in transactions: whoever lacks a day must not stop those who lack a minute.
     private static let shortDistance: UInt64 = 100_000
+    /// How long the session of a scan is kept for the next one.
+    private static let scanRest = Duration.seconds(10)
 
     /// - Returns: whether there is more to do at once.
     func serveRecoveries() throws -> Bool {
@@ -43,7 +43,7 @@ extension FeedSession {
         desk.begin(
             on: RecoveryGround(
                 epoch: epoch, present: present, marks: loop.progress.marks,
-                restart: restart, pruned: pruned), asking: ask)
+                restart: restart, pruned: pruned), slicesOf: Self.sliceRows, asking: ask)
     }
 
     private func pruned() throws -> UInt64? {
@@ -58,26 +58,24 @@ extension FeedSession {
         // Where windows bring more than a slice, slices must grow, or nobody would ever arrive.
         let growth = min(4, members.map(\.overflows).min() ?? 0)
         let limit = Self.sliceRows << growth
-        let reach = limit * Self.sliceReach
         let starts = members.compactMap(\.start)
         var rows: [RecoveredRow] = []
-        var wanted = 0
-        var isWithinReach = true
+        var (wanted, count) = (0, 0)
         if starts.contains(where: { !present.window.precedes($0.seen) }) {
             var taker = RecoveredRowReader(catalog: loop.progress.catalog)
             let statement = RecoveryStatement.text(
                 starts: starts, upTo: present.window, of: prefilter(desk, members),
                 commitTimestamps: hasCommitTimestamps,
-                .limit(reach + 1, bytes: Self.sliceBytes << growth))
+                .limit(limit + 1, bytes: Self.sliceBytes << growth))
             loop.progress.statistics.recoveryReads += 1
             try reader.stream(statement, within: loop.configuration.statementLimit) { row in
                 wanted = row.integer(0, 10).map { Int($0) } ?? 0
-                isWithinReach = row.integer(0, 11).map { $0 <= reach } ?? false
+                count = row.integer(0, 11).map { Int($0) } ?? .max
                 if row.flag(0, 9) { rows.append(try taker.row(row)) }
-                return isWithinReach && wanted <= limit
+                return count <= limit
             }
         }
-        guard isWithinReach, wanted <= limit, rows.count == wanted else { return desk.overflowed(members) }
+        guard count <= limit, rows.count == wanted else { return desk.overflowed(members) }
         rows.sort { $0.id < $1.id }
         let served = Dictionary(members.map { ($0.key, $0) }, uniquingKeysWith: { $1 })
         for start in stride(from: 0, to: rows.count, by: RecoveryScan.batchRows) {
@@ -113,7 +111,10 @@ extension FeedSession {
                 desk.fail(scan.members)
                 scans[index].state = .ended
             }
-            if case .ended = scans[index].state { scans.remove(at: index) }
+            if case .ended = scans[index].state {
+                scanSession = scan.session.map { ($0, .now + Self.scanRest) } ?? scanSession
+                scans.remove(at: index)
+            }
         }
     }
 
@@ -124,9 +125,7 @@ extension FeedSession {
         guard !members.isEmpty else { return }
         loop.progress.statistics.recoveryReads += 1
         do {
-            let connection = try PostgresConnection(
-                ConnectionOptions(conninfo: loop.configuration.conninfo), waiter: sockets, logger: loop.logger)
-            try connection.run(SQL.sessionOfFeed)
+            let connection = try scanConnection()
             let scan = try RecoveryScan(
                 members, upTo: present, of: prefilter(desk, members), commitTimestamps: hasCommitTimestamps,
                 on: connection, within: .seconds(60))
@@ -138,6 +137,17 @@ extension FeedSession {
             loop.logger.warning("Missed changes cannot be read, so clients are asked to join again: \(error)")
             desk.fail(members)
         }
+    }
+
+    private func scanConnection() throws -> PostgresConnection {
+        if let kept = scanSession?.connection {
+            scanSession = nil
+            return kept
+        }
+        let connection = try PostgresConnection(
+            ConnectionOptions(conninfo: loop.configuration.conninfo), waiter: sockets, logger: loop.logger)
+        try connection.run(SQL.sessionOfFeed)
+        return connection
     }
 
     /// When a scan wants to be looked at, whatever arrives.

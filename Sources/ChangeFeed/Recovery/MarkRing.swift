@@ -14,11 +14,15 @@ package struct MarkRing: Sendable {
         let mark: Int
         var snapshot: Snapshot
         let at: ContinuousClock.Instant
+        /// What `changes` was.
+        let changes: Int
     }
 
     private var entries: [Entry] = []
     /// Something was handed on since the last mark.
     private var isDue = false
+    /// Handed on in all.
+    private var changes = 0
 
     package init() {}
 
@@ -26,7 +30,16 @@ package struct MarkRing: Sendable {
     package var count: Int { entries.count }
 
     /// There is something to be marked at the end of the window.
-    package mutating func handedOn() { isDue = true }
+    package mutating func handedOn(_ count: Int = 0) {
+        isDue = true
+        changes += count
+    }
+
+    /// About how many changes were handed on since a mark; nil where it is not known any more.
+    func changes(since mark: Int) -> Int? {
+        let place = place(after: mark)
+        return place == 0 ? nil : changes - entries[place - 1].changes
+    }
 
     /// A window ended here.
     ///
@@ -37,7 +50,7 @@ package struct MarkRing: Sendable {
         isDue = false
         let mark = latest + 1
         prune(below: oldest, now)
-        entries.append(Entry(mark: mark, snapshot: snapshot, at: now))
+        entries.append(Entry(mark: mark, snapshot: snapshot, at: now, changes: changes))
         if entries.count > Self.capacity { thin() }
         return mark
     }
@@ -83,9 +96,9 @@ package struct MarkRing: Sendable {
     package mutating func connected(at start: Snapshot, isSameHistory: Bool, now: ContinuousClock.Instant) {
         if !isSameHistory {
             let mark = latest
-            entries = [Entry(mark: entries.isEmpty ? mark : mark + 1, snapshot: start, at: now)]
+            entries = [Entry(mark: entries.isEmpty ? mark : mark + 1, snapshot: start, at: now, changes: changes)]
         } else if entries.isEmpty {
-            entries = [Entry(mark: 0, snapshot: start, at: now)]
+            entries = [Entry(mark: 0, snapshot: start, at: now, changes: changes)]
         }
         for index in entries.indices where !entries[index].snapshot.precedes(start) { entries[index].snapshot = start }
     }

@@ -93,8 +93,10 @@ package final class RecoveryDesk {
 
     /// Tells those who have just come whether they can be told what they missed.
     ///
-    /// - Parameter ask: for those who came since the last binding: whoever begins has to be found by what is read next.
-    func begin(on ground: RecoveryGround, asking ask: @escaping SubscriptionBinder.Ask) {
+    /// - Parameters:
+    ///   - rows: what a slice can look at; for whoever is known to lack more it is not tried.
+    ///   - ask: for those who came since the last binding: whoever begins has to be found by what is read next.
+    func begin(on ground: RecoveryGround, slicesOf rows: Int, asking ask: @escaping SubscriptionBinder.Ask) {
         let came = newcomers
         newcomers = []
         bind(asking: ask)
@@ -104,7 +106,11 @@ package final class RecoveryDesk {
             case .from(let start):
                 send(member.id, [.began(.resumed)], nil)
                 member.isAt(start)
-                near.append(member)
+                if ground.distance(from: member.question.from) ?? 0 > rows {
+                    far.append(member)
+                } else {
+                    near.append(member)
+                }
             case .refused(let refusal):
                 send(member.id, [.began(.refused(refusal))], nil)
                 finish(member, at: present)

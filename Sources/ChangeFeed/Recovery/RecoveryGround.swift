@@ -31,6 +31,11 @@ struct RecoveryGround {
         }
     }
 
+    /// About how many changes lie between there and the present; nil where that is not known.
+    func distance(from point: RecoveryPoint) -> Int? {
+        if case .mark(let mark) = point, mark > 0 { marks.changes(since: mark) } else { nil }
+    }
+
     private func judged(_ text: String) -> Start {
         guard let cursor = FeedCursor(text) else { return .refused(.malformed) }
         guard cursor.epoch == epoch else { return .refused(.otherDatabase) }

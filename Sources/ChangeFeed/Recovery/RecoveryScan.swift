@@ -51,6 +51,9 @@ final class RecoveryScan {
 
     var members: [RecoveryMember] { Array(served.values) }
 
+    /// What it was read on, if that is of use for the next.
+    var session: PostgresConnection? { isRead && !connection.isBroken ? connection : nil }
+
     /// Nil while nothing that Postgres sends could be taken.
     var descriptor: Int32? { pausedAt == nil ? connection.descriptor : nil }
 

@@ -55,7 +55,8 @@ extension LoopFigures {
                 Figure(
                     "roost_presence_leaves_avoided_total", .counter,
                     "Members that were cut off and back within their window.", hub.presenceLeavesAvoided),
-                Figure("roost_typing_starts_total", .counter, "Times that somebody's typing was told.", hub.typingStarts),
+                Figure(
+                    "roost_typing_starts_total", .counter, "Times that somebody's typing was told.", hub.typingStarts),
             ]
     }
 
