@@ -33,6 +33,23 @@ import Testing
         Array(given.utf8).withUnsafeBufferPointer { #expect(Timestamps.forClients($0) == expected) }
     }
 
+    @Test(arguments: [
+        ("2026-11-21 08:00:00.123456+00", Int64(1_795_248_000_123_456)),
+        ("2024-02-29 23:59:59.5+00", Int64(1_709_251_199_500_000)),
+        ("2000-03-01 00:00:00+00", Int64(951_868_800_000_000)),
+        ("2100-03-01 00:00:00.000001+00", Int64(4_107_542_400_000_001)),
+        ("1970-01-01 00:00:00+00", Int64(0)),
+        ("2026-12-31 23:59:59.999999+00", Int64(1_798_761_599_999_999)),
+    ])
+    func microsecondsSince1970(given: String, expected: Int64) {
+        Array(given.utf8).withUnsafeBufferPointer { #expect(Timestamps.microseconds($0) == expected) }
+    }
+
+    @Test(arguments: ["infinity", "2026-11-21", ""])
+    func whatIsNoMomentHasNoNumber(given: String) {
+        Array(given.utf8).withUnsafeBufferPointer { #expect(Timestamps.microseconds($0) == nil) }
+    }
+
     @Test func handedChangesAreForgottenWhenTheCursorIsSafe() {
         var handed = HandedChanges()
         func key(_ id: Int64) -> HandedChanges.Key { .init(id: id, writtenAt: 1) }

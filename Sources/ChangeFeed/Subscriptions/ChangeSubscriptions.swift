@@ -27,6 +27,7 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
     nonisolated(unsafe) private var desk: RecoveryDesk?
     private let feed = Mutex<ChangeFeed?>(nil)
     private let decisions = Mutex(VisibilityStatistics())
+    private let outboxGauge: OutboxGauge
     private let ahead: DispatchSemaphore
     nonisolated(unsafe) private let principals = PrincipalTable()
     private let askForOldestMark: @Sendable () -> Int?
@@ -50,6 +51,7 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
         askForOldestMark = oldestMark
         self.whenFirst = whenFirst
         self.tap = tap
+        outboxGauge = OutboxGauge(logger: logger)
         boundaries = Boundaries(loops: sink.loopCount)
         registry = SubscriptionRegistry(principals: principals)
         visibility = Visibility(conninfo: configuration.conninfo, logger: logger)
@@ -82,6 +84,9 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
 
     /// Of the feed; nil before the start and after the end.
     package var status: FeedStatus? { feed.withLock { $0?.status } }
+
+    /// As it was found a moment ago; nil until the second time that somebody asks.
+    package var outbox: OutboxFigures? { feed.withLock { $0 }.flatMap { outboxGauge.latest(asking: $0) } }
 
     package var statistics: FeedStatistics? { feed.withLock { $0 }?.statistics }
 

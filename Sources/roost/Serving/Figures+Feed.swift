@@ -3,6 +3,15 @@ import Ops
 
 /// What the feed of row changes does, for the metrics.
 extension ChangeSubscriptions {
+    private var outboxFigures: [Figure] {
+        guard let outbox else { return [] }
+        return [
+            Figure("roost_outbox_rows", .gauge, "Changes that are kept, about.", outbox.rows),
+            Figure("roost_outbox_bytes", .gauge, "Bytes of changes that are kept.", outbox.bytes),
+            Figure("roost_outbox_age_seconds", .gauge, "Age of the oldest change that is kept.", outbox.ageSeconds),
+        ]
+    }
+
     var figures: [Figure] {
         let feed = statistics ?? FeedStatistics()
         let visibility = visibilityStatistics
@@ -28,6 +37,6 @@ extension ChangeSubscriptions {
                 "roost_visibility_round_trips_total", .counter, "Times that Postgres was asked for decisions.",
                 visibility.roundTrips),
             Figure("roost_visibility_seconds", "Asking Postgres for decisions once.", visibility.time),
-        ]
+        ] + outboxFigures
     }
 }

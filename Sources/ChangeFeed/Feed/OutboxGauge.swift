@@ -1,0 +1,53 @@
+import Logging
+import Synchronization
+
+/// What the outbox holds.
+package struct OutboxFigures: Sendable, Equatable {
+    /// About.
+    package let rows: Int
+    package let bytes: Int
+    /// Of the oldest change that is kept.
+    package let ageSeconds: Double
+}
+
+/// Knows about how much the outbox holds: asks Postgres while somebody wants to know, and not more often than it matters.
+///
+/// Safe from any thread.
+final class OutboxGauge: Sendable {
+    private struct State {
+        var figures: OutboxFigures?
+        var askedAt: ContinuousClock.Instant?
+    }
+
+    private let state = Mutex(State())
+    private let logger: Logger
+    private static let interval = Duration.seconds(15)
+
+    init(logger: Logger) {
+        self.logger = logger
+    }
+
+    /// What was found last; what is true now is asked for meanwhile.
+    func latest(asking feed: ChangeFeed) -> OutboxFigures? {
+        let now = ContinuousClock.now
+        let (figures, isDue) = state.withLock { state in
+            let isDue = state.askedAt.map { now - $0 >= Self.interval } ?? true
+            if isDue { state.askedAt = now }
+            return (state.figures, isDue)
+        }
+        if isDue { feed.performWhenIdle { [self] in look($0) } }
+        return figures
+    }
+
+    private func look(_ context: FeedContext) {
+        guard context.canQuery else { return }
+        do {
+            guard let row = try context.query(SQL.outbox).first, row.count == 3, let rows = row[0].flatMap({ Int($0) }),
+                let bytes = row[1].flatMap({ Int($0) }), let age = row[2].flatMap({ Double($0) })
+            else { return }
+            state.withLock { $0.figures = OutboxFigures(rows: rows, bytes: bytes, ageSeconds: age) }
+        } catch {
+            logger.debug("the outbox could not be measured: \(error)")
+        }
+    }
+}
