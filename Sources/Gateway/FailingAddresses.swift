@@ -4,7 +4,7 @@
 /// only an address that goes on failing has its next connections held back.
 struct FailingAddresses {
     /// Failures within the window that are still answered at once; zero: all of them.
-    let allowance: Int
+    var allowance: Int
     static let window: Int32 = 60
     /// How long a held connection waits, in milliseconds (the original's CONNECT_ERROR_BACKOFF_MS).
     static let delay: UInt64 = 2000
