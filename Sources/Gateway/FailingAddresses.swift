@@ -33,7 +33,7 @@ struct FailingAddresses {
     }
 
     func keepsFailing(_ address: String, second: Int32) -> Bool {
-        guard let record = records[address] else { return false }
+        guard allowance > 0, let record = records[address] else { return false }
         return record.failures > allowance && second - record.since <= Self.window
     }
 

@@ -1,4 +1,4 @@
-/// What went over one socket, for the line that tells of its end: 56 bytes beside every connection, and two additions for
+/// What went over one socket, for the line that tells of its end: 48 bytes beside every connection, and two additions for
 /// every write.
 struct SocketAccount {
     /// Nil where the peer was gone before it was asked.

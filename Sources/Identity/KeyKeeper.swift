@@ -46,7 +46,9 @@ package final class KeyKeeper: TokenVerifier {
             var round = round
             for await _ in bell.strokes {
                 if let next = self?.takeNext() {
-                    round = next.round
+                    var successor = next.round
+                    successor.keepKeys(of: round)
+                    round = successor
                     round.install()
                     next.isInForce.resume()
                 } else if round.mayChange {

@@ -42,6 +42,12 @@ struct KeyRound: Sendable {
         if url != nil { await fetch() }
     }
 
+    /// A URL that does not answer just now loses none of the keys that came from it before.
+    mutating func keepKeys(of before: KeyRound) {
+        guard fromURL == nil, let url, url.url == before.url?.url else { return }
+        fromURL = before.fromURL
+    }
+
     /// One look at everything that is due.
     mutating func go(_ bell: Bell) async {
         let isWanted = bell.isWaiting

@@ -73,4 +73,26 @@ import Wire
         let changed = try second.token(.es256, kid: "2")
         try await eventually("the changed file") { keeper.refusal(changed) == nil }
     }
+
+    @Test("a URL that does not answer at a reload loses none of its keys; another URL's are not taken for them")
+    func urls() async throws {
+        let key = SigningKey(for: .es256)
+        let server = KeyServer(.body(keySet(try key.jwk(kid: "k"))))
+        defer { server.stop() }
+        var withURL = settings()
+        withURL.url = server.url
+        withURL.rhythm.look = .seconds(3600)
+        let (logger, _) = LogBook.open()
+        let keeper = try await KeyKeeper.open(withURL, logger: logger)
+        let token = try key.token(.es256, kid: "k")
+        #expect(keeper.refusal(token) == nil)
+        server.answer(.status(500))
+        withURL.secrets = [old]
+        try await keeper.adopt(withURL)
+        #expect(keeper.refusal(token) == nil)
+        #expect(keeper.refusal(try self.token(old)) == nil, "and it was a reload")
+        withURL.url = server.url + "/elsewhere"
+        try await keeper.adopt(withURL)
+        #expect(keeper.refusal(token) == .keyUnknown)
+    }
 }
