@@ -4,7 +4,7 @@ import Wire
 /// Broadcasting over HTTP, for backends and for clients that have not joined (wire-protocol A11).
 struct BroadcastAPI {
     let verifier: any TokenVerifier
-    let limits: HubLimits
+    var limits: HubLimits
 
     enum Outcome {
         case refused(HTTPResponse)

@@ -129,6 +129,7 @@ extension Delivery {
         guard sockets[Int(slot)].isOpen else { return }
         sockets[Int(slot)].isClosing = true
         sockets[Int(slot)].isDismissed = true
+        if reasons[slot] == nil { reasons[slot] = "cut off" }
         discardPending(slot)
         lws_set_timeout(sockets[Int(slot)].wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC)
         // lws sets its timer for this when it has handled the next event, which may be seconds away.

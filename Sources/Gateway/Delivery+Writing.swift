@@ -29,7 +29,7 @@ extension Delivery {
                 discardPending(slot)
                 break
             }
-            counters.bytes += sent
+            note(bytes: sent, slot)
             if sent > 0 { sockets[Int(slot)].hasTaken = true }
             let rest = settle(slot, sent)
             guard sent == size else {
@@ -42,6 +42,17 @@ extension Delivery {
             }
         }
         noteProgress(slot)
+    }
+
+    /// Bytes that the socket took, or lws for it.
+    private mutating func note(bytes: Int, _ slot: Slot) {
+        counters.bytes += bytes
+        accounts[Int(slot)].bytesOut += bytes
+    }
+
+    private mutating func note(frames: Int, _ slot: Slot) {
+        counters.frames += frames
+        accounts[Int(slot)].messagesOut &+= UInt32(truncatingIfNeeded: frames)
     }
 
     /// The usual case, one message that the socket takes whole. False leaves everything as it was to the general way.
@@ -57,13 +68,13 @@ extension Delivery {
     mutating func took(_ message: Int32, _ sent: Int, _ slot: Slot) {
         let socket = sockets[Int(slot)]
         let length = messages.length(message)
-        counters.bytes += sent
+        note(bytes: sent, slot)
         guard sent == length else {
             if sent > 0 { sockets[Int(slot)].hasTaken = true }
             finishFrame(slot, sent, socket)
             return noteProgress(slot)
         }
-        counters.frames += messages.frames(message, in: 0..<length)
+        note(frames: messages.frames(message, in: 0..<length), slot)
         _ = pending.removeFirst(slot, length: length)
         messages.release(message)
         if socket.isBehind || socket.isOwed || socket.isAwaited { noteProgress(slot) }
@@ -99,7 +110,7 @@ extension Delivery {
             let length = messages.length(message)
             guard sent >= length - start else { break }
             sent -= length - start
-            counters.frames += messages.frames(message, in: start..<length)
+            note(frames: messages.frames(message, in: start..<length), slot)
             _ = pending.removeFirst(slot, length: length)
             messages.release(message)
         }
@@ -117,7 +128,8 @@ extension Delivery {
                     ? .wrote(0)
                     : SocketWriter.handOver(UnsafeRawBufferPointer(rebasing: $0[(start + written)..<end]), to: socket)
             }
-            counters.frames += messages.frames(message, in: start..<end)
+            note(frames: messages.frames(message, in: start..<end), slot)
+            if case .wrote(let bytes) = outcome { note(bytes: bytes, slot) }
             if end < length {
                 pending.advance(slot, by: end - start)
             } else {

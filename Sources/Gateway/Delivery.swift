@@ -12,11 +12,11 @@ import Wire
 /// **Overload**: see `Delivery+SlowReaders`. Memory never grows with a slow reader beyond its cap.
 struct Delivery: ~Copyable {
     /// The most bytes a socket may have pending.
-    let cap: Int
+    private(set) var cap: Int
     /// Pending bytes above which a socket is spared what can be made up for, and the change feed is held back for it.
-    let lagMark: Int
+    private(set) var lagMark: Int
     /// Pending bytes up to which a socket is sent what it missed: enough for the kernel, and little beside the cap.
-    let roomMark: Int
+    private(set) var roomMark: Int
     var messages = MessageTable()
     var pending = PendingLists()
     var runs: [Run] = []
@@ -27,6 +27,10 @@ struct Delivery: ~Copyable {
     var shared: Int32 = -1
     var descriptors: [Int32] = []
     var sockets: [Socket] = []
+    /// By slot. Beside the sockets, which are copied and walked over all the time.
+    var accounts: [SocketAccount] = []
+    /// Why the hub closes a socket, for those that it is closing.
+    var reasons: [Slot: StaticString] = [:]
     private var quick: [Slot] = []
     private var bulk: [Slot] = []
     private var bulkStart = 0
@@ -48,20 +52,35 @@ struct Delivery: ~Copyable {
     init(cap: Int, readers: ChangeReaders) {
         self.cap = cap
         self.readers = readers
-        lagMark = cap / 4
-        roomMark = min(65_536, cap / 8)
+        lagMark = Self.lagMark(cap)
+        roomMark = Self.roomMark(cap)
     }
+
+    /// Another cap from here on. Who has more than that waiting is looked at when the next frame comes.
+    mutating func adopt(cap: Int) {
+        self.cap = cap
+        lagMark = Self.lagMark(cap)
+        roomMark = Self.roomMark(cap)
+    }
+
+    private static func lagMark(_ cap: Int) -> Int { cap / 4 }
+
+    private static func roomMark(_ cap: Int) -> Int { min(65_536, cap / 8) }
 
     var hasWork: Bool { !quick.isEmpty || bulkStart < bulk.count || !overflowed.isEmpty }
 
     // MARK: Sockets
 
     mutating func open(_ slot: Slot, wsi: OpaquePointer, second: Int32) {
-        while sockets.count <= Int(slot) { sockets.append(.closed) }
+        while sockets.count <= Int(slot) {
+            sockets.append(.closed)
+            accounts.append(SocketAccount())
+        }
         pending.reserve(slot: slot)
         let fd = Int32(lws_get_socket_fd(wsi))
         precondition(!sockets[Int(slot)].isOpen, "a slot is opened twice")
         sockets[Int(slot)] = Socket(wsi: wsi, fd: fd, isPlain: roost_is_plain(wsi) != 0, lastHeard: second)
+        accounts[Int(slot)] = SocketAccount(fd: fd, second: second)
     }
 
     /// Forgets a socket and what was pending for it.
@@ -70,6 +89,7 @@ struct Delivery: ~Copyable {
         hasCaughtUp(slot)
         if sockets[Int(slot)].readsChanges { readers.left() }
         if sockets[Int(slot)].isOwed { owed.forget(slot) }
+        reasons[slot] = nil
         sockets[Int(slot)] = .closed
     }
 
@@ -96,6 +116,14 @@ struct Delivery: ~Copyable {
         sockets[Int(slot)].isClosing = true
         sockets[Int(slot)].closeCode = code.rawValue
         sockets[Int(slot)].endCode = code.rawValue
+        reasons[slot] = reason
+    }
+
+    /// lws sends the close frame, because it is in the middle of reading.
+    mutating func lwsCloses(_ slot: Slot, _ code: CloseCode, reason: StaticString) {
+        guard sockets[Int(slot)].endCode == 1006 else { return }
+        sockets[Int(slot)].endCode = code.rawValue
+        reasons[slot] = reason
     }
 
     /// - Parameter payload: of the peer's close frame; one without a code counts as 1005.

@@ -9,8 +9,10 @@ struct Door {
     struct Admission {
         let version: ProtocolVersion
         let claims: Claims
-        /// Where addresses are counted, the one it came from.
+        /// The address that it was counted for, if it was.
         var address: PeerAddress?
+        /// The same of its user.
+        var countedUser: String?
     }
 
     static let paths: Set<String> = ["/socket/websocket", "/realtime/v1/websocket"]

@@ -50,7 +50,7 @@ extension EventLoop {
         switch broadcastAPI.handle(request, at: now()) {
         case .refused(let response): return respond(wsi, response.readableAnywhere)
         case .tooLarge(let response):
-            hub.countRefusal(.over(.payloadBytes, configuration.limits.payloadBytes))
+            hub.countRefusal(.over(.payloadBytes, rules.limits.payloadBytes))
             return respond(wsi, response.readableAnywhere)
         case .accepted(let publication): return publish(publication, wsi, exchange: exchange.id)
         case nil: break

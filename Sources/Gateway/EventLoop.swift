@@ -12,11 +12,13 @@ import Wire
 final class EventLoop {
     let index: Int
     let configuration: GatewayConfiguration
+    /// What holds now.
+    var rules: GatewayRules
     let hub: Hub
     let inbox: LoopInbox
     var delivery: Delivery
     let door: Door
-    let broadcastAPI: BroadcastAPI
+    var broadcastAPI: BroadcastAPI
     let handler: (any HTTPHandler)?
     let opsHandler: (any HTTPHandler)?
     let logger: Logger
@@ -66,6 +68,7 @@ final class EventLoop {
     private(set) var second: Int32 = 0
     let gauges: LoopGauges
     var counters = LoopCounters()
+    var endings: EndingLog
     /// In seconds of the loop; one warning a minute is enough.
     private var silentAboutStallsUntil: Int32 = 0
 
@@ -75,25 +78,27 @@ final class EventLoop {
     ) {
         self.index = index
         self.configuration = configuration
+        rules = configuration.rules
         self.seats = seats
         self.handler = handler
         self.opsHandler = opsHandler
         self.logger = logger
         hub = Hub(
-            loop: index, limits: configuration.limits, verifier: verifier, random: SystemRandomNumberGenerator(),
-            book: configuration.book, history: configuration.history, ledger: seats.countsUsers ? seats : nil,
-            presence: configuration.presence, typing: configuration.typing, presences: configuration.presences,
+            loop: index, limits: rules.limits, verifier: verifier, random: SystemRandomNumberGenerator(),
+            book: configuration.book, history: configuration.history, ledger: seats,
+            presence: rules.presence, typing: rules.typing, presences: configuration.presences,
             presenceLog: configuration.presenceLog, users: configuration.users, devices: configuration.devices,
             typingBoard: configuration.typingBoard, summaryJoins: configuration.summaryJoins)
-        delivery = Delivery(cap: configuration.pendingBytesPerSocket, readers: readers)
+        delivery = Delivery(cap: rules.pendingBytesPerSocket, readers: readers)
         door = Door(verifier: verifier)
-        broadcastAPI = BroadcastAPI(verifier: verifier, limits: configuration.limits)
-        failing = FailingAddresses(allowance: configuration.failuresPerMinute)
+        broadcastAPI = BroadcastAPI(verifier: verifier, limits: rules.limits)
+        failing = FailingAddresses(allowance: rules.failuresPerMinute)
         loop = .allocate(capacity: 1)
         check = .allocate(capacity: 1)
         idle = .allocate(capacity: 1)
         timer = .allocate(capacity: 1)
         gauges = LoopGauges()
+        endings = EndingLog(loops: configuration.loops)
         uv_loop_init(loop)
         let wake = UnsafeMutablePointer<uv_async_t>.allocate(capacity: 1)
         inbox = LoopInbox(handle: wake)
@@ -255,11 +260,14 @@ final class EventLoop {
                 changes.append(batch)
                 pumpChanges()
             case .show(let summary): hub.show(summary)
+            case .adopt(let rules): adopt(rules)
             case .respond(let exchange, let response): httpReplied(exchange, response)
             case .stopAccepting: stopAccepting()
             case .closeSome(let rounds): closeSome(rounds: rounds)
             case .cutOff: for slot in delivery.sockets.indices { delivery.cutOff(Slot(slot)) }
-            case .stop: uv_stop(loop)
+            case .stop:
+                endings.secondGoesBy(loop: index, logger)
+                uv_stop(loop)
             }
             execute()
         }
@@ -277,6 +285,7 @@ final class EventLoop {
         hub.tick(at: now())
         execute()
         failing.forget(before: second)
+        endings.secondGoesBy(loop: index, logger)
         for slot in delivery.sockets.indices {
             let socket = delivery.sockets[slot]
             guard socket.isOpen else { continue }
@@ -285,9 +294,9 @@ final class EventLoop {
                 continue
             }
             let silence = second - socket.lastHeard
-            if silence >= configuration.idleTimeout {
+            if silence >= rules.idleTimeout {
                 beginClosing(Slot(slot), .normal, reason: "idle timeout")
-            } else if silence >= configuration.pingAfter, !socket.wasPinged {
+            } else if silence >= rules.pingAfter, !socket.wasPinged {
                 delivery.wasPinged(Slot(slot))
                 delivery.send(.ping, to: Slot(slot))
             }
@@ -309,10 +318,11 @@ final class EventLoop {
             slot = slotCount
             slotCount += 1
         }
-        seat(slot, admission.address)
+        seat(slot, admission)
         delivery.open(slot, wsi: wsi, second: second)
         counters.accepted += 1
-        hub.connect(slot, version: admission.version, claims: admission.claims)
+        hub.connect(
+            slot, version: admission.version, claims: admission.claims, isCounted: admission.countedUser != nil)
         gauges.connections.store(hub.connectionCount, ordering: .relaxed)
         return slot
     }
@@ -322,6 +332,7 @@ final class EventLoop {
         lastRead = -1
         pauses.forget(slot)
         counters.closed[delivery.sockets[Int(slot)].endCode, default: 0] += 1
+        logEnd(of: slot)
         delivery.close(slot)
         forgetParked(slot)
         hub.disconnect(slot, at: now())

@@ -4,7 +4,7 @@
 /// only an address that goes on failing has its next connections held back.
 struct FailingAddresses {
     /// Failures within the window that are still answered at once; zero: all of them.
-    let allowance: Int
+    var allowance: Int
     static let window: Int32 = 60
     /// How long a held connection waits, in milliseconds (the original's CONNECT_ERROR_BACKOFF_MS).
     static let delay: UInt64 = 2000
@@ -33,7 +33,7 @@ struct FailingAddresses {
     }
 
     func keepsFailing(_ address: String, second: Int32) -> Bool {
-        guard let record = records[address] else { return false }
+        guard allowance > 0, let record = records[address] else { return false }
         return record.failures > allowance && second - record.since <= Self.window
     }
 

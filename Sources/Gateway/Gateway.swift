@@ -18,6 +18,7 @@ import Wire
 package final class Gateway: @unchecked Sendable {
     private let configuration: GatewayConfiguration
     private let loops: [EventLoop]
+    private let seats: SocketSeats
     private var threads: [pthread_t] = []
 
     package init(
@@ -26,9 +27,9 @@ package final class Gateway: @unchecked Sendable {
     ) {
         self.configuration = configuration
         LWSLog.route(to: logger)
-        let seats = SocketSeats(limits: configuration.limits)
+        seats = SocketSeats(limits: configuration.rules.limits)
         let readers = ChangeReaders()
-        loops = (0..<configuration.loops).map {
+        loops = (0..<configuration.loops).map { [seats] in
             EventLoop(
                 index: $0, configuration: configuration, seats: seats, readers: readers, verifier: verifier,
                 handler: handler, opsHandler: opsHandler, logger: logger)
@@ -68,6 +69,13 @@ package final class Gateway: @unchecked Sendable {
     /// Tells the sockets of an activity's user what it shows.
     package func show(_ summary: ActivitySummary) {
         for loop in loops { loop.inbox.post(.show(summary)) }
+    }
+
+    /// Other rules from here on, in moments on every loop. Nobody is cut off for what was allowed before.
+    package func adopt(_ rules: GatewayRules) {
+        seats.adopt(rules.limits)
+        configuration.history.adopt(rules.limits)
+        for loop in loops { loop.inbox.post(.adopt(rules)) }
     }
 
     // MARK: Figures and shutdown

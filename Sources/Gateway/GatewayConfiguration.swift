@@ -11,13 +11,12 @@ package struct GatewayConfiguration: Sendable {
     package var loops = 1
     /// Whether broadcasts go out in batches by io_uring where the kernel has it.
     package var usesIOUring = true
-    package var limits = HubLimits()
+    /// What holds at the start.
+    package var rules = GatewayRules()
     /// Shared by the loops, and with the feed, which keeps what it points to.
     package var book = RecoveryBook()
     /// Shared by the loops.
     package var history = HistoryBook()
-    package var presence = PresenceRules()
-    package var typing = TypingRules()
     /// Shared by the loops.
     package var presences = PresenceBook()
     /// Where it is noted who is present, for whoever writes it down; nil if nobody does.
@@ -30,15 +29,6 @@ package struct GatewayConfiguration: Sendable {
     package var typingBoard: TypingBoard?
     /// Who joins a Live Activity's channel, for whoever shows it; nil if nobody does.
     package var summaryJoins: SummaryJoins?
-    /// The largest message a client may send (the original: 5,000,000 bytes).
-    package var maximumMessageBytes = 5_000_000
-    /// Bytes a socket may have pending before it is cut off as a slow reader.
-    package var pendingBytesPerSocket = 1_048_576
-    /// Seconds of silence after which a socket is pinged, and after which it is closed (Phoenix: 60).
-    package var pingAfter: Int32 = 25
-    package var idleTimeout: Int32 = 60
-    /// Bad tokens an address may show in a minute before its connections are held back; zero: it never is.
-    package var failuresPerMinute = 10
     /// Largest body of an HTTP request.
     package var maximumBodyBytes = 5_000_000
 

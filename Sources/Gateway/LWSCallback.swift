@@ -97,6 +97,7 @@ extension EventLoop {
     private func received(_ slot: Slot, _ wsi: OpaquePointer, _ bytes: UnsafeRawBufferPointer) -> Int32 {
         delivery.heard(slot, second: second)
         counters.bytesReceived += bytes.count
+        delivery.accounts[Int(slot)].bytesIn += bytes.count
         lastRead = delivery.sockets[Int(slot)].fd
         let isWhole = lws_is_final_fragment(wsi) != 0 && lws_remaining_packet_payload(wsi) == 0
         pace(slot, wsi, bytes: bytes.count, endsMessage: isWhole)
@@ -105,12 +106,13 @@ extension EventLoop {
             message = Array(bytes)
         } else {
             partial[slot, default: []].append(contentsOf: bytes)
-            guard partial[slot]?.count ?? 0 <= configuration.maximumMessageBytes else { return closeOversized(wsi) }
+            guard partial[slot]?.count ?? 0 <= rules.maximumMessageBytes else { return closeOversized(slot, wsi) }
             guard isWhole else { return 0 }
             message = partial.removeValue(forKey: slot) ?? []
         }
-        guard message.count <= configuration.maximumMessageBytes else { return closeOversized(wsi) }
+        guard message.count <= rules.maximumMessageBytes else { return closeOversized(slot, wsi) }
         counters.framesReceived += 1
+        delivery.accounts[Int(slot)].messagesIn &+= 1
         do {
             try hub.receive(message[...], isBinary: lws_frame_is_binary(wsi) != 0, from: slot, at: now())
         } catch {
@@ -121,13 +123,14 @@ extension EventLoop {
         return 0
     }
 
-    private func closeOversized(_ wsi: OpaquePointer) -> Int32 {
-        let refusal = Refusal.over(.messageBytes, configuration.maximumMessageBytes)
+    private func closeOversized(_ slot: Slot, _ wsi: OpaquePointer) -> Int32 {
+        let refusal = Refusal.over(.messageBytes, rules.maximumMessageBytes)
         hub.countRefusal(refusal)
         // A close frame takes 123 bytes of reason (RFC 6455, section 5.5); lws copies them.
         var reason = Array(refusal.message.utf8.prefix(123))
         let code = lws_close_status(rawValue: UInt32(CloseCode.messageTooBig.rawValue))
         reason.withUnsafeMutableBufferPointer { lws_close_reason(wsi, code, $0.baseAddress, $0.count) }
+        delivery.lwsCloses(slot, .messageTooBig, reason: "message too large")
         return -1
     }
 }

@@ -12,6 +12,7 @@ enum LoopTask: Sendable {
     case publicationRight(Int, topic: String, AuthorizationOutcome)
     case changes(ChangeQueue.Batch)
     case show(ActivitySummary)
+    case adopt(GatewayRules)
     case respond(Int, HTTPResponse)
     case stopAccepting
     case closeSome(rounds: Int)

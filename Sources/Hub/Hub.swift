@@ -14,7 +14,7 @@ package import Wire
 /// waits for the policies of a private channel, within `HubLimits.heldBytes`.
 package final class Hub {
     let loop: Int
-    let limits: HubLimits
+    private(set) var limits: HubLimits
     let verifier: any TokenVerifier
     var random: any RandomNumberGenerator
     var connections: [Connection?] = []
@@ -31,8 +31,8 @@ package final class Hub {
     var historySent: [Slot: Int] = [:]
     /// Nil: users may have any number of sockets.
     let ledger: (any UserLedger)?
-    let presenceRules: PresenceRules
-    let typingRules: TypingRules
+    private(set) var presenceRules: PresenceRules
+    private(set) var typingRules: TypingRules
     let presences: PresenceBook
     /// Nil: nobody writes down who is present.
     let presenceLog: PresenceLog?
@@ -105,18 +105,31 @@ package final class Hub {
     package var channelCount: Int { channels.count }
     package var groupCount: Int { groups.count }
 
+    /// Whose connection it is: by the token at the door, or else of a channel that it is in. Nil where none names a user.
+    package func user(of slot: Slot) -> String? {
+        guard let connection = connections[Int(slot)] else { return nil }
+        return connection.claims.subject ?? connection.memberships.lazy.compactMap { $0.claims.subject }.first
+    }
+
     func nextSerial() -> Int {
         serial += 1
         return serial
     }
 
+    /// Other limits and rules from here on. What was let in before stays, also where it would be too much now.
+    package func adopt(_ limits: HubLimits, _ presence: PresenceRules, _ typing: TypingRules) {
+        self.limits = limits
+        presenceRules = presence
+        typingRules = typing
+    }
+
     // MARK: Connections
 
-    /// - Parameter claims: where users are counted, this one's was.
-    package func connect(_ slot: Slot, version: ProtocolVersion, claims: Claims) {
+    /// - Parameter isCounted: whether the door counted the socket among its user's.
+    package func connect(_ slot: Slot, version: ProtocolVersion, claims: Claims, isCounted: Bool = true) {
         while connections.count <= Int(slot) { connections.append(nil) }
         connections[Int(slot)] = Connection(version: version, claims: claims)
-        adoptUser(of: claims, slot)
+        if isCounted { adoptUser(of: claims, slot) }
         comeOnline(claims, slot)
         connectionCount += 1
     }

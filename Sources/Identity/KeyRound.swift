@@ -30,13 +30,22 @@ struct KeyRound: Sendable {
 
     var mayChange: Bool { file != nil || url != nil }
 
-    mutating func begin() async throws(KeyProblem) {
+    /// How often is looked.
+    var rhythm: KeySettings.Rhythm { settings.rhythm }
+
+    /// Reads the keys for the first time. They are not in force before `install`.
+    mutating func read() async throws(KeyProblem) {
         if let file {
             version = file.version
             fromFile = try await file.read()
         }
         if url != nil { await fetch() }
-        install()
+    }
+
+    /// A URL that does not answer just now loses none of the keys that came from it before.
+    mutating func keepKeys(of before: KeyRound) {
+        guard fromURL == nil, let url, url.url == before.url?.url else { return }
+        fromURL = before.fromURL
     }
 
     /// One look at everything that is due.
@@ -105,8 +114,8 @@ struct KeyRound: Sendable {
         return true
     }
 
-    private func install() {
+    func install() {
         let keys = secrets + (fromFile?.keys ?? []) + (fromURL?.keys ?? [])
-        gate.replace(KeyRing(keys, allowing: settings.algorithms))
+        gate.replace(KeyRing(keys, allowing: settings.algorithms), rules: settings.rules)
     }
 }

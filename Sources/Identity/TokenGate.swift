@@ -8,12 +8,12 @@ package import Wire
 /// that a token that was seen before costs a look-up.
 package final class TokenGate: TokenVerifier {
     private let state: Mutex<State>
-    private let rules: ClaimRules
     private let onUnknownKey: @Sendable () -> Void
     private static let capacity = 20_000
 
     private struct State {
         var ring: KeyRing
+        var rules: ClaimRules
         var seen: [String: Claims] = [:]
     }
 
@@ -22,8 +22,7 @@ package final class TokenGate: TokenVerifier {
     package init(
         _ ring: KeyRing, rules: ClaimRules = ClaimRules(), onUnknownKey: @escaping @Sendable () -> Void = {}
     ) {
-        state = Mutex(State(ring: ring))
-        self.rules = rules
+        state = Mutex(State(ring: ring, rules: rules))
         self.onUnknownKey = onUnknownKey
     }
 
@@ -33,14 +32,16 @@ package final class TokenGate: TokenVerifier {
     }
 
     /// Puts other keys in force. What was verified with the ones before is verified again when it comes next.
-    package func replace(_ ring: KeyRing) {
-        state.withLock { $0 = State(ring: ring) }
+    ///
+    /// - Parameter rules: nil for the same as before.
+    package func replace(_ ring: KeyRing, rules: ClaimRules? = nil) {
+        state.withLock { $0 = State(ring: ring, rules: rules ?? $0.rules) }
     }
 
     package func verify(_ token: String, at now: HubTime) throws(Refusal) -> Claims {
         // To a dictionary, strings that look alike are equal: the kelvin sign would pass for a K.
         guard token.utf8.allSatisfy({ $0 < 0x80 }) else { throw .tokenMalformed }
-        let (known, ring) = state.withLock { ($0.seen[token], $0.ring) }
+        let (known, ring, rules) = state.withLock { ($0.seen[token], $0.ring, $0.rules) }
         if let known {
             if let expired = known.expired(at: now) {
                 _ = state.withLock { $0.seen.removeValue(forKey: token) }
@@ -48,7 +49,7 @@ package final class TokenGate: TokenVerifier {
             }
             return known
         }
-        let claims = try check(token, ring, at: now)
+        let claims = try check(token, ring, rules, at: now)
         state.withLock { state in
             // Verified with keys that were replaced meanwhile, it must not outlive them.
             guard state.ring === ring else { return }
@@ -58,7 +59,9 @@ package final class TokenGate: TokenVerifier {
         return claims
     }
 
-    private func check(_ token: String, _ ring: KeyRing, at now: HubTime) throws(Refusal) -> Claims {
+    private func check(
+        _ token: String, _ ring: KeyRing, _ rules: ClaimRules, at now: HubTime
+    ) throws(Refusal) -> Claims {
         let parts = try TokenParts(token)
         guard let algorithm = parts.algorithm else { throw .signatureInvalid }
         let name = parts.header["kid"]

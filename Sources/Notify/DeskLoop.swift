@@ -11,6 +11,7 @@ final class DeskLoop {
     let mailbox: DeskMailbox
     let client: PushClient
     private let published: DeskPublished
+    private(set) var rules: PushRules
     var store: PushStore?
     var book: ActivityBook
     /// The channel of each activity's conversation, and the activities of each channel that is watched.
@@ -57,6 +58,7 @@ final class DeskLoop {
         self.mailbox = mailbox
         self.client = client
         self.published = published
+        rules = setup.rules
         book = ActivityBook(setup.rules.activity)
         let now = setup.clock().monotonic
         restartUntil = now + setup.rules.restartWindow
@@ -65,7 +67,6 @@ final class DeskLoop {
 
     var now: HubTime { setup.clock() }
     var logger: Logger { setup.logger }
-    var rules: PushRules { setup.rules }
 
     func run() {
         while mailbox.deadline == nil {
@@ -80,6 +81,10 @@ final class DeskLoop {
 
     private func turn() {
         if store == nil, retryAt.map({ $0 <= .now }) ?? true { connect() }
+        if let next = mailbox.takeRules() {
+            rules = rules.reloaded(as: next)
+            book.adopt(rules.activity)
+        }
         for task in mailbox.takeAll() {
             switch task {
             case .messages(let changes): messages += changes

@@ -13,6 +13,7 @@ final class DeskMailbox: Sendable {
         var taken = 0
         var settled = 0
         var endsAt: ContinuousClock.Instant?
+        var rules: PushRules?
     }
 
     private let state = Mutex(State())
@@ -73,6 +74,20 @@ final class DeskMailbox: Sendable {
                 state.calls = 0
             }
             return state.tasks
+        }
+    }
+
+    /// Other rules from here on.
+    func post(rules: PushRules) {
+        state.withLock { $0.rules = rules }
+        wake()
+    }
+
+    /// Nil where there are no others than before.
+    func takeRules() -> PushRules? {
+        state.withLock { state in
+            defer { state.rules = nil }
+            return state.rules
         }
     }
 

@@ -58,6 +58,9 @@ package final class PushDesk: Sendable {
         if let running, published.hasEnded(by: end + .milliseconds(100)) { running.join() }
     }
 
+    /// Other texts and times from here on.
+    package func adopt(_ rules: PushRules) { mailbox.post(rules: rules) }
+
     func take(_ call: PushCall, _ reply: HTTPReply) -> Bool { mailbox.post(call: .call(call, reply)) }
 
     package var statistics: DeskStatistics { published.statistics }

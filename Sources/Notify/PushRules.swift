@@ -46,6 +46,17 @@ package struct PushRules: Sendable {
         self.refresh = refresh
     }
 
+    /// With what `next` says of texts and times. Whom it concerns, and who is asked, stays: a restart changes that.
+    func reloaded(as next: PushRules) -> PushRules {
+        var rules = self
+        rules.alert = next.alert
+        rules.preview = next.preview
+        rules.alertLife = next.alertLife
+        rules.activity = next.activity
+        rules.refresh = next.refresh
+        return rules
+    }
+
     func isMessage(_ change: RowChange) -> Bool {
         change.operation == .insert && audience != nil && tables.contains("\(change.table.schema).\(change.table.name)")
     }

@@ -84,7 +84,7 @@ package enum Kind: Sendable {
         case .choice(let words):
             return words.first { $0 == text.lowercased() }.map { .text($0) }
         case .host:
-            return text.contains { $0.isWhitespace || $0 == "/" } ? nil : .text(text)
+            return HostText.isHost(text) ? .text(text) : nil
         case .name:
             let isName = text.utf8.count <= 63 && text.utf8.allSatisfy(Self.isNameByte)
             return isName ? .text(text) : nil
@@ -102,8 +102,7 @@ package enum Kind: Sendable {
         case .path:
             return text.contains("\0") ? nil : .text(text)
         case .webURL:
-            let isWeb = ["https://", "http://"].contains { text.hasPrefix($0) && text.count > $0.count }
-            return isWeb && !text.contains(where: \.isWhitespace) ? .text(text) : nil
+            return HostText.isWebURL(text) ? .text(text) : nil
         case .windows:
             let words = Self.words(in: text, separators: ",")
             return !words.isEmpty && words.allSatisfy { TopicWindows($0) != nil } ? .text(text) : nil

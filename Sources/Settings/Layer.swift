@@ -23,12 +23,11 @@ struct Layer {
     }
 
     private func shown(_ text: String, of setting: Setting) -> String {
-        setting.isSecret ? "\(text.utf8.count) bytes of something else" : "'\(text)'"
+        setting.isSecret ? "\(text.utf8.count) bytes of something else" : "'\(Quotation.of(text))'"
     }
 
     private func wrong(_ setting: Setting, found: String) -> ConfigurationError {
-        let place = origin(setting)
-        let subject = if case .file = place { "\(place): \(setting.key)" } else { "\(place)" }
-        return ConfigurationError(message: "\(subject) is \(found), expected \(setting.kind.expectation).")
+        ConfigurationError(
+            message: "\(origin(setting).subject(setting)) is \(found), expected \(setting.kind.expectation).")
     }
 }

@@ -16,7 +16,7 @@ extension RoostConfiguration {
         files: [String] = standardFiles, cores: Int = ProcessInfo.processInfo.activeProcessorCount
     ) async throws(ConfigurationError) -> RoostConfiguration {
         let environment = try SettingsEnvironment(environment)
-        let path = try find(file: file, variable: environment.file, files: files)
+        let path = try SettingsPath.find(flag: file, variable: environment.file, files: files)
 
         var layers = [
             Layer(
@@ -25,7 +25,7 @@ extension RoostConfiguration {
         ]
         if let path {
             let read = try await SettingsFile(path: path)
-            layers.append(Layer(provider: read.provider, origin: { _ in .file(path) }, blanks: SettingsFile.blanks))
+            layers.append(Layer(provider: read.provider, origin: read.origin, blanks: SettingsFile.blanks))
         }
 
         var values: [EffectiveValue] = []
@@ -52,22 +52,5 @@ extension RoostConfiguration {
             values[path] = ConfigValue(.string(text), isSecret: true)
         }
         return values
-    }
-
-    private static func find(
-        file: String?, variable: String?, files: [String]
-    ) throws(ConfigurationError) -> String? {
-        let disk = FileManager.default
-        let named = file.map { ($0, "--config") } ?? variable.map { ($0, Setting.fileVariable) }
-        guard let path = named?.0 ?? files.first(where: disk.fileExists) else { return nil }
-        var isFolder = false
-        guard disk.fileExists(atPath: path, isDirectory: &isFolder) else {
-            throw ConfigurationError(message: "\(named?.1 ?? path) names \(path), which does not exist.")
-        }
-        if isFolder { throw ConfigurationError(message: "\(path) is a folder; name a YAML file.") }
-        guard disk.isReadableFile(atPath: path) else {
-            throw ConfigurationError(message: "\(path) may not be read by this user; change its owner or its mode.")
-        }
-        return path
     }
 }

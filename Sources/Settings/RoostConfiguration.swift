@@ -81,6 +81,8 @@ package struct RoostConfiguration: Sendable {
 
     /// One of swift-log's level names.
     package let logLevel: String
+    /// `text` or `json`.
+    package let logFormat: String
     /// Seconds, both.
     package let drainDelaySeconds: Int
     package let drainSeconds: Int
@@ -144,6 +146,7 @@ package struct RoostConfiguration: Sendable {
         retentionHours = values.integer(.retentionHours)
         safetyPollSeconds = values.integer(.safetyPollSeconds)
         logLevel = values.requiredText(.logLevel)
+        logFormat = values.requiredText(.logFormat)
         drainDelaySeconds = values.integer(.drainDelaySeconds)
         drainSeconds = values.integer(.drainSeconds)
         self.file = file

@@ -16,7 +16,7 @@ extension Setting {
         alertTables, alertAudience, alertTitle, alertBody, alertTitleKey, alertTitleArguments, alertBodyKey,
         alertBodyArguments, alertSound, alertHours,
         pingAfter, idleTimeout, recoveryWindowSeconds, retentionHours,
-        safetyPollSeconds, logLevel, drainDelaySeconds, drainSeconds,
+        safetyPollSeconds, logLevel, logFormat, drainDelaySeconds, drainSeconds,
     ]
 
     static let databaseURL = Setting(
@@ -48,34 +48,34 @@ extension Setting {
         "The port of /metrics, /livez and /readyz; 0 turns them off.")
 
     static let jwtSecret = Setting(
-        "jwt.secret", .secret(minimumBytes: 32), standard: nil, isSecret: true,
+        "jwt.secret", .secret(minimumBytes: 32), standard: nil, isSecret: true, isReloaded: true,
         "The secret that clients' tokens are signed with (HS256, HS384, HS512); of a Supabase project it is the JWT "
             + "secret. `roost serve` needs it or a key set (jwks). Better in the environment than in a file.")
 
     static let jwtPreviousSecrets = Setting(
-        "jwt.previous_secrets", .secrets(minimumBytes: 32), standard: nil, isSecret: true,
+        "jwt.previous_secrets", .secrets(minimumBytes: 32), standard: nil, isSecret: true, isReloaded: true,
         "Secrets that were in use before, separated by spaces: tokens signed with them are accepted, too, until you "
             + "take them away.")
 
     static let jwtAlgorithms = Setting(
-        "jwt.algorithms", .words(from: signatureAlgorithms), standard: nil,
+        "jwt.algorithms", .words(from: signatureAlgorithms), standard: nil, isReloaded: true,
         "The only ways a token may be signed, separated by commas; when it is not set, all that the keys allow.")
 
     static let jwtIssuer = Setting(
-        "jwt.issuer", .words(from: nil), standard: nil,
+        "jwt.issuer", .words(from: nil), standard: nil, isReloaded: true,
         "The accepted values of the claim `iss`, separated by commas; when it is not set, any.")
 
     static let jwtAudience = Setting(
-        "jwt.audience", .words(from: nil), standard: nil,
+        "jwt.audience", .words(from: nil), standard: nil, isReloaded: true,
         "The accepted values of the claim `aud`, separated by commas; a token has to name one of them. When it is not "
             + "set, any.")
 
     static let jwksFile = Setting(
-        "jwks.file", .path, standard: nil,
+        "jwks.file", .path, standard: nil, isReloaded: true,
         "A file with a JWK Set: the public keys of whoever signs the tokens. It is read again when it changes.")
 
     static let jwksURL = Setting(
-        "jwks.url", .webURL, standard: nil, isSecret: true,
+        "jwks.url", .webURL, standard: nil, isSecret: true, isReloaded: true,
         "Where a JWK Set is fetched: at the start, every five minutes, and when a token names a key that is not known. "
             + "Of a Supabase project it is https://PROJECT.supabase.co/auth/v1/.well-known/jwks.json.")
 
@@ -96,38 +96,41 @@ extension Setting {
 
     static let channelsPerConnection = Setting(
         "limits.channels_per_connection", .integer(1...100_000), standard: .integer(100), unit: "channels",
+        isReloaded: true,
         "How many channels one socket may join; a join beyond that is refused.")
 
     static let messageBytes = Setting(
         "limits.message_bytes", .integer(1024...268_435_456), standard: .integer(5_000_000), unit: "bytes",
+        isReloaded: true,
         "The largest message a client may send; a larger one closes its socket with code 1009.")
 
     static let payloadBytes = Setting(
         "limits.payload_bytes", .integer(256...268_435_456), standard: .integer(3_000_000), unit: "bytes",
+        isReloaded: true,
         "The largest payload of one broadcast or presence; a larger one is answered with an error. Python clients "
             + "take no message over 1 MiB.")
 
     static let pendingBytesPerSocket = Setting(
         "limits.pending_bytes_per_socket", .integer(16_384...1_073_741_824), standard: .integer(1_048_576),
-        unit: "bytes",
+        unit: "bytes", isReloaded: true,
         "What may wait for a reader that is slower than its channels. At the cap the socket is cut off, "
             + "so that the client reconnects; the hub's memory never grows with a slow reader.")
 
     static let failuresPerMinute = Setting(
-        "limits.failures_per_minute", .integer(0...1_000_000), standard: .integer(10),
+        "limits.failures_per_minute", .integer(0...1_000_000), standard: .integer(10), isReloaded: true,
         "How many bad tokens an address may show before its next connections are held back for 2 seconds; 0 never holds "
             + "any. Behind a proxy all clients share its address: set 0.")
 
     static let privateOnly = Setting(
-        "limits.private_only", .toggle, standard: .toggle(false),
+        "limits.private_only", .toggle, standard: .toggle(false), isReloaded: true,
         "Refuse channels that are joined without `private: true`.")
 
     static let pingAfter = Setting(
-        "timeouts.ping_after", .integer(1...3600), standard: .integer(25), unit: "seconds",
+        "timeouts.ping_after", .integer(1...3600), standard: .integer(25), unit: "seconds", isReloaded: true,
         "A socket that was silent for so long is sent a ping.")
 
     static let idleTimeout = Setting(
-        "timeouts.idle", .integer(2...86_400), standard: .integer(60), unit: "seconds",
+        "timeouts.idle", .integer(2...86_400), standard: .integer(60), unit: "seconds", isReloaded: true,
         "A socket that was silent for so long, pings included, is closed. Clients send a heartbeat every 25 seconds.")
 
     static let recoveryWindowSeconds = Setting(
@@ -147,14 +150,18 @@ extension Setting {
 
     static let logLevel = Setting(
         "log.level", .choice(["trace", "debug", "info", "notice", "warning", "error", "critical"]),
-        standard: .text("info"),
+        standard: .text("info"), isReloaded: true,
         "How much is logged, to standard error: trace, debug, info, notice, warning, error or critical.")
 
+    static let logFormat = Setting(
+        "log.format", .choice(["text", "json"]), standard: .text("text"), isReloaded: true,
+        "How a line of the log is written: text for people, json for programs, one object in a line.")
+
     static let drainDelaySeconds = Setting(
-        "drain.delay_seconds", .integer(0...600), standard: .integer(0), unit: "seconds",
+        "drain.delay_seconds", .integer(0...600), standard: .integer(0), unit: "seconds", isReloaded: true,
         "On SIGTERM /readyz fails at once; the drain begins so much later, for a load balancer to notice first.")
 
     static let drainSeconds = Setting(
-        "drain.seconds", .integer(0...600), standard: .integer(10), unit: "seconds",
+        "drain.seconds", .integer(0...600), standard: .integer(10), unit: "seconds", isReloaded: true,
         "On SIGTERM the sockets are closed in batches over so long, so that a deploy is not a stampede of reconnects.")
 }

@@ -46,7 +46,7 @@ extension Setting {
         standard: .text(
             #"{"conversationId":"{conversation_id}","conversationName":"{conversation_name}","sender":"{sender_name}","#
                 + #""preview":"{preview}","unread":"{unread}","typing":"{typing}","online":"{online_count}","#
-                + #""connected":"{connected}","version":"{version}"}"#),
+                + #""connected":"{connected}","version":"{version}"}"#), isReloaded: true,
         "What a Live Activity is sent, as JSON. A text that is one {variable} and nothing else becomes that variable with its "
             + "own type; docs/push.md has the variables.")
 
@@ -58,28 +58,31 @@ extension Setting {
             + "sample chat.")
 
     static let activityRefresh = Setting(
-        "live_activity.refresh_seconds", .integer(1...3600), standard: .integer(30), unit: "seconds",
+        "live_activity.refresh_seconds", .integer(1...3600), standard: .integer(30), unit: "seconds", isReloaded: true,
         "How often live_activity.facts is asked again about each Live Activity: a user may have read on another device, or "
             + "have left the conversation, and no message says so.")
 
     static let activityPreview = Setting(
         "live_activity.preview_characters", .integer(1...1000), standard: .integer(100), unit: "characters",
+        isReloaded: true,
         "How much of a message {preview} shows, in alerts, too.")
 
     static let activityDebounce = Setting(
         "live_activity.debounce_milliseconds", .integer(0...60_000), standard: .integer(2000), unit: "milliseconds",
+        isReloaded: true,
         "How long a Live Activity is left alone after a change, in case there is another: one push then shows both.")
 
     static let activityCeiling = Setting(
         "live_activity.ceiling_milliseconds", .integer(0...600_000), standard: .integer(10_000), unit: "milliseconds",
+        isReloaded: true,
         "How long changes that go on may put a push off.")
 
     static let activityStale = Setting(
-        "live_activity.stale_minutes", .integer(1...480), standard: .integer(15), unit: "minutes",
+        "live_activity.stale_minutes", .integer(1...480), standard: .integer(15), unit: "minutes", isReloaded: true,
         "After how long without a push the phone shows a Live Activity as out of date.")
 
     static let activityHours = Setting(
-        "live_activity.hours", .integer(1...8), standard: .integer(8), unit: "hours",
+        "live_activity.hours", .integer(1...8), standard: .integer(8), unit: "hours", isReloaded: true,
         "How long a Live Activity lives; then it is sent its end. Apple ends them after 8.")
 
     static let alertTables = Setting(
@@ -94,33 +97,36 @@ extension Setting {
             + "for the sample chat.")
 
     static let alertTitle = Setting(
-        "alerts.title", .template, standard: .text("{conversation_name}"), "The first line of an alert.")
+        "alerts.title", .template, standard: .text("{conversation_name}"), isReloaded: true,
+        "The first line of an alert.")
 
     static let alertBody = Setting(
-        "alerts.body", .template, standard: .text("{sender_name}: {preview}"), "The text of an alert.")
+        "alerts.body", .template, standard: .text("{sender_name}: {preview}"), isReloaded: true, "The text of an alert."
+    )
 
     static let alertTitleKey = Setting(
-        "alerts.title_key", .template, standard: nil,
+        "alerts.title_key", .template, standard: nil, isReloaded: true,
         "The key of the title in the app's Localizable.strings, in place of the title.")
 
     static let alertTitleArguments = Setting(
-        "alerts.title_arguments", .template, standard: nil,
+        "alerts.title_arguments", .template, standard: nil, isReloaded: true,
         "What the localized title has for its placeholders, separated by |.")
 
     static let alertBodyKey = Setting(
-        "alerts.body_key", .template, standard: nil,
+        "alerts.body_key", .template, standard: nil, isReloaded: true,
         "The key of the text in the app's Localizable.strings, in place of the text.")
 
     static let alertBodyArguments = Setting(
-        "alerts.body_arguments", .template, standard: nil,
+        "alerts.body_arguments", .template, standard: nil, isReloaded: true,
         "What the localized text has for its placeholders, separated by |.")
 
     static let alertSound = Setting(
-        "alerts.sound", .template, standard: .text("default"), "The sound of an alert: default, or a file of the app's."
+        "alerts.sound", .template, standard: .text("default"), isReloaded: true,
+        "The sound of an alert: default, or a file of the app's."
     )
 
     static let alertHours = Setting(
-        "alerts.hours", .integer(1...720), standard: .integer(24), unit: "hours",
+        "alerts.hours", .integer(1...720), standard: .integer(24), unit: "hours", isReloaded: true,
         "How long an alert is worth delivering: so long it is kept for a phone that is off, and for Apple while it cannot "
             + "be reached.")
 }

@@ -14,19 +14,22 @@ package struct Setting: Sendable {
     package let note: String
     /// The value, or a part of it, must not be printed.
     package let isSecret: Bool
+    /// A reload (SIGHUP) brings a new value into force; else that takes a restart.
+    package let isReloaded: Bool
     /// A variable of another product's that sets it where ours does not, so that an app's backend and the hub can share
     /// one environment.
     package let alias: String?
 
     init(
         _ key: String, _ kind: Kind, standard: SettingValue?, unit: String? = nil, isSecret: Bool = false,
-        alias: String? = nil, _ note: String
+        isReloaded: Bool = false, alias: String? = nil, _ note: String
     ) {
         self.key = key
         self.kind = kind
         self.standard = standard
         self.unit = unit
         self.isSecret = isSecret
+        self.isReloaded = isReloaded
         self.alias = alias
         self.note = note
     }

@@ -36,7 +36,7 @@ struct SettingsEnvironment {
         if known.contains(name) { return }
         let advice =
             NearestName.find(name, among: known).map { "did you mean \($0)?" }
-            ?? "the variables are " + known.joined(separator: ", ") + "."
-        throw ConfigurationError(message: "there is no environment variable \(name); \(advice)")
+            ?? "a variable is named after its key, as ROOST_HTTP_PORT after http.port, and `roost config print` shows the keys."
+        throw ConfigurationError(message: "there is no environment variable \(Quotation.of(name)); \(advice)")
     }
 }

@@ -1,10 +1,12 @@
 import Configuration
+import FoundationEssentials
 import Synchronization
 
 /// The YAML file: which one it is, what it says, and whether all of that is known.
 struct SettingsFile {
     let path: String
     let provider: any ConfigProvider
+    private let lines: KeyLines
 
     /// What may stand for "no value" in YAML; an operator may empty a key without deleting it.
     static let blanks: Set<String> = ["", "~", "null"]
@@ -13,6 +15,8 @@ struct SettingsFile {
     /// not made.
     init(path: String) async throws(ConfigurationError) {
         self.path = path
+        lines = KeyLines(try Self.text(of: path))
+        let unreadable = UnreadableFile(path: path, lines: lines)
         // The reader shows its keys to nobody but the closure that says which of them are secret.
         let seen = Mutex<[String]>([])
         let options = SettingsSnapshot.ParsingOptions(
@@ -24,10 +28,18 @@ struct SettingsFile {
         do {
             provider = try await FileProvider<SettingsSnapshot>(parsingOptions: options, filePath: .init(path))
         } catch {
-            throw ConfigurationError(message: "\(path) cannot be read: \(Self.oneLine(error)).")
+            throw unreadable.error(error)
         }
-        for key in seen.withLock({ $0.sorted() }) { try check(key) }
+        var known: Set<String> = []
+        for key in seen.withLock({ $0.sorted() }) {
+            try check(key)
+            // Once below its section and once with dots, which is no mistake to YAML.
+            guard known.insert(key).inserted else { throw unreadable.twice(key) }
+        }
     }
+
+    /// Where the file sets it.
+    func origin(of setting: Setting) -> Origin { .file(path, line: lines[setting.key]) }
 
     private func check(_ key: String) throws(ConfigurationError) {
         if Setting.all.contains(where: { $0.key == key }) { return }
@@ -35,11 +47,7 @@ struct SettingsFile {
             // A section whose keys are all commented out.
             if Setting.all.contains(where: { $0.key.hasPrefix(key + ".") }) { return }
         }
-        let known = Setting.all.map(\.key)
-        let advice =
-            NearestName.find(key, among: known).map { "did you mean \($0)?" }
-            ?? "the keys are " + known.joined(separator: ", ") + "."
-        throw ConfigurationError(message: "\(path): there is no key \(key); \(advice)")
+        throw ConfigurationError(message: "\(Origin.file(path, line: lines[key])): \(UnknownKey(key: key).problem)")
     }
 
     private func isBlank(_ key: String) -> Bool {
@@ -54,17 +62,16 @@ struct SettingsFile {
         }
     }
 
-    /// Parsers explain themselves over several lines, and point; errors here are one sentence.
-    private static func oneLine(_ error: any Error) -> String {
-        let words = "\(error)".split { $0.isWhitespace || $0 == "^" }.joined(separator: " ")
-        return String(words.trimmingSuffix { $0 == "." || $0 == ":" })
-    }
-}
-
-extension String {
-    fileprivate func trimmingSuffix(while isTrimmed: (Character) -> Bool) -> Substring {
-        var end = endIndex
-        while end > startIndex, isTrimmed(self[index(before: end)]) { end = index(before: end) }
-        return self[..<end]
+    private static func text(of path: String) throws(ConfigurationError) -> String {
+        let bytes: Data
+        do {
+            bytes = try Data(contentsOf: URL(filePath: path))
+        } catch {
+            throw ConfigurationError(message: "\(path) cannot be read; name a YAML file that this user may read.")
+        }
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw ConfigurationError(message: "\(path) is not UTF-8 text; write it as that.")
+        }
+        return text
     }
 }

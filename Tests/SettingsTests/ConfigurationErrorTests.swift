@@ -55,6 +55,12 @@ struct ConfigurationErrorTests {
                 "ROOST_JWKS_URL", "ftp://me:s3cret@host/keys",
                 "ROOST_JWKS_URL is 25 bytes of something else, expected a URL that begins with https:// or http://."
             ),
+            (
+                "ROOST_NONSENSE", "1",
+                "there is no environment variable ROOST_NONSENSE; a variable is named after its key, as ROOST_HTTP_PORT "
+                    + "after http.port, and `roost config print` shows the keys."
+            ),
+            ("ROOST_CONFIG", "/dev/zero", "/dev/zero is no file that can be read to its end; name a YAML file."),
             ("ROOST_CONFIG", "/tmp", "/tmp is a folder; name a YAML file."),
             ("ROOST_CONFIG", "/nowhere.yaml", "ROOST_CONFIG names /nowhere.yaml, which does not exist."),
             (
@@ -76,21 +82,34 @@ struct ConfigurationErrorTests {
     @Test(
         "a file",
         arguments: [
-            ("http:\n  port: many\n", "FILE: http.port is 'many', expected a whole number from 1 to 65535."),
-            ("http:\n  port: [1, 2]\n", "FILE: http.port is a list, expected a whole number from 1 to 65535."),
-            ("http:\n  prot: 1\n", "FILE: there is no key http.prot; did you mean http.port?"),
+            ("http:\n  port: many\n", "FILE:2: http.port is 'many', expected a whole number from 1 to 65535."),
+            ("http:\n  port: [1, 2]\n", "FILE:2: http.port is a list, expected a whole number from 1 to 65535."),
+            ("# ports\n\nhttp:\n  prot: 1\n", "FILE:4: there is no key http.prot; did you mean http.port?"),
             (
                 "timeouts:\n  ping-after: 1\n",
-                "FILE: there is no key timeouts.ping-after; did you mean timeouts.ping_after?"
+                "FILE:2: there is no key timeouts.ping-after; did you mean timeouts.ping_after?"
             ),
-            ("loops:\n  number: 1\n", "FILE: there is no key loops.number; KEYS"),
-            ("http: 4000\n", "FILE: there is no key http; KEYS"),
-            ("jwks:\n  fil: keys.json\n", "FILE: there is no key jwks.fil; did you mean jwks.file?"),
+            (
+                "loops:\n  number: 1\n",
+                "FILE:2: loops takes a value and no keys below it, expected a whole number from 0 to 1024."
+            ),
+            ("http: 4000\n", "FILE:1: http is a section and takes no value of its own; its keys are KEYS."),
+            ("http: [4000]\n", "FILE:1: http is a section and takes no value of its own; its keys are KEYS."),
+            ("http:\n  nonsense: 1\n", "FILE:2: there is no key http.nonsense; the keys of http are KEYS."),
+            ("http:\n  level: debug\n", "FILE:2: there is no key http.level; did you mean log.level?"),
+            ("port: 4000\n", "FILE:1: there is no key port; did you mean http.port or ops.port?"),
+            ("jwks:\n  fil: keys.json\n", "FILE:2: there is no key jwks.fil; did you mean jwks.file?"),
+            ("http:\n  {port: 0}\n", "FILE: http.port is '0', expected a whole number from 1 to 65535."),
+            (
+                "http:\n  host: \"a\\nb\"\n",
+                "FILE:2: http.host is 'a\\nb', expected a host name or an address, such as 127.0.0.1, 0.0.0.0 or ::1."
+            ),
         ])
     func file(text: String, expected: String) async throws {
         try await withFile(text) { path in
-            let keys = "the keys are " + Setting.all.map(\.key).joined(separator: ", ") + "."
-            let message = expected.replacing("FILE", with: path).replacing("KEYS", with: keys)
+            let keys = Setting.all.map(\.key).filter { $0.hasPrefix("http.") }.map { $0.dropFirst(5) }
+            let message = expected.replacing("FILE", with: path)
+                .replacing("KEYS", with: keys.joined(separator: ", "))
             await #expect(throws: ConfigurationError(message: message)) {
                 try await RoostConfiguration.load(file: path, environment: [:])
             }
@@ -98,15 +117,43 @@ struct ConfigurationErrorTests {
     }
 
     @Test(
-        "a file that is no YAML, a list, or has a key twice: one sentence that names it",
-        arguments: ["a: b: c\n", "- 1\n", "a: 1\na: 2\n"])
-    func unreadable(text: String) async throws {
+        "a file that is no YAML, a list, or has a key twice: one sentence that names the line",
+        arguments: [
+            ("a: b: c\n", "FILE:1: this is not YAML: mapping values are not allowed in this context."),
+            ("- 1\n", "FILE has no keys with values, such as `loops: 2`; config/roost.yaml shows how it is written."),
+            ("a: 1\na: 2\n", "FILE:2: a is set twice, in the lines 1 and 2; keep one of them."),
+            (
+                "http.port: 1\nhttp:\n  port: 2\n",
+                "FILE:3: http.port is set twice, in the lines 1 and 3; keep one of them."
+            ),
+            ("http:\n\tport: 1\n", "FILE:2: the line is indented with a tab; YAML takes spaces alone."),
+            (
+                "limits:\n  connections: [[1]]\n",
+                "FILE:2: limits.connections is a list of lists or of keys, expected one value."
+            ),
+        ])
+    func unreadable(text: String, expected: String) async throws {
+        try await withFile(text) { path in
+            await #expect(throws: ConfigurationError(message: expected.replacing("FILE", with: path))) {
+                try await RoostConfiguration.load(file: path, environment: [:])
+            }
+        }
+    }
+
+    @Test(
+        "what the parser quotes of a file is not shown: it may be a secret",
+        arguments: [
+            "jwt:\n  secret: \"swordfish\n", "jwt:\n  secret: swordfish: x\n", "jwt:\n  secret: [swordfish\n",
+            "jwt:\n  secret: @swordfish\n", "jwt:\n  secret: \"swordfish\\q\"\n",
+        ])
+    func quotesNothing(text: String) async throws {
         try await withFile(text) { path in
             let error = await #expect(throws: ConfigurationError.self) {
                 try await RoostConfiguration.load(file: path, environment: [:])
             }
             let message = try #require(error?.message)
-            #expect(message.hasPrefix("\(path) cannot be read: "))
+            #expect(message.hasPrefix("\(path):"))
+            #expect(!message.contains("swordfish"))
             #expect(!message.contains("\n"))
         }
     }

@@ -25,7 +25,7 @@ struct LayerTests {
             #expect(configuration.opsHost == "127.0.0.1")
             #expect(origin("http.port", in: configuration) == .flag("--http-port"))
             #expect(origin("http.host", in: configuration) == .variable("ROOST_HTTP_HOST"))
-            #expect(origin("ops.port", in: configuration) == .file(path))
+            #expect(origin("ops.port", in: configuration) == .file(path, line: 5))
             #expect(origin("ops.host", in: configuration) == .standard)
         }
     }

@@ -35,6 +35,7 @@ struct SampleFileTests {
         #expect(comment.contains(setting.note))
         if let unit = setting.unit { #expect(comment.contains(" \(unit)")) }
         #expect(comment.hasSuffix(setting.environmentName))
+        #expect(comment.hasSuffix("Reloaded. " + setting.environmentName) == setting.isReloaded)
         if case .integer(let range) = setting.kind {
             #expect(comment.contains("\(range.lowerBound) to \(range.upperBound)"))
         }

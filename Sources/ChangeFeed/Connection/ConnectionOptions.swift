@@ -58,8 +58,9 @@ struct ConnectionOptions {
         return parts.enumerated().map { $0.offset.isMultiple(of: 2) ? String($0.element) : "…" }.joined()
     }
 
-    private static func unreadable(_ reason: String) -> PostgresError {
-        PostgresError(.connection, "The database URL cannot be read (\(reason)); correct ROOST_DATABASE_URL.")
+    static func unreadable(_ reason: String) -> PostgresError {
+        PostgresError(
+            .connection, "The database URL cannot be read (\(reason)); correct database.url (ROOST_DATABASE_URL).")
     }
 
     private mutating func setDefault(_ keyword: String, _ value: String) {

@@ -7,8 +7,10 @@ extension EventLoop {
     /// Takes a seat for an upgrade that the door has nothing against.
     func seated(_ verdict: Door.Verdict, _ wsi: OpaquePointer) -> Door.Verdict {
         guard case .admitted(var admission) = verdict else { return verdict }
+        // Noted with the upgrade, because what is counted may be another matter by the time that it ends.
         if seats.countsAddresses { admission.address = PeerAddress(of: Int32(lws_get_socket_fd(wsi))) }
-        guard let refusal = seats.enter(admission.address, admission.claims.subject) else {
+        if seats.countsUsers { admission.countedUser = admission.claims.subject }
+        guard let refusal = seats.enter(admission.address, admission.countedUser) else {
             return .admitted(admission)
         }
         hub.countRefusal(refusal)
@@ -17,14 +19,14 @@ extension EventLoop {
     }
 
     /// The seat is the socket's from here on.
-    func seat(_ slot: Slot, _ address: PeerAddress?) {
-        guard seats.countsAddresses else { return }
+    func seat(_ slot: Slot, _ admission: Door.Admission) {
+        if admission.address == nil, addresses.count <= Int(slot) { return }
         while addresses.count <= Int(slot) { addresses.append(nil) }
-        addresses[Int(slot)] = address
+        addresses[Int(slot)] = admission.address
     }
 
     func leaveSeat(_ slot: Slot) {
-        seats.leave(seats.countsAddresses ? addresses[Int(slot)] : nil)
+        seats.leave(Int(slot) < addresses.count ? addresses[Int(slot)] : nil)
     }
 
     /// An upgrade that was admitted and never completed gives its seat back.
@@ -32,6 +34,6 @@ extension EventLoop {
         guard let admission else { return }
         self.admission = nil
         seats.leave(admission.address)
-        if seats.countsUsers, let user = admission.claims.subject { seats.leave(user) }
+        if let user = admission.countedUser { seats.leave(user) }
     }
 }

@@ -5,44 +5,54 @@ import Wire
 /// How many sockets there are in all, from one address and of one user: one table for all loops.
 ///
 /// A seat is taken at the door, before the upgrade is answered, so that no two loops give away the last one; whoever
-/// took it gives it back. What is not limited is not counted.
+/// took it gives it back. Addresses and users are counted only while they are limited: who was let in before that is in
+/// nobody's count, and whoever was counted is given back although the limit is gone.
 final class SocketSeats: Sendable {
     private struct Table {
         var addresses: [PeerAddress: Int32] = [:]
         var users: [String: Int32] = [:]
     }
-    private let limits: HubLimits
+    /// Zero: no limit.
+    private let most: Atomic<Int>
+    private let mostOfAddress: Atomic<Int>
+    private let mostOfUser: Atomic<Int>
     private let total = Atomic<Int>(0)
     private let table = Mutex(Table())
 
     init(limits: HubLimits) {
-        self.limits = limits
+        most = Atomic(limits.connections)
+        mostOfAddress = Atomic(limits.connectionsPerAddress)
+        mostOfUser = Atomic(limits.connectionsPerUser)
     }
 
-    var countsAddresses: Bool { limits.connectionsPerAddress > 0 }
-    var countsUsers: Bool { limits.connectionsPerUser > 0 }
+    /// Other limits from here on.
+    func adopt(_ limits: HubLimits) {
+        most.store(limits.connections, ordering: .relaxed)
+        mostOfAddress.store(limits.connectionsPerAddress, ordering: .relaxed)
+        mostOfUser.store(limits.connectionsPerUser, ordering: .relaxed)
+    }
+
+    var countsAddresses: Bool { mostOfAddress.load(ordering: .relaxed) > 0 }
 
     /// Takes a seat, or says what is full.
+    ///
+    /// - Parameters: nil for what is not to be counted.
     func enter(_ address: PeerAddress?, _ user: String?) -> Refusal? {
-        if limits.connections > 0 {
-            guard total.wrappingAdd(1, ordering: .relaxed).newValue <= limits.connections else {
-                total.wrappingSubtract(1, ordering: .relaxed)
-                return .over(.connections, limits.connections)
-            }
-        }
-        guard let refusal = enterTable(countsAddresses ? address : nil, countsUsers ? user : nil) else { return nil }
-        if limits.connections > 0 { total.wrappingSubtract(1, ordering: .relaxed) }
+        let most = most.load(ordering: .relaxed)
+        let count = total.wrappingAdd(1, ordering: .relaxed).newValue
+        let refusal = most > 0 && count > most ? .over(.connections, most) : enterTable(address, user)
+        if refusal != nil { total.wrappingSubtract(1, ordering: .relaxed) }
         return refusal
     }
 
     private func enterTable(_ address: PeerAddress?, _ user: String?) -> Refusal? {
         guard address != nil || user != nil else { return nil }
         return table.withLock { table in
-            if let address, table.addresses[address, default: 0] >= Int32(clamping: limits.connectionsPerAddress) {
-                return .over(.connectionsPerAddress, limits.connectionsPerAddress)
+            if let address, Self.isFull(table.addresses[address], mostOfAddress) {
+                return .over(.connectionsPerAddress, mostOfAddress.load(ordering: .relaxed))
             }
-            if let user, table.users[user, default: 0] >= Int32(clamping: limits.connectionsPerUser) {
-                return .over(.connectionsPerUser, limits.connectionsPerUser)
+            if let user, Self.isFull(table.users[user], mostOfUser) {
+                return .over(.connectionsPerUser, mostOfUser.load(ordering: .relaxed))
             }
             if let address { table.addresses[address, default: 0] += 1 }
             if let user { table.users[user, default: 0] += 1 }
@@ -50,10 +60,17 @@ final class SocketSeats: Sendable {
         }
     }
 
+    private static func isFull(_ count: Int32?, _ most: borrowing Atomic<Int>) -> Bool {
+        let most = most.load(ordering: .relaxed)
+        return most > 0 && (count ?? 0) >= Int32(clamping: most)
+    }
+
     /// Gives a seat back, all but the user's part of it: that is the hub's, which knows whom a socket was counted for.
+    ///
+    /// - Parameter address: the one that it was counted for, if it was.
     func leave(_ address: PeerAddress?) {
-        if limits.connections > 0 { total.wrappingSubtract(1, ordering: .relaxed) }
-        guard countsAddresses, let address else { return }
+        total.wrappingSubtract(1, ordering: .relaxed)
+        guard let address else { return }
         table.withLock { Self.subtract(address, from: &$0.addresses) }
     }
 
@@ -64,9 +81,11 @@ final class SocketSeats: Sendable {
 }
 
 extension SocketSeats: UserLedger {
+    var countsUsers: Bool { mostOfUser.load(ordering: .relaxed) > 0 }
+
     func enter(_ user: String) -> Bool {
         table.withLock { table in
-            guard table.users[user, default: 0] < Int32(clamping: limits.connectionsPerUser) else { return false }
+            guard !Self.isFull(table.users[user], mostOfUser) else { return false }
             table.users[user, default: 0] += 1
             return true
         }

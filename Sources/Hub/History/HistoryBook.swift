@@ -15,16 +15,21 @@ import Synchronization
 ///
 /// Safe from any thread: all of it is behind one lock, which is held for copying references to messages.
 package final class HistoryBook: Sendable {
-    private let limits: HubLimits
     private let window: Int64
-    private let state = Mutex(KeptChannels())
+    private let state: Mutex<KeptChannels>
     /// Channels that are kept, to be read without the lock.
     private let channelCount = Atomic(0)
 
     /// - Parameter window: how long a lost member that names no id may come back, in milliseconds.
     package init(limits: HubLimits = HubLimits(), window: Int64 = 120_000) {
-        self.limits = limits
+        state = Mutex(KeptChannels(limits: limits))
         self.window = window
+    }
+
+    /// Other limits from here on. Bytes beyond them go with the next sweep; how many messages a channel keeps, and for how
+    /// long, was settled when it was joined.
+    package func adopt(_ limits: HubLimits) {
+        state.withLock { $0.limits = limits }
     }
 
     /// Whether anything is kept at all: a hub in which nobody asked for history pays one load for a message.
@@ -44,9 +49,10 @@ package final class HistoryBook: Sendable {
     func attach(_ loop: Int, to key: ChannelKey, _ request: HistoryRequest, chance: UInt64, at now: HubTime)
         -> (history: UInt64, position: Int)
     {
-        let limit = min(max(request.limit ?? limits.historyMessages, 1), limits.historyMessages)
-        let seconds = min(max(request.seconds ?? limits.historySeconds, 1), limits.historySeconds)
-        return state.withLock { state in
+        state.withLock { state in
+            let limits = state.limits
+            let limit = min(max(request.limit ?? limits.historyMessages, 1), limits.historyMessages)
+            let seconds = min(max(request.seconds ?? limits.historySeconds, 1), limits.historySeconds)
             var channel = state.channels.removeValue(forKey: key) ?? KeptChannel(history: chance, at: now)
             let position = channel.attach(loop, limit: limit, lifetime: Int64(seconds) * 1000)
             state.channels[key] = channel
@@ -68,6 +74,7 @@ package final class HistoryBook: Sendable {
         at now: HubTime
     ) {
         state.withLock { state in
+            let limits = state.limits
             let added = state.update(key) { channel in
                 guard channel.append(broadcast, sender: sender, databaseID: databaseID, at: now) else {
                     return (0 as UInt64, 0)
@@ -109,6 +116,7 @@ package final class HistoryBook: Sendable {
         guard isUsed else { return }
         state.withLock { state in
             guard now.monotonic >= state.nextSweep else { return }
+            let limits = state.limits
             state.nextSweep = now.monotonic + 1000
             for key in Array(state.channels.keys) {
                 let isOver = state.update(key) { channel in

@@ -2,6 +2,7 @@ import DequeModule
 
 /// All channels of a history book, and the sums over them.
 struct KeptChannels {
+    var limits: HubLimits
     var channels: [ChannelKey: KeptChannel] = [:]
     private(set) var bytes = 0
     private(set) var count = 0
@@ -9,6 +10,10 @@ struct KeptChannels {
     var order: Deque<(channel: ChannelKey, history: UInt64, position: Int)> = []
     /// Milliseconds, monotonic.
     var nextSweep = Int64.min
+
+    init(limits: HubLimits) {
+        self.limits = limits
+    }
 
     /// Changes a channel in place and keeps the sums.
     mutating func update<Result>(_ key: ChannelKey, _ body: (inout KeptChannel) -> Result) -> Result? {

@@ -13,7 +13,8 @@ extension Hub {
     /// Counts a socket among its user's from the first join on that says who it is: most clients open theirs with a key
     /// of the project, which names nobody.
     func countUser(_ claims: Claims, of slot: Slot) throws(Refusal) {
-        guard let ledger, let user = claims.subject, connections[Int(slot)]?.limits.user == nil else { return }
+        guard let ledger, ledger.countsUsers, let user = claims.subject, connections[Int(slot)]?.limits.user == nil
+        else { return }
         guard ledger.enter(user) else { throw .over(.connectionsPerUser, limits.connectionsPerUser) }
         connections[Int(slot)]?.limits.user = user
     }

@@ -14,7 +14,7 @@ package import Hub
 /// does what the actions say. A function that names an activity which is not in the book does nothing and says so by
 /// `false`.
 package struct ActivityBook: Sendable {
-    let rules: ActivityRules
+    private(set) var rules: ActivityRules
     private var entries: [String: ActivityEntry] = [:]
     private var dueTimes = DueTimes()
     private var byUser: [String: Set<String>] = [:]
@@ -22,6 +22,9 @@ package struct ActivityBook: Sendable {
     package internal(set) var statistics = ActivityStatistics()
 
     package init(_ rules: ActivityRules) { self.rules = rules }
+
+    /// Other rules from here on. When what is in the book is due was settled by the old ones; the next event settles it anew.
+    package mutating func adopt(_ rules: ActivityRules) { self.rules = rules }
 
     package var count: Int { entries.count }
 

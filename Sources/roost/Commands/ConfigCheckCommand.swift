@@ -13,8 +13,7 @@ struct ConfigCheckCommand: AsyncParsableCommand {
 
     func run() async throws {
         let configuration = try await options.load()
-        _ = try configuration.requireDatabaseURL(for: "roost serve")
-        try configuration.requireKeys(for: "roost serve")
+        try await configuration.checkForServing()
         let changed = configuration.values.filter { $0.value != $0.setting.standard }.map(\.setting.key)
         let file = configuration.file.map { "the file \($0)" } ?? "no file"
         print("configuration is valid: \(file), changed from the defaults: \(changed.joined(separator: ", "))")

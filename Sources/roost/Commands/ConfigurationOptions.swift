@@ -33,8 +33,15 @@ struct ConfigurationOptions: ParsableArguments {
     @Option(help: ArgumentHelp("How much is logged, trace to critical (log.level).", valueName: "level"))
     var logLevel: String?
 
-    /// The configuration in force.
+    /// The configuration in force. The log speaks as it says from here on.
     func load() async throws(ConfigurationError) -> RoostConfiguration {
+        let configuration = try await read()
+        LogOutput.standard.adopt(configuration)
+        return configuration
+    }
+
+    /// All layers, read now.
+    func read() async throws(ConfigurationError) -> RoostConfiguration {
         try await RoostConfiguration.load(file: config, flags: flags)
     }
 

@@ -67,7 +67,7 @@ struct PushCommand: AsyncParsableCommand {
 
     func run() async throws {
         let configuration = try await options.load()
-        var apns = try APNsConfiguration(configuration.push, for: "roost push")
+        var apns = try APNsConfiguration(configuration, for: "roost push")
         apns.answerTimeout = .seconds(timeout)
         apns.waitsWhenKeyIsRefused = false
         let defaults = PushLine.Defaults(

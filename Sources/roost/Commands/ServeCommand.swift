@@ -8,7 +8,8 @@ struct ServeCommand: AsyncParsableCommand {
         discussion: """
             Prints `listening on ws://HOST:PORT/realtime/v1/websocket` when it takes connections and follows the \
             database. SIGTERM and Ctrl-C drain it: sockets are closed in batches over drain.seconds. While the \
-            database is away the hub goes on, tries again with growing pauses, and says so in the log and in /readyz.
+            database is away the hub goes on, tries again with growing pauses, and says so in the log and in /readyz. \
+            SIGHUP makes it read its configuration again; config/roost.yaml says of each key whether that changes it.
             """
     )
 
@@ -16,9 +17,10 @@ struct ServeCommand: AsyncParsableCommand {
     var options: ConfigurationOptions
 
     func run() async throws {
+        // Before anything that takes time: a hub that is told to reload while it starts is not to end by it.
+        HangUp.listen()
         let configuration = try await options.load()
-        _ = try configuration.requireDatabaseURL(for: "roost serve")
-        try configuration.requireKeys(for: "roost serve")
-        try await Server(configuration).run()
+        try await configuration.checkForServing()
+        try await Server(configuration) { [options] in try await options.read() }.run()
     }
 }

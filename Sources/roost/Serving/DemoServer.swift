@@ -40,15 +40,15 @@ struct DemoServer {
         let ops = configuration.opsPort.map { "http://\(configuration.opsHost):\($0)/" }
         let server = Server(
             configuration, databaseURL: conninfo, tokens: tokens, handler: api,
-            statements: .ofSampleChat
-        ) {
-            StandardOutput.line("")
-            StandardOutput.line("  chat page   \(page)")
-            if let ops { StandardOutput.line("  operators   \(ops)") }
-            StandardOutput.line("  database    \(psql)")
-            StandardOutput.line("")
-            StandardOutput.line("  Ctrl-C stops everything; the data stays in \(folder.path).")
-        }
+            statements: .ofSampleChat,
+            whenReady: {
+                StandardOutput.line("")
+                StandardOutput.line("  chat page   \(page)")
+                if let ops { StandardOutput.line("  operators   \(ops)") }
+                StandardOutput.line("  database    \(psql)")
+                StandardOutput.line("")
+                StandardOutput.line("  Ctrl-C stops everything; the data stays in \(folder.path).")
+            })
         do {
             try await server.run()
         } catch {

@@ -14,14 +14,18 @@ struct HubService: Service {
     let keeper: PresenceKeeper
     let desk: PushDesk?
     let health: Health
-    let drain: DrainTimes
+    let reload: Reload
+    let reloaded: Reload.Rooms
     let logger: Logger
 
     /// The order matters. Sockets end first, because what a client has certainly got is known when its socket has ended,
     /// and the last cursor that the feed stores must not be beyond that. Then the feed, which hands to the loops; then the
     /// authority, which answers them; the loops last, because the others wait for them.
     func run() async throws {
+        let reloading = Task { await reload.follow(HangUp.signals, reloaded) }
         try await gracefulShutdown()
+        reloading.cancel()
+        let drain = reload.configuration.drain
         // Whoever asks twice means it.
         for number in [SIGTERM, SIGINT] { signal(number, SIG_DFL) }
         let deadline = DrainDeadline(drain)
@@ -30,7 +34,7 @@ struct HubService: Service {
         await pause(.seconds(drain.delaySeconds))
         deadline.enters("closing sockets")
         gateway.stopAccepting()
-        await closeSockets()
+        await closeSockets(within: drain.seconds)
         deadline.enters("storing the cursor; changes since the last one that was stored will be sent again")
         subscriptions.stop()
         deadline.enters("sending what is on its way to Apple")
@@ -41,16 +45,17 @@ struct HubService: Service {
         authority.stop()
         deadline.enters("ending the event loops")
         gateway.stop()
+        LogOutput.standard.flush()
     }
 
     /// In shares and at odd moments, so that the clients do not all come back in the same instant. Half of the time is for
     /// closing, half for peers to take what waits for them and answer.
-    private func closeSockets() async {
+    private func closeSockets(within seconds: Int) async {
         guard connections > 0 else { return }
         logger.info("draining \(connections) connections")
         let start = ContinuousClock.now
-        let closing = start + .seconds(drain.seconds) / 2
-        let end = start + .seconds(drain.seconds)
+        let closing = start + .seconds(seconds) / 2
+        let end = start + .seconds(seconds)
         repeat {
             gateway.closeSome(rounds: 1 + max(0, Int((closing - .now) / Self.rhythm)))
             await pause(Self.rhythm * Double.random(in: 0.5..<1.5))

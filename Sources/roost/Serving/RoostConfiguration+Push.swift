@@ -7,7 +7,7 @@ import Settings
 extension RoostConfiguration {
     /// Nil where the operator has configured none.
     func apns() throws -> APNsConfiguration? {
-        push.topic == nil ? nil : try APNsConfiguration(push, for: "roost serve")
+        push.topic == nil ? nil : try APNsConfiguration(self, for: "roost serve")
     }
 
     var pushEnvironment: PushEnvironment { PushEnvironment(rawValue: push.environment) ?? .production }
@@ -45,7 +45,7 @@ extension RoostConfiguration {
         do {
             return try TextTemplate(text)
         } catch {
-            throw RunFailure("\(setting): \(error)", .configuration)
+            throw RunFailure("\(subject(setting)): \(error).", .configuration)
         }
     }
 
@@ -55,7 +55,7 @@ extension RoostConfiguration {
             do {
                 content = try ContentTemplate(push.activityState, preview: Preview(limit: push.previewCharacters))
             } catch {
-                throw RunFailure("live_activity.content_state: \(error)", .configuration)
+                throw RunFailure("\(subject("live_activity.content_state")): \(error).", .configuration)
             }
             var rules = ActivityRules(content: content)
             rules.quiet = Int64(push.debounceMilliseconds)

@@ -14,19 +14,24 @@ extension RoostConfiguration {
         gateway.opsPort = opsPort
         gateway.loops = loops
         gateway.usesIOUring = ioUring
-        gateway.maximumMessageBytes = messageBytes
-        gateway.pendingBytesPerSocket = pendingBytesPerSocket
-        gateway.failuresPerMinute = failuresPerMinute
-        gateway.pingAfter = Int32(pingAfter)
-        gateway.idleTimeout = Int32(idleTimeout)
+        gateway.rules = rules
         gateway.book = RecoveryBook(window: Int64(recoveryWindowSeconds) * 1000)
-        gateway.limits = limits
-        gateway.limits.historyBytesPerReturn = min(limits.historyBytesPerReturn, pendingBytesPerSocket / 2)
-        gateway.history = HistoryBook(limits: gateway.limits, window: Int64(recoveryWindowSeconds) * 1000)
-        gateway.presence = presence
-        gateway.typing = typing
+        gateway.history = HistoryBook(limits: gateway.rules.limits, window: Int64(recoveryWindowSeconds) * 1000)
         gateway.presenceLog = PresenceLog()
         return gateway
+    }
+
+    var rules: GatewayRules {
+        var rules = GatewayRules()
+        rules.limits = limits
+        rules.presence = presence
+        rules.typing = typing
+        rules.maximumMessageBytes = messageBytes
+        rules.pendingBytesPerSocket = pendingBytesPerSocket
+        rules.failuresPerMinute = failuresPerMinute
+        rules.pingAfter = Int32(pingAfter)
+        rules.idleTimeout = Int32(idleTimeout)
+        return rules
     }
 
     private var limits: HubLimits {
@@ -46,6 +51,7 @@ extension RoostConfiguration {
         limits.historySeconds = historySeconds
         limits.historyBytesPerChannel = historyBytesPerChannel
         limits.historyBytes = historyBytes
+        limits.historyBytesPerReturn = min(limits.historyBytesPerReturn, pendingBytesPerSocket / 2)
         return limits
     }
 
@@ -58,9 +64,8 @@ extension RoostConfiguration {
         return feed
     }
 
-    var logger: Logger {
-        var logger = Logger(label: "roost") { StreamLogHandler.standardError(label: $0) }
-        logger.logLevel = Logger.Level(rawValue: logLevel) ?? .info
-        return logger
-    }
+    /// Says what `log` was last told to say.
+    var logger: Logger { Logger(label: "roost") { _ in LineLogHandler(output: .standard) } }
+
+    var drain: DrainTimes { DrainTimes(delaySeconds: drainDelaySeconds, seconds: drainSeconds) }
 }

@@ -2,6 +2,7 @@ import ChangeFeed
 import Gateway
 import Glibc
 import Hub
+import Identity
 import Logging
 import Notify
 import Ops
@@ -17,11 +18,18 @@ struct Server {
     private let databaseURL: String
     private let tokens: any TokenVerifier
     private let whenReady: @Sendable () -> Void
+    /// Nil: the keys are not the configuration's.
+    private let keys: KeyKeeper?
+    /// Reads the configuration again. Nil: it stays as it is.
+    private let read: (@Sendable () async throws -> RoostConfiguration)?
 
-    init(_ configuration: RoostConfiguration) async throws {
+    /// - Parameter read: reads the configuration again, as it was read for `configuration`.
+    init(
+        _ configuration: RoostConfiguration, read: @escaping @Sendable () async throws -> RoostConfiguration
+    ) async throws {
         let databaseURL = try configuration.requireDatabaseURL(for: "roost serve")
         let keys = try await configuration.openKeys(for: "roost serve")
-        self.init(configuration, databaseURL: databaseURL, tokens: keys)
+        self.init(configuration, databaseURL: databaseURL, tokens: keys, keys: keys, read: read)
     }
 
     /// - Parameters:
@@ -30,7 +38,8 @@ struct Server {
     ///   - whenReady: called once, after the line that says so.
     init(
         _ configuration: RoostConfiguration, databaseURL: String, tokens: any TokenVerifier,
-        handler: (any HTTPHandler)? = nil, statements: Statements = Statements(),
+        handler: (any HTTPHandler)? = nil, statements: Statements = Statements(), keys: KeyKeeper? = nil,
+        read: (@Sendable () async throws -> RoostConfiguration)? = nil,
         whenReady: @escaping @Sendable () -> Void = {}
     ) {
         self.configuration = configuration
@@ -38,6 +47,8 @@ struct Server {
         self.tokens = tokens
         self.handler = handler
         self.statements = statements
+        self.keys = keys
+        self.read = read
         self.whenReady = whenReady
     }
 
@@ -96,9 +107,8 @@ struct Server {
         desk?.start()
         return HubService(
             gateway: gateway, subscriptions: subscriptions, authority: authority, keeper: keeper, desk: desk,
-            health: health,
-            drain: DrainTimes(delaySeconds: configuration.drainDelaySeconds, seconds: configuration.drainSeconds),
-            logger: logger)
+            health: health, reload: Reload(configuration, logger: logger, read: read),
+            reloaded: Reload.Rooms(gateway: gateway, desk: desk, keys: keys), logger: logger)
     }
 }
 

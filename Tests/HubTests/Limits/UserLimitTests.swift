@@ -8,6 +8,7 @@ import Wire
     /// One socket each.
     private final class Ledger: UserLedger {
         let users = Mutex<[String]>([])
+        let countsUsers = true
 
         func enter(_ user: String) -> Bool {
             users.withLock { users in

@@ -1,0 +1,4 @@
+/// How a line of the log is written.
+enum LogFormat: String, Sendable {
+    case text, json
+}

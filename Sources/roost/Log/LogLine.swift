@@ -1,0 +1,83 @@
+import Glibc
+import Logging
+import Wire
+
+/// One event of the log, on one line whatever is in it.
+struct LogLine {
+    private let time: String
+    private let level: Logger.Level
+    private let message: String
+    /// The room that says it.
+    private let source: String
+    private let fields: [(key: String, value: Logger.MetadataValue)]
+
+    /// - Parameter time: milliseconds since 1970.
+    init(time: Int64, _ level: Logger.Level, _ message: String, _ source: String, _ metadata: Logger.Metadata) {
+        self.time = Self.shown(time)
+        self.level = level
+        self.message = message
+        self.source = source
+        fields = metadata.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+    }
+
+    init(_ rest: RepeatLimit.Rest, at time: Int64) {
+        self.init(
+            time: time, rest.level, "and \(rest.count) more within a second: \(rest.message)", "log",
+            ["untold": .stringConvertible(rest.count)])
+    }
+
+    /// `2026-01-31T12:00:00.000Z info [Gateway] connection ended code=1000 by=peer`
+    var text: String {
+        var out = "\(time) \(level) [\(source)] \(Self.onOneLine(message))"
+        for (key, value) in fields { out += " \(key)=\(Self.word("\(value)"))" }
+        return out + "\n"
+    }
+
+    /// One object, in which the metadata are fields beside the others; numbers are numbers.
+    var json: String {
+        var out = "{\"time\":\"\(time)\",\"level\":\"\(level)\",\"message\":\(Self.quoted(message))"
+        out += ",\"source\":\(Self.quoted(source))"
+        for (key, value) in fields { out += ",\(Self.quoted(key)):\(Self.json(value))" }
+        return out + "}\n"
+    }
+
+    private static func json(_ value: Logger.MetadataValue) -> String {
+        switch value {
+        case .string(let text): quoted(text)
+        case .stringConvertible(let number as any BinaryInteger): "\(number)"
+        case .stringConvertible(let other): quoted("\(other)")
+        case .array(let values): "[" + values.map(json).joined(separator: ",") + "]"
+        case .dictionary(let members):
+            "{"
+                + members.sorted { $0.key < $1.key }.map { "\(quoted($0.key)):\(json($0.value))" }.joined(
+                    separator: ",")
+                + "}"
+        }
+    }
+
+    private static func quoted(_ text: String) -> String { String(decoding: JSONString.encode(text), as: UTF8.self) }
+
+    /// What cannot be mistaken for two fields stays as it is.
+    private static func word(_ text: String) -> String {
+        let isPlain = !text.isEmpty && text.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F && $0 != 0x22 && $0 != 0x3D }
+        return isPlain ? text : quoted(text)
+    }
+
+    /// A line break in what Postgres or a peer says begins no line of ours, and nothing reaches a terminal as a command.
+    private static func onOneLine(_ text: String) -> String {
+        guard text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else { return text }
+        return text.unicodeScalars.map { $0.properties.generalCategory == .control ? " " : String($0) }.joined()
+    }
+
+    private static func shown(_ time: Int64) -> String {
+        var seconds = time_t(time / 1000)
+        var parts = tm()
+        gmtime_r(&seconds, &parts)
+        let text = withUnsafeTemporaryAllocation(of: CChar.self, capacity: 32) { buffer -> String in
+            guard let base = buffer.baseAddress, strftime(base, 32, "%Y-%m-%dT%H:%M:%S", &parts) > 0 else { return "" }
+            return String(cString: base)
+        }
+        let milliseconds = String(time % 1000)
+        return text + "." + String(repeating: "0", count: 3 - milliseconds.count) + milliseconds + "Z"
+    }
+}

@@ -1,0 +1,85 @@
+import Gateway
+import Identity
+import Logging
+import Notify
+import Settings
+import Synchronization
+
+/// Reads the configuration again and puts in force what can change while the hub runs: all of it, or where anything is
+/// wrong nothing.
+final class Reload: Sendable {
+    /// The rooms that take a part of it.
+    struct Rooms: Sendable {
+        let gateway: Gateway
+        let desk: PushDesk?
+        /// Nil where the keys are not the configuration's.
+        let keys: KeyKeeper?
+    }
+
+    private let present: Mutex<RoostConfiguration>
+    private let read: (@Sendable () async throws -> RoostConfiguration)?
+    private let logger: Logger
+
+    /// - Parameters:
+    ///   - present: what is in force.
+    ///   - read: all layers, as they were read at the start; nil where nothing is ever read again.
+    init(
+        _ present: RoostConfiguration, logger: Logger, read: (@Sendable () async throws -> RoostConfiguration)?
+    ) {
+        self.present = Mutex(present)
+        self.logger = logger
+        self.read = read
+    }
+
+    /// What is in force.
+    var configuration: RoostConfiguration { present.withLock { $0 } }
+
+    /// Goes on until the task is cancelled.
+    func follow(_ signals: AsyncStream<Void>, _ rooms: Rooms) async {
+        guard let read else { return }
+        for await _ in signals { await reload(rooms, read) }
+    }
+
+    private func reload(_ rooms: Rooms, _ read: () async throws -> RoostConfiguration) async {
+        let before = configuration
+        do {
+            let found = try await read()
+            try check(found, before)
+            let next = try before.reloaded(as: found)
+            try await next.checkForServing()
+            try await apply(next, before, rooms)
+            present.withLock { $0 = next }
+            tell(before, next, found)
+        } catch {
+            let reason = (error as? any Failure)?.sentence ?? "\(error)"
+            logger.error("The configuration is not reloaded, and all stays as it was: \(reason)")
+        }
+    }
+
+    /// A file that is gone is not meant to take every setting back to its default.
+    private func check(_ found: RoostConfiguration, _ before: RoostConfiguration) throws(ConfigurationError) {
+        guard let file = before.file, found.file == nil else { return }
+        throw ConfigurationError(message: "\(file) was read before and does not exist any more; put it back.")
+    }
+
+    /// The keys first: they alone can still fail.
+    private func apply(_ next: RoostConfiguration, _ before: RoostConfiguration, _ rooms: Rooms) async throws {
+        if let keys = rooms.keys, !before.changes(in: next).filter(Self.isKey).isEmpty {
+            do { try await keys.adopt(next.keySettings) } catch { throw RunFailure("\(error).", .configuration) }
+        }
+        if let desk = rooms.desk, let bundle = next.push.topic {
+            desk.adopt(try next.pushRules(bundle: bundle, audience: nil, facts: nil))
+        }
+        rooms.gateway.adopt(next.rules)
+        LogOutput.standard.adopt(next)
+    }
+
+    private static func isKey(_ key: String) -> Bool { key.hasPrefix("jwt.") || key.hasPrefix("jwks.") }
+
+    private func tell(_ before: RoostConfiguration, _ next: RoostConfiguration, _ found: RoostConfiguration) {
+        let changes = before.changes(in: next)
+        let what = changes.isEmpty ? "nothing that a reload changes is new" : changes.joined(separator: ", ")
+        logger.notice("The configuration was reloaded: \(what).")
+        for setting in before.postponed(in: found) { logger.warning("\(setting.sentence)") }
+    }
+}
