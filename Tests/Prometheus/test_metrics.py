@@ -4,10 +4,13 @@ import pytest
 
 from figures import ONLY_WITH_TLS, explained, made, used
 from prometheus import DASHBOARD, MANUAL, RULES, promtool
+from support.deadline import until
 
 
 @pytest.fixture(scope="session")
 def exposition(hub):
+    # The outbox is measured while somebody asks, so the second answer has it.
+    until(lambda: "roost_outbox_rows" in hub.ops("/metrics")[1], 20, "figures of the outbox")
     status, text = hub.ops("/metrics")
     assert status == 200
     return text
