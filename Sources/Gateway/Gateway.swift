@@ -18,6 +18,7 @@ import Wire
 package final class Gateway: @unchecked Sendable {
     private let configuration: GatewayConfiguration
     private let loops: [EventLoop]
+    private let seats: SocketSeats
     private var threads: [pthread_t] = []
 
     package init(
@@ -26,9 +27,9 @@ package final class Gateway: @unchecked Sendable {
     ) {
         self.configuration = configuration
         LWSLog.route(to: logger)
-        let seats = SocketSeats(limits: configuration.limits)
+        seats = SocketSeats(limits: configuration.limits)
         let readers = ChangeReaders()
-        loops = (0..<configuration.loops).map {
+        loops = (0..<configuration.loops).map { [seats] in
             EventLoop(
                 index: $0, configuration: configuration, seats: seats, readers: readers, verifier: verifier,
                 handler: handler, opsHandler: opsHandler, logger: logger)
@@ -73,6 +74,9 @@ package final class Gateway: @unchecked Sendable {
     // MARK: Figures and shutdown
 
     package var figures: [LoopFigures] { loops.map(\.gauges.figures) }
+
+    /// WebSockets that are let in; zero: as many as there are files.
+    package var capacity: Int { seats.capacity }
 
     package var loopCount: Int { loops.count }
 

@@ -19,6 +19,8 @@ final class SocketSeats: Sendable {
         self.limits = limits
     }
 
+    /// Zero: no limit.
+    var capacity: Int { limits.connections }
     var countsAddresses: Bool { limits.connectionsPerAddress > 0 }
     var countsUsers: Bool { limits.connectionsPerUser > 0 }
 
