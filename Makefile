@@ -75,6 +75,14 @@ test-stress: ## half a minute of `make stress` with a fixed seed, on .build/rele
 	@echo "== stress"
 	loadtest/stress.sh --hub .build/release/roost --seed 4 --minutes 0.4
 
+# Debian's package of it is unpacked in .build, and not installed. Not part of `make test`, for the time that alerts take.
+.PHONY: test-prometheus
+test-prometheus: ## alert rules, dashboard and /metrics with a real Prometheus, on .build/release/roost
+	@scripts/setup.sh --tests
+	echo "== Prometheus"
+	programs=$$(scripts/prometheus.sh)
+	PROMETHEUS_BIN=$$programs .venv/bin/python -m pytest Tests/Prometheus $(ARGS)
+
 # Nothing of it is needed to build or to test; docc is part of the Swift toolchain.
 .PHONY: docs
 docs: ## RoostClient's documentation, in .build/docs

@@ -82,6 +82,9 @@ package final class Gateway: @unchecked Sendable {
 
     package var figures: [LoopFigures] { loops.map(\.gauges.figures) }
 
+    /// WebSockets that are let in; zero: as many as there are files.
+    package var capacity: Int { seats.capacity }
+
     package var loopCount: Int { loops.count }
 
     package func stopAccepting() {

@@ -17,6 +17,7 @@ import loops
 import members
 import push
 import rows
+import scrape
 import slow
 import sockets
 import storm
@@ -29,9 +30,10 @@ from programs import BenchError, Programs
 PARTS = {"fanout": fanout.measure, "sockets": sockets.measure, "changes": changes.measure, "writers": writers.measure,
          "visibility": visibility.measure, "storm": storm.measure, "slow": slow.measure,
          "presence": members.presence, "typing": members.typing, "push": push.measure, "channels": channels.measure,
-         "idle": idle.measure, "inbound": inbound.measure, "rows": rows.measure, "bigtx": bigtx.measure, "loops": loops.measure}
+         "idle": idle.measure, "inbound": inbound.measure, "rows": rows.measure, "bigtx": bigtx.measure, "loops": loops.measure,
+         "scrape": scrape.measure}
 #: Minutes long, or they kill hubs, stall readers and fill channels.
-BY_NAME = ("storm", "slow", "presence", "typing", "push", "channels", "idle", "inbound", "rows", "bigtx", "loops")
+BY_NAME = ("storm", "slow", "presence", "typing", "push", "channels", "idle", "inbound", "rows", "bigtx", "loops", "scrape")
 
 
 def parse_arguments():

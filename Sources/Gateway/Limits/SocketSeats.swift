@@ -32,6 +32,8 @@ final class SocketSeats: Sendable {
         mostOfUser.store(limits.connectionsPerUser, ordering: .relaxed)
     }
 
+    /// Zero: no limit.
+    var capacity: Int { most.load(ordering: .relaxed) }
     var countsAddresses: Bool { mostOfAddress.load(ordering: .relaxed) > 0 }
 
     /// Takes a seat, or says what is full.

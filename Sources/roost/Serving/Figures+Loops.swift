@@ -45,7 +45,10 @@ extension LoopFigures {
             + Figure.each(
                 "roost_recoveries_total", .counter,
                 "Members that asked for what they missed, by what they were answered.", "result",
-                hub.recoveries.merging(["resumed": 0, "too_old": 0, "unavailable": 0]) { one, _ in one })
+                // What never happened is 0 and not missing: the first time would not be seen as a rise otherwise.
+                hub.recoveries.merging(
+                    ["resumed": 0, "too_old": 0, "other_database": 0, "ahead": 0, "malformed": 0, "unavailable": 0]
+                ) { one, _ in one })
             + [
                 Figure(
                     "roost_presence_members", .gauge, "Who is present, those included whose window is open.",

@@ -17,7 +17,12 @@ final class Rooms: Sendable {
         let loops = gateway.figures
         var sum = LoopFigures()
         for loop in loops { sum.add(loop) }
-        let gauges = [Figure("roost_loops", .gauge, "Event loops.", loops.count)]
+        let gauges = [
+            Figure("roost_loops", .gauge, "Event loops.", loops.count),
+            Figure(
+                "roost_connections_limit", .gauge, "WebSockets that are let in; 0: as many as there are files.",
+                gateway.capacity),
+        ]
         return gauges + sum.connectionFigures + sum.trafficFigures + sum.hubFigures + sum.overloadFigures
             + sum.turnFigures + history.list + subscriptions.figures + [
                 Figure(

@@ -1,0 +1,39 @@
+"""/metrics of a real hub: as Prometheus wants it, and as the rules, the dashboard and the manual have it."""
+
+import pytest
+
+from figures import ONLY_WITH_TLS, explained, made, used
+from prometheus import DASHBOARD, MANUAL, RULES, promtool
+from support.deadline import until
+
+
+@pytest.fixture(scope="session")
+def exposition(hub):
+    # The outbox is measured while somebody asks, so the second answer has it.
+    until(lambda: "roost_outbox_rows" in hub.ops("/metrics")[1], 20, "figures of the outbox")
+    status, text = hub.ops("/metrics")
+    assert status == 200
+    return text
+
+
+def test_promtool_finds_nothing(exposition):
+    assert promtool("check", "metrics", text=exposition) == (0, "")
+
+
+def test_the_manual_has_every_figure_once(exposition):
+    names = explained(MANUAL.read_text())
+    assert len(names) == len(set(names)), sorted(name for name in names if names.count(name) > 1)
+    assert set(names) - ONLY_WITH_TLS == set(made(exposition)) - ONLY_WITH_TLS
+
+
+@pytest.mark.parametrize("file", [RULES, DASHBOARD], ids=lambda file: file.name)
+def test_no_figure_is_used_that_there_is_not(exposition, file):
+    kinds = made(exposition)
+    names = used(file.read_text(), kinds)
+    assert len(names) > 10
+    assert names - ONLY_WITH_TLS - set(kinds) == set()
+
+
+def test_the_dashboard_shows_every_figure(exposition):
+    kinds = made(exposition)
+    assert set(kinds) - used(DASHBOARD.read_text(), kinds) == set()
