@@ -14,6 +14,7 @@ struct HubService: Service {
     let keeper: PresenceKeeper
     let desk: PushDesk?
     let health: Health
+    let supervision: Supervision?
     let drain: DrainTimes
     let logger: Logger
 
@@ -26,6 +27,7 @@ struct HubService: Service {
         for number in [SIGTERM, SIGINT] { signal(number, SIG_DFL) }
         let deadline = DrainDeadline(drain)
         health.drain()
+        supervision?.stops(within: .seconds(drain.longest))
         deadline.enters("waiting for the load balancer")
         await pause(.seconds(drain.delaySeconds))
         deadline.enters("closing sockets")

@@ -80,8 +80,10 @@ struct Server {
         let authority = PolicyAuthority(conninfo: databaseURL, logger: logger)
         rooms.set(gateway, subscriptions, settings.history)
         let address = "ws://\(configuration.httpHost):\(configuration.httpPort)/realtime/v1/websocket"
+        let supervision = Supervision(problem: { health.problem }, beats: { gateway.beats }, logger: logger)
         health.onFirstReady { [whenReady] in
             StandardOutput.line("listening on \(address)")
+            supervision?.look()
             whenReady()
         }
         // Pushes take that other hubs can see who is online here, also where the application does not want to know.
@@ -90,13 +92,14 @@ struct Server {
             logger)
         gateway.restorePresence(keeper.restore(to: settings, within: configuration.restartSeconds))
         try gateway.start(feed: subscriptions, authority: authority)
+        supervision?.begin()
         authority.start()
         subscriptions.start()
         keeper.start()
         desk?.start()
         return HubService(
             gateway: gateway, subscriptions: subscriptions, authority: authority, keeper: keeper, desk: desk,
-            health: health,
+            health: health, supervision: supervision,
             drain: DrainTimes(delaySeconds: configuration.drainDelaySeconds, seconds: configuration.drainSeconds),
             logger: logger)
     }
