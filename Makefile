@@ -75,6 +75,16 @@ test-stress: ## half a minute of `make stress` with a fixed seed, on .build/rele
 	@echo "== stress"
 	loadtest/stress.sh --hub .build/release/roost --seed 4 --minutes 0.4
 
+.PHONY: package
+package: ## build the Debian packages roost and roost-load in .build/package (ARGS="--version 1.2.3")
+	@scripts/setup.sh --package
+	scripts/package.sh $(ARGS)
+
+.PHONY: test-package
+test-package: ## install, run, upgrade and remove the packages in a clean Debian of their own; as root
+	@scripts/setup.sh --tests --package --test-package
+	scripts/test-package.sh $(ARGS)
+
 # Nothing of it is needed to build or to test; docc is part of the Swift toolchain.
 .PHONY: docs
 docs: ## RoostClient's documentation, in .build/docs
@@ -92,7 +102,7 @@ format: ## format the Swift sources
 .PHONY: lint
 lint: ## what a review would say about form: formatting, shell syntax
 	@$(SWIFT) format lint --strict --recursive $(SWIFT_SOURCES)
-	for script in scripts/*.sh .ci/run; do bash -n "$$script"; done
+	for script in scripts/*.sh Tests/Package/*.sh config/debian/*.post* config/debian/*.prerm .ci/run; do bash -n "$$script"; done
 
 .PHONY: bench
 bench: build ## measure throughput and latency on this machine
