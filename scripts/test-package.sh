@@ -188,6 +188,7 @@ inside runuser -u roost -- env ROOST_TOKEN="$token" roost-load changes --sockets
 inside env ROOST_TOKEN="$token" roost-load fanout --sockets 500 --rate 20 --duration 3 || fail "roost-load fanout"
 
 say "upgrade while rows are written"
+: >"$folder/witness.log"
 PYTHONPATH=Tests/EndToEnd beside .venv/bin/python Tests/Package/witness.py ws://127.0.0.1:4000/realtime/v1 "$secret" \
     postgres://writer:writer@127.0.0.1/app "$table" >"$folder/witness.log" 2>&1 &
 witness=$!
