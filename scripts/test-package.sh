@@ -233,6 +233,9 @@ inside apt-get -q -y autoremove >>"$folder/remove.log" 2>&1
 list_files removed
 echo "left by the removal:"
 comm -13 "$folder/before" "$folder/removed"
+inside apt-get -q -y install --no-install-recommends "/root/${new##*/}" >"$folder/again.log" 2>&1 ||
+    { tail -n 20 "$folder/again.log" && fail "the package is installed again"; }
+check "installed again it runs, configured as it was" is_property ActiveState active
 inside apt-get -q -y purge roost >"$folder/purge.log" 2>&1
 inside apt-get -q -y autoremove --purge >>"$folder/purge.log" 2>&1
 list_files purged
