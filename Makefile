@@ -83,6 +83,16 @@ test-prometheus: ## alert rules, dashboard and /metrics with a real Prometheus, 
 	programs=$$(scripts/prometheus.sh)
 	PROMETHEUS_BIN=$$programs .venv/bin/python -m pytest Tests/Prometheus $(ARGS)
 
+.PHONY: package
+package: ## build the Debian packages roost and roost-load in .build/package (ARGS="--version 1.2.3")
+	@scripts/setup.sh --package
+	scripts/package.sh $(ARGS)
+
+.PHONY: test-package
+test-package: ## install, run, upgrade and remove the packages in a clean Debian of their own; as root
+	@scripts/setup.sh --tests --package --test-package
+	scripts/test-package.sh $(ARGS)
+
 # Nothing of it is needed to build or to test; docc is part of the Swift toolchain.
 .PHONY: docs
 docs: ## RoostClient's documentation, in .build/docs
@@ -100,7 +110,7 @@ format: ## format the Swift sources
 .PHONY: lint
 lint: ## what a review would say about form: formatting, shell syntax
 	@$(SWIFT) format lint --strict --recursive $(SWIFT_SOURCES)
-	for script in scripts/*.sh .ci/run; do bash -n "$$script"; done
+	for script in scripts/*.sh Tests/Package/*.sh config/debian/*.post* config/debian/*.prerm .ci/run; do bash -n "$$script"; done
 
 .PHONY: bench
 bench: build ## measure throughput and latency on this machine

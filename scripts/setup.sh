@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Makes sure of what Roost is built and run with: Debian's packages, Swift. With --tests also of what the tests use:
-# a browser, and a Python environment in .venv with the pinned packages of Tests/EndToEnd/requirements.txt.
+# a browser, and a Python environment in .venv with the pinned packages of Tests/EndToEnd/requirements.txt. With
+# --package also of what Debian packages are built with, with --test-package of what these are tested with.
 #
 # Installs only what is missing, and needs root only then. Where all is there it takes a few hundredths of a second, so
 # every `make` target may call it.
@@ -17,18 +18,21 @@ packages=(
 )
 requirements=Tests/EndToEnd/requirements.txt
 wants_tests=false
-case "${1-}" in
-"") ;;
---tests)
-    wants_tests=true
-    packages+=(python3 python3-venv chromium fonts-dejavu-core)
-    packages+=(python3-h2 python3-cryptography nghttp2-server) # the stand-in for APNs, and a second referee of the client
-    ;;
-*)
-    echo "usage: scripts/setup.sh [--tests]" >&2
-    exit 64
-    ;;
-esac
+for option in "$@"; do
+    case $option in
+    --tests)
+        wants_tests=true
+        packages+=(python3 python3-venv chromium fonts-dejavu-core)
+        packages+=(python3-h2 python3-cryptography nghttp2-server) # the stand-in for APNs, and a second referee of the client
+        ;;
+    --package) packages+=(debhelper dpkg-dev python3) ;;
+    --test-package) packages+=(debootstrap lintian) ;;
+    *)
+        echo "usage: scripts/setup.sh [--tests] [--package] [--test-package]" >&2
+        exit 64
+        ;;
+    esac
+done
 
 fail() {
     echo "setup: $*" >&2

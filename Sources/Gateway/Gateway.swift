@@ -87,6 +87,9 @@ package final class Gateway: @unchecked Sendable {
 
     package var loopCount: Int { loops.count }
 
+    /// For each loop a number that grows once a second while it turns.
+    package var beats: [Int] { loops.map { $0.gauges.beats.load(ordering: .relaxed) } }
+
     package func stopAccepting() {
         // Whoever is cut off from here on is expected back at the next process.
         configuration.presences.drain()

@@ -10,6 +10,9 @@ struct DrainTimes {
     let seconds: Int
     /// For all that comes after them.
     static let margin = 5
+
+    /// The drain is over by then, or ended.
+    var longest: Int { delaySeconds + seconds + Self.margin }
 }
 
 /// Ends the process when its drain takes too long: a loop or a database that hangs must not keep a deploy from going on.
@@ -18,7 +21,7 @@ final class DrainDeadline: Sendable {
 
     /// Begins to count.
     init(_ times: DrainTimes) {
-        let seconds = times.delaySeconds + times.seconds + DrainTimes.margin
+        let seconds = times.longest
         DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(seconds)) { [self] in
             let step = step.withLock { $0 }
             StandardError.write("Error: the hub did not stop within \(seconds) s and is ended while it was \(step).\n")

@@ -16,6 +16,7 @@ struct HubService: Service {
     let health: Health
     let reload: Reload
     let reloaded: Reload.Rooms
+    let supervision: Supervision?
     let logger: Logger
 
     /// The order matters. Sockets end first, because what a client has certainly got is known when its socket has ended,
@@ -30,6 +31,7 @@ struct HubService: Service {
         for number in [SIGTERM, SIGINT] { signal(number, SIG_DFL) }
         let deadline = DrainDeadline(drain)
         health.drain()
+        supervision?.stops(within: .seconds(drain.longest))
         deadline.enters("waiting for the load balancer")
         await pause(.seconds(drain.delaySeconds))
         deadline.enters("closing sockets")

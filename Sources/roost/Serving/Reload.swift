@@ -14,6 +14,8 @@ final class Reload: Sendable {
         let desk: PushDesk?
         /// Nil where the keys are not the configuration's.
         let keys: KeyKeeper?
+        /// Nil where nobody asked to be told.
+        let supervision: Supervision?
     }
 
     private let present: Mutex<RoostConfiguration>
@@ -42,6 +44,9 @@ final class Reload: Sendable {
 
     private func reload(_ rooms: Rooms, _ read: () async throws -> RoostConfiguration) async {
         let before = configuration
+        var outcome = "configuration reloaded"
+        rooms.supervision?.reloads()
+        defer { rooms.supervision?.reloaded(outcome) }
         do {
             let found = try await read()
             try check(found, before)
@@ -51,6 +56,7 @@ final class Reload: Sendable {
             present.withLock { $0 = next }
             tell(before, next, found)
         } catch {
+            outcome = "configuration not reloaded; the log says why"
             let reason = (error as? any Failure)?.sentence ?? "\(error)"
             logger.error("The configuration is not reloaded, and all stays as it was: \(reason)")
         }

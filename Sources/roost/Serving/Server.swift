@@ -91,8 +91,10 @@ struct Server {
         let authority = PolicyAuthority(conninfo: databaseURL, logger: logger)
         rooms.set(gateway, subscriptions, settings.history)
         let address = "ws://\(configuration.httpHost):\(configuration.httpPort)/realtime/v1/websocket"
+        let supervision = Supervision(problem: { health.problem }, beats: { gateway.beats }, logger: logger)
         health.onFirstReady { [whenReady] in
             StandardOutput.line("listening on \(address)")
+            supervision?.look()
             whenReady()
         }
         // Pushes take that other hubs can see who is online here, also where the application does not want to know.
@@ -101,6 +103,7 @@ struct Server {
             logger)
         gateway.restorePresence(keeper.restore(to: settings, within: configuration.restartSeconds))
         try gateway.start(feed: subscriptions, authority: authority)
+        supervision?.begin()
         authority.start()
         subscriptions.start()
         keeper.start()
@@ -108,7 +111,8 @@ struct Server {
         return HubService(
             gateway: gateway, subscriptions: subscriptions, authority: authority, keeper: keeper, desk: desk,
             health: health, reload: Reload(configuration, logger: logger, read: read),
-            reloaded: Reload.Rooms(gateway: gateway, desk: desk, keys: keys), logger: logger)
+            reloaded: Reload.Rooms(gateway: gateway, desk: desk, keys: keys, supervision: supervision),
+            supervision: supervision, logger: logger)
     }
 }
 
