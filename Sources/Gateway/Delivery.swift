@@ -41,6 +41,7 @@ struct Delivery: ~Copyable {
     var owed = OwedStates()
     var relieved: [Slot] = []
     var counters = DeliveryCounters()
+    var tracer = Tracer()
 
     private static let bulkThreshold = 256
     private static let sliceWrites = 256
@@ -90,6 +91,7 @@ struct Delivery: ~Copyable {
     mutating func beginClosing(_ slot: Slot, _ code: CloseCode, reason: StaticString) {
         guard sockets[Int(slot)].isOpen, !sockets[Int(slot)].isClosing else { return }
         let frame = Frame.close(code, reason: reason)
+        if !tracer.isIdle { trace(frame, to: [slot], except: nil) }
         let message = messages.insert(frame)
         let isPending = append(message, length: frame.bytes.count, to: slot, bulk: false, isChange: false, isLast: true)
         messages.retain(message, times: isPending ? 1 : 0)
@@ -117,6 +119,7 @@ struct Delivery: ~Copyable {
     // MARK: Enqueuing
 
     mutating func send(_ frame: Frame, to slot: Slot, _ kind: FrameKind = .message) {
+        if !tracer.isIdle { trace(frame, to: [slot], except: nil) }
         let message = messages.insert(frame)
         if kind.needsProof { sockets[Int(slot)].hasUnproven = true }
         let isPending = append(
@@ -125,6 +128,7 @@ struct Delivery: ~Copyable {
     }
 
     mutating func fanOut(_ frame: Frame, to audience: [Slot], except: Slot?, _ kind: FrameKind = .message) {
+        if !tracer.isIdle { trace(frame, to: audience, except: except) }
         if continueRun(frame, audience, except: except, kind) { return }
         let message = messages.insert(frame)
         let length = frame.bytes.count

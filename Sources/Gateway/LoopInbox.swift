@@ -1,6 +1,7 @@
 import CWebSockets
 import Hub
 import Synchronization
+import Wire
 
 /// What other threads ask of a loop.
 enum LoopTask: Sendable {
@@ -13,6 +14,8 @@ enum LoopTask: Sendable {
     case changes(ChangeQueue.Batch)
     case show(ActivitySummary)
     case respond(Int, HTTPResponse)
+    case tellOperator(OpsSocket.ID, Frame)
+    case inspect(@Sendable (EventLoop) -> Void)
     case stopAccepting
     case closeSome(rounds: Int)
     case cutOff
