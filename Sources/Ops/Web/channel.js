@@ -32,8 +32,8 @@ export class Channel {
       el("p", { class: "crumb" }, el("a", { href: "#/channels" }, "Channels")),
       el("h2", { class: "subject" }, topic),
       el("div", { class: "columns" }, this.#facts.element,
-        el("section", { class: "card" }, el("h2", {}, "Who is present"), this.#present.element)),
-      el("section", { class: "card" }, el("h2", {}, "Sockets"), this.#members.element),
+        el("section", { class: "card short" }, el("h2", {}, "Who is present"), this.#present.element)),
+      el("section", { class: "card short" }, el("h2", {}, "Sockets"), this.#members.element),
       el("section", { class: "card" }, el("h2", {}, "Recent events"), this.#events.element));
   }
 
@@ -51,13 +51,14 @@ export class Channel {
 function facts({ rooms, members }) {
   if (rooms.length === 0) return [["State", "There is no such channel now."]];
   return rooms.flatMap((room) => {
-    const which = rooms.length > 1 ? (room.private ? "Private: " : "Public: ") : "";
+    // A public and a private channel of one name are two rooms.
+    const which = rooms.length > 1 ? (room.private ? ", private" : ", public") : "";
     return [
       ...(which ? [] : [["Kind", room.private ? "private" : "public"]]),
-      [`${which}sockets`, format.exact(room.sockets)],
-      [`${which}shown below`, format.exact(members.filter((member) => member.private === room.private).length)],
-      [`${which}present`, format.exact(room.presentCount)],
-      [`${which}typing`, format.exact(room.typing)],
+      [`Sockets${which}`, format.exact(room.sockets)],
+      [`Shown below${which}`, format.exact(members.filter((member) => member.private === room.private).length)],
+      [`Present${which}`, format.exact(room.presentCount)],
+      [`Typing${which}`, format.exact(room.typing)],
     ];
   });
 }

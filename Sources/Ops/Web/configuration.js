@@ -3,7 +3,7 @@ import { Table } from "./table.js";
 
 /** The configuration in force, and who set each value. */
 export class Configuration {
-  title = "Configuration";
+  title = "Settings";
   topics = ["ops:configuration"];
   #table = new Table([
     { title: "Key", class: "name", cell: (row) => row.key },

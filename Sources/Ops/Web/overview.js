@@ -35,7 +35,7 @@ export class Overview {
         { name: "sent", pick: (s) => s.framesOut },
         { name: "received", pick: (s) => s.framesIn },
       ], { format: format.rate, least: 4, testid: "messages" }),
-      new Plot("Row changes: commit to socket", [
+      new Plot("Rows: commit to socket", [
         { name: "p50", pick: (s) => s.lagMedian },
         { name: "p99", pick: (s) => s.lagP99 },
       ], { format: format.milliseconds, least: 2, testid: "lag" }),
@@ -82,7 +82,7 @@ export class Overview {
       { name: "busiest", pick: (s) => Math.max(...all(s)) },
       { name: "mean", pick: (s) => all(s).reduce((sum, busy) => sum + busy, 0) / all(s).length },
     ];
-    this.#loops = new Plot("Event loops: share of the time at work", series, { format: format.percent, least: 0.1, testid: "busy" });
+    this.#loops = new Plot("Event loops at work", series, { format: format.percent, least: 0.1, testid: "busy" });
     this.#loopPlot.replaceWith(this.#loops.element);
   }
 
