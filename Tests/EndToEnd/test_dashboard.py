@@ -430,12 +430,11 @@ async def test_the_page_disconnects_a_connection_after_asking_back(hub, operator
 
 async def test_markup_is_text(connect, open_page, name):
     topic = "realtime:<img src=x onerror=alert(1)>" + name
-    client = await connect()
+    client, reader = await connect(), await connect()
     ref, _ = await client.join(topic)
+    await reader.join(topic)
     page = await open_page("#/channel/" + urllib.request.quote(topic, safe=""))
     await page.until(f"Boolean({hook('members')}?.querySelector('a'))")
-    client2 = await connect()
-    await client2.join(topic)
     client.push(topic, "broadcast", {"type": "broadcast", "event": "<b>", "payload": {"x": "<script>1</script>"}}, None, ref)
     await page.until(f"{hook('events')}.textContent.includes('<script>')")
     assert await page.run("document.querySelectorAll('main img, main b, main script').length") == 0
