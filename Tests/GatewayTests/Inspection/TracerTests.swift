@@ -1,29 +1,7 @@
 import Gateway
 import Hub
-import Synchronization
 import Testing
 import Wire
-
-@Suite struct CollectorTests {
-    @Test func passesOnWhenTheLastHasAnswered() {
-        let answers = Mutex<[[Int]]>([])
-        let collector = Collector<Int>(count: 3) { parts in answers.withLock { $0.append(parts) } }
-        collector.add(1)
-        collector.add(2)
-        #expect(answers.withLock { $0 } == [])
-        collector.add(3)
-        #expect(answers.withLock { $0 } == [[1, 2, 3]])
-    }
-
-    @Test func fromSeveralThreadsAtOnce() async {
-        let sums = Mutex<[Int]>([])
-        let collector = Collector<Int>(count: 1000) { parts in sums.withLock { $0.append(parts.reduce(0, +)) } }
-        await withTaskGroup { group in
-            for number in 0..<1000 { group.addTask { collector.add(number) } }
-        }
-        #expect(sums.withLock { $0 } == [499_500])
-    }
-}
 
 @Suite struct TracerTests {
     private let head = FrameHead(topic: "realtime:a", event: "e", excerpt: "")
@@ -65,17 +43,5 @@ import Wire
         tracer.note(1, isOutgoing: true, head, bytes: 1, queue: 0)
         tracer.forget(1)
         #expect(tracer.isIdle)
-    }
-}
-
-@Suite struct ConnectionIDTests {
-    @Test func isReadAsItIsWritten() {
-        let id = ConnectionID(loop: 1, slot: 234, serial: 5678)
-        #expect(id.description == "1-234-5678")
-        #expect(ConnectionID("1-234-5678") == id)
-    }
-
-    @Test(arguments: ["", "1", "1-2", "1-2-3-4", "a-b-c", "1-99999999999-3", "--"]) func nothingElseIs(text: String) {
-        #expect(ConnectionID(text) == nil)
     }
 }
