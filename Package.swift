@@ -73,7 +73,10 @@ let package = Package(
         .target(
             name: "Notify", dependencies: ["CPostgres", "ChangeFeed", "Gateway", "Hub", "Push", "Wire", logging],
             swiftSettings: strict),
-        .target(name: "Ops", dependencies: ["Gateway"], swiftSettings: strict),
+        .target(
+            name: "Ops", dependencies: ["COpsFiles", "Gateway", "Hub", "Wire", logging], exclude: ["Web"],
+            swiftSettings: strict),
+        .target(name: "COpsFiles"),
         .target(
             name: "Demo", dependencies: ["CDemoFiles", "ChangeFeed", "Gateway", "Hub", "Identity", "Wire", logging],
             exclude: ["API.md", "SQL", "Web"], swiftSettings: strict),
@@ -131,6 +134,7 @@ let package = Package(
                 .product(name: "CryptoExtras", package: "swift-crypto"),
             ],
             swiftSettings: quick),
+        .testTarget(name: "OpsTests", dependencies: ["Ops", "Gateway", "Hub"], swiftSettings: quick),
         .testTarget(name: "SettingsTests", dependencies: ["Settings"], swiftSettings: quick),
         .testTarget(
             name: "PushTests",

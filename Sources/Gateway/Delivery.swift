@@ -45,6 +45,7 @@ struct Delivery: ~Copyable {
     var owed = OwedStates()
     var relieved: [Slot] = []
     var counters = DeliveryCounters()
+    var tracer = Tracer()
 
     private static let bulkThreshold = 256
     private static let sliceWrites = 256
@@ -110,6 +111,7 @@ struct Delivery: ~Copyable {
     mutating func beginClosing(_ slot: Slot, _ code: CloseCode, reason: StaticString) {
         guard sockets[Int(slot)].isOpen, !sockets[Int(slot)].isClosing else { return }
         let frame = Frame.close(code, reason: reason)
+        if !tracer.isIdle { trace(frame, to: [slot], except: nil) }
         let message = messages.insert(frame)
         let isPending = append(message, length: frame.bytes.count, to: slot, bulk: false, isChange: false, isLast: true)
         messages.retain(message, times: isPending ? 1 : 0)
@@ -145,6 +147,7 @@ struct Delivery: ~Copyable {
     // MARK: Enqueuing
 
     mutating func send(_ frame: Frame, to slot: Slot, _ kind: FrameKind = .message) {
+        if !tracer.isIdle { trace(frame, to: [slot], except: nil) }
         let message = messages.insert(frame)
         if kind.needsProof { sockets[Int(slot)].hasUnproven = true }
         let isPending = append(
@@ -153,6 +156,7 @@ struct Delivery: ~Copyable {
     }
 
     mutating func fanOut(_ frame: Frame, to audience: [Slot], except: Slot?, _ kind: FrameKind = .message) {
+        if !tracer.isIdle { trace(frame, to: audience, except: except) }
         if continueRun(frame, audience, except: except, kind) { return }
         let message = messages.insert(frame)
         let length = frame.bytes.count

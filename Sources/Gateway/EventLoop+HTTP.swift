@@ -10,8 +10,8 @@ extension EventLoop {
         let query = headers.query
         let request = HTTPRequest(
             method: method, path: path, token: TokenSource(headers: headers).ofCall(query: query),
-            contentType: headers.header(WSI_TOKEN_HTTP_CONTENT_TYPE), host: headers.header(WSI_TOKEN_HOST), query: query
-        )
+            contentType: headers.header(WSI_TOKEN_HTTP_CONTENT_TYPE), host: headers.header(WSI_TOKEN_HOST),
+            origin: headers.header(WSI_TOKEN_ORIGIN), query: query)
         nextExchange += 1
         exchanges[wsi] = HTTPExchange(id: nextExchange, request: request, isOps: isOps(wsi))
         let announced = headers.header(WSI_TOKEN_HTTP_CONTENT_LENGTH)

@@ -21,6 +21,7 @@ final class EventLoop {
     var broadcastAPI: BroadcastAPI
     let handler: (any HTTPHandler)?
     let opsHandler: (any HTTPHandler)?
+    let opsSocketHandler: (any OpsSocketHandler)?
     let logger: Logger
     /// The other loops of the gateway, known once all are made.
     var siblings: [LoopInbox] = []
@@ -43,6 +44,9 @@ final class EventLoop {
     let seats: SocketSeats
     /// By slot, where addresses are counted.
     var addresses: [PeerAddress?] = []
+    /// By slot.
+    var births: [Birth] = []
+    var ops = OpsSockets()
     var pauses = Pauses()
     lazy var pauseTimer = makePauseTimer()
     lazy var dutyTimer = makeDutyTimer()
@@ -74,7 +78,8 @@ final class EventLoop {
 
     init(
         index: Int, configuration: GatewayConfiguration, seats: SocketSeats, readers: ChangeReaders,
-        verifier: any TokenVerifier, handler: (any HTTPHandler)?, opsHandler: (any HTTPHandler)?, logger: Logger
+        verifier: any TokenVerifier, handler: (any HTTPHandler)?, opsHandler: (any HTTPHandler)?,
+        opsSocketHandler: (any OpsSocketHandler)?, logger: Logger
     ) {
         self.index = index
         self.configuration = configuration
@@ -82,6 +87,7 @@ final class EventLoop {
         self.seats = seats
         self.handler = handler
         self.opsHandler = opsHandler
+        self.opsSocketHandler = opsSocketHandler
         self.logger = logger
         hub = Hub(
             loop: index, limits: rules.limits, verifier: verifier, random: SystemRandomNumberGenerator(),
@@ -134,6 +140,7 @@ final class EventLoop {
         listeners.append(try Listener(host: configuration.host, port: configuration.port, loop: self, isOps: false))
         if index == 0, let port = configuration.opsPort {
             listeners.append(try Listener(host: configuration.opsHost, port: port, loop: self, isOps: true))
+            startOpsTimer()
         }
     }
 
@@ -262,6 +269,8 @@ final class EventLoop {
             case .show(let summary): hub.show(summary)
             case .adopt(let rules): adopt(rules)
             case .respond(let exchange, let response): httpReplied(exchange, response)
+            case .tellOperator(let socket, let frame): tellOperator(socket, frame)
+            case .inspect(let question): question(self)
             case .stopAccepting: stopAccepting()
             case .closeSome(let rounds): closeSome(rounds: rounds)
             case .cutOff: for slot in delivery.sockets.indices { delivery.cutOff(Slot(slot)) }
@@ -304,6 +313,7 @@ final class EventLoop {
         askForProofs()
         configuration.book.forget(at: now())
         gauges.publish(self)
+        delivery.tracer.forget(before: second)
         endTurn()
     }
 
@@ -321,6 +331,7 @@ final class EventLoop {
         seat(slot, admission)
         delivery.open(slot, wsi: wsi, second: second)
         counters.accepted += 1
+        noteBirth(of: slot)
         hub.connect(
             slot, version: admission.version, claims: admission.claims, isCounted: admission.countedUser != nil)
         gauges.connections.store(hub.connectionCount, ordering: .relaxed)
@@ -331,6 +342,7 @@ final class EventLoop {
         partial[slot] = nil
         lastRead = -1
         pauses.forget(slot)
+        delivery.tracer.forget(slot)
         counters.closed[delivery.sockets[Int(slot)].endCode, default: 0] += 1
         logEnd(of: slot)
         delivery.close(slot)

@@ -17,13 +17,13 @@ import Wire
 /// loops are reached only through their inboxes and gauges, which are Sendable.
 package final class Gateway: @unchecked Sendable {
     private let configuration: GatewayConfiguration
-    private let loops: [EventLoop]
+    let loops: [EventLoop]
     private let seats: SocketSeats
     private var threads: [pthread_t] = []
 
     package init(
         configuration: GatewayConfiguration, verifier: any TokenVerifier, handler: (any HTTPHandler)? = nil,
-        opsHandler: (any HTTPHandler)? = nil, logger: Logger
+        opsHandler: (any HTTPHandler)? = nil, opsSocketHandler: (any OpsSocketHandler)? = nil, logger: Logger
     ) {
         self.configuration = configuration
         LWSLog.route(to: logger)
@@ -32,7 +32,7 @@ package final class Gateway: @unchecked Sendable {
         loops = (0..<configuration.loops).map { [seats] in
             EventLoop(
                 index: $0, configuration: configuration, seats: seats, readers: readers, verifier: verifier,
-                handler: handler, opsHandler: opsHandler, logger: logger)
+                handler: handler, opsHandler: opsHandler, opsSocketHandler: opsSocketHandler, logger: logger)
         }
         for loop in loops { loop.siblings = loops.filter { $0 !== loop }.map(\.inbox) }
     }

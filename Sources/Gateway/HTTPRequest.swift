@@ -7,6 +7,8 @@ package struct HTTPRequest: Sendable {
     package let token: String?
     package let contentType: String?
     package let host: String?
+    /// Of a page's request, where the page came from (RFC 6454).
+    package let origin: String?
     /// Percent-decoded; of a repeated name the last value.
     package let query: [String: String]
     package var body: [UInt8] = []

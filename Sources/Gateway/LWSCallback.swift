@@ -21,9 +21,10 @@ extension EventLoop {
         counters.turnBegins()
         switch reason {
         case LWS_CALLBACK_RECEIVE:
-            return slot(user).map { received($0, wsi, bytes) } ?? -1
+            return slot(user).map { received($0, wsi, bytes) } ?? opsReceived(user, wsi, bytes)
         case LWS_CALLBACK_SERVER_WRITEABLE:
-            if let slot = slot(user) { delivery.writable(slot) }
+            guard let slot = slot(user) else { return opsWritable(user) }
+            delivery.writable(slot)
             return 0
         case LWS_CALLBACK_RECEIVE_PONG:
             if let slot = slot(user) { answered(slot, bytes) }
@@ -38,9 +39,11 @@ extension EventLoop {
         case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
             return confirmUpgrade(wsi)
         case LWS_CALLBACK_FILTER_PROTOCOL_CONNECTION:
-            return admission == nil ? 1 : 0
+            return admission == nil && ops.admitted == nil ? 1 : 0
         case LWS_CALLBACK_ESTABLISHED:
-            guard let admission, let user else { return -1 }
+            guard let user else { return -1 }
+            if opsEstablished(wsi, user) { return 0 }
+            guard let admission else { return -1 }
             self.admission = nil
             // lws zeroes these bytes, so zero means that there is no slot.
             user.storeBytes(of: opened(wsi, admission) + 1, as: Slot.self)
@@ -49,6 +52,8 @@ extension EventLoop {
             if let slot = slot(user) {
                 user?.storeBytes(of: 0, as: Slot.self)
                 closed(slot)
+            } else {
+                opsClosed(user)
             }
             return 0
         case LWS_CALLBACK_HTTP: return httpBegan(wsi)
@@ -72,9 +77,12 @@ extension EventLoop {
     private func confirmUpgrade(_ wsi: OpaquePointer) -> Int32 {
         abandonAdmission()
         let verdict: Door.Verdict
+        ops.admitted = nil
         if isOps(wsi) {
-            verdict = .refused(Door.error(404, "No WebSocket is served here"), .path)
-        } else if isDraining {
+            guard let refusal = refuseOpsUpgrade(wsi) else { return 0 }
+            return Self.write(refusal, to: wsi) == 0 ? 1 : -1
+        }
+        if isDraining {
             // It was accepted before the listeners were closed.
             verdict = .refused(Door.error(503, Refusal.restarting.message), .draining)
         } else {
@@ -113,8 +121,10 @@ extension EventLoop {
         guard message.count <= rules.maximumMessageBytes else { return closeOversized(slot, wsi) }
         counters.framesReceived += 1
         delivery.accounts[Int(slot)].messagesIn &+= 1
+        let isBinary = lws_frame_is_binary(wsi) != 0
+        if !delivery.tracer.isIdle { delivery.trace(received: message, isBinary: isBinary, from: slot) }
         do {
-            try hub.receive(message[...], isBinary: lws_frame_is_binary(wsi) != 0, from: slot, at: now())
+            try hub.receive(message[...], isBinary: isBinary, from: slot, at: now())
         } catch {
             counters.malformed += 1
             logger.debug("dropped a malformed frame: \(error)")

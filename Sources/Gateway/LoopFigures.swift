@@ -1,8 +1,11 @@
+import CWebSockets
 package import Hub
 package import Wire
 
 /// What loops have done and hold: one loop's, or the sum of several.
 package struct LoopFigures: Sendable {
+    /// When one loop published them, in nanoseconds of a clock that never goes back; of a sum, the latest.
+    package var publishedAt: UInt64 = 0
     package var connections = 0
     package var channels = 0
     /// Groups of subscribers to row changes.
@@ -43,6 +46,7 @@ package struct LoopFigures: Sendable {
     package init() {}
 
     package mutating func add(_ other: LoopFigures) {
+        publishedAt = max(publishedAt, other.publishedAt)
         connections += other.connections
         channels += other.channels
         subscriptions += other.subscriptions
@@ -74,6 +78,7 @@ package struct LoopFigures: Sendable {
 extension LoopFigures {
     init(of loop: EventLoop) {
         let (counters, sent) = (loop.counters, loop.delivery.counters)
+        publishedAt = uv_hrtime()
         channels = loop.hub.channelCount
         subscriptions = loop.hub.groupCount
         hub = loop.hub.counters

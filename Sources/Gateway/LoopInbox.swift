@@ -1,6 +1,7 @@
 import CWebSockets
 import Hub
 import Synchronization
+import Wire
 
 /// What other threads ask of a loop.
 enum LoopTask: Sendable {
@@ -14,6 +15,8 @@ enum LoopTask: Sendable {
     case show(ActivitySummary)
     case adopt(GatewayRules)
     case respond(Int, HTTPResponse)
+    case tellOperator(OpsSocket.ID, Frame)
+    case inspect(@Sendable (EventLoop) -> Void)
     case stopAccepting
     case closeSome(rounds: Int)
     case cutOff

@@ -48,6 +48,8 @@ extension Hub {
     func deliver(
         _ message: Broadcast, in channel: Channel, to audience: Audience, except: Slot?, kind: FrameKind = .message
     ) {
+        let receivers = audience.count - (except == nil ? 0 : 1)
+        if receivers > 0 { count(message, in: channel, receivers: receivers) }
         for version in [ProtocolVersion.v1, .v2] where !audience[version].isEmpty {
             guard let frame = message.frame(version, in: channel) else { continue }
             actions.append(.fanOut(frame, to: audience[version], except: except, kind))

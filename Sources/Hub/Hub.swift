@@ -221,6 +221,9 @@ package final class Hub {
         _ event: StaticString, _ payload: [ArraySlice<UInt8>], in channel: Channel, to audience: Audience,
         except: Slot? = nil, kind: FrameKind = .message
     ) {
+        if !audience.isEmpty {
+            count(event, payload, in: channel, receivers: audience.count - (except == nil ? 0 : 1))
+        }
         for version in [ProtocolVersion.v1, .v2] where !audience[version].isEmpty {
             let frame = channel.frames(version).push(event, payload: payload)
             actions.append(.fanOut(frame, to: audience[version], except: except, kind))

@@ -1,12 +1,14 @@
 package import Gateway
 
-/// The operator's port: liveness, readiness, metrics.
+/// The operator's port: liveness, readiness, metrics, and the page that shows the hub at work.
 package struct OpsPages: HTTPHandler {
     private let health: Health
+    private let access: OpsAccess
     private let figures: @Sendable () -> [Figure]
 
-    package init(health: Health, figures: @escaping @Sendable () -> [Figure]) {
+    package init(health: Health, access: OpsAccess, figures: @escaping @Sendable () -> [Figure]) {
         self.health = health
+        self.access = access
         self.figures = figures
     }
 
@@ -22,13 +24,36 @@ package struct OpsPages: HTTPHandler {
             if let problem = health.problem { return .now(.text(503, "not ready: \(problem)\n")) }
             return .now(.text(200, "ok\n"))
         case "/metrics":
+            if let refusal = access.judgeFigures(token: request.token).refusal { return .now(refusal) }
             var response = HTTPResponse.text(200, Exposition.text(of: figures()))
             response.contentType = "text/plain; version=0.0.4; charset=utf-8"
             return .now(response)
-        case "/":
-            return .now(.text(200, "Roost: /livez, /readyz, /metrics\n"))
+        case "/ops/access":
+            // For the page: a browser does not tell it why a WebSocket was refused.
+            return .now(access.judge(request).refusal ?? .text(200, "ok\n"))
         default:
-            return nil
+            return DashboardPage.response(at: request.path).map { .now($0) }
+        }
+    }
+}
+
+extension OpsAccess {
+    func judge(_ request: HTTPRequest) -> Verdict {
+        judge(host: request.host, origin: request.origin, token: request.token)
+    }
+}
+
+extension OpsAccess.Verdict {
+    /// Nil where it is allowed.
+    var refusal: HTTPResponse? {
+        switch self {
+        case .allowed: return nil
+        case .needsToken:
+            // RFC 6750, section 3.
+            var response = HTTPResponse.text(401, "Give the token (ops.token) as `Authorization: Bearer TOKEN`\n")
+            response.headers = [("www-authenticate", "Bearer")]
+            return response
+        case .forbidden(let sentence): return .text(403, sentence + "\n")
         }
     }
 }

@@ -4,19 +4,23 @@ import Glibc
 package enum ProcessFigures {
     /// - Parameter version: of the build.
     package static func all(version: String) -> [Figure] {
-        var usage = rusage()
-        getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
-        let cpu = seconds(usage.ru_utime) + seconds(usage.ru_stime)
         var files = rlimit()
         getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &files)
         return [
             Figure("roost_build_info", .gauge, "The version that runs.", 1, label: "version=\"\(version)\""),
-            Figure("process_cpu_seconds_total", .counter, "CPU time used.", cpu),
+            Figure("process_cpu_seconds_total", .counter, "CPU time used.", cpuSeconds),
             Figure("process_resident_memory_bytes", .gauge, "Memory in use.", residentBytes),
             Figure("process_open_fds", .gauge, "Open files; each socket is one.", openFiles),
             Figure("process_max_fds", .gauge, "Files that may be open.", Double(files.rlim_cur)),
             Figure("process_start_time_seconds", .gauge, "When the process began, since 1970.", startTime),
         ]
+    }
+
+    /// Of all threads.
+    static var cpuSeconds: Double {
+        var usage = rusage()
+        getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
+        return seconds(usage.ru_utime) + seconds(usage.ru_stime)
     }
 
     private static func seconds(_ time: timeval) -> Double { Double(time.tv_sec) + Double(time.tv_usec) / 1e6 }

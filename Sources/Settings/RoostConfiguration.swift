@@ -9,6 +9,8 @@ package struct RoostConfiguration: Sendable {
     package let opsHost: String
     /// Nil: no operator's port.
     package let opsPort: Int?
+    /// Nil: the operator's pages ask for none.
+    package let opsToken: String?
 
     /// Nil: not set. `requireJWTSecret` is the way to it for those who cannot do without.
     package let jwtSecret: String?
@@ -99,6 +101,7 @@ package struct RoostConfiguration: Sendable {
         httpPort = values.integer(.httpPort)
         opsHost = values.requiredText(.opsHost)
         opsPort = values.integer(.opsPort) == 0 ? nil : values.integer(.opsPort)
+        opsToken = values.text(.opsToken)
         jwtSecret = values.text(.jwtSecret)
         jwtPreviousSecrets = values.words(.jwtPreviousSecrets, separators: "")
         jwtAlgorithms = values.words(.jwtAlgorithms)

@@ -1,8 +1,8 @@
 /// The table of all settings, in the order of `config/roost.yaml`.
 extension Setting {
     package static let all: [Setting] = [
-        databaseURL, nodeName, httpHost, httpPort, opsHost, opsPort, jwtSecret, jwtPreviousSecrets,
-        jwtAlgorithms, jwtIssuer, jwtAudience, jwksFile, jwksURL, loops, ioUring,
+        databaseURL, nodeName, httpHost, httpPort, opsHost, opsPort, opsToken, jwtSecret,
+        jwtPreviousSecrets, jwtAlgorithms, jwtIssuer, jwtAudience, jwksFile, jwksURL, loops, ioUring,
         connections, connectionsPerAddress, connectionsPerUser, channelsPerConnection, filtersPerChannel,
         joinsPerSecond, presencePerSecond, messagesPerSecond, bytesPerSecond,
         messageBytes, payloadBytes, presenceBytes, pendingBytesPerSocket, failuresPerMinute, privateOnly,
@@ -40,12 +40,17 @@ extension Setting {
 
     static let opsHost = Setting(
         "ops.host", .host, standard: .text("127.0.0.1"),
-        "The address of the operator's pages. They ask for no password, so leave them on loopback or on a private "
-            + "network.")
+        "The address of the operator's pages. On loopback, everybody on the machine may use them; on another address the "
+            + "live page takes ops.token, and without one there are only figures and health.")
 
     static let opsPort = Setting(
         "ops.port", .integer(0...65_535), standard: .integer(4001),
-        "The port of /metrics, /livez and /readyz; 0 turns them off.")
+        "The port of the live page, /metrics, /livez and /readyz; 0 turns them off.")
+
+    static let opsToken = Setting(
+        "ops.token", .secret(minimumBytes: 32), standard: nil, isSecret: true,
+        "Who uses the live page or reads /metrics has to show this, wherever the port is: as `Authorization: Bearer TOKEN`, "
+            + "or as `?token=TOKEN` in the page's address. /livez and /readyz never ask.")
 
     static let jwtSecret = Setting(
         "jwt.secret", .secret(minimumBytes: 32), standard: nil, isSecret: true, isReloaded: true,

@@ -38,6 +38,33 @@ package struct Histogram: Sendable, Equatable {
         sum += other.sum
     }
 
+    /// What was counted since `earlier`, which is this one as it was then.
+    package func since(_ earlier: Histogram) -> Histogram {
+        precondition(bounds == earlier.bounds, "histograms of different bounds have no difference")
+        var difference = self
+        for place in counts.indices { difference.counts[place] -= earlier.counts[place] }
+        difference.sum -= earlier.sum
+        return difference
+    }
+
+    /// About what so large a share was within, in nanoseconds: as if a bucket's values were spread evenly in it. Nil where
+    /// nothing was recorded; what is beyond the last bound counts as that bound.
+    package func estimate(_ share: Double) -> Double? {
+        let total = count
+        guard total > 0 else { return nil }
+        let wanted = max(share * Double(total), 1)
+        var seen = 0.0
+        var lower = 0.0
+        for (bound, count) in zip(bounds, counts) {
+            if count > 0, seen + Double(count) >= wanted {
+                return lower + (Double(bound) - lower) * (wanted - seen) / Double(count)
+            }
+            seen += Double(count)
+            lower = Double(bound)
+        }
+        return lower
+    }
+
     /// The bound that so large a share was within, in nanoseconds; nil where nothing was recorded, or where it is beyond the
     /// last bound.
     package func quantile(_ share: Double) -> Int64? {

@@ -148,6 +148,7 @@ extension Hub {
             }
             let meta = HistoryMeta(
                 id: HistoryID(history: kept.history, position: message.position), isReplay: false)
+            if !audience.isEmpty { count(message.broadcast, in: channel, receivers: audience.count) }
             for version in [ProtocolVersion.v1, .v2] where !audience[version].isEmpty {
                 guard let frame = message.broadcast.frame(version, with: meta, in: channel) else { continue }
                 let isOwn = message.sender?.loop == loop

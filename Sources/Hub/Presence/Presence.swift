@@ -97,6 +97,9 @@ struct Presence {
         return diff
     }
 
+    /// Some of those whom the watchers were told of.
+    func told(upTo limit: Int) -> [PresenceMeta] { Array(told.values.prefix(limit)) }
+
     /// The payload of `presence_state`, kept until the next change: a crowd that joins at once costs one encoding.
     mutating func state() -> [UInt8] {
         if let encoded { return encoded }

@@ -56,15 +56,16 @@ struct Server {
         OpenFiles.raiseLimit()
         // A peer that is gone is an error of the write, not of the process.
         signal(SIGPIPE, SIG_IGN)
-        let logger = configuration.logger
-        let service = try RunFailure.wrapping { try start(logger) }
+        let log = LogBook(level: configuration.logger.logLevel)
+        let logger = log.logger(label: "roost", to: configuration.logger.handler)
+        let service = try RunFailure.wrapping { try start(log, logger) }
         let group = ServiceGroup(
             configuration: ServiceGroupConfiguration(
                 services: [service], gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
         try await group.run()
     }
 
-    private func start(_ logger: Logger) throws -> HubService {
+    private func start(_ log: LogBook, _ logger: Logger) throws -> HubService {
         let health = Health()
         let rooms = Rooms()
         var settings = configuration.gateway
@@ -73,14 +74,20 @@ struct Server {
         let link = GatewayLink()
         let desk = try desk(&settings, logger, link)
         let handlers = [PushAPI(desk: desk, verifier: tokens, clock: { Clock.now() }) as any HTTPHandler] + handler.list
+        let figures: @Sendable () -> [Figure] = {
+            ProcessFigures.all(version: Roost.version)
+                + [Figure("roost_ready", .gauge, "1 while /readyz says ok.", health.problem == nil ? 1 : 0)]
+                + rooms.figures() + (desk?.figures ?? [])
+        }
+        let access = OpsAccess(host: configuration.opsHost, token: configuration.opsToken)
+        let dashboard = Dashboard(
+            access: access, health: health, log: log, sources: configuration.dashboard(log, figures), logger: logger)
         let gateway = Gateway(
             configuration: settings, verifier: tokens, handler: Handlers(handlers: handlers),
-            opsHandler: OpsPages(health: health) {
-                ProcessFigures.all(version: Roost.version)
-                    + [Figure("roost_ready", .gauge, "1 while /readyz says ok.", health.problem == nil ? 1 : 0)]
-                    + rooms.figures() + (desk?.figures ?? [])
-            }, logger: logger)
+            opsHandler: OpsPages(health: health, access: access, figures: figures), opsSocketHandler: dashboard,
+            logger: logger)
         link.set(gateway)
+        dashboard.attach(gateway)
         let subscriptions = ChangeSubscriptions(
             configuration: configuration.feed(conninfo: databaseURL), sink: gateway, tap: desk, logger: logger,
             oldestMark: { [book = settings.book] in book.oldestMark() },

@@ -1,0 +1,92 @@
+import CWebSockets
+import Hub
+import Wire
+
+/// What an operator asks of a loop. It walks over the loop's connections once for each question and nobody's frames wait
+/// for more than that.
+extension EventLoop {
+    /// When a connection began.
+    struct Birth {
+        var serial = 0
+        /// Of the loop.
+        var second: Int32 = 0
+    }
+
+    /// To be called when a connection is counted among the accepted ones.
+    func noteBirth(of slot: Slot) {
+        while births.count <= Int(slot) { births.append(Birth()) }
+        births[Int(slot)] = Birth(serial: counters.accepted, second: second)
+    }
+
+    func id(of slot: Slot) -> ConnectionID {
+        ConnectionID(loop: index, slot: slot, serial: births[Int(slot)].serial)
+    }
+
+    /// Nil where the connection is gone, whoever has its slot now.
+    private func slot(of id: ConnectionID) -> Slot? {
+        let place = Int(id.slot)
+        guard id.loop == index, births.indices.contains(place), births[place].serial == id.serial,
+            delivery.sockets[place].isOpen
+        else { return nil }
+        return id.slot
+    }
+
+    /// Sockets that do not keep up, the slowest first.
+    func slowReaders(limit: Int) -> [SocketView] {
+        let slow = delivery.sockets.indices.filter {
+            delivery.sockets[$0].isOpen && delivery.pending.bytes(Slot($0)) > 0
+        }
+        let slowest = slow.sorted { delivery.pending.bytes(Slot($0)) > delivery.pending.bytes(Slot($1)) }
+        return slowest.prefix(limit).compactMap { socketView(of: Slot($0)) }
+    }
+
+    func sockets(ofUser user: String, limit: Int) -> [SocketView] {
+        hub.slots(ofUser: user).prefix(limit).compactMap(socketView)
+    }
+
+    func report(on id: ConnectionID) -> ConnectionReport? {
+        guard let slot = slot(of: id), let socket = socketView(of: slot), let connection = hub.connection(at: slot)
+        else {
+            return nil
+        }
+        let trace = delivery.tracer.look(at: slot, second: second)
+        return ConnectionReport(
+            socket: socket, connection: connection, silence: Int(second - delivery.sockets[Int(slot)].lastHeard),
+            trace: trace)
+    }
+
+    func reports(onChannel topic: String, limit: Int) -> [ChannelReport] {
+        hub.channels(named: topic, limit: limit).map { view in
+            ChannelReport(loop: index, view: view, members: view.members.map { id(of: $0.slot) })
+        }
+    }
+
+    /// - Returns: whether it was there, and not about to end already.
+    func disconnect(_ id: ConnectionID) -> Bool {
+        guard let slot = slot(of: id), !delivery.sockets[Int(slot)].isClosing else { return false }
+        disconnect(slot)
+        return true
+    }
+
+    /// - Returns: how many there were.
+    func disconnect(user: String) -> Int {
+        let slots = hub.slots(ofUser: user).filter { !delivery.sockets[Int($0)].isClosing }
+        for slot in slots { disconnect(slot) }
+        return slots.count
+    }
+
+    /// In a way that makes its client come back.
+    private func disconnect(_ slot: Slot) {
+        beginClosing(slot, .serviceRestart, reason: "disconnected by the operator")
+    }
+
+    private func socketView(of slot: Slot) -> SocketView? {
+        let socket = delivery.sockets[Int(slot)]
+        guard socket.isOpen, let connection = hub.connection(at: slot) else { return nil }
+        return SocketView(
+            id: id(of: slot), address: Listener.address(of: socket.fd), user: connection.user,
+            channels: connection.memberships.count, seconds: Int(second - births[Int(slot)].second),
+            pendingBytes: delivery.pending.bytes(slot), isBehind: socket.isBehind, isWrittenOff: socket.isWrittenOff,
+            isClosing: socket.isClosing)
+    }
+}

@@ -1,0 +1,52 @@
+package import Hub
+
+/// What an operator may ask. A question is posted to the loops, and answered on the thread of the one that answers last.
+extension Gateway {
+    package func busiestChannels(limit: Int, then reply: @escaping @Sendable ([ChannelLoad]) -> Void) {
+        // A channel that is spread over the loops may be no loop's busiest.
+        survey({ $0.hub.busiestChannels(limit: 4 * limit) }) {
+            reply(ChannelLoad.joined($0.flatMap { $0 }, limit: limit))
+        }
+    }
+
+    package func slowReaders(limit: Int, then reply: @escaping @Sendable ([SocketView]) -> Void) {
+        survey({ $0.slowReaders(limit: limit) }) { parts in
+            let all = parts.flatMap { $0 }.sorted { $0.pendingBytes > $1.pendingBytes }
+            reply(Array(all.prefix(limit)))
+        }
+    }
+
+    package func sockets(ofUser user: String, limit: Int, then reply: @escaping @Sendable ([SocketView]) -> Void) {
+        survey({ $0.sockets(ofUser: user, limit: limit) }) { reply($0.flatMap { $0 }) }
+    }
+
+    package func channel(
+        _ topic: String, limit: Int, then reply: @escaping @Sendable ([ChannelReport]) -> Void
+    ) {
+        survey({ $0.reports(onChannel: topic, limit: limit) }) { reply($0.flatMap { $0 }) }
+    }
+
+    /// Nil where the connection is gone.
+    package func connection(_ id: ConnectionID, then reply: @escaping @Sendable (ConnectionReport?) -> Void) {
+        guard loops.indices.contains(id.loop) else { return reply(nil) }
+        loops[id.loop].inbox.post(.inspect { reply($0.report(on: id)) })
+    }
+
+    /// Closes a connection in a way that makes its client come back. The answer is whether it was there.
+    package func disconnect(_ id: ConnectionID, then reply: @escaping @Sendable (Bool) -> Void) {
+        guard loops.indices.contains(id.loop) else { return reply(false) }
+        loops[id.loop].inbox.post(.inspect { reply($0.disconnect(id)) })
+    }
+
+    /// The same for all connections of a user, by the claim `sub`. The answer is how many there were.
+    package func disconnect(user: String, then reply: @escaping @Sendable (Int) -> Void) {
+        survey({ $0.disconnect(user: user) }) { reply($0.reduce(0, +)) }
+    }
+
+    private func survey<Part: Sendable>(
+        _ question: @escaping @Sendable (EventLoop) -> Part, then reply: @escaping @Sendable ([Part]) -> Void
+    ) {
+        let collector = Collector<Part>(count: loops.count, whenComplete: reply)
+        for loop in loops { loop.inbox.post(.inspect { collector.add(question($0)) }) }
+    }
+}

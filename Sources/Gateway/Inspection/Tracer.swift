@@ -1,0 +1,55 @@
+import Glibc
+package import Hub
+package import Wire
+
+/// What goes over the few connections of a loop that an operator looks at. While nobody does, a frame is spared all of it
+/// but the question whether anybody does.
+package struct Tracer {
+    private struct Trace {
+        var entries = Ring<TraceEntry>(capacity: 100)
+        var number = 0
+        /// In seconds of the loop. Whoever looks says so again before.
+        var until: Int32
+    }
+
+    private var traces: [Slot: Trace] = [:]
+
+    /// Seconds that a look lasts.
+    private static let patience: Int32 = 5
+
+    package init() {}
+
+    package var isIdle: Bool { traces.isEmpty }
+
+    /// Those that are looked at and not left out.
+    package func slots(except: Slot?) -> [Slot] { traces.keys.filter { $0 != except } }
+
+    /// Keeps what goes over the connection from here on, and returns what has since it is looked at.
+    package mutating func look(at slot: Slot, second: Int32) -> [TraceEntry] {
+        traces[slot, default: Trace(until: 0)].until = second + Self.patience
+        return traces[slot]?.entries.elements ?? []
+    }
+
+    package mutating func forget(_ slot: Slot) {
+        if !traces.isEmpty { traces[slot] = nil }
+    }
+
+    package mutating func forget(before second: Int32) {
+        if !traces.isEmpty { traces = traces.filter { $0.value.until > second } }
+    }
+
+    package mutating func note(_ slot: Slot, isOutgoing: Bool, _ head: FrameHead, bytes: Int, queue: Int) {
+        guard var trace = traces.removeValue(forKey: slot) else { return }
+        trace.number += 1
+        trace.entries.append(
+            TraceEntry(
+                number: trace.number, at: Self.now, isOutgoing: isOutgoing, head: head, bytes: bytes, queue: queue))
+        traces[slot] = trace
+    }
+
+    private static var now: Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
+    }
+}

@@ -1,0 +1,8 @@
+/// How much a channel has said on this loop.
+struct ChannelTraffic {
+    /// Frames, each counted once whatever the number of its protocol versions and receivers. What members with history
+    /// are sent is another frame than what those without are.
+    var messages = 0
+    /// Frames times receivers.
+    var deliveries = 0
+}

@@ -1,0 +1,84 @@
+import Wire
+
+/// What an operator asks to see. It costs nothing until then.
+extension Hub {
+    /// The busiest channels since this was asked last.
+    package func busiestChannels(limit: Int) -> [ChannelLoad] {
+        var busiest: [ChannelLoad] = []
+        for channel in channels.values {
+            let (now, before) = (channel.traffic, channel.seenTraffic)
+            channel.seenTraffic = now
+            let load = ChannelLoad(
+                key: channel.key, sockets: channel.memberCount, present: channel.presence.count,
+                messages: now.messages - before.messages, deliveries: now.deliveries - before.deliveries)
+            load.enter(&busiest, limit: limit)
+        }
+        return busiest
+    }
+
+    /// The rooms of this topic, the public and the private one; from here on and for a while their events are noted.
+    package func channels(named topic: String, limit: Int) -> [ChannelView] {
+        [false, true].compactMap { isPrivate in
+            guard let channel = channels[ChannelKey(topic: topic, isPrivate: isPrivate)] else { return nil }
+            let tap = channel.tap ?? ChannelTap(until: 0)
+            tap.until = latest.monotonic + ChannelTap.patience
+            channel.tap = tap
+            return view(of: channel, tap, limit: limit)
+        }
+    }
+
+    private func view(of channel: Channel, _ tap: ChannelTap, limit: Int) -> ChannelView {
+        let slots = channel.members.v2.prefix(limit) + channel.members.v1.prefix(limit)
+        return ChannelView(
+            key: channel.key, sockets: channel.memberCount,
+            members: slots.prefix(limit).compactMap { member(of: channel, $0) },
+            presentCount: channel.presence.count,
+            present: channel.presence.told(upTo: limit).map {
+                ChannelView.Present(
+                    key: Excerpt.redacted($0.key),
+                    excerpt: $0.isListed ? Excerpt.of(JSON(trusted: $0.payload[...])) : "")
+            },
+            typing: channel.typing.count, events: tap.events.elements)
+    }
+
+    private func member(of channel: Channel, _ slot: Slot) -> ChannelView.Member? {
+        guard let connection = connections[Int(slot)], let index = connection.index(of: channel) else { return nil }
+        let membership = connection.memberships[index]
+        return ChannelView.Member(
+            slot: slot, user: membership.claims.subject, role: membership.claims.role,
+            presenceKey: Excerpt.redacted(membership.presenceKey),
+            isPresent: channel.presence[membership.presence] != nil,
+            changes: membership.group?.subscription.bindings.count ?? 0)
+    }
+
+    /// Nil where nobody is connected.
+    package func connection(at slot: Slot) -> ConnectionView? {
+        guard Int(slot) < connections.count, let connection = connections[Int(slot)] else { return nil }
+        return ConnectionView(
+            version: connection.version, user: connection.subject, role: connection.claims.role,
+            appState: connection.appState,
+            memberships: connection.memberships.map { membership in
+                ConnectionView.Membership(
+                    key: membership.channel.key, isJoined: membership.pending == nil, user: membership.claims.subject,
+                    presenceKey: Excerpt.redacted(membership.presenceKey),
+                    isPresent: membership.channel.presence[membership.presence] != nil,
+                    changes: membership.group?.subscription.bindings.count ?? 0)
+            })
+    }
+
+    /// The connections that a user opened or joined a channel with, by the claim `sub`.
+    package func slots(ofUser user: String) -> [Slot] {
+        connections.indices.compactMap { slot in
+            guard let connection = connections[slot] else { return nil }
+            let isTheirs =
+                connection.claims.subject == user || connection.memberships.contains { $0.claims.subject == user }
+            return isTheirs ? Slot(slot) : nil
+        }
+    }
+}
+
+extension Connection {
+    fileprivate var subject: String? {
+        claims.subject ?? memberships.lazy.compactMap(\.claims.subject).first
+    }
+}

@@ -1,0 +1,191 @@
+package import Gateway
+import Glibc
+import Hub
+package import Logging
+import Synchronization
+import Wire
+
+/// The operator's live page, as the pages themselves see it: channels of the hub's own protocol on a WebSocket of the
+/// operator's port. Any Phoenix client could read it.
+///
+/// While nobody looks, a sample of what the loops publish is kept each second, and that is all. What is looked at is asked
+/// of the loops once a second, whatever the number of pages: one question for each topic, and none while the one before is
+/// not answered.
+///
+/// Safe from any thread: the loop with the operator's port calls it, and loops answer on theirs.
+package final class Dashboard: OpsSocketHandler {
+    struct State {
+        var sessions: [OpsSocket.ID: DashboardSession] = [:]
+        /// Five minutes.
+        var history = Ring<Sample>(capacity: 300)
+        var sampler = Sampler()
+        /// Questions that loops have not answered, by the second in which they were asked.
+        var asked: [OpsTopic: Int] = [:]
+        var second = 0
+        var gateway: Gateway?
+    }
+
+    let state = Mutex(State())
+    let access: OpsAccess
+    let health: Health
+    let log: LogBook
+    let sources: DashboardSources
+    let logger: Logger
+
+    static let path = "/ops/websocket"
+    /// Seconds after which a question is asked again although it was not answered.
+    private static let patience = 10
+
+    package init(access: OpsAccess, health: Health, log: LogBook, sources: DashboardSources, logger: Logger) {
+        self.access = access
+        self.health = health
+        self.log = log
+        self.sources = sources
+        self.logger = logger
+    }
+
+    /// The gateway is made after those who answer for it.
+    package func attach(_ gateway: Gateway) {
+        state.withLock { $0.gateway = gateway }
+    }
+
+    // MARK: Sockets
+
+    package func refusal(of request: HTTPRequest) -> HTTPResponse? {
+        guard request.path == Self.path else { return .text(404, "The operator's WebSocket is at \(Self.path)\n") }
+        guard ProtocolVersion(vsn: request.query["vsn"]) != nil else { return .text(403, "vsn is 1.0.0 or 2.0.0\n") }
+        return access.judge(request).refusal
+    }
+
+    package func opened(_ socket: OpsSocket, by request: HTTPRequest) {
+        let version = ProtocolVersion(vsn: request.query["vsn"]) ?? .v2
+        state.withLock { $0.sessions[socket.id] = DashboardSession(socket: socket, version: version) }
+    }
+
+    package func closed(_ socket: OpsSocket.ID) {
+        state.withLock { $0.sessions[socket] = nil }
+    }
+
+    package func received(_ message: [UInt8], from id: OpsSocket.ID) {
+        guard let session = session(id) else { return }
+        let frame: ClientFrame
+        do {
+            frame = try ClientFrame(text: message[...], version: session.version)
+        } catch {
+            // As the hub does with a client's: the connection is kept.
+            logger.debug("dropped a malformed frame of an operator's page: \(error)")
+            return
+        }
+        switch frame.event {
+        case "heartbeat" where frame.topic == "phoenix": session.reply(to: frame, ok: true, [:])
+        case "phx_join": join(frame, session)
+        case "phx_leave": leave(frame, session)
+        default:
+            guard session.joined[frame.topic] != nil else {
+                return session.reply(to: frame, ok: false, ["reason": .text(Refusal.unmatchedTopic.reason)])
+            }
+            command(frame, session)
+        }
+    }
+
+    func session(_ id: OpsSocket.ID) -> DashboardSession? {
+        state.withLock { $0.sessions[id] }
+    }
+
+    private func join(_ frame: ClientFrame, _ session: DashboardSession) {
+        guard let topic = OpsTopic(frame.topic) else {
+            return session.reply(to: frame, ok: false, ["reason": .text(Refusal.unmatchedTopic.reason)])
+        }
+        let ref = frame.joinRef.isNull ? frame.ref : frame.joinRef
+        let joined = state.withLock { state in
+            state.sessions[session.socket.id]?.join(frame.topic, ref) == true ? state.sessions[session.socket.id] : nil
+        }
+        guard let joined else {
+            let text = "a page may join \(DashboardSession.mostTopics) topics; leave one first"
+            return session.reply(to: frame, ok: false, ["reason": .text(text)])
+        }
+        joined.reply(to: frame, ok: true, [:])
+        greet(joined, topic, frame.topic)
+    }
+
+    private func leave(_ frame: ClientFrame, _ session: DashboardSession) {
+        let joinRef = session.joined[frame.topic]
+        session.reply(to: frame, ok: true, [:])
+        guard let joinRef else { return }
+        state.withLock { $0.sessions[session.socket.id]?.leave(frame.topic) }
+        session.close(frame.topic, joinRef: joinRef)
+    }
+
+    // MARK: Time
+
+    package func tick() {
+        let gateway = state.withLock { $0.gateway }
+        guard let gateway else { return }
+        let figures = gateway.figures
+        let (unix, monotonic) = Self.now()
+        let cpu = ProcessFigures.cpuSeconds
+        let (sample, topics) = state.withLock { state in
+            state.second += 1
+            let sample = state.sampler.sample(figures, unix: unix, monotonic: monotonic, cpu: cpu)
+            state.history.append(sample)
+            return (sample, Set(state.sessions.values.flatMap(\.joined.keys).compactMap { OpsTopic($0) }))
+        }
+        for topic in topics { refresh(topic, sample) }
+    }
+
+    /// Sends everybody who looks at it what is new.
+    private func refresh(_ topic: OpsTopic, _ sample: Sample) {
+        switch topic {
+        case .overview: push("sample", topic, overview(sample))
+        case .log: tellLog()
+        // It does not change while the process lives.
+        case .configuration: break
+        case .channels, .slow, .channel, .connection, .user: ask(topic)
+        }
+    }
+
+    /// False where it is still being answered.
+    func mayAsk(_ topic: OpsTopic) -> Bool {
+        state.withLock { state in
+            if let second = state.asked[topic], state.second - second < Self.patience { return false }
+            state.asked[topic] = state.second
+            return true
+        }
+    }
+
+    func answered(_ topic: OpsTopic) {
+        state.withLock { $0.asked[topic] = nil }
+    }
+
+    // MARK: Telling
+
+    /// To all pages that look at the topic; written once.
+    func push(_ event: StaticString, _ topic: OpsTopic, _ payload: JSONValue) {
+        let bytes = payload.bytes
+        for session in state.withLock({ Array($0.sessions.values) }) {
+            for name in session.joined.keys where OpsTopic(name) == topic { session.push(event, name, bytes) }
+        }
+    }
+
+    private func tellLog() {
+        let level = sources.logLevel()
+        for session in state.withLock({ Array($0.sessions.values) }) {
+            for name in session.joined.keys where OpsTopic(name) == .log {
+                let lines = log.lines(after: session.logged)
+                guard let last = lines.last else { continue }
+                state.withLock { $0.sessions[session.socket.id]?.logged = last.number }
+                session.push("lines", name, Self.json(lines, level: level).bytes)
+            }
+        }
+    }
+
+    private static func now() -> (unix: Double, monotonic: Double) {
+        (seconds(CLOCK_REALTIME), seconds(CLOCK_MONOTONIC))
+    }
+
+    private static func seconds(_ clock: clockid_t) -> Double {
+        var time = timespec()
+        clock_gettime(clock, &time)
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+    }
+}

@@ -1,0 +1,42 @@
+/**
+ * Makes an element. Text goes in as text nodes only: topics, users and payloads are other people's words.
+ * @param {string} tag
+ * @param {Record<string, any>} [attributes] `on…` adds a listener, `dataset` sets data attributes, true/false toggle
+ * @param {...(Node|string|null|undefined|false)} children
+ * @returns {HTMLElement}
+ */
+export function el(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name === "dataset") Object.assign(element.dataset, value);
+    else if (value === true) element.setAttribute(name, "");
+    else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, value);
+  }
+  element.append(...children.filter((child) => child || child === ""));
+  return element;
+}
+
+/** The same in SVG, where all attributes are text. */
+export function svg(tag, attributes = {}, ...children) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.append(...children);
+  return element;
+}
+
+/** Changes a text only where it is another one: a reader who has selected it keeps the selection. */
+export function setText(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+/** A link to one of the page's views. */
+export function link(path, text, attributes = {}) {
+  return el("a", { href: path, ...attributes }, text);
+}
+
+export const paths = {
+  channel: (topic) => `#/channel/${encodeURIComponent(topic)}`,
+  connection: (id) => `#/connection/${encodeURIComponent(id)}`,
+  user: (user) => `#/user/${encodeURIComponent(user)}`,
+};

@@ -1,0 +1,74 @@
+import { confirmed, tell } from "./confirm.js";
+import { el } from "./dom.js";
+import * as format from "./format.js";
+import { Table } from "./table.js";
+
+const LEVELS = ["trace", "debug", "info", "notice", "warning", "error", "critical"];
+const MOST = 100;
+
+/** The last warnings and notices, and the level of the log. */
+export class Log {
+  title = "Log";
+  topics = ["ops:log"];
+  #socket;
+  #lines = new Map();
+  #level = null;
+  #select;
+  #table = new Table([
+    { title: "Time", cell: (row) => format.clock(row.at * 1000) },
+    { title: "Level", cell: (row) => row.level },
+    { title: "What", class: "text", cell: (row) => row.text },
+  ], { key: (row) => row.number, empty: "There was no warning.", caption: "Last warnings", testid: "log" });
+
+  /** @param {import("./socket.js").OpsSocket} socket */
+  constructor(socket) {
+    this.#socket = socket;
+    this.#select = el("select", { id: "level", dataset: { testid: "level" }, onchange: () => this.#setLevel() },
+      ...LEVELS.map((level) => el("option", { value: level }, level)));
+    this.element = el("div", { class: "view" },
+      el("section", { class: "card" },
+        el("div", { class: "head" }, el("h2", {}, "Last warnings and notices"),
+          el("div", { class: "find" }, el("label", { for: "level" }, "Level of the log"), this.#select)),
+        this.#table.element));
+  }
+
+  take(_topic, event, payload) {
+    if (event !== "lines") return;
+    // A hub that was started anew counts anew.
+    if (payload.lines[0]?.number === 1) this.#lines.clear();
+    for (const line of payload.lines) this.#lines.set(line.number, line);
+    this.#showLevel(payload.level);
+    this.#table.show([...this.#lines.values()].slice(-MOST).reverse());
+  }
+
+  /** Whoever changes it, this page or another. */
+  refresh(store) {
+    if (store.logLevel) this.#showLevel(store.logLevel);
+  }
+
+  #showLevel(level) {
+    if (this.#level === level) return;
+    this.#level = level;
+    this.#select.value = level;
+  }
+
+  async #setLevel() {
+    const level = this.#select.value;
+    const isSure = await confirmed({
+      title: `Log from ${level} on?`,
+      text: "It counts at once and until the hub is started again. Below info, a busy hub writes a line for much of what clients do.",
+      action: "Change",
+      danger: false,
+    });
+    if (!isSure) return (this.#select.value = this.#level);
+    try {
+      await this.#socket.ask(this.topics[0], "log_level", { level });
+      this.#showLevel(level);
+      tell(`The log has the level ${level}.`);
+    } catch (error) {
+      this.#select.value = this.#level;
+      tell(`The level is as it was: ${error.message}.`, { bad: true });
+    }
+    return undefined;
+  }
+}

@@ -1,0 +1,153 @@
+import { el } from "./dom.js";
+import * as format from "./format.js";
+import { Plot } from "./plot.js";
+import { Facts, Table } from "./table.js";
+
+/** More loops than colours: their mean and the busiest one say enough. */
+const MOST_LOOPS = 6;
+
+/** The hub at a glance: the last five minutes, and where it stands. */
+export class Overview {
+  title = "Overview";
+  #store;
+  #plots;
+  #loops = null;
+  #loopPlot = el("div", { class: "slot" });
+  #loopTable = new Table([
+    { title: "Loop", cell: (loop) => String(loop.index) },
+    { title: "Connections", class: "number", cell: (loop) => format.exact(loop.connections) },
+    { title: "Busy", class: "number", cell: (loop) => format.percent(loop.busy) },
+    { title: "Turn p99", class: "number", cell: (loop) => format.milliseconds(loop.turn) },
+  ], { key: (loop) => loop.index, empty: "No loop has told of itself yet.", caption: "Event loops" });
+  #feed = new Facts("Postgres and row changes", { "data-testid": "feed" });
+  #hub = new Facts("Channels");
+  #slow = new Facts("Slow readers");
+  #push = new Facts("Pushes");
+  #process = new Facts("Process");
+
+  /** @param {import("./store.js").Store} store */
+  constructor(store) {
+    this.#store = store;
+    this.#plots = [
+      new Plot("Connections", [{ name: "open", pick: (s) => s.connections }],
+        { format: format.count, least: 4, testid: "connections" }),
+      new Plot("Messages", [
+        { name: "sent", pick: (s) => s.framesOut },
+        { name: "received", pick: (s) => s.framesIn },
+      ], { format: format.rate, least: 4, testid: "messages" }),
+      new Plot("Rows: commit to socket", [
+        { name: "p50", pick: (s) => s.lagMedian },
+        { name: "p99", pick: (s) => s.lagP99 },
+      ], { format: format.milliseconds, least: 2, testid: "lag" }),
+      new Plot("Traffic", [
+        { name: "sent", pick: (s) => s.bytesOut },
+        { name: "received", pick: (s) => s.bytesIn },
+      ], { format: format.byteRate, least: 1024, base: 1024, testid: "traffic" }),
+      new Plot("Coming and going", [
+        { name: "opened", pick: (s) => s.accepted },
+        { name: "closed", pick: (s) => s.closed },
+        { name: "joins", pick: (s) => s.joins },
+      ], { format: format.rate, least: 4, testid: "turnover" }),
+      new Plot("Waiting for readers", [{ name: "queued", pick: (s) => s.pending }],
+        { format: format.bytes, least: 1024, base: 1024, testid: "pending" }),
+      new Plot("CPU of the process", [{ name: "cores", pick: (s) => s.cores }],
+        { format: (value) => format.count(value), least: 0.1, testid: "cores" }),
+    ];
+    const loops = el("section", { class: "card" }, el("h2", {}, "Event loops"), this.#loopTable.element);
+    this.element = el("div", { class: "view" },
+      el("div", { class: "plots" }, ...this.#plots.map((plot) => plot.element), this.#loopPlot),
+      el("div", { class: "columns" }, this.#feed.element, this.#hub.element, this.#slow.element, loops,
+        this.#push.element, this.#process.element));
+    this.#push.element.hidden = true;
+    this.refresh();
+  }
+
+  /** Once a second, and when a past has arrived. */
+  refresh() {
+    const { samples, figures, problem } = this.#store;
+    const newest = samples.at(-1);
+    if (!newest) return;
+    this.#showLoops(newest.loops);
+    for (const plot of this.#plots) plot.show(samples);
+    this.#loops?.show(samples);
+    this.#loopTable.show(newest.loops.map((loop, index) => ({ ...loop, index })));
+    if (figures) this.#showFigures(figures, problem, newest);
+  }
+
+  #showLoops(loops) {
+    if (this.#loops || loops.length === 0) return;
+    const each = loops.map((_, index) => ({ name: `loop ${index}`, pick: (s) => s.loops[index]?.busy ?? null }));
+    const all = (s) => s.loops.map((loop) => loop.busy);
+    const series = loops.length <= MOST_LOOPS ? each : [
+      { name: "busiest", pick: (s) => Math.max(...all(s)) },
+      { name: "mean", pick: (s) => all(s).reduce((sum, busy) => sum + busy, 0) / all(s).length },
+    ];
+    this.#loops = new Plot("Event loops at work", series, { format: format.percent, least: 0.1, testid: "busy" });
+    this.#loopPlot.replaceWith(this.#loops.element);
+  }
+
+  #showFigures(figures, problem, newest) {
+    const exact = (name) => format.exact(figures[name]);
+    const known = (name, label, show = format.exact) => (name in figures ? [[label, show(figures[name])]] : []);
+    const up = figures.roost_feed_up === 1;
+    this.#feed.show([
+      ["State", up ? "changes flow" : (problem ?? "not connected"), up ? "good" : "bad"],
+      ["Changes read", exact("roost_feed_changes_total")],
+      ["Windows read", exact("roost_feed_polls_total")],
+      ["Woken by a notification", exact("roost_feed_rings_total")],
+      ["Found by the safety poll", exact("roost_feed_missed_rings_total"), figures.roost_feed_missed_rings_total ? "bad" : ""],
+      ["Connections made to Postgres", exact("roost_feed_connections_total")],
+      ...known("roost_outbox_rows", "Rows in the outbox"),
+      ...known("roost_outbox_bytes", "Size of the outbox", format.bytes),
+      ...known("roost_outbox_age_seconds", "Oldest row", format.duration),
+      ["Decided by policies", exact("roost_visibility_asked_total")],
+      ["Questions to policies", exact("roost_visibility_round_trips_total")],
+    ]);
+    this.#hub.show([
+      ["Channels", exact("roost_channels")],
+      ["Sockets in them", exact("roost_memberships")],
+      ["Groups that watch rows", exact("roost_subscriptions")],
+      ["Present", exact("roost_presence_members")],
+      ["Leaves avoided by grace", exact("roost_presence_leaves_avoided_total")],
+      ["Joins", exact('roost_joins_total{result="ok"}')],
+      ["Joins refused", exact('roost_joins_total{result="refused"}')],
+      ["Caught up after a cut", exact('roost_recoveries_total{result="resumed"}')],
+      ["Messages kept for history", exact("roost_history_messages")],
+    ]);
+    this.#slow.show([
+      ["Waiting for sockets", format.bytes(newest.pending)],
+      ["Presence frames spared", exact("roost_slow_reader_coalesced_total")],
+      ["Not waited for any more", exact("roost_slow_reader_written_off_total")],
+      ["Closed at their cap", exact("roost_slow_reader_closed_total"), figures.roost_slow_reader_closed_total ? "bad" : ""],
+      ["Cut off", exact("roost_slow_reader_cut_total")],
+      ["Changes held back", format.duration(figures.roost_changes_held_seconds_total)],
+      ["Stalled turns", exact("roost_loop_stalls_total")],
+    ]);
+    this.#process.show([
+      ["Running for", format.duration(newest.at - figures.process_start_time_seconds)],
+      ["Memory", format.bytes(figures.process_resident_memory_bytes)],
+      ["Open files", `${exact("process_open_fds")} of ${exact("process_max_fds")}`],
+      ["CPU used", format.duration(figures.process_cpu_seconds_total)],
+      ["Upgrades accepted", exact("roost_connections_accepted_total")],
+      ["Upgrades refused", format.exact(sum(figures, "roost_connections_refused_total"))],
+      ["Malformed messages", exact("roost_malformed_frames_total")],
+    ]);
+    this.#push.element.hidden = !("roost_push_queue" in figures);
+    if (this.#push.element.hidden) return;
+    this.#push.show([
+      ["In the queue", exact("roost_push_queue")],
+      ["Not answered yet", exact("roost_push_in_flight")],
+      ["Delivered", exact('roost_pushes_total{result="delivered"}')],
+      ["Sent again", exact("roost_push_retries_total")],
+      ["Servers that refuse the key", exact("roost_push_circuit_open"), figures.roost_push_circuit_open ? "bad" : ""],
+      ["Age of the provider token", format.duration(figures.roost_push_provider_token_age_seconds)],
+      ["Messages nobody was alerted of", exact("roost_push_messages_lost_total"), figures.roost_push_messages_lost_total ? "bad" : ""],
+      ["Live Activities", exact("roost_push_activities")],
+    ]);
+  }
+}
+
+/** Of a figure with labels. */
+function sum(figures, name) {
+  return Object.entries(figures).reduce((all, [key, value]) => (key.startsWith(`${name}{`) ? all + value : all), 0);
+}

@@ -1,0 +1,93 @@
+import { el, setText } from "./dom.js";
+
+/**
+ * Rows that are brought up to date in place, so that a link keeps its focus and a selection stays.
+ *
+ * A cell is a text, or `{ text, href }` for a link, or a node that is made once for each row (`once`).
+ */
+export class Table {
+  #columns;
+  #key;
+  #rows = new Map();
+  #body = el("tbody");
+  #empty;
+
+  /**
+   * @param {{title: string, cell?: (row: any) => any, once?: (row: any) => Node, class?: string}[]} columns `class`
+   *   `number` is set to the right, `wide` is left out on a phone, `text` may be long
+   * @param {{key: (row: any) => any, empty: string, caption: string, testid?: string}} options
+   */
+  constructor(columns, { key, empty, caption, testid }) {
+    this.#columns = columns;
+    this.#key = key;
+    this.#empty = el("p", { class: "note" }, empty);
+    const head = el("tr", {}, ...columns.map((column) => el("th", { scope: "col", class: column.class }, column.title)));
+    this.element = el("div", { class: "scroll" },
+      el("table", { dataset: { testid: testid ?? "" } },
+        el("caption", { class: "hidden" }, caption), el("thead", {}, head), this.#body),
+      this.#empty);
+  }
+
+  /** @param {any[]} rows in the order to be shown */
+  show(rows) {
+    const old = this.#rows;
+    this.#rows = new Map();
+    let place = this.#body.firstElementChild;
+    for (const row of rows) {
+      const key = this.#key(row);
+      const line = old.get(key) ?? this.#line(row);
+      old.delete(key);
+      this.#rows.set(key, line);
+      this.#columns.forEach((column, index) => column.cell && this.#fill(line.children[index], column.cell(row)));
+      if (line === place) place = place.nextElementSibling;
+      else this.#body.insertBefore(line, place);
+    }
+    for (const line of old.values()) line.remove();
+    this.#empty.hidden = rows.length > 0;
+    this.element.firstElementChild.hidden = rows.length === 0;
+  }
+
+  #line(row) {
+    return el("tr", {}, ...this.#columns.map((column) =>
+      el("td", { class: column.class }, column.once ? column.once(row) : "")));
+  }
+
+  #fill(cell, value) {
+    if (value?.href === undefined) return setText(cell, String(value ?? ""));
+    let anchor = cell.querySelector("a");
+    if (!anchor) cell.replaceChildren((anchor = el("a")));
+    setText(anchor, value.text);
+    if (anchor.getAttribute("href") !== value.href) anchor.setAttribute("href", value.href);
+  }
+}
+
+/** Names and values, brought up to date in place. */
+export class Facts {
+  #values = new Map();
+  #list = el("dl", { class: "facts" });
+
+  constructor(title, attributes = {}) {
+    this.element = el("section", { class: "card", ...attributes }, el("h2", {}, title), this.#list);
+  }
+
+  /** @param {[string, string, string?][]} facts name, value, and `bad` or `good` where it is */
+  show(facts) {
+    const names = new Set(facts.map(([name]) => name));
+    for (const [name, { row }] of this.#values) {
+      if (names.has(name)) continue;
+      row.remove();
+      this.#values.delete(name);
+    }
+    for (const [name, text, tone] of facts) {
+      let entry = this.#values.get(name);
+      if (!entry) {
+        const value = el("dd");
+        entry = { value, row: el("div", {}, el("dt", {}, name), value) };
+        this.#values.set(name, entry);
+        this.#list.append(entry.row);
+      }
+      setText(entry.value, text);
+      entry.value.className = tone ?? "";
+    }
+  }
+}

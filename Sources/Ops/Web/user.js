@@ -1,0 +1,48 @@
+import { confirmed, tell } from "./confirm.js";
+import { el } from "./dom.js";
+import { socketTable } from "./sockets.js";
+
+/** The connections of one user. */
+export class User {
+  #socket;
+  #topic;
+  #button;
+  #table = socketTable({ empty: "This user has no connection here.", testid: "sockets" });
+
+  /**
+   * @param {string} user the claim `sub`
+   * @param {import("./socket.js").OpsSocket} socket
+   */
+  constructor(user, socket) {
+    this.#socket = socket;
+    this.#topic = `ops:user:${user}`;
+    this.title = `User ${user}`;
+    this.topics = [this.#topic];
+    this.#button = el("button", {
+      class: "danger", type: "button", dataset: { testid: "disconnect-user" }, onclick: () => this.#disconnect(user),
+    }, "Disconnect all");
+    this.element = el("div", { class: "view" },
+      el("p", { class: "crumb" }, el("a", { href: "#/connections" }, "Connections")),
+      el("div", { class: "head" }, el("h2", { class: "subject" }, `User ${user}`), this.#button),
+      el("section", { class: "card" }, el("h2", {}, "Connections"), this.#table.element));
+  }
+
+  take(_topic, event, payload) {
+    if (event === "state") this.#table.show(payload.sockets);
+  }
+
+  async #disconnect(user) {
+    const isSure = await confirmed({
+      title: `Disconnect ${user}?`,
+      text: "All sockets of this user on this hub are closed with code 1012. Clients come back by themselves as long as their token is good.",
+      action: "Disconnect all",
+    });
+    if (!isSure) return;
+    try {
+      const { closed } = await this.#socket.ask(this.#topic, "disconnect_user", { user });
+      tell(`${closed === 1 ? "1 connection is" : `${closed} connections are`} disconnected.`);
+    } catch (error) {
+      tell(`Nobody was disconnected: ${error.message}.`, { bad: true });
+    }
+  }
+}

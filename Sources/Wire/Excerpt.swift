@@ -1,0 +1,129 @@
+/// The beginning of a message, for an operator to read: short, and without what would let its reader in somewhere.
+///
+/// Hidden are the values of keys that name secrets, and what looks like a JWT (RFC 7515: its header is a JSON object, so
+/// in base 64 it begins with `eyJ`) or like a key of a Supabase project (`sb_…`), wherever it stands.
+package struct Excerpt {
+    /// What stands for a secret.
+    package static let hidden = "***"
+
+    private var out: [UInt8] = []
+    private let limit: Int
+
+    /// A value's text, cut to so many bytes.
+    package static func of(_ json: JSON, bytes limit: Int = 200) -> String {
+        var excerpt = Excerpt(limit: limit)
+        excerpt.append(json)
+        return excerpt.text
+    }
+
+    private init(limit: Int) {
+        self.limit = limit
+    }
+
+    private var isFull: Bool { out.count > limit }
+
+    /// Cut between characters.
+    private var text: String {
+        guard isFull else { return String(decoding: out, as: UTF8.self) }
+        var end = limit
+        while end > 0, out[end] & 0xC0 == 0x80 { end -= 1 }
+        return String(decoding: out[..<end], as: UTF8.self) + "…"
+    }
+
+    private mutating func append(_ json: JSON) {
+        guard !isFull else { return }
+        switch json.kind {
+        case .object: append(members: json)
+        case .array: append(elements: json)
+        case .string: append(string: json)
+        case .number, .bool, .null: out += json.bytes.prefix(limit + 1)
+        }
+    }
+
+    private mutating func append(members json: JSON) {
+        var isFirst = true
+        out.append(UInt8(ascii: "{"))
+        json.forEachMember { member in
+            guard !isFull else { return }
+            if !isFirst { out.append(UInt8(ascii: ",")) }
+            isFirst = false
+            let key = member.key
+            JSONString.encode(Self.redacted(key), into: &out)
+            out.append(UInt8(ascii: ":"))
+            if Self.namesSecret(key), !member.value.isNull {
+                JSONString.encode(Self.hidden, into: &out)
+            } else {
+                append(member.value)
+            }
+        }
+        out.append(UInt8(ascii: "}"))
+    }
+
+    private mutating func append(elements json: JSON) {
+        out.append(UInt8(ascii: "["))
+        // Each takes a byte at least.
+        for (position, element) in json.elements(upTo: limit + 1).enumerated() {
+            if position > 0 { out.append(UInt8(ascii: ",")) }
+            append(element)
+        }
+        out.append(UInt8(ascii: "]"))
+    }
+
+    private mutating func append(string json: JSON) {
+        // What is hidden takes less room than it stood in, so some more is looked at than is shown.
+        let raw = json.bytes.dropFirst()
+        let isWhole = raw.count <= 8 * limit
+        let text = JSONString.decode(isWhole ? raw.dropLast() : raw.prefix(8 * limit))
+        JSONString.encode(Self.redacted(text), into: &out)
+    }
+
+    // MARK: Secrets
+
+    private static let secretNames = [
+        "token", "apikey", "secret", "password", "passwd", "authorization", "jwt", "credential", "cookie",
+    ]
+
+    /// Whether a key of an object names what only its owner may know: `access_token`, `apikey`, `X-API-Key`.
+    package static func namesSecret(_ key: String) -> Bool {
+        let letters = key.lowercased().filter(\.isLetter)
+        return secretNames.contains { letters.contains($0) }
+    }
+
+    /// The text without its tokens.
+    package static func redacted(_ text: String) -> String {
+        let bytes = Array(text.utf8)
+        var out: [UInt8] = []
+        out.reserveCapacity(bytes.count)
+        var at = 0
+        while at < bytes.count {
+            let secret = secretLength(bytes[at...])
+            if secret > 0 {
+                out += hidden.utf8
+                at += secret
+            } else {
+                out.append(bytes[at])
+                at += 1
+            }
+        }
+        return String(decoding: out, as: UTF8.self)
+    }
+
+    /// The length of the token that `bytes` begin with; 0 if there is none. One that is cut off is one, too.
+    private static func secretLength(_ bytes: ArraySlice<UInt8>) -> Int {
+        guard let first = bytes.first, first == UInt8(ascii: "e") || first == UInt8(ascii: "s") else { return 0 }
+        guard bytes.starts(with: "eyJ".utf8) || bytes.starts(with: "sb_".utf8) else { return 0 }
+        let length = bytes.prefix(while: isTokenByte).count
+        return length >= 12 ? length : 0
+    }
+
+    /// Of a JWT (RFC 7515, section 7.1) or a key.
+    private static func isTokenByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."),
+            UInt8(ascii: "="), UInt8(ascii: "+"), UInt8(ascii: "/"), UInt8(ascii: "~"):
+            true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,21 @@
+"""The operator's WebSocket, as a page uses it."""
+
+import urllib.parse
+
+from support.websocket import WebSocket
+from support.wsclient import Client
+
+
+async def connect_operator(hub, headers=None, **query):
+    """A raw client of the operator's port."""
+    arguments = urllib.parse.urlencode({"vsn": "2.0.0", **query})
+    return Client(await WebSocket.open(hub.ops_port, f"/ops/websocket?{arguments}", headers), 2)
+
+
+async def watch(operator, topic):
+    """Joins a topic and returns its first event's payload."""
+    ref = operator.ref()
+    operator.push(topic, "phx_join", {}, ref, ref)
+    reply = await operator.next("phx_reply", topic, ref)
+    assert reply.payload["status"] == "ok", reply
+    return (await operator.next(topic=topic)).payload
