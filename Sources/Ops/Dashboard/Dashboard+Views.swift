@@ -22,7 +22,7 @@ extension Dashboard {
     var configuration: JSONValue {
         [
             "settings": .array(
-                sources.settings.map {
+                sources.settings().map {
                     ["key": .text($0.key), "value": .text($0.value), "origin": .text($0.origin)]
                 })
         ]

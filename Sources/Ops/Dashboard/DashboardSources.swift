@@ -17,7 +17,8 @@ package struct DashboardSources: Sendable {
     package var node = ""
     /// All figures of the metrics.
     package var figures: @Sendable () -> [Figure] = { [] }
-    package var settings: [Setting] = []
+    /// What is in force.
+    package var settings: @Sendable () -> [Setting] = { [] }
     package var logLevel: @Sendable () -> String = { "" }
     /// False where there is no such level.
     package var setLogLevel: @Sendable (String) -> Bool = { _ in false }

@@ -1,5 +1,6 @@
 import Dispatch
 import Logging
+import Ops
 import Settings
 import Synchronization
 
@@ -13,6 +14,8 @@ final class LogOutput: Sendable {
     }
 
     private let state = Mutex(State())
+    /// What was said last that operators should know.
+    let book = LogBook()
     private let rank = Atomic<Int>(Logger.Level.info.rank)
 
     /// From here on only this and what is worse is said.
@@ -36,6 +39,7 @@ final class LogOutput: Sendable {
         }
         switch verdict {
         case .told:
+            book.note(event.level, event.message.description)
             write(LogLine(time: now, event.level, event.message.description, event.source, metadata), format)
         case .firstUntold:
             // Somebody has to tell how many there were, also where none follows.

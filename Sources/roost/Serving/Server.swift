@@ -56,18 +56,18 @@ struct Server {
         OpenFiles.raiseLimit()
         // A peer that is gone is an error of the write, not of the process.
         signal(SIGPIPE, SIG_IGN)
-        let log = LogBook(level: configuration.logger.logLevel)
-        let logger = log.logger(label: "roost", to: configuration.logger.handler)
-        let service = try RunFailure.wrapping { try start(log, logger) }
+        let logger = configuration.logger
+        let service = try RunFailure.wrapping { try start(logger) }
         let group = ServiceGroup(
             configuration: ServiceGroupConfiguration(
                 services: [service], gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
         try await group.run()
     }
 
-    private func start(_ log: LogBook, _ logger: Logger) throws -> HubService {
+    private func start(_ logger: Logger) throws -> HubService {
         let health = Health()
         let rooms = Rooms()
+        let reload = Reload(configuration, logger: logger, read: read)
         var settings = configuration.gateway
         let usersStatement = configuration.usersStatement ?? statements.users
         settings.users = usersStatement.map { _ in UserPresence() }
@@ -81,7 +81,8 @@ struct Server {
         }
         let access = OpsAccess(host: configuration.opsHost, token: configuration.opsToken)
         let dashboard = Dashboard(
-            access: access, health: health, log: log, sources: configuration.dashboard(log, figures), logger: logger)
+            access: access, health: health, log: LogOutput.standard.book,
+            sources: reload.dashboard(.standard, figures), logger: logger)
         let gateway = Gateway(
             configuration: settings, verifier: tokens, handler: Handlers(handlers: handlers),
             opsHandler: OpsPages(health: health, access: access, figures: figures), opsSocketHandler: dashboard,
@@ -117,7 +118,7 @@ struct Server {
         desk?.start()
         return HubService(
             gateway: gateway, subscriptions: subscriptions, authority: authority, keeper: keeper, desk: desk,
-            health: health, reload: Reload(configuration, logger: logger, read: read),
+            health: health, reload: reload,
             reloaded: Reload.Rooms(gateway: gateway, desk: desk, keys: keys, supervision: supervision),
             supervision: supervision, logger: logger)
     }

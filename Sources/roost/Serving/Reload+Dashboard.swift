@@ -2,16 +2,18 @@ import Logging
 import Ops
 import Settings
 
-extension RoostConfiguration {
+extension Reload {
     /// What the operator's page shows of the configuration and the log, and what it may change.
-    func dashboard(_ log: LogBook, _ figures: @escaping @Sendable () -> [Figure]) -> DashboardSources {
+    func dashboard(_ log: LogOutput, _ figures: @escaping @Sendable () -> [Figure]) -> DashboardSources {
         var sources = DashboardSources()
         sources.version = Roost.version
-        sources.node = nodeName
+        sources.node = configuration.nodeName
         sources.figures = figures
-        sources.settings = values.map {
-            DashboardSources.Setting(
-                key: $0.setting.key, value: $0.printed, origin: $0.value == nil ? "not set" : "\($0.origin)")
+        sources.settings = {
+            self.configuration.values.map {
+                DashboardSources.Setting(
+                    key: $0.setting.key, value: $0.printed, origin: $0.value == nil ? "not set" : "\($0.origin)")
+            }
         }
         sources.logLevel = { log.level.rawValue }
         sources.setLogLevel = { name in
