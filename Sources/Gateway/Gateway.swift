@@ -74,6 +74,9 @@ package final class Gateway: @unchecked Sendable {
 
     package var figures: [LoopFigures] { loops.map(\.gauges.figures) }
 
+    /// For each loop, how long ago it last did its work of every second. From any thread.
+    package var silences: [Duration] { loops.map(\.gauges.silence) }
+
     package var loopCount: Int { loops.count }
 
     package func stopAccepting() {

@@ -1,3 +1,4 @@
+import CWebSockets
 import Synchronization
 
 /// A loop's figures for the operator, published once a second so that reading them costs the loop nothing.
@@ -5,10 +6,24 @@ final class LoopGauges: Sendable {
     private let published = Mutex(LoopFigures())
     /// Up to date at any moment, because a drain ends by it.
     let connections = Atomic<Int>(0)
+    /// When the figures were last published, in milliseconds of uv_hrtime; 0 before the loop runs.
+    private let beat = Atomic<Int64>(0)
+
+    /// The loop turns.
+    func beats() { beat.store(Self.now, ordering: .relaxed) }
+
+    /// How long ago the loop last published; zero before it runs.
+    var silence: Duration {
+        let last = beat.load(ordering: .relaxed)
+        return last == 0 ? .zero : .milliseconds(max(0, Self.now - last))
+    }
+
+    private static var now: Int64 { Int64(uv_hrtime() / 1_000_000) }
 
     func publish(_ loop: EventLoop) {
         let figures = LoopFigures(of: loop)
         published.withLock { $0 = figures }
+        beats()
     }
 
     var figures: LoopFigures {

@@ -15,20 +15,14 @@ package struct OpsPages: HTTPHandler {
             return .now(.text(405, "Use GET\n"))
         }
         switch request.path {
-        case "/livez":
-            // Answered by a loop, so the answer itself is the proof that it turns.
-            return .now(.text(200, "ok\n"))
-        case "/readyz":
-            if let problem = health.problem { return .now(.text(503, "not ready: \(problem)\n")) }
-            return .now(.text(200, "ok\n"))
         case "/metrics":
             var response = HTTPResponse.text(200, Exposition.text(of: figures()))
             response.contentType = "text/plain; version=0.0.4; charset=utf-8"
             return .now(response)
         case "/":
-            return .now(.text(200, "Roost: /livez, /readyz, /metrics\n"))
+            return .now(.text(200, "Roost: /livez, /readyz, /healthz, /metrics\n"))
         default:
-            return nil
+            return HealthPages(health: health).respond(to: request).map { .now($0) }
         }
     }
 }

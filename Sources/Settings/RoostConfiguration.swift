@@ -78,6 +78,7 @@ package struct RoostConfiguration: Sendable {
     package let recoveryWindowSeconds: Int
     package let retentionHours: Int
     package let safetyPollSeconds: Int
+    package let readyLagSeconds: Int
 
     /// One of swift-log's level names.
     package let logLevel: String
@@ -143,6 +144,7 @@ package struct RoostConfiguration: Sendable {
         recoveryWindowSeconds = values.integer(.recoveryWindowSeconds)
         retentionHours = values.integer(.retentionHours)
         safetyPollSeconds = values.integer(.safetyPollSeconds)
+        readyLagSeconds = values.integer(.readyLagSeconds)
         logLevel = values.requiredText(.logLevel)
         drainDelaySeconds = values.integer(.drainDelaySeconds)
         drainSeconds = values.integer(.drainSeconds)

@@ -95,6 +95,7 @@ final class FeedSession {
     }
 
     func poll() throws {
+        let began = ContinuousClock.now
         if doorbell.mode == .asleep { try bell.check(beside: reader) }
         doorbell.pollBegan()
         let before = loop.progress.statistics.changes
@@ -109,6 +110,7 @@ final class FeedSession {
         }
         let rows = loop.progress.statistics.changes - before
         loop.progress.statistics.polls += 1
+        loop.published.levelAt = began
         try serveRings()
         let wasDozing = doorbell.mode == .dozing
         try perform(doorbell.pollEnded(rows: rows, at: .now))

@@ -61,7 +61,9 @@ struct Server {
         settings.users = usersStatement.map { _ in UserPresence() }
         let link = GatewayLink()
         let desk = try desk(&settings, logger, link)
-        let handlers = [PushAPI(desk: desk, verifier: tokens, clock: { Clock.now() }) as any HTTPHandler] + handler.list
+        let handlers =
+            [PushAPI(desk: desk, verifier: tokens, clock: { Clock.now() }) as any HTTPHandler, ClientHealth()]
+            + handler.list
         let gateway = Gateway(
             configuration: settings, verifier: tokens, handler: Handlers(handlers: handlers),
             opsHandler: OpsPages(health: health) {
@@ -79,6 +81,10 @@ struct Server {
         }
         let authority = PolicyAuthority(conninfo: databaseURL, logger: logger)
         rooms.set(gateway, subscriptions, settings.history)
+        health.ask(
+            HealthProbes(
+                mostBehind: .seconds(configuration.safetyPollSeconds + configuration.readyLagSeconds),
+                loops: { gateway.silences }, feed: { subscriptions.behind }))
         let address = "ws://\(configuration.httpHost):\(configuration.httpPort)/realtime/v1/websocket"
         health.onFirstReady { [whenReady] in
             StandardOutput.line("listening on \(address)")
