@@ -83,6 +83,8 @@ enum SQL {
     static let pruneActivities = text(PackageResources.PruneActivities_sql)
     static let rolesOutOfReach = text(PackageResources.RolesOutOfReach_sql)
     static let tablesWithoutPolicy = text(PackageResources.TablesWithoutPolicy_sql)
+    static let claimNode = text(PackageResources.ClaimNode_sql)
+    static let hubSessions = text(PackageResources.HubSessions_sql)
     static let lockHolder = text(PackageResources.LockHolder_sql)
     static let sessionWait = text(PackageResources.SessionWait_sql)
 

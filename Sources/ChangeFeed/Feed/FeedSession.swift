@@ -10,10 +10,13 @@ final class FeedSession {
     var doorbell: Doorbell
     let sockets: FeedSockets
     let hasCommitTimestamps: Bool
+    let doorbellNumber: String
+    var claim: NodeClaim
     var storeAt: ContinuousClock.Instant
     var isCursorRefused = false
     var pruneAt: ContinuousClock.Instant
     var pruner = Pruner()
+    var pruneRound = PruneRound()
     /// When a window is to bring the catalog's version along. What is revoked counts within this time, so well within a
     /// second.
     var versionAt: ContinuousClock.Instant
@@ -43,6 +46,8 @@ final class FeedSession {
         try reader.run("listen roost")
         let position = try FeedPosition(of: configuration.node, on: reader)
         hasCommitTimestamps = position.hasCommitTimestamps
+        doorbellNumber = position.doorbell
+        _ = try reader.query(SQL.claimNode, [position.doorbell])
         bell = BellSession(
             try PostgresConnection(options, waiter: sockets, logger: loop.logger), doorbell: position.doorbell)
         let now = ContinuousClock.now
@@ -52,8 +57,10 @@ final class FeedSession {
         versionAt = now
         newcomersAt = now
         recoveryAt = now
+        claim = NodeClaim(at: now)
         sockets.bell = bell
         loop.progress.statistics.connections += 1
+        loop.progress.readers.insert(reader.backendID)
         loop.progress.adopt(position, logger: loop.logger)
         try findRestart(position)
         let catalog = try CatalogReader.read(from: reader, roles: loop.progress.roles)
@@ -81,6 +88,8 @@ final class FeedSession {
                 try poll()
             } else if loop.progress.isUnstored, now >= storeAt {
                 try storeCursor()
+            } else if now >= claim.lookAt {
+                try lookForRivals()
             } else if now >= pruneAt {
                 try prune()
             } else if !isRecovering {
