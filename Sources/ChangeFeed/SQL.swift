@@ -84,6 +84,18 @@ enum SQL {
     static let pruneActivities = text(PackageResources.PruneActivities_sql)
     static let rolesOutOfReach = text(PackageResources.RolesOutOfReach_sql)
     static let tablesWithoutPolicy = text(PackageResources.TablesWithoutPolicy_sql)
+    static let triggerFaults = text(PackageResources.TriggerFaults_sql)
+    static let unwatchedChanges = text(PackageResources.UnwatchedChanges_sql)
+    static let outboxState = text(PackageResources.OutboxState_sql)
+    static let connections = text(PackageResources.Connections_sql)
+    static let longTransactions = text(PackageResources.LongTransactions_sql)
+    static let standbys = text(PackageResources.Standbys_sql)
+    static let idleSlots = text(PackageResources.IdleSlots_sql)
+    static let claimNode = text(PackageResources.ClaimNode_sql)
+    static let hubSessions = text(PackageResources.HubSessions_sql)
+    static let nodes = text(PackageResources.Nodes_sql)
+    static let lockHolder = text(PackageResources.LockHolder_sql)
+    static let sessionWait = text(PackageResources.SessionWait_sql)
 
     /// In order; the version of the schema is their count.
     static let migrations: [(name: String, sql: String)] = [

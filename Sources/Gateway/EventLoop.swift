@@ -146,6 +146,8 @@ final class EventLoop {
 
     /// Turns until `stop`; the calling thread becomes the loop's.
     func run() {
+        roost_name_loop(Int32(index))
+        gauges.beats()
         // Here, because a ring belongs to the thread that makes it.
         if configuration.usesIOUring {
             delivery.ring = SendRing()

@@ -85,10 +85,13 @@ package final class Gateway: @unchecked Sendable {
     /// WebSockets that are let in; zero: as many as there are files.
     package var capacity: Int { seats.capacity }
 
+    /// For each loop, how long ago it last did its work of every second. From any thread.
+    package var silences: [Duration] { loops.map(\.gauges.silence) }
+
     package var loopCount: Int { loops.count }
 
     /// For each loop a number that grows once a second while it turns.
-    package var beats: [Int] { loops.map { $0.gauges.beats.load(ordering: .relaxed) } }
+    package var beats: [Int] { loops.map { $0.gauges.beat } }
 
     package func stopAccepting() {
         // Whoever is cut off from here on is expected back at the next process.

@@ -1,20 +1,31 @@
 import Synchronization
 
 /// Whether the hub is alive and ready, gathered from the rooms that know.
+///
+/// Alive means that every event loop turns: what does not, a restart mends. Ready means besides that changes flow and
+/// that new clients are welcome: the database may be away, and a restart would mend nothing.
 package final class Health: Sendable {
     private struct State {
         var feed: String? = "the change feed has not started"
         var isDraining = false
         var isReadyOnce = false
         var whenReady: (@Sendable () -> Void)?
+        var probes: HealthProbes?
     }
     private let state = Mutex(State())
+    /// A loop turns at least once a second; a turn of more than this is no turn any more.
+    private static let loopPatience = Duration.seconds(5)
 
     package init() {}
 
     /// Calls `action` once, the first time the hub is ready.
     package func onFirstReady(_ action: @escaping @Sendable () -> Void) {
         state.withLock { $0.whenReady = action }
+    }
+
+    /// From here on the rooms are asked.
+    package func ask(_ probes: HealthProbes) {
+        state.withLock { $0.probes = probes }
     }
 
     /// `problem` is nil when changes flow, else a sentence for the operator.
@@ -33,7 +44,31 @@ package final class Health: Sendable {
     }
 
     /// Why the hub is not ready; nil when it is.
-    package var problem: String? {
-        state.withLock { $0.isDraining ? "the hub is draining before it stops" : $0.feed }
+    package var problem: String? { readiness.lazy.compactMap(\.problem).first }
+
+    /// A check for each event loop.
+    package var liveness: [HealthCheck] { Self.loops(state.withLock { $0.probes }) }
+
+    /// The most telling first.
+    package var readiness: [HealthCheck] {
+        let state = state.withLock { $0 }
+        let drain = HealthCheck("drain", problem: state.isDraining ? "the hub is draining before it stops" : nil)
+        return [drain, HealthCheck("feed", problem: state.feed), Self.lag(state.probes)] + Self.loops(state.probes)
+    }
+
+    private static func loops(_ probes: HealthProbes?) -> [HealthCheck] {
+        (probes?.loops() ?? []).enumerated().map { index, silence in
+            HealthCheck(
+                "loop \(index)",
+                problem: silence < loopPatience
+                    ? nil : "event loop \(index) has not turned for \(silence.components.seconds) s; restart the hub")
+        }
+    }
+
+    private static func lag(_ probes: HealthProbes?) -> HealthCheck {
+        guard let probes, let behind = probes.feed(), behind > probes.mostBehind else {
+            return HealthCheck("lag", problem: nil)
+        }
+        return HealthCheck("lag", problem: "the change feed is \(behind.components.seconds) s behind the database")
     }
 }

@@ -17,12 +17,6 @@ package struct OpsPages: HTTPHandler {
             return .now(.text(405, "Use GET\n"))
         }
         switch request.path {
-        case "/livez":
-            // Answered by a loop, so the answer itself is the proof that it turns.
-            return .now(.text(200, "ok\n"))
-        case "/readyz":
-            if let problem = health.problem { return .now(.text(503, "not ready: \(problem)\n")) }
-            return .now(.text(200, "ok\n"))
         case "/metrics":
             if let refusal = access.judgeFigures(token: request.token).refusal { return .now(refusal) }
             var response = HTTPResponse.text(200, Exposition.text(of: figures()))
@@ -32,7 +26,8 @@ package struct OpsPages: HTTPHandler {
             // For the page: a browser does not tell it why a WebSocket was refused.
             return .now(access.judge(request).refusal ?? .text(200, "ok\n"))
         default:
-            return DashboardPage.response(at: request.path).map { .now($0) }
+            let page = DashboardPage.response(at: request.path) ?? HealthPages(health: health).respond(to: request)
+            return page.map { .now($0) }
         }
     }
 }

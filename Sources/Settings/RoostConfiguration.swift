@@ -80,6 +80,7 @@ package struct RoostConfiguration: Sendable {
     package let recoveryWindowSeconds: Int
     package let retentionHours: Int
     package let safetyPollSeconds: Int
+    package let readyLagSeconds: Int
 
     /// One of swift-log's level names.
     package let logLevel: String
@@ -148,6 +149,7 @@ package struct RoostConfiguration: Sendable {
         recoveryWindowSeconds = values.integer(.recoveryWindowSeconds)
         retentionHours = values.integer(.retentionHours)
         safetyPollSeconds = values.integer(.safetyPollSeconds)
+        readyLagSeconds = values.integer(.readyLagSeconds)
         logLevel = values.requiredText(.logLevel)
         logFormat = values.requiredText(.logFormat)
         drainDelaySeconds = values.integer(.drainDelaySeconds)

@@ -16,7 +16,7 @@ extension Setting {
         alertTables, alertAudience, alertTitle, alertBody, alertTitleKey, alertTitleArguments, alertBodyKey,
         alertBodyArguments, alertSound, alertHours,
         pingAfter, idleTimeout, recoveryWindowSeconds, retentionHours,
-        safetyPollSeconds, logLevel, logFormat, drainDelaySeconds, drainSeconds,
+        safetyPollSeconds, readyLagSeconds, logLevel, logFormat, drainDelaySeconds, drainSeconds,
     ]
 
     static let databaseURL = Setting(
@@ -45,12 +45,12 @@ extension Setting {
 
     static let opsPort = Setting(
         "ops.port", .integer(0...65_535), standard: .integer(4001),
-        "The port of the live page, /metrics, /livez and /readyz; 0 turns them off.")
+        "The port of the live page, /metrics, /livez, /readyz and /healthz; 0 turns them off.")
 
     static let opsToken = Setting(
         "ops.token", .secret(minimumBytes: 32), standard: nil, isSecret: true,
         "Who uses the live page or reads /metrics has to show this, wherever the port is: as `Authorization: Bearer TOKEN`, "
-            + "or as `?token=TOKEN` in the page's address. /livez and /readyz never ask.")
+            + "or as `?token=TOKEN` in the page's address. /livez, /readyz and /healthz never ask.")
 
     static let jwtSecret = Setting(
         "jwt.secret", .secret(minimumBytes: 32), standard: nil, isSecret: true, isReloaded: true,
@@ -152,6 +152,10 @@ extension Setting {
         "feed.safety_poll_seconds", .integer(1...3600), standard: .integer(5), unit: "seconds",
         "How often the hub looks for changes although nothing rang. It costs next to nothing and covers a notification "
             + "that went missing with a connection.")
+
+    static let readyLagSeconds = Setting(
+        "feed.ready_lag_seconds", .integer(1...3600), standard: .integer(30), unit: "seconds",
+        "How far changes may be behind the database, beyond feed.safety_poll_seconds, before /readyz says 503.")
 
     static let logLevel = Setting(
         "log.level", .choice(["trace", "debug", "info", "notice", "warning", "error", "critical"]),

@@ -3,12 +3,14 @@
 import asyncio
 import base64
 import json
+import os
+import pty
 import subprocess
 import time
 
 import pytest
 
-from support.deadline import eventually
+from support.deadline import eventually, until
 from support.hub import BINARY, Hub
 from support.tokens import SECRET, signed
 from support.wsclient import Client
@@ -101,9 +103,14 @@ async def test_tail_comes_back_after_a_restart_of_the_hub(own_hub):
 def test_doctor_finds_nothing_wrong(hub):
     result = hub.run("doctor")
     assert "ERROR" not in result.stdout
-    findings = json.loads(hub.run("doctor", "--json").stdout)
-    assert {finding["severity"] for finding in findings} <= {"ok", "good", "warning"}
-    assert any("schema" in finding["subject"] for finding in findings)
+    assert result.stdout.splitlines()[-1] == "Nothing is wrong." or "0 errors, " in result.stdout.splitlines()[-1]
+    report = json.loads(hub.run("doctor", "--json").stdout)
+    assert set(report) == {"findings", "errors", "warnings"} and report["errors"] == 0
+    severities = [finding["severity"] for finding in report["findings"]]
+    assert set(severities) <= {"good", "warning"} and severities.count("warning") == report["warnings"]
+    subjects = [finding["subject"] for finding in report["findings"]]
+    assert subjects.index("open files") < subjects.index("token keys") < subjects.index("postgres") < subjects.index("tables")
+    assert {"io_uring", "kernel", "connections", "outbox", "hubs"} <= set(subjects)
 
 
 def test_doctor_finds_what_is_wrong(hub, cluster):
@@ -113,6 +120,11 @@ def test_doctor_finds_what_is_wrong(hub, cluster):
     empty = hub.run("doctor", check=False, ROOST_DATABASE_URL=cluster.url("template1"))
     assert empty.returncode == 69
     assert "roost migrate" in empty.stdout, "it names the command that helps"
+    assert empty.stdout.splitlines()[-1].startswith("1 error, ")
+    many = hub.run("doctor", ROOST_LIMITS_CONNECTIONS="1000000")
+    assert "warning  open files: " in many.stdout and "limits.connections is 1000000" in many.stdout
+    assert "warning  kernel: net.ipv4.ip_local_port_range has " in many.stdout
+    assert "io_uring is turned off" in hub.run("doctor", ROOST_IO_URING="false").stdout
     no_secret = hub.run("doctor", check=False, ROOST_JWT_SECRET="")
     assert no_secret.returncode == 69 and "ROOST_JWT_SECRET" in no_secret.stdout
 
@@ -189,3 +201,70 @@ def test_a_database_without_the_schema(hub, cluster):
     url = cluster.create_database("bare")
     result = hub.run("watch", "pg_class", check=False, ROOST_DATABASE_URL=url)
     assert result.returncode == 69 and "roost migrate" in result.stderr
+
+
+def test_doctor_finds_two_hubs_of_one_name(own_hub, cluster):
+    own_hub.environment["ROOST_FEED_SAFETY_POLL_SECONDS"] = "1"
+    own_hub.start()
+    assert "One hub is connected as roost." in own_hub.run("doctor").stdout
+    twin = Hub(cluster.url(own_hub.database), ROOST_FEED_SAFETY_POLL_SECONDS="1")
+    try:
+        twin.start()
+        found = own_hub.run("doctor", check=False)
+        assert found.returncode == 69 and "ERROR    hubs: 2 hubs are connected as roost" in found.stdout, found.stdout
+        assert "ROOST_NODE_NAME" in found.stdout
+        until(lambda: "Another hub is connected as roost" in twin.log, what="a word in the log")
+        twin.stop()
+        until(lambda: own_hub.run("doctor", check=False).returncode == 0, what="the doctor's peace")
+        # Of another name it may stay.
+        twin.environment["ROOST_NODE_NAME"] = "second"
+        twin.start()
+        assert own_hub.run("doctor").returncode == 0
+    finally:
+        twin.remove()
+
+
+def _waiting(hub, *arguments, stderr):
+    return subprocess.Popen([BINARY, *arguments], env=hub.environment, cwd=hub.folder, stdin=subprocess.DEVNULL,
+                            stdout=subprocess.PIPE, stderr=stderr, text=True)
+
+
+def test_a_command_that_takes_long_says_what_it_waits_for(hub, cluster, sql, name):
+    """Elsewhere than on a terminal: a line now and then."""
+    sql.execute(f"create table {name} (id int primary key)")
+    with cluster.connect("shared", application_name="import") as other:
+        other.execute(f"begin; insert into {name} values (1)")
+        process = _waiting(hub, "watch", name, stderr=subprocess.PIPE)
+        line = process.stderr.readline()
+        assert line.startswith(f"watching {name}, ") and f"waits for a lock of process {other.info.backend_pid} (import" in line, line
+        other.execute("commit")
+    out, errors = process.communicate(timeout=10)
+    assert process.returncode == 0 and "is watched now" in out and errors == "", (out, errors)
+    with cluster.connect("shared", application_name="import") as other:
+        other.execute(f"begin; insert into {name} values (2)")
+        result = hub.run("unwatch", name, "--wait", "0", check=False)
+        assert result.returncode == 69 and len(result.stderr.splitlines()) == 1
+        assert f"in use by process {other.info.backend_pid} (import, idle in transaction" in result.stderr
+
+
+def test_a_terminal_has_one_line_that_is_written_anew(hub, cluster, sql, name):
+    sql.execute(f"create table {name} (id int primary key)")
+    ours, theirs = pty.openpty()
+    with cluster.connect("shared") as other:
+        other.execute(f"begin; insert into {name} values (1)")
+        process = _waiting(hub, "watch", name, stderr=theirs)
+        os.close(theirs)
+        shown = ""
+        while shown.count("waits for a lock") < 2:
+            shown += os.read(ours, 4096).decode()
+        other.execute("commit")
+    assert process.wait(10) == 0
+    try:
+        while more := os.read(ours, 4096).decode():
+            shown += more
+    except OSError:  # EIO: the other side is closed, and all is read.
+        pass
+    os.close(ours)
+    process.stdout.close()
+    assert "\n" not in shown and shown.startswith(f"\r\x1b[K\x1b[?7lwatching {name}, 1 s")
+    assert shown.endswith("\r\x1b[K"), "nothing is left of it"

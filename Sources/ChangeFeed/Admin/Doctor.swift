@@ -1,26 +1,14 @@
 import CPostgres
 import Foundation
 
-/// What a check found.
-package struct Finding: Sendable, Equatable {
-    package enum Severity: String, Sendable { case good, warning, error }
-
-    package let severity: Severity
-    package let subject: String
-    /// One sentence; where something is wrong, it says what to do.
-    package let message: String
-
-    package init(_ severity: Severity, _ subject: String, _ message: String) {
-        self.severity = severity
-        self.subject = subject
-        self.message = message
-    }
-}
-
 /// Looks at a database as a hub would use it.
 package enum Doctor {
+    typealias Check = (PostgresConnection) throws -> [Finding]
+
     /// Never throws: what fails is a finding.
-    package static func examine(conninfo: String) -> [Finding] {
+    package static func examine(
+        conninfo: String, for hub: ExaminedHub = ExaminedHub(), limits: DoctorLimits = DoctorLimits()
+    ) -> [Finding] {
         let connection: PostgresConnection
         do {
             connection = try AdminSession.open(conninfo)
@@ -28,19 +16,24 @@ package enum Doctor {
             return [Finding(.error, "postgres", "Postgres cannot be reached (\(error)); check ROOST_DATABASE_URL.")]
         }
         var findings = [Finding(.good, "postgres", "Postgres can be reached.")]
-        let checks: [(String, (PostgresConnection) throws -> [Finding])] = [
-            ("version", version), ("primary", primary), ("listen", listen), ("clock", clock), ("queue", queue),
+        run([
+            ("version", version), ("primary", primary), ("listen", listen), ("clock", clock),
+            ("connections", { try connections($0, hub) }), ("transactions", { try transactions($0, limits) }),
+            ("queue", queue), ("standbys", { try standbys($0, limits) }), ("slots", { try slots($0, limits) }),
             ("schema", schema),
-        ]
-        let checksOfSchema: [(String, (PostgresConnection) throws -> [Finding])] = [
-            ("realtime", realtime), ("roles", roles), ("policies", policies), ("scope", scopes),
-        ]
-        run(checks)
+        ])
         // What rests on the schema cannot be asked where it is missing, of another version or out of reach.
-        if findings.contains(where: { $0.subject == "schema" && $0.severity == .good }) { run(checksOfSchema) }
+        guard findings.contains(where: { $0.subject == "schema" && $0.severity == .good }) else { return findings }
+        run([("rights", rights)])
+        if !findings.contains(where: { $0.subject == "rights" && $0.severity == .error }) {
+            run([("hubs", { try hubs($0, hub) }), ("outbox", { try outbox($0, hub, limits) })])
+        }
+        run([
+            ("tables", tables), ("realtime", realtime), ("roles", roles), ("policies", policies), ("scope", scopes),
+        ])
         return findings
 
-        func run(_ checks: [(String, (PostgresConnection) throws -> [Finding])]) {
+        func run(_ checks: [(String, Check)]) {
             for (subject, check) in checks {
                 do {
                     findings += try check(connection)
@@ -102,28 +95,15 @@ package enum Doctor {
         } catch let error as PostgresError where error.kind == .server {
             return [Finding(.error, "schema", error.message)]
         }
-        var findings = [Finding(.good, "schema", "The schema roost is version \(Migrator.currentVersion).")]
+        return [Finding(.good, "schema", "The schema roost is version \(Migrator.currentVersion).")]
+    }
+
+    private static func rights(_ connection: PostgresConnection) throws -> [Finding] {
         let missing = try connection.query(SQL.rights)
-        findings += (0..<missing.count).map {
+        guard missing.count > 0 else { return [Finding(.good, "rights", "This role may do what the hub does.")] }
+        return (0..<missing.count).map {
             Finding(
                 .error, "rights", "This role lacks \(missing.text($0, 0) ?? ""); grant it, or connect as the owner.")
         }
-        if missing.count == 0 { findings.append(Finding(.good, "rights", "This role may do what the hub does.")) }
-        return try findings + watched(connection)
-    }
-
-    private static func watched(_ connection: PostgresConnection) throws -> [Finding] {
-        let tables = try CatalogReader.tables(from: connection)
-        guard !tables.isEmpty else {
-            return [Finding(.warning, "tables", "No table is watched; run `roost watch TABLE`.")]
-        }
-        let partial = try tables.filter { try connection.query(SQL.watchTable, [String($0.oid)]).count > 0 }
-        return [Finding(.good, "tables", "\(tables.count) tables are watched.")]
-            + partial.map {
-                Finding(
-                    .warning, "tables",
-                    "\($0.schema).\($0.name) lacks some of roost's triggers, as a partition was added or roost was upgraded; "
-                        + "run `roost watch` for it again.")
-            }
     }
 }

@@ -34,24 +34,66 @@ package enum Migrator {
     /// an empty schema `roost`.
     /// - Throws: `AdminError`, also where the schema is newer than this binary.
     @discardableResult
-    package static func migrate(conninfo: String) throws -> Outcome {
+    package static func migrate(
+        conninfo: String, patience: LockPatience = LockPatience(), progress: @escaping AdminProgress.Listener = { _ in }
+    ) throws -> Outcome {
         try administer("migrate") {
-            let connection = try AdminSession.open(conninfo)
-            try connection.run("begin")
-            _ = try connection.query(
-                "select pg_advisory_xact_lock($1::int4, 0)", [BellSession.lockClass], within: .seconds(60))
-            let version = try installedVersion(on: connection) ?? 0
-            guard version <= currentVersion else {
-                throw AdminError(newer(version))
+            let teller = AdminTeller("migrating", conninfo: conninfo, listener: progress)
+            let connection = try AdminSession.open(conninfo, teller: teller)
+            var wait = LockWait(patience)
+            while true {
+                do {
+                    return try migrate(connection, patience, teller)
+                } catch let error as PostgresError where error.sqlState == SQLState.lockNotAvailable {
+                    try connection.run("rollback")
+                    try rest(&wait, connection, teller)
+                }
             }
-            for (index, migration) in SQL.migrations.enumerated().dropFirst(version) {
-                try connection.run(migration.sql, within: .seconds(600))
-                try connection.run("update roost.meta set schema_version = \(index + 1)")
-            }
-            for installation in SQL.installations { try connection.run(installation.sql) }
-            try connection.run("commit")
-            return Outcome(from: version, to: currentVersion)
         }
+    }
+
+    /// One try. Where a table is in use, the transaction has failed.
+    private static func migrate(
+        _ connection: PostgresConnection, _ patience: LockPatience, _ teller: AdminTeller
+    ) throws -> Outcome {
+        try connection.run("begin")
+        // This one keeps nobody else waiting.
+        _ = try connection.query(
+            "select pg_advisory_xact_lock($1::int4, 0)", [BellSession.lockClass], within: .seconds(60))
+        try connection.run("set local lock_timeout = '\(patience.turnText)'")
+        let version = try installedVersion(on: connection) ?? 0
+        guard version <= currentVersion else { throw AdminError(newer(version)) }
+        let migrations = Array(SQL.migrations.enumerated()).dropFirst(version)
+        for (index, migration) in migrations {
+            teller.tell { progress in
+                progress.task = "migrating: \(migration.name)"
+                (progress.done, progress.total) = (index - version, migrations.count)
+            }
+            try connection.run(migration.sql, within: .seconds(600))
+            try connection.run("update roost.meta set schema_version = \(index + 1)")
+        }
+        for installation in SQL.installations {
+            teller.tell { progress in
+                progress.task = "installing: \(installation.name)"
+                (progress.done, progress.total) = (0, 0)
+            }
+            try connection.run(installation.sql)
+        }
+        try connection.run("commit")
+        return Outcome(from: version, to: currentVersion)
+    }
+
+    /// - Throws: `AdminError` where the patience is over.
+    private static func rest(_ wait: inout LockWait, _ connection: PostgresConnection, _ teller: AdminTeller) throws {
+        let holder = try LockHolder(of: nil, readersCount: true, on: connection)
+        guard let pause = wait.next(at: .now) else {
+            throw AdminError(
+                "Roost's tables are in use by \(holder?.description ?? "many short transactions"); "
+                    + "\(holder?.remedy ?? "choose a quieter moment"), and run this again.")
+        }
+        teller.tell { $0.detail = "waits for a lock of \(holder?.description ?? "short transactions")" }
+        teller.pause(pause)
+        teller.tell { $0.detail = nil }
     }
 
     /// - Returns: nil where roost was never migrated.

@@ -15,12 +15,20 @@ package enum Watcher {
     ///
     /// Needs the TRIGGER right on the tables, EXECUTE on roost's functions and, for a scope, the right to write
     /// roost.scope, as their owner has them.
-    /// - Parameter table: as `regclass` reads it: `table`, `schema.table`, `"Quoted"`.
+    /// - Parameters:
+    ///   - table: as `regclass` reads it: `table`, `schema.table`, `"Quoted"`.
+    ///   - patience: with tables that are in use.
     /// - Throws: `AdminError`; a scope that would be of no use is refused before anything is changed.
     @discardableResult
-    package static func watch(_ table: String, scope: ScopeChange = .keep, conninfo: String) throws -> Outcome {
+    package static func watch(
+        _ table: String, scope: ScopeChange = .keep, conninfo: String, patience: LockPatience = LockPatience(),
+        progress: @escaping AdminProgress.Listener = { _ in }
+    ) throws -> Outcome {
         try administer("watch \(table)") {
-            let connection = try migrated(conninfo)
+            let teller = AdminTeller("watching \(table)", conninfo: conninfo, listener: progress)
+            let connection = try migrated(conninfo, teller)
+            let triggers = TriggerChange(
+                plan: SQL.watchTable, connection: connection, patience: patience, teller: teller)
             let named = try NamedTable(table, on: connection)
             let keeper = ScopeKeeper(connection: connection, table: named)
             var members: [NamedTable] = []
@@ -31,9 +39,9 @@ package enum Watcher {
                 }
                 try keeper.declare(column: column, members: members, rehearses: true)
             }
-            var outcome = try apply(SQL.watchTable, to: named, on: connection)
+            var outcome = try triggers.apply(to: named)
             outcome.members = try members.filter { $0.oid != named.oid }
-                .map { try apply(SQL.watchTable, to: $0, on: connection) }
+                .map { try triggers.apply(to: $0) }
             switch scope {
             case .keep: break
             case .remove: try keeper.remove()
@@ -48,9 +56,13 @@ package enum Watcher {
     ///
     /// - Throws: `AdminError`; the tables before the one that failed stay watched.
     @discardableResult
-    package static func watch(publication: String, conninfo: String) throws -> [Outcome] {
+    package static func watch(
+        publication: String, conninfo: String, patience: LockPatience = LockPatience(),
+        progress: @escaping AdminProgress.Listener = { _ in }
+    ) throws -> [Outcome] {
         try administer("watch publication \(publication)") {
-            let connection = try migrated(conninfo)
+            let teller = AdminTeller("watching \(publication)", conninfo: conninfo, listener: progress)
+            let connection = try migrated(conninfo, teller)
             let rows = try connection.query(SQL.publicationTables, [publication])
             guard rows.count > 0 else {
                 throw AdminError("There is no publication \(publication); `\\dRp` in psql lists them.")
@@ -60,7 +72,12 @@ package enum Watcher {
                 throw AdminError(
                     "The publication \(publication) has no tables; add one with ALTER PUBLICATION … ADD TABLE.")
             }
-            return try names.map { try apply(SQL.watchTable, to: try NamedTable($0, on: connection), on: connection) }
+            let triggers = TriggerChange(
+                plan: SQL.watchTable, connection: connection, patience: patience, teller: teller)
+            return try names.enumerated().map { index, name in
+                teller.tell { ($0.task, $0.done, $0.total) = ("watching \(name)", index, names.count) }
+                return try triggers.apply(to: NamedTable(name, on: connection))
+            }
         }
     }
 
@@ -68,9 +85,13 @@ package enum Watcher {
     ///
     /// - Throws: `AdminError`, also where another table's scope rests on this one.
     @discardableResult
-    package static func unwatch(_ table: String, conninfo: String) throws -> Outcome {
+    package static func unwatch(
+        _ table: String, conninfo: String, patience: LockPatience = LockPatience(),
+        progress: @escaping AdminProgress.Listener = { _ in }
+    ) throws -> Outcome {
         try administer("unwatch \(table)") {
-            let connection = try migrated(conninfo)
+            let teller = AdminTeller("unwatching \(table)", conninfo: conninfo, listener: progress)
+            let connection = try migrated(conninfo, teller)
             let named = try NamedTable(table, on: connection)
             let keeper = ScopeKeeper(connection: connection, table: named)
             if let other = try keeper.resting().first {
@@ -80,46 +101,19 @@ package enum Watcher {
             }
             // First the declaration: the hub must not rest on a table whose changes it is not told any more.
             if try keeper.current() != nil { try keeper.remove() }
-            return try apply(SQL.unwatchTable, to: named, on: connection)
+            return try TriggerChange(
+                plan: SQL.unwatchTable, connection: connection, patience: patience, teller: teller
+            ).apply(to: named)
         }
     }
 
-    private static func migrated(_ conninfo: String) throws -> PostgresConnection {
-        let connection = try AdminSession.open(conninfo)
+    private static func migrated(_ conninfo: String, _ teller: AdminTeller) throws -> PostgresConnection {
+        let connection = try AdminSession.open(conninfo, teller: teller)
         do {
             try Migrator.demandCurrentSchema(on: connection)
         } catch let error as PostgresError where error.sqlState == nil && error.kind == .server {
             throw AdminError(error.message)
         }
         return connection
-    }
-
-    /// - Parameter plan: lists (member, statement) pairs for a table's oid.
-    private static func apply(_ plan: String, to table: NamedTable, on connection: PostgresConnection) throws -> Outcome
-    {
-        var changed: [String] = []
-        for attempt in 1... {
-            let rows = try connection.query(plan, [table.oid])
-            guard rows.count > 0 else { break }
-            // One transaction per member: nobody's writes wait longer than one table takes.
-            let member = rows.text(0, 0) ?? table.name
-            let statements = (0..<rows.count).filter { rows.text($0, 0) == member }.compactMap { rows.text($0, 1) }
-            do {
-                try connection.run(
-                    (["begin", "set local lock_timeout = '1s'"] + statements + ["commit"])
-                        .joined(separator: "; "), within: .seconds(30))
-                changed.append(member)
-            } catch let error as PostgresError where error.kind == .server {
-                try connection.run("rollback")
-                // Somebody else adding the same triggers is as good as we; a busy table is tried again.
-                let passes = error.sqlState == SQLState.lockNotAvailable || error.sqlState == SQLState.duplicateObject
-                guard passes else { throw error }
-                guard attempt < 10 + changed.count else {
-                    throw AdminError(
-                        "\(member) is locked by a long transaction; end it (see pg_stat_activity) and run this again.")
-                }
-            }
-        }
-        return Outcome(table: table.name, changed: changed)
     }
 }

@@ -55,6 +55,9 @@ package final class ChangeFeed: Sendable {
 
     /// From any thread.
     package var status: FeedStatus { published.status }
+    /// How long ago what was handed on was all there was: the lag of changes, and while there are none the time since the
+    /// last look, up to `rhythm.safety`. Nil while the feed is down. From any thread.
+    package var behind: Duration? { published.levelAt.map { .now - $0 } }
     /// From any thread; a moment old.
     package var statistics: FeedStatistics { published.statistics }
 }

@@ -39,6 +39,8 @@ final class FeedLoop {
         let old = published.status
         guard old != status else { return }
         published.status = status
+        // From here on it has to show that it gets on; what was missed before counts, too.
+        published.levelAt = status == .ready ? .now : nil
         switch status {
         case .ready: logger.info("The change feed is ready.", metadata: ["tables": "\(progress.catalog.tables.count)"])
         case .connecting(let reason?): logger.warning("The change feed is down, and keeps trying: \(reason)")

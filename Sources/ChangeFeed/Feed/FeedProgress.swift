@@ -29,6 +29,8 @@ struct FeedProgress {
     var restartUntil: ContinuousClock.Instant?
     /// What was last stored for the next process to begin with.
     var storedRecovery: Snapshot?
+    /// The sessions that this process has read by.
+    var readers: Set<Int32> = []
     /// Where connecting starts over is decided by this alone.
     var backoff = Backoff()
 }

@@ -67,6 +67,9 @@ extension FeedSession {
             let batch = try pruner.deleteBatch(on: reader, retention: retention, logger: loop.logger)
             loop.progress.statistics.pruned += batch.changes
             if batch.changes > 0 { loop.publishStatistics() }
+            if let news = pruneRound.took(batch.changes, isLast: batch.pause == nil, at: .now) {
+                loop.logger.info("\(news)")
+            }
             pruneAt = .now + (batch.pause ?? interval)
         } catch let error as PostgresError where error.kind == .server {
             loop.logger.warning("Old changes or messages cannot be deleted, so their tables grow: \(error.message)")
@@ -126,7 +129,7 @@ extension FeedSession {
 
     /// Sleeps until something arrives or is due.
     func rest(from now: ContinuousClock.Instant) throws {
-        var due = min(doorbell.pollAt, pruneAt)
+        var due = min(doorbell.pollAt, pruneAt, claim.lookAt)
         if loop.progress.isUnstored { due = min(due, storeAt) }
         if let scans = scansDue { due = min(due, scans) }
         if loop.consumer.recoveries?.hasNewcomers == true { due = min(due, newcomersAt) }

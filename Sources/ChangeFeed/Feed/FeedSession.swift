@@ -10,10 +10,13 @@ final class FeedSession {
     var doorbell: Doorbell
     let sockets: FeedSockets
     let hasCommitTimestamps: Bool
+    let doorbellNumber: String
+    var claim: NodeClaim
     var storeAt: ContinuousClock.Instant
     var isCursorRefused = false
     var pruneAt: ContinuousClock.Instant
     var pruner = Pruner()
+    var pruneRound = PruneRound()
     /// When a window is to bring the catalog's version along. What is revoked counts within this time, so well within a
     /// second.
     var versionAt: ContinuousClock.Instant
@@ -45,6 +48,8 @@ final class FeedSession {
         try reader.run("listen roost")
         let position = try FeedPosition(of: configuration.node, on: reader)
         hasCommitTimestamps = position.hasCommitTimestamps
+        doorbellNumber = position.doorbell
+        _ = try reader.query(SQL.claimNode, [position.doorbell])
         bell = BellSession(
             try PostgresConnection(options, waiter: sockets, logger: loop.logger), doorbell: position.doorbell)
         let now = ContinuousClock.now
@@ -54,8 +59,10 @@ final class FeedSession {
         versionAt = now
         newcomersAt = now
         recoveryAt = now
+        claim = NodeClaim(at: now)
         sockets.bell = bell
         loop.progress.statistics.connections += 1
+        loop.progress.readers.insert(reader.backendID)
         loop.progress.adopt(position, logger: loop.logger)
         try findRestart(position)
         let catalog = try CatalogReader.read(from: reader, roles: loop.progress.roles)
@@ -83,6 +90,8 @@ final class FeedSession {
                 try poll()
             } else if loop.progress.isUnstored, now >= storeAt {
                 try storeCursor()
+            } else if now >= claim.lookAt {
+                try lookForRivals()
             } else if now >= pruneAt {
                 try prune()
             } else if !isRecovering {
@@ -97,6 +106,7 @@ final class FeedSession {
     }
 
     func poll() throws {
+        let began = ContinuousClock.now
         if doorbell.mode == .asleep { try bell.check(beside: reader) }
         doorbell.pollBegan()
         let before = loop.progress.statistics.changes
@@ -111,6 +121,7 @@ final class FeedSession {
         }
         let rows = loop.progress.statistics.changes - before
         loop.progress.statistics.polls += 1
+        loop.published.levelAt = began
         try serveRings()
         let wasDozing = doorbell.mode == .dozing
         try perform(doorbell.pollEnded(rows: rows, at: .now))

@@ -90,6 +90,9 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
 
     package var statistics: FeedStatistics? { feed.withLock { $0 }?.statistics }
 
+    /// `ChangeFeed.behind`. From any thread.
+    package var behind: Duration? { feed.withLock { $0 }?.behind }
+
     // MARK: From the loops
 
     package func subscribe(_ id: ChangeGroupID, _ subscription: ChangeSubscription) {

@@ -3,21 +3,36 @@ import ChangeFeed
 /// `roost watch` and `roost unwatch`.
 struct TableWatch {
     let url: String
+    /// Seconds.
+    let wait: Int
+
+    private var patience: LockPatience { LockPatience(total: .seconds(wait)) }
 
     func watch(table: String, scope: ScopeChange) throws {
-        let outcome = try RunFailure.wrapping { try Watcher.watch(table, scope: scope, conninfo: url) }
+        let outcome = try telling {
+            try Watcher.watch(table, scope: scope, conninfo: url, patience: patience, progress: $0)
+        }
         for member in outcome.members { report(member, verb: "watched") }
         report(outcome, verb: "watched")
     }
 
     func watch(publication: String) throws {
-        for outcome in try RunFailure.wrapping({ try Watcher.watch(publication: publication, conninfo: url) }) {
-            report(outcome, verb: "watched")
+        let outcomes = try telling {
+            try Watcher.watch(publication: publication, conninfo: url, patience: patience, progress: $0)
         }
+        for outcome in outcomes { report(outcome, verb: "watched") }
     }
 
     func unwatch(table: String) throws {
-        report(try RunFailure.wrapping { try Watcher.unwatch(table, conninfo: url) }, verb: "not watched")
+        let outcome = try telling {
+            try Watcher.unwatch(table, conninfo: url, patience: patience, progress: $0)
+        }
+        report(outcome, verb: "not watched")
+    }
+
+    private func telling<Outcome>(_ body: (@escaping AdminProgress.Listener) throws -> Outcome) throws -> Outcome {
+        let line = ProgressLine()
+        return try line.during { try RunFailure.wrapping { try body(line.show) } }
     }
 
     private func report(_ outcome: Watcher.Outcome, verb: String) {

@@ -7,15 +7,16 @@ struct DoctorCommand: AsyncParsableCommand {
         commandName: "doctor",
         abstract: "Check what the hub needs, and say what to do about what is missing.",
         discussion: """
-            Looks at the database (reachable, version, rights, schema, a pooler in between, the roles of clients, \
-            messages from SQL, policies), the event loop's package, the limit of open files and the clock, and whether \
-            Apple takes the key for pushes. Holds declared \
-            scopes against the policies, and against what users see of sample rows, in a transaction that is rolled \
-            back. Ends with 0 where all is well, 69 where something is not; warnings do not count.
+            Looks at the machine (the event loop's package, open files, io_uring, the kernel's queues, the clock), the \
+            token keys, the database (reachable, version, rights, schema, a pooler in between, sessions that are free, \
+            long transactions, standbys, the outbox, triggers, other hubs of the same name, the roles of clients, \
+            messages from SQL, policies), and whether Apple takes the key for pushes. Holds declared scopes against the \
+            policies, and against what users see of sample rows, in a transaction that is rolled back. Ends with 0 where \
+            all is well, 69 where something is not; warnings do not count. Run it where the hub runs.
             """
     )
 
-    @Flag(help: "Print the findings as JSON.")
+    @Flag(help: "Print the findings as one JSON object, with the numbers of errors and warnings.")
     var json = false
 
     @Option(

@@ -14,6 +14,9 @@ struct MigrateCommand: AsyncParsableCommand {
     @Flag(name: .customLong("print"), help: "Print the SQL and run nothing.")
     var printsOnly = false
 
+    @OptionGroup
+    var patience: WaitOption
+
     @OptionGroup(title: "Configuration")
     var options: ConfigurationOptions
 
@@ -22,7 +25,7 @@ struct MigrateCommand: AsyncParsableCommand {
             print(SchemaMigration.sql())
         } else {
             let url = try await options.load().requireDatabaseURL(for: "roost migrate")
-            try SchemaMigration(url: url).run()
+            try SchemaMigration(url: url, wait: patience.wait).run()
         }
     }
 }

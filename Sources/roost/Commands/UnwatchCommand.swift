@@ -14,11 +14,14 @@ struct UnwatchCommand: AsyncParsableCommand {
     @Argument(help: "The table, as SQL writes it: messages, public.messages, \"Chat\".\"Messages\".")
     var table: String
 
+    @OptionGroup
+    var patience: WaitOption
+
     @OptionGroup(title: "Configuration")
     var options: ConfigurationOptions
 
     func run() async throws {
         let url = try await options.load().requireDatabaseURL(for: "roost unwatch")
-        try TableWatch(url: url).unwatch(table: table)
+        try TableWatch(url: url, wait: patience.wait).unwatch(table: table)
     }
 }

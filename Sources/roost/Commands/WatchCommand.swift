@@ -8,7 +8,8 @@ struct WatchCommand: AsyncParsableCommand {
         abstract: "Follow a table's changes, or those of every table of a publication.",
         discussion: """
             Puts Roost's triggers on the table. From then on clients can subscribe to it. Examples: \
-            `roost watch public.messages`, `roost watch --publication supabase_realtime`.
+            `roost watch public.messages`, `roost watch --publication supabase_realtime`. Triggers that were disabled are \
+            enabled again.
 
             --scope says that who may see a row depends on one of its columns only, as long as the tables that --members \
             names (they are watched too) do not change. The hub then asks the policies once for each user and value, and \
@@ -35,6 +36,9 @@ struct WatchCommand: AsyncParsableCommand {
     @Flag(help: "Forget the scope that was declared; without this and --scope it stays.")
     var noScope = false
 
+    @OptionGroup
+    var patience: WaitOption
+
     @OptionGroup(title: "Configuration")
     var options: ConfigurationOptions
 
@@ -56,9 +60,9 @@ struct WatchCommand: AsyncParsableCommand {
     func run() async throws {
         let url = try await options.load().requireDatabaseURL(for: "roost watch")
         if let table {
-            try TableWatch(url: url).watch(table: table, scope: change)
+            try TableWatch(url: url, wait: patience.wait).watch(table: table, scope: change)
         } else if let publication {
-            try TableWatch(url: url).watch(publication: publication)
+            try TableWatch(url: url, wait: patience.wait).watch(publication: publication)
         }
     }
 

@@ -73,7 +73,9 @@ struct Server {
         settings.users = usersStatement.map { _ in UserPresence() }
         let link = GatewayLink()
         let desk = try desk(&settings, logger, link)
-        let handlers = [PushAPI(desk: desk, verifier: tokens, clock: { Clock.now() }) as any HTTPHandler] + handler.list
+        let handlers =
+            [PushAPI(desk: desk, verifier: tokens, clock: { Clock.now() }) as any HTTPHandler, ClientHealth()]
+            + handler.list
         let figures: @Sendable () -> [Figure] = {
             ProcessFigures.all(version: Roost.version)
                 + [Figure("roost_ready", .gauge, "1 while /readyz says ok.", health.problem == nil ? 1 : 0)]
@@ -98,6 +100,10 @@ struct Server {
         }
         let authority = PolicyAuthority(conninfo: databaseURL, logger: logger)
         rooms.set(gateway, subscriptions, settings.history)
+        health.ask(
+            HealthProbes(
+                mostBehind: .seconds(configuration.safetyPollSeconds + configuration.readyLagSeconds),
+                loops: { gateway.silences }, feed: { subscriptions.behind }))
         let address = "ws://\(configuration.httpHost):\(configuration.httpPort)/realtime/v1/websocket"
         let supervision = Supervision(problem: { health.problem }, beats: { gateway.beats }, logger: logger)
         health.onFirstReady { [whenReady] in

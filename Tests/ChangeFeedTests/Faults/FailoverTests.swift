@@ -76,6 +76,7 @@ extension FeedTests {
 
         @Test func standbyThatLostTheTail() throws { try failOver(losesTail: true) }
 
+        /// What the standby says of itself, and what the primary says of it.
         @Test func standbyIsNoPrimary() throws {
             let collector = Collector()
             let feed = ChangeFeed(
@@ -87,6 +88,19 @@ extension FeedTests {
             }
             let findings = Doctor.examine(conninfo: onStandby.conninfo).filter { $0.severity == .error }
             #expect(findings.first?.subject == "primary")
+            var limits = DoctorLimits()
+            limits.walBytes = 0
+            func standbys() -> [Finding] {
+                Doctor.examine(conninfo: database.conninfo, limits: limits).filter { $0.subject == "standbys" }
+            }
+            try eventually("the standby has all: \(standbys())") { standbys().map(\.severity) == [.good] }
+            try onStandby.run("select pg_wal_replay_pause()")
+            try database.run("insert into t select generate_series(1, 1000)")
+            try eventually("it is behind: \(standbys())") {
+                standbys().map(\.severity) == [.warning] && standbys().first?.message.contains("promoted now") ?? false
+            }
+            limits.walBytes = 67_108_864
+            #expect(standbys().map(\.severity) == [.good])
         }
 
         private func name(of process: pid_t) throws -> String {

@@ -145,3 +145,10 @@ struct Database: Sendable {
         return self
     }
 }
+
+extension Database {
+    /// As SQL writes it.
+    var name: String {
+        conninfo.split(separator: " ").first { $0.hasPrefix("dbname=") }.map { String($0.dropFirst(7)) } ?? ""
+    }
+}

@@ -1,0 +1,53 @@
+import Logging
+
+/// A hub's share of its name, and what it finds of others that have one.
+///
+/// Two hubs of one name overwrite each other's place in the feed and what they write of presence. Neither is kept from
+/// its work, as which of them is the right one cannot be told: the log says so, and `roost doctor`.
+package struct NodeClaim {
+    package typealias Instant = ContinuousClock.Instant
+
+    /// When others are looked for again.
+    package private(set) var lookAt: Instant
+    /// When each of the others was first seen, and when it had last done something then.
+    private var seen: [Int32: (at: Instant, change: String?)] = [:]
+
+    /// Between two looks; what is said of others, too, is said no more often.
+    private static let interval = Duration.seconds(60)
+    /// Between two looks while it is not known what somebody is.
+    private static let suspense = Duration.seconds(2)
+    /// A session whose hub is gone is ended by the server within 11 s (Session.sql); what is there for longer is a hub.
+    private static let leftover = Duration.seconds(15)
+
+    package init(at now: Instant) { lookAt = now }
+
+    /// - Parameters:
+    ///   - sessions: that have a share of the name.
+    ///   - own: sessions that this process had before; the server may not have ended them all.
+    /// - Returns: one that certainly belongs to another hub.
+    package mutating func judge(_ sessions: [HubSession], own: Set<Int32>, at now: Instant) -> HubSession? {
+        let others = sessions.filter { !own.contains($0.backendID) }
+        seen = seen.filter { id, _ in others.contains { $0.backendID == id } }
+        for other in others where seen[other.backendID] == nil { seen[other.backendID] = (now, other.change) }
+        let rival = others.first { other in
+            guard let first = seen[other.backendID] else { return false }
+            // What does something is alive; a leftover does nothing more.
+            return now - first.at >= Self.leftover || other.change != first.change
+        }
+        lookAt = now + (rival == nil && !others.isEmpty ? Self.suspense : Self.interval)
+        return rival
+    }
+}
+
+extension FeedSession {
+    func lookForRivals() throws {
+        let rows = try reader.query(SQL.hubSessions, [doorbellNumber])
+        let sessions = (0..<rows.count).map { HubSession(rows, $0) }
+        guard let rival = claim.judge(sessions, own: loop.progress.readers, at: .now) else { return }
+        loop.logger.warning(
+            """
+            Another hub is connected as \(loop.configuration.node) (\(rival.place)): they overwrite each other's place in \
+            the feed, so clients may miss changes after a restart; give each a node.name (ROOST_NODE_NAME) of its own.
+            """)
+    }
+}

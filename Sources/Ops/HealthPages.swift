@@ -1,0 +1,55 @@
+import Gateway
+import Wire
+
+/// `/livez`, `/readyz` and `/healthz`, as those who run containers expect them.
+///
+/// `?verbose` lists the checks as JSON; the status is the same.
+struct HealthPages {
+    let health: Health
+
+    /// Nil where the path is another.
+    func respond(to request: HTTPRequest) -> HTTPResponse? {
+        let isVerbose = request.query["verbose"] != nil
+        switch request.path {
+        case "/livez": return page(of: health.liveness, else: "not alive", isVerbose)
+        case "/readyz": return page(of: health.readiness, else: "not ready", isVerbose)
+        case "/healthz": return isVerbose ? overview : summary
+        default: return nil
+        }
+    }
+
+    private func page(of checks: [HealthCheck], else failure: String, _ isVerbose: Bool) -> HTTPResponse {
+        let problem = Self.problem(of: checks)
+        let status: UInt32 = problem == nil ? 200 : 503
+        if isVerbose { return .json(status, Self.json(checks, also: "")) }
+        return .text(status, problem.map { "\(failure): \($0)\n" } ?? "ok\n")
+    }
+
+    /// What asks here would restart the hub, so it fails for what a restart mends alone.
+    private var summary: HTTPResponse {
+        if let problem = Self.problem(of: health.liveness) { return .text(503, "not alive: \(problem)\n") }
+        return .text(200, health.problem.map { "alive, not ready: \($0)\n" } ?? "ok\n")
+    }
+
+    private var overview: HTTPResponse {
+        let isAlive = Self.problem(of: health.liveness) == nil
+        // All that liveness asks is asked of readiness, too.
+        let checks = health.readiness
+        let isReady = Self.problem(of: checks) == nil
+        return .json(isAlive ? 200 : 503, Self.json(checks, also: "\"live\":\(isAlive),\"ready\":\(isReady),"))
+    }
+
+    private static func problem(of checks: [HealthCheck]) -> String? { checks.lazy.compactMap(\.problem).first }
+
+    /// - Parameter facts: members that go before the checks, each with its comma.
+    private static func json(_ checks: [HealthCheck], also facts: String) -> [UInt8] {
+        let items = checks.map { check in
+            let reason = check.problem.map { ",\"reason\":\(quoted($0))" } ?? ""
+            return "{\"name\":\(quoted(check.name)),\"ok\":\(check.problem == nil)\(reason)}"
+        }
+        let isWell = problem(of: checks) == nil
+        return Array("{\"ok\":\(isWell),\(facts)\"checks\":[\(items.joined(separator: ","))]}\n".utf8)
+    }
+
+    private static func quoted(_ text: String) -> String { String(decoding: JSONString.encode(text), as: UTF8.self) }
+}
