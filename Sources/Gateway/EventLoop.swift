@@ -160,6 +160,8 @@ final class EventLoop {
     }
 
     /// Whether a connection came in by the operator's port. lws picks the vhost by the Host header, so it cannot tell.
+    ///
+    /// The two ports differ by the configuration, whatever their hosts.
     func isOps(_ wsi: OpaquePointer) -> Bool {
         guard let port = configuration.opsPort else { return false }
         return Int(roost_local_port(Int32(lws_get_socket_fd(wsi)))) == port

@@ -167,9 +167,8 @@ package struct RoostConfiguration: Sendable {
         if values.integer(.payloadBytes) > values.integer(.messageBytes) {
             throw values.conflict(.payloadBytes, .messageBytes, "must not be more than", "which it has to fit into")
         }
-        let isOneHost = values.text(.httpHost) == values.text(.opsHost)
-        if isOneHost, values.integer(.httpPort) == values.integer(.opsPort) {
-            throw values.conflict(.opsPort, .httpPort, "must not be", "unless their hosts differ")
+        if values.integer(.httpPort) == values.integer(.opsPort) {
+            throw values.conflict(.opsPort, .httpPort, "must not be", "also where the hosts differ")
         }
         try checkKeys(values)
     }

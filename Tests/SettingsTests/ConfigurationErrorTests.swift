@@ -70,7 +70,7 @@ struct ConfigurationErrorTests {
             ),
             (
                 "ROOST_OPS_PORT", "4000",
-                "ops.port (4000, ROOST_OPS_PORT) must not be http.port (4000, default), unless their hosts differ."
+                "ops.port (4000, ROOST_OPS_PORT) must not be http.port (4000, default), also where the hosts differ."
             ),
         ])
     func variable(name: String, value: String, expected: String) async {
