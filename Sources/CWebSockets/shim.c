@@ -145,14 +145,6 @@ int roost_local_port(int fd) {
     return address.ss_family == AF_INET ? ntohs(((struct sockaddr_in *)&address)->sin_port) : 0;
 }
 
-void roost_peer(int fd, char *buffer, int size) {
-    struct sockaddr_storage address;
-    socklen_t length = sizeof address;
-    buffer[0] = 0;
-    if (!getpeername(fd, (struct sockaddr *)&address, &length))
-        getnameinfo((struct sockaddr *)&address, length, buffer, (socklen_t)size, NULL, 0, NI_NUMERICHOST);
-}
-
 static int listen_on(const char *host, int port, int backlog, int shared) {
     struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV}, *found;
     char service[8];

@@ -17,7 +17,7 @@ final class EventLoop {
     let hub: Hub
     let inbox: LoopInbox
     var delivery: Delivery
-    let door: Door
+    var door: Door
     var broadcastAPI: BroadcastAPI
     let handler: (any HTTPHandler)?
     let opsHandler: (any HTTPHandler)?
@@ -29,7 +29,7 @@ final class EventLoop {
     private let idle: UnsafeMutablePointer<uv_idle_t>
     private let timer: UnsafeMutablePointer<uv_timer_t>
     var listeners: [Listener] = []
-    private(set) var vhost: OpaquePointer?
+    private(set) var plain: OpaquePointer?
     var exchanges: [OpaquePointer: HTTPExchange] = [:]
     var nextExchange = 0
     /// By exchange: messages that wait for the policies' answer.
@@ -90,7 +90,7 @@ final class EventLoop {
             presenceLog: configuration.presenceLog, users: configuration.users, devices: configuration.devices,
             typingBoard: configuration.typingBoard, summaryJoins: configuration.summaryJoins)
         delivery = Delivery(cap: rules.pendingBytesPerSocket, readers: readers)
-        door = Door(verifier: verifier)
+        door = Door(verifier: verifier, origins: rules.origins)
         broadcastAPI = BroadcastAPI(verifier: verifier, limits: rules.limits)
         failing = FailingAddresses(allowance: rules.failuresPerMinute)
         loop = .allocate(capacity: 1)
@@ -122,19 +122,11 @@ final class EventLoop {
         guard let context = roost_context_create(loop, me) else {
             preconditionFailure("libwebsockets made no context; install libwebsockets-evlib-uv")
         }
-        vhost = roost_vhost_create(context, "roost", lwsCallback)
+        plain = roost_vhost_create(context, "roost", lwsCallback)
     }
 
     static func of(_ data: UnsafeMutableRawPointer?) -> EventLoop? {
         data.map { Unmanaged<EventLoop>.fromOpaque($0).takeUnretainedValue() }
-    }
-
-    /// Starts to accept. Before `run`, on the thread that made the loop.
-    func listen() throws(GatewayError) {
-        listeners.append(try Listener(host: configuration.host, port: configuration.port, loop: self, isOps: false))
-        if index == 0, let port = configuration.opsPort {
-            listeners.append(try Listener(host: configuration.opsHost, port: port, loop: self, isOps: true))
-        }
     }
 
     /// Turns until `stop`; the calling thread becomes the loop's.
@@ -262,6 +254,7 @@ final class EventLoop {
             case .show(let summary): hub.show(summary)
             case .adopt(let rules): adopt(rules)
             case .respond(let exchange, let response): httpReplied(exchange, response)
+            case .take(let connection): take(connection)
             case .stopAccepting: stopAccepting()
             case .closeSome(let rounds): closeSome(rounds: rounds)
             case .cutOff: for slot in delivery.sockets.indices { delivery.cutOff(Slot(slot)) }
@@ -319,7 +312,7 @@ final class EventLoop {
             slotCount += 1
         }
         seat(slot, admission)
-        delivery.open(slot, wsi: wsi, second: second)
+        delivery.open(slot, wsi: wsi, second: second, peer: admission.peer)
         counters.accepted += 1
         hub.connect(
             slot, version: admission.version, claims: admission.claims, isCounted: admission.countedUser != nil)

@@ -4,6 +4,9 @@ package import Hub
 package struct GatewayConfiguration: Sendable {
     package var host = "127.0.0.1"
     package var port = 4000
+    /// The path of a Unix domain socket to listen at as well, and its permissions.
+    package var socket: String?
+    package var socketMode = 0o660
     package var opsHost = "127.0.0.1"
     /// Nil: no operator's port.
     package var opsPort: Int? = 4001

@@ -14,6 +14,8 @@ enum LoopTask: Sendable {
     case show(ActivitySummary)
     case adopt(GatewayRules)
     case respond(Int, HTTPResponse)
+    /// A connection that another loop accepted.
+    case take(Int32)
     case stopAccepting
     case closeSome(rounds: Int)
     case cutOff

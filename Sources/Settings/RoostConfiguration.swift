@@ -6,6 +6,14 @@ package struct RoostConfiguration: Sendable {
 
     package let httpHost: String
     package let httpPort: Int
+    /// Nil: no Unix domain socket.
+    package let httpSocket: String?
+    /// Permissions of its file.
+    package let httpSocketMode: Int
+    /// Empty: pages of all origins may.
+    package let httpOrigins: [String]
+    /// Addresses, networks in CIDR's notation, `unix`.
+    package let trustedProxies: [String]
     package let opsHost: String
     /// Nil: no operator's port.
     package let opsPort: Int?
@@ -97,6 +105,10 @@ package struct RoostConfiguration: Sendable {
         nodeName = values.requiredText(.nodeName)
         httpHost = values.requiredText(.httpHost)
         httpPort = values.integer(.httpPort)
+        httpSocket = values.text(.httpSocket)
+        httpSocketMode = Int(values.requiredText(.httpSocketMode), radix: 8) ?? 0o660
+        httpOrigins = values.words(.httpOrigins)
+        trustedProxies = values.words(.trustedProxies)
         opsHost = values.requiredText(.opsHost)
         opsPort = values.integer(.opsPort) == 0 ? nil : values.integer(.opsPort)
         jwtSecret = values.text(.jwtSecret)
@@ -166,6 +178,7 @@ package struct RoostConfiguration: Sendable {
         if isOneHost, values.integer(.httpPort) == values.integer(.opsPort) {
             throw values.conflict(.opsPort, .httpPort, "must not be", "unless their hosts differ")
         }
+        try checkListening(values)
         try checkKeys(values)
     }
 

@@ -44,6 +44,9 @@ struct LayerTests {
             case .secret(let bytes), .secrets(let bytes): String(repeating: "s", count: bytes)
             case .words(let allowed): allowed?.first ?? "one, two"
             case .path: "keys.json"
+            case .mode: "0600"
+            case .origins: "https://*.example.com, http://[::1]:3000"
+            case .networks: "10.0.0.0/8, ::1, unix"
             case .windows: "room:*=1/2/3"
             case .columns: "app.notes.author"
             case .statement: "select app.note($1, $2, $3)"

@@ -42,7 +42,7 @@ int roost_respond(struct lws *wsi, unsigned int status, const char *content_type
 // Hands bytes that are framed already to lws, which buffers what the socket does not take. -1 on a dead socket.
 int roost_write_framed(struct lws *wsi, const unsigned char *bytes, size_t length);
 
-// Room for `roost_write_framed`'s TLS path is lws' business; whether direct writes are allowed is ours.
+// Whether bytes for the socket may go around lws: not where TLS has to encrypt them.
 int roost_is_plain(struct lws *wsi);
 
 // Bytes that have arrived on a socket and were not read yet; 0 where unknown.
@@ -51,14 +51,19 @@ int roost_unread(int fd);
 // The local port of a connection; 0 where unknown.
 int roost_local_port(int fd);
 
-// The peer's address as text; empty where unknown.
-void roost_peer(int fd, char *buffer, int size);
-
 // 0 if nobody listens on the port yet, else -1 with errno. Sockets that share a port (SO_REUSEPORT) would not notice
 // another hub on it.
 int roost_probe_port(const char *host, int port);
 // A listening TCP socket that shares its port with those of the other loops; -1 with errno.
 int roost_listen(const char *host, int port, int backlog);
+// A listening Unix domain socket (unix.c) whose file has the permissions `mode`; -1 with errno. A socket file that nobody
+// listens at is replaced; EADDRINUSE where somebody does, ENOTSOCK where the file is something else.
+int roost_listen_unix(const char *path, unsigned int mode, int backlog);
+// Removes the file of that listener, if it still is that listener's: before its descriptor is closed, so that nobody else's
+// can be met.
+void roost_unlink_unix(const char *path, unsigned long device, unsigned long inode);
+// Which file a path names; -1 with errno.
+int roost_identify(const char *path, unsigned long *device, unsigned long *inode);
 // The next connection, non-blocking and without Nagle's delay; -1 with errno.
 int roost_accept(int listener);
 

@@ -15,6 +15,8 @@ WRONG = {
     "windows": ["room=1/2", "room=1/2/999", "room"], "columns": ["a.b", "a..b", "a.b.c.d"], "tables": ["messages", "a.b.c"],
     "statement": ["select 1", "select $1, $2"], "query": ["select 1"], "bundle": ["com.example app", "x" * 300],
     "code": ["short", "ABCDE-1234"], "pem": ["AuthKey.p8", "-----BEGIN CERTIFICATE-----"], "json": ["[1]", "text"],
+    "mode": ["0680", "rw-rw----", "60"], "networks": ["10.0.0.0/33", "10.0.0", "proxy.example.com"],
+    "origins": ["app.example.com", "https://app.example.com/", "*"],
 }
 #: Texts that take variables, where a brace has to be closed.
 TEMPLATES = ("alerts.title", "alerts.body", "live_activity.topic")
