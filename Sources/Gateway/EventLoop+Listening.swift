@@ -14,8 +14,13 @@ extension EventLoop {
         }
     }
 
-    /// Takes a connection. Where it cannot be kept, lws closes it.
+    /// Takes a connection to the port of the WebSockets. Where it cannot be kept, lws closes it.
     func take(_ connection: Int32) {
+        lws_adopt_socket_vhost(encrypted ?? plain, connection)
+    }
+
+    /// Takes one that is never encrypted.
+    func takePlain(_ connection: Int32) {
         lws_adopt_socket_vhost(plain, connection)
     }
 }

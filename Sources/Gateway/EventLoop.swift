@@ -29,7 +29,14 @@ final class EventLoop {
     private let idle: UnsafeMutablePointer<uv_idle_t>
     private let timer: UnsafeMutablePointer<uv_timer_t>
     var listeners: [Listener] = []
+    /// The connections without TLS are its.
     private(set) var plain: OpaquePointer?
+    /// Those with TLS; nil if the hub has no certificate.
+    private(set) var encrypted: OpaquePointer?
+    /// What `presented` points to lives as long as this.
+    var certificate: Certificate?
+    /// For OpenSSL, which looks here in every handshake.
+    let presented: UnsafeMutablePointer<OpaquePointer?>
     var exchanges: [OpaquePointer: HTTPExchange] = [:]
     var nextExchange = 0
     /// By exchange: messages that wait for the policies' answer.
@@ -97,6 +104,8 @@ final class EventLoop {
         check = .allocate(capacity: 1)
         idle = .allocate(capacity: 1)
         timer = .allocate(capacity: 1)
+        presented = .allocate(capacity: 1)
+        presented.initialize(to: nil)
         gauges = LoopGauges()
         endings = EndingLog(loops: configuration.loops)
         uv_loop_init(loop)
@@ -119,10 +128,16 @@ final class EventLoop {
         hub.hearOthers = { [unowned self] in
             for relay in inbox.takeRelays() { hub.apply(relay) }
         }
-        guard let context = roost_context_create(loop, me) else {
+        let certificate = configuration.certificates?.certificate
+        guard let context = roost_context_create(loop, me, certificate == nil ? 0 : 1) else {
             preconditionFailure("libwebsockets made no context; install libwebsockets-evlib-uv")
         }
-        plain = roost_vhost_create(context, "roost", lwsCallback)
+        plain = roost_vhost_create(context, "roost", lwsCallback, 0)
+        if let certificate {
+            encrypted = roost_vhost_create(context, "roost-tls", lwsCallback, 1)
+            precondition(encrypted != nil, "libwebsockets has no TLS here; install Debian's package of it")
+            present(certificate)
+        }
     }
 
     static func of(_ data: UnsafeMutableRawPointer?) -> EventLoop? {
@@ -254,7 +269,8 @@ final class EventLoop {
             case .show(let summary): hub.show(summary)
             case .adopt(let rules): adopt(rules)
             case .respond(let exchange, let response): httpReplied(exchange, response)
-            case .take(let connection): take(connection)
+            case .take(let connection): takePlain(connection)
+            case .present(let certificate): present(certificate)
             case .stopAccepting: stopAccepting()
             case .closeSome(let rounds): closeSome(rounds: rounds)
             case .cutOff: for slot in delivery.sockets.indices { delivery.cutOff(Slot(slot)) }
@@ -296,6 +312,7 @@ final class EventLoop {
         }
         askForProofs()
         configuration.book.forget(at: now())
+        lookAfterCertificate()
         gauges.publish(self)
         endTurn()
     }

@@ -7,6 +7,8 @@ package struct GatewayConfiguration: Sendable {
     /// The path of a Unix domain socket to listen at as well, and its permissions.
     package var socket: String?
     package var socketMode = 0o660
+    /// Nil: clients speak plain HTTP.
+    package var certificates: CertificateKeeper?
     package var opsHost = "127.0.0.1"
     /// Nil: no operator's port.
     package var opsPort: Int? = 4001

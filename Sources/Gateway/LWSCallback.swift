@@ -51,6 +51,7 @@ extension EventLoop {
                 closed(slot)
             }
             return 0
+        case LWS_CALLBACK_OPENSSL_LOAD_EXTRA_SERVER_VERIFY_CERTS: return prepare(user)
         case LWS_CALLBACK_HTTP: return httpBegan(wsi)
         case LWS_CALLBACK_HTTP_BODY: return httpBody(wsi, bytes)
         case LWS_CALLBACK_HTTP_BODY_COMPLETION: return httpCompleted(wsi)

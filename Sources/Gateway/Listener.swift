@@ -10,7 +10,7 @@ final class Listener {
     enum Kind {
         /// The port of the WebSockets.
         case clients
-        /// The same, for a proxy on this machine.
+        /// The same without TLS, for a proxy on this machine.
         case socket(UnixSocketFile)
         /// The operator's port.
         case operators
@@ -104,11 +104,12 @@ final class Listener {
 
     private func adopt(_ connection: Int32) {
         switch kind {
-        case .clients, .operators: loop.take(connection)
+        case .clients: loop.take(connection)
+        case .operators: loop.takePlain(connection)
         case .socket:
             turn = (turn + 1) % (loop.siblings.count + 1)
             if turn == 0 {
-                loop.take(connection)
+                loop.takePlain(connection)
             } else {
                 loop.siblings[turn - 1].post(.take(connection))
             }

@@ -16,6 +16,7 @@ enum LoopTask: Sendable {
     case respond(Int, HTTPResponse)
     /// A connection that another loop accepted.
     case take(Int32)
+    case present(Certificate)
     case stopAccepting
     case closeSome(rounds: Int)
     case cutOff

@@ -14,6 +14,9 @@ package struct RoostConfiguration: Sendable {
     package let httpOrigins: [String]
     /// Addresses, networks in CIDR's notation, `unix`.
     package let trustedProxies: [String]
+    /// Paths of PEM files; both or neither.
+    package let tlsCertificate: String?
+    package let tlsKey: String?
     package let opsHost: String
     /// Nil: no operator's port.
     package let opsPort: Int?
@@ -109,6 +112,8 @@ package struct RoostConfiguration: Sendable {
         httpSocketMode = Int(values.requiredText(.httpSocketMode), radix: 8) ?? 0o660
         httpOrigins = values.words(.httpOrigins)
         trustedProxies = values.words(.trustedProxies)
+        tlsCertificate = values.text(.tlsCertificate)
+        tlsKey = values.text(.tlsKey)
         opsHost = values.requiredText(.opsHost)
         opsPort = values.integer(.opsPort) == 0 ? nil : values.integer(.opsPort)
         jwtSecret = values.text(.jwtSecret)

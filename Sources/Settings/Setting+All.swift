@@ -2,7 +2,7 @@
 extension Setting {
     package static let all: [Setting] = [
         databaseURL, nodeName, httpHost, httpPort, httpSocket, httpSocketMode, httpOrigins, trustedProxies,
-        opsHost, opsPort, jwtSecret, jwtPreviousSecrets,
+        tlsCertificate, tlsKey, opsHost, opsPort, jwtSecret, jwtPreviousSecrets,
         jwtAlgorithms, jwtIssuer, jwtAudience, jwksFile, jwksURL, loops, ioUring,
         connections, connectionsPerAddress, connectionsPerUser, channelsPerConnection, filtersPerChannel,
         joinsPerSecond, presencePerSecond, messagesPerSecond, bytesPerSecond,

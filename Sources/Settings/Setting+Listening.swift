@@ -1,4 +1,4 @@
-/// Where clients come in: addresses, proxies, web pages.
+/// Where clients come in: addresses, TLS, proxies, web pages.
 extension Setting {
     static let httpHost = Setting(
         "http.host", .host, standard: .text("127.0.0.1"),
@@ -29,4 +29,13 @@ extension Setting {
         "The proxies whose X-Forwarded-For is believed: addresses, networks, or unix for whoever may open http.socket, "
             + "with commas between them. Limits by address, and addresses that keep failing, then go by the client's "
             + "address. From others the header means nothing.")
+
+    static let tlsCertificate = Setting(
+        "tls.certificate", .path, standard: nil,
+        "A PEM file with the certificate of this server and, behind it, its chain: the port then speaks TLS (wss, https) "
+            + "and nothing else. It is read again when it changes; sockets stay.")
+
+    static let tlsKey = Setting(
+        "tls.key", .path, standard: nil,
+        "A PEM file with the certificate's private key, without a password.")
 }

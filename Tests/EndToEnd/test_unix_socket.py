@@ -6,6 +6,7 @@ import stat
 
 import pytest
 
+from support.certificates import Authority
 from support.tokens import token
 from support.websocket import Refused
 from support.wsclient import Client
@@ -36,6 +37,16 @@ async def test_it_is_the_same_hub(hub):
         await client.close()
     assert hub.stop() == 0
     assert not os.path.exists(hub.path)
+
+
+async def test_it_stays_plain_beside_tls(hub, tmp_path):
+    authority = Authority(tmp_path)
+    hub.secure(authority.pair(), authority.trust).start()
+    async with await Client.connect(hub.path) as local, await Client.connect(hub.port, tls=hub.trust) as remote:
+        for client in (local, remote):
+            await client.join("realtime:room")
+        local.push("realtime:room", "broadcast", {"event": "e", "payload": {"n": 1}})
+        assert (await remote.next("broadcast")).payload["payload"] == {"n": 1}
 
 
 async def test_what_a_killed_hub_left_behind_is_replaced(hub):

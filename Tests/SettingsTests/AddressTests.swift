@@ -62,6 +62,12 @@ struct AddressTests {
         await refused(["ROOST_HTTP_SOCKET": longest + "x"], "107 bytes")
     }
 
+    @Test("a certificate without its key, and a key without its certificate")
+    func halfAPair() async {
+        await refused(["ROOST_TLS_CERTIFICATE": "a"], "tls.key is not; set both")
+        await refused(["ROOST_TLS_KEY": "b"], "tls.certificate is not; set both")
+    }
+
     private func load(_ environment: [String: String]) async throws -> RoostConfiguration {
         try await RoostConfiguration.load(environment: environment, files: [])
     }

@@ -63,6 +63,8 @@ struct LayerTests {
         if key == "live_activity.ceiling_milliseconds" {
             environment["ROOST_LIVE_ACTIVITY_DEBOUNCE_MILLISECONDS"] = "0"
         }
+        // Neither is of use alone.
+        if key.hasPrefix("tls.") { environment.merge(["ROOST_TLS_CERTIFICATE": "a", "ROOST_TLS_KEY": "b"]) { $1 } }
         // The one limit that has to fit into another.
         if key == "limits.message_bytes" { environment["ROOST_LIMITS_PAYLOAD_BYTES"] = "1024" }
         let configuration = try await RoostConfiguration.load(environment: environment, files: [])

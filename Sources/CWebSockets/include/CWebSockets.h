@@ -13,11 +13,14 @@
 #include <libwebsockets.h>
 #include <uv.h>
 
-// A context on a libuv loop of ours, with one vhost that never listens: sockets are accepted by us and adopted.
-struct lws_context *roost_context_create(uv_loop_t *loop, void *user);
+// A context on a libuv loop of ours, with vhosts that never listen: sockets are accepted by us and adopted. `tls`: whether
+// one of them will speak TLS.
+struct lws_context *roost_context_create(uv_loop_t *loop, void *user, int tls);
 
-// A vhost whose connections all go to `callback`, which keeps 8 zeroed bytes for each.
-struct lws_vhost *roost_vhost_create(struct lws_context *context, const char *name, lws_callback_function *callback);
+// A vhost whose connections all go to `callback`, which keeps 8 zeroed bytes for each. With `tls` it is asked, before this
+// returns, to prepare the vhost's SSL_CTX (LWS_CALLBACK_OPENSSL_LOAD_EXTRA_SERVER_VERIFY_CERTS, `user`).
+struct lws_vhost *roost_vhost_create(struct lws_context *context, const char *name, lws_callback_function *callback,
+                                     int tls);
 
 // Sends lws' own messages to `sink` (one line each, with its level).
 void roost_log_to(void (*sink)(int level, const char *line));
@@ -66,6 +69,34 @@ void roost_unlink_unix(const char *path, unsigned long device, unsigned long ino
 int roost_identify(const char *path, unsigned long *device, unsigned long *inode);
 // The next connection, non-blocking and without Nagle's delay; -1 with errno.
 int roost_accept(int listener);
+
+// Certificates (tls.c). One that was read is never changed, so threads may share it; whoever frees it makes sure that no
+// loop presents it any more. Connections that were made with it keep what they need of it.
+struct roost_certificate;
+enum roost_certificate_problem {
+    ROOST_CERTIFICATE_FINE,
+    ROOST_CERTIFICATE_NO_MEMORY,
+    // With errno.
+    ROOST_CERTIFICATE_UNREADABLE,
+    ROOST_CERTIFICATE_MALFORMED,
+    // With errno.
+    ROOST_KEY_UNREADABLE,
+    ROOST_KEY_MALFORMED,
+    ROOST_KEY_ENCRYPTED,
+    ROOST_KEY_OF_ANOTHER,
+    // OpenSSL's security level forbids it: the key is too short, or the signature too old.
+    ROOST_CERTIFICATE_WEAK,
+};
+// A certificate with its chain, and its key, from PEM files. NULL where there is a problem.
+struct roost_certificate *roost_certificate_read(const char *path, const char *key,
+                                                 enum roost_certificate_problem *problem);
+void roost_certificate_free(struct roost_certificate *certificate);
+// Seconds since 1970 (RFC 5280, section 4.1.2.5).
+long long roost_certificate_begins(const struct roost_certificate *certificate);
+long long roost_certificate_ends(const struct roost_certificate *certificate);
+// Makes an SSL_CTX as ours are to be. Handshakes present what `presented` points to at the time. Nonzero if OpenSSL knows
+// less than it has to.
+int roost_tls_prepare(void *ssl_ctx, struct roost_certificate *const *presented);
 
 // An outgoing connection (client.c): a context of its own on lws' default loop, for the thread that creates it, which is
 // named after it.

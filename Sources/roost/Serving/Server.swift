@@ -68,6 +68,7 @@ struct Server {
         let health = Health()
         let rooms = Rooms()
         var settings = configuration.gateway
+        settings.certificates = try configuration.openCertificate(logger: logger)
         let usersStatement = configuration.usersStatement ?? statements.users
         settings.users = usersStatement.map { _ in UserPresence() }
         let link = GatewayLink()
@@ -90,7 +91,8 @@ struct Server {
         }
         let authority = PolicyAuthority(conninfo: databaseURL, logger: logger)
         rooms.set(gateway, subscriptions, settings.history)
-        let address = "ws://\(configuration.httpHost):\(configuration.httpPort)/realtime/v1/websocket"
+        let address =
+            "\(configuration.socketScheme)://\(configuration.httpHost):\(configuration.httpPort)/realtime/v1/websocket"
         health.onFirstReady { [whenReady] in
             StandardOutput.line("listening on \(address)")
             whenReady()
