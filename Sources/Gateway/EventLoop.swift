@@ -154,6 +154,7 @@ final class EventLoop {
                 logger.info("there is no io_uring here (\(reason)): every socket takes a system call of its own")
             }
         }
+        counters.loopBegins()
         uv_run(loop, UV_RUN_DEFAULT)
     }
 

@@ -18,7 +18,9 @@ extension EventLoop {
         _ reason: lws_callback_reasons, _ wsi: OpaquePointer, _ user: UnsafeMutableRawPointer?,
         _ bytes: UnsafeRawBufferPointer
     ) -> Int32 {
-        counters.turnBegins()
+        // libuv closes handles behind the turn, right before it waits, and lws says so: that begins no turn, or the wait would
+        // be counted as one.
+        if reason != LWS_CALLBACK_WSI_DESTROY { counters.turnBegins() }
         switch reason {
         case LWS_CALLBACK_RECEIVE:
             return slot(user).map { received($0, wsi, bytes) } ?? -1

@@ -1,5 +1,6 @@
 """Who is let in, and how the others are told (wire-protocol A1)."""
 
+import asyncio
 import json
 import time
 
@@ -7,6 +8,7 @@ import pytest
 
 from support.tokens import signed, token
 from support.websocket import Refused, WebSocket
+from support.wsclient import Client
 
 # The hub answers late where an address keeps failing; so every refusal of this file has its own.
 _hosts = iter(f"127.0.1.{number}" for number in range(1, 250))
@@ -107,3 +109,15 @@ async def test_the_first_failures_are_answered_at_once_and_those_that_go_on_late
     before = time.monotonic()
     await refusal(hub, f"{PATH}?vsn=2.0.0&apikey=nonsense")
     assert time.monotonic() - before < 1
+
+
+async def test_a_loop_that_waits_is_not_called_busy(own_hub):
+    """The end of a connection is the last thing that happens before a loop waits, and no turn that goes on until it wakes."""
+    own_hub.environment["ROOST_LOOPS"] = "1"
+    own_hub.start()
+    for _ in range(10):
+        async with await Client.connect(own_hub.port) as client:
+            await client.settled()
+        await asyncio.sleep(0.3)
+    # A busy machine may stop the hub now and then, but not each time.
+    assert own_hub.metric("roost_loop_stalls_total") < 3
