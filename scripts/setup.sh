@@ -23,6 +23,7 @@ for option in "$@"; do
     --tests)
         wants_tests=true
         packages+=(python3 python3-venv chromium fonts-dejavu-core)
+        packages+=(openssl) # what the hub offers by TLS, in the eyes of another
         packages+=(python3-h2 python3-cryptography nghttp2-server) # the stand-in for APNs, and a second referee of the client
         ;;
     --package) packages+=(debhelper dpkg-dev python3) ;;

@@ -17,13 +17,14 @@
 // 19k sockets. Zeroed, it stays at 30 (notes/libwebsockets.md); we ping from our own clock.
 static const lws_retry_bo_t no_validity_timers;
 
-struct lws_context *roost_context_create(uv_loop_t *loop, void *user) {
+struct lws_context *roost_context_create(uv_loop_t *loop, void *user, int tls) {
     void *loops[1] = {loop};
     struct lws_context_creation_info info;
     memset(&info, 0, sizeof info);
     info.port = CONTEXT_PORT_NO_LISTEN;
     info.options = LWS_SERVER_OPTION_LIBUV | LWS_SERVER_OPTION_UV_NO_SIGSEGV_SIGFPE_SPIN |
                    LWS_SERVER_OPTION_EXPLICIT_VHOSTS | LWS_SERVER_OPTION_VALIDATE_UTF8;
+    if (tls) info.options |= LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT;
     info.foreign_loops = loops;
     info.count_threads = 1;
     info.user = user;
@@ -35,7 +36,8 @@ struct lws_context *roost_context_create(uv_loop_t *loop, void *user) {
     return lws_create_context(&info);
 }
 
-struct lws_vhost *roost_vhost_create(struct lws_context *context, const char *name, lws_callback_function *callback) {
+struct lws_vhost *roost_vhost_create(struct lws_context *context, const char *name, lws_callback_function *callback,
+                                     int tls) {
     // lws keeps the pointer for the vhost's life, which is the process'.
     struct lws_protocols *table = calloc(2, sizeof *table);
     if (!table) return NULL;
@@ -47,10 +49,18 @@ struct lws_vhost *roost_vhost_create(struct lws_context *context, const char *na
     table[0].tx_packet_size = 65536;
     struct lws_context_creation_info info;
     memset(&info, 0, sizeof info);
-    info.port = CONTEXT_PORT_NO_LISTEN;
+    // lws sets up TLS for servers only, and it looks for a connection's vhost, by the names in the handshake and in the
+    // Host header, among those of the same port: so the two kinds have different ones.
+    info.port = tls ? CONTEXT_PORT_NO_LISTEN_SERVER : CONTEXT_PORT_NO_LISTEN;
     info.vhost_name = name;
     info.protocols = table;
     info.options = LWS_SERVER_OPTION_VALIDATE_UTF8;
+    if (tls) {
+        info.options |= LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT | LWS_SERVER_OPTION_CREATE_VHOST_SSL_CTX |
+                        LWS_SERVER_OPTION_DISABLE_OS_CA_CERTS;
+        // Where both ends know HTTP/2 they would take it, and a WebSocket has another upgrade there (RFC 8441).
+        info.alpn = "http/1.1";
+    }
     info.retry_and_idle_policy = &no_validity_timers;
     info.keepalive_timeout = 15;
     info.timeout_secs = 15;
@@ -144,14 +154,6 @@ int roost_local_port(int fd) {
     if (getsockname(fd, (struct sockaddr *)&address, &length)) return 0;
     if (address.ss_family == AF_INET6) return ntohs(((struct sockaddr_in6 *)&address)->sin6_port);
     return address.ss_family == AF_INET ? ntohs(((struct sockaddr_in *)&address)->sin_port) : 0;
-}
-
-void roost_peer(int fd, char *buffer, int size) {
-    struct sockaddr_storage address;
-    socklen_t length = sizeof address;
-    buffer[0] = 0;
-    if (!getpeername(fd, (struct sockaddr *)&address, &length))
-        getnameinfo((struct sockaddr *)&address, length, buffer, (socklen_t)size, NULL, 0, NI_NUMERICHOST);
 }
 
 static int listen_on(const char *host, int port, int backlog, int shared) {

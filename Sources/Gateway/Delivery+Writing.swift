@@ -11,7 +11,7 @@ extension Delivery {
         let socket = sockets[Int(slot)]
         guard socket.isOpen, !socket.isBlocked else { return }
         if !runs.isEmpty { closeRuns() }
-        if let message = pending.only(slot), socket.isPlain, writeWhole(message, to: slot, socket) { return }
+        if let message = pending.only(slot), writeWhole(message, to: slot, socket) { return }
         while !pending.isEmpty(slot) {
             pending.peek(slot, limit: Self.batchMessages, into: &batch)
             let start = pending.taken(slot)
@@ -19,10 +19,10 @@ extension Delivery {
             let outcome: SocketWriter.Outcome
             if batch.count == 1 {
                 outcome = messages.withBytes(batch[0]) {
-                    Self.write(UnsafeRawBufferPointer(rebasing: $0[start...]), to: socket)
+                    SocketWriter.send(UnsafeRawBufferPointer(rebasing: $0[start...]), to: socket)
                 }
             } else {
-                outcome = scratch.withUnsafeBytes { Self.write($0, to: socket) }
+                outcome = scratch.withUnsafeBytes { SocketWriter.send($0, to: socket) }
             }
             counters.writes += 1
             guard case .wrote(let sent) = outcome else {
@@ -34,10 +34,6 @@ extension Delivery {
             let rest = settle(slot, sent)
             guard sent == size else {
                 finishFrame(slot, rest, socket)
-                break
-            }
-            if !socket.isPlain, lws_partial_buffered(socket.wsi) != 0 {
-                waitUntilWritable(slot, socket)
                 break
             }
         }
@@ -78,10 +74,6 @@ extension Delivery {
         _ = pending.removeFirst(slot, length: length)
         messages.release(message)
         if socket.isBehind || socket.isOwed || socket.isAwaited { noteProgress(slot) }
-    }
-
-    private static func write(_ bytes: UnsafeRawBufferPointer, to socket: Socket) -> SocketWriter.Outcome {
-        socket.isPlain ? SocketWriter.send(bytes, to: socket) : SocketWriter.handOver(bytes, to: socket)
     }
 
     /// Joins the batch's messages in `scratch`; sockets in a row that wait for the same bytes share the copy.

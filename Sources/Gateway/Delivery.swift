@@ -72,7 +72,7 @@ struct Delivery: ~Copyable {
 
     // MARK: Sockets
 
-    mutating func open(_ slot: Slot, wsi: OpaquePointer, second: Int32) {
+    mutating func open(_ slot: Slot, wsi: OpaquePointer, second: Int32, peer: IPAddress?) {
         while sockets.count <= Int(slot) {
             sockets.append(.closed)
             accounts.append(SocketAccount())
@@ -81,7 +81,7 @@ struct Delivery: ~Copyable {
         let fd = Int32(lws_get_socket_fd(wsi))
         precondition(!sockets[Int(slot)].isOpen, "a slot is opened twice")
         sockets[Int(slot)] = Socket(wsi: wsi, fd: fd, isPlain: roost_is_plain(wsi) != 0, lastHeard: second)
-        accounts[Int(slot)] = SocketAccount(fd: fd, second: second)
+        accounts[Int(slot)] = SocketAccount(peer: peer, second: second)
     }
 
     /// Forgets a socket and what was pending for it.

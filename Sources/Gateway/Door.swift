@@ -5,10 +5,13 @@ import Wire
 /// Decides which upgrades become WebSockets (wire-protocol A1).
 struct Door {
     let verifier: any TokenVerifier
+    var origins: AllowedOrigins
 
     struct Admission {
         let version: ProtocolVersion
         let claims: Claims
+        /// Nil where it is not known.
+        var peer: IPAddress?
         /// The address that it was counted for, if it was.
         var address: PeerAddress?
         /// The same of its user.
@@ -25,7 +28,7 @@ struct Door {
 
     /// Why an upgrade was refused, as the metrics have it.
     enum Reason: String, CaseIterable, Sendable {
-        case path, handshake, version, token, limit, draining
+        case path, origin, handshake, version, token, limit, draining
         case keyMissing = "key_missing"
 
         /// The address is one step nearer to being held back.
@@ -36,6 +39,10 @@ struct Door {
         guard let request = headers.request, Self.paths.contains(request.path) else {
             return .refused(
                 Self.error(404, "No WebSocket is served here; connect to /realtime/v1/websocket"), .path)
+        }
+        guard origins.isEmpty || origins.allow(headers.header(WSI_TOKEN_ORIGIN)) else {
+            return .refused(
+                Self.error(403, "Pages of this origin are not let in; http.origins names those that are"), .origin)
         }
         guard headers.header(WSI_TOKEN_KEY) != nil else {
             return .refused(Self.error(400, "Sec-WebSocket-Key is missing"), .handshake)

@@ -13,7 +13,8 @@ extension EventLoop {
             contentType: headers.header(WSI_TOKEN_HTTP_CONTENT_TYPE), host: headers.header(WSI_TOKEN_HOST),
             origin: headers.header(WSI_TOKEN_ORIGIN), query: query)
         nextExchange += 1
-        exchanges[wsi] = HTTPExchange(id: nextExchange, request: request, isOps: isOps(wsi))
+        let origin = rules.origins.isEmpty ? nil : headers.header(WSI_TOKEN_ORIGIN)
+        exchanges[wsi] = HTTPExchange(id: nextExchange, request: request, isOps: isOps(wsi), origin: origin)
         let announced = headers.header(WSI_TOKEN_HTTP_CONTENT_LENGTH)
         // A request with a body behind another one in the same packet: lws 4.1.6 takes the request's own head for its
         // body, and then turns in a circle for good. To hang up is allowed (RFC 9112, section 9.3.2: a client repeats
@@ -84,8 +85,10 @@ extension EventLoop {
     }
 
     func respond(_ wsi: OpaquePointer, _ response: HTTPResponse, thenClose: Bool = false) -> Int32 {
-        let request = exchanges.removeValue(forKey: wsi)?.request
-        if Self.write(response, to: wsi, bodyLeftOut: request?.method == .head) != 0 || thenClose { return -1 }
+        let exchange = exchanges.removeValue(forKey: wsi)
+        let isHead = exchange?.request.method == .head
+        let response = rules.origins.narrow(response, to: exchange?.origin)
+        if Self.write(response, to: wsi, bodyLeftOut: isHead) != 0 || thenClose { return -1 }
         // Noted before, because what lws has buffered of the next request is handled inside this call.
         keptAlive.insert(wsi)
         return lws_http_transaction_completed(wsi) != 0 ? -1 : 0

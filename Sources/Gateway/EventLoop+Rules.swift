@@ -6,6 +6,7 @@ extension EventLoop {
         self.rules = rules
         hub.adopt(rules.limits, rules.presence, rules.typing)
         delivery.adopt(cap: rules.pendingBytesPerSocket)
+        door.origins = rules.origins
         broadcastAPI.limits = rules.limits
         failing.allowance = rules.failuresPerMinute
     }

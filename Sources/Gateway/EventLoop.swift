@@ -17,7 +17,7 @@ final class EventLoop {
     let hub: Hub
     let inbox: LoopInbox
     var delivery: Delivery
-    let door: Door
+    var door: Door
     var broadcastAPI: BroadcastAPI
     let handler: (any HTTPHandler)?
     let opsHandler: (any HTTPHandler)?
@@ -30,7 +30,14 @@ final class EventLoop {
     private let idle: UnsafeMutablePointer<uv_idle_t>
     private let timer: UnsafeMutablePointer<uv_timer_t>
     var listeners: [Listener] = []
-    private(set) var vhost: OpaquePointer?
+    /// The connections without TLS are its.
+    private(set) var plain: OpaquePointer?
+    /// Those with TLS; nil if the hub has no certificate.
+    private(set) var encrypted: OpaquePointer?
+    /// What `presented` points to lives as long as this.
+    var certificate: Certificate?
+    /// For OpenSSL, which looks here in every handshake.
+    let presented: UnsafeMutablePointer<OpaquePointer?>
     var exchanges: [OpaquePointer: HTTPExchange] = [:]
     var nextExchange = 0
     /// By exchange: messages that wait for the policies' answer.
@@ -96,13 +103,15 @@ final class EventLoop {
             presenceLog: configuration.presenceLog, users: configuration.users, devices: configuration.devices,
             typingBoard: configuration.typingBoard, summaryJoins: configuration.summaryJoins)
         delivery = Delivery(cap: rules.pendingBytesPerSocket, readers: readers)
-        door = Door(verifier: verifier)
+        door = Door(verifier: verifier, origins: rules.origins)
         broadcastAPI = BroadcastAPI(verifier: verifier, limits: rules.limits)
         failing = FailingAddresses(allowance: rules.failuresPerMinute)
         loop = .allocate(capacity: 1)
         check = .allocate(capacity: 1)
         idle = .allocate(capacity: 1)
         timer = .allocate(capacity: 1)
+        presented = .allocate(capacity: 1)
+        presented.initialize(to: nil)
         gauges = LoopGauges()
         endings = EndingLog(loops: configuration.loops)
         uv_loop_init(loop)
@@ -125,23 +134,20 @@ final class EventLoop {
         hub.hearOthers = { [unowned self] in
             for relay in inbox.takeRelays() { hub.apply(relay) }
         }
-        guard let context = roost_context_create(loop, me) else {
+        let certificate = configuration.certificates?.certificate
+        guard let context = roost_context_create(loop, me, certificate == nil ? 0 : 1) else {
             preconditionFailure("libwebsockets made no context; install libwebsockets-evlib-uv")
         }
-        vhost = roost_vhost_create(context, "roost", lwsCallback)
+        plain = roost_vhost_create(context, "roost", lwsCallback, 0)
+        if let certificate {
+            encrypted = roost_vhost_create(context, "roost-tls", lwsCallback, 1)
+            precondition(encrypted != nil, "libwebsockets has no TLS here; install Debian's package of it")
+            present(certificate)
+        }
     }
 
     static func of(_ data: UnsafeMutableRawPointer?) -> EventLoop? {
         data.map { Unmanaged<EventLoop>.fromOpaque($0).takeUnretainedValue() }
-    }
-
-    /// Starts to accept. Before `run`, on the thread that made the loop.
-    func listen() throws(GatewayError) {
-        listeners.append(try Listener(host: configuration.host, port: configuration.port, loop: self, isOps: false))
-        if index == 0, let port = configuration.opsPort {
-            listeners.append(try Listener(host: configuration.opsHost, port: port, loop: self, isOps: true))
-            startOpsTimer()
-        }
     }
 
     /// Turns until `stop`; the calling thread becomes the loop's.
@@ -276,6 +282,8 @@ final class EventLoop {
             case .respond(let exchange, let response): httpReplied(exchange, response)
             case .tellOperator(let socket, let frame): tellOperator(socket, frame)
             case .inspect(let question): question(self)
+            case .take(let connection): takePlain(connection)
+            case .present(let certificate): present(certificate)
             case .stopAccepting: stopAccepting()
             case .closeSome(let rounds): closeSome(rounds: rounds)
             case .cutOff: for slot in delivery.sockets.indices { delivery.cutOff(Slot(slot)) }
@@ -317,6 +325,7 @@ final class EventLoop {
         }
         askForProofs()
         configuration.book.forget(at: now())
+        lookAfterCertificate()
         gauges.publish(self)
         delivery.tracer.forget(before: second)
         endTurn()
@@ -334,7 +343,7 @@ final class EventLoop {
             slotCount += 1
         }
         seat(slot, admission)
-        delivery.open(slot, wsi: wsi, second: second)
+        delivery.open(slot, wsi: wsi, second: second, peer: admission.peer)
         counters.accepted += 1
         noteBirth(of: slot)
         hub.connect(

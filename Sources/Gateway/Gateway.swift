@@ -78,6 +78,15 @@ package final class Gateway: @unchecked Sendable {
         for loop in loops { loop.inbox.post(.adopt(rules)) }
     }
 
+    /// Reads the certificate's files again, changed or not; what cannot be used is said in the log. From any thread.
+    package func reloadCertificates() {
+        guard let certificate = configuration.certificates?.reload() else { return }
+        for loop in loops { loop.inbox.post(.present(certificate)) }
+    }
+
+    /// The certificate that new connections are shown; nil without TLS.
+    package var certificate: Certificate? { configuration.certificates?.certificate }
+
     // MARK: Figures and shutdown
 
     package var figures: [LoopFigures] { loops.map(\.gauges.figures) }

@@ -4,6 +4,11 @@ package import Hub
 package struct GatewayConfiguration: Sendable {
     package var host = "127.0.0.1"
     package var port = 4000
+    /// The path of a Unix domain socket to listen at as well, and its permissions.
+    package var socket: String?
+    package var socketMode = 0o660
+    /// Nil: clients speak plain HTTP.
+    package var certificates: CertificateKeeper?
     package var opsHost = "127.0.0.1"
     /// Nil: no operator's port.
     package var opsPort: Int? = 4001

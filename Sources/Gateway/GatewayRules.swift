@@ -14,6 +14,8 @@ package struct GatewayRules: Sendable {
     package var idleTimeout: Int32 = 60
     /// Bad tokens an address may show in a minute before its connections are held back; zero: it never is.
     package var failuresPerMinute = 10
+    package var trustedProxies = TrustedProxies()
+    package var origins = AllowedOrigins()
 
     package init() {}
 }

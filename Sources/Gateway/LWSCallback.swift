@@ -58,6 +58,7 @@ extension EventLoop {
                 opsClosed(user)
             }
             return 0
+        case LWS_CALLBACK_OPENSSL_LOAD_EXTRA_SERVER_VERIFY_CERTS: return prepare(user)
         case LWS_CALLBACK_HTTP: return httpBegan(wsi)
         case LWS_CALLBACK_HTTP_BODY: return httpBody(wsi, bytes)
         case LWS_CALLBACK_HTTP_BODY_COMPLETION: return httpCompleted(wsi)
@@ -78,6 +79,7 @@ extension EventLoop {
     /// Zero lets the upgrade go on; a positive value says that it was answered otherwise.
     private func confirmUpgrade(_ wsi: OpaquePointer) -> Int32 {
         abandonAdmission()
+        let peer = Peer(of: wsi, trusting: rules.trustedProxies)
         let verdict: Door.Verdict
         ops.admitted = nil
         if isOps(wsi) {
@@ -87,8 +89,11 @@ extension EventLoop {
         if isDraining {
             // It was accepted before the listeners were closed.
             verdict = .refused(Door.error(503, Refusal.restarting.message), .draining)
+        } else if peer.isBehindProxy, failing.keepsFailing(peer.text, second: second) {
+            // Others are held back before they are heard; here it takes a header to know who it is.
+            verdict = .refused(Door.error(429, "Too many bad tokens from this address; try again in a minute"), .limit)
         } else {
-            verdict = seated(door.judge(HeaderReader(wsi: wsi), at: now()), wsi)
+            verdict = seated(door.judge(HeaderReader(wsi: wsi), at: now()), peer)
         }
         switch verdict {
         case .admitted(let admission):
@@ -96,9 +101,7 @@ extension EventLoop {
             return 0
         case .refused(let response, let reason):
             counters.refused[reason, default: 0] += 1
-            if reason.countsAgainst {
-                failing.failed(Listener.address(of: Int32(lws_get_socket_fd(wsi))), second: second)
-            }
+            if reason.countsAgainst, let address = peer.address { failing.failed(address.text, second: second) }
             return Self.write(response, to: wsi) == 0 ? 1 : -1
         }
     }

@@ -1,26 +1,47 @@
 import CWebSockets
 import Glibc
 
-/// Accepts a loop's connections and hands them to lws.
+/// Accepts connections and hands them to lws.
 ///
 /// lws of Debian cannot share a port between contexts (its SO_REUSEPORT needs a build with several service threads), so
-/// every loop listens by itself and adopts what it accepts.
+/// every loop listens by itself and adopts what it accepts. A Unix domain socket cannot be shared like that: one loop
+/// accepts for all, and they take turns.
 final class Listener {
+    enum Kind {
+        /// The port of the WebSockets.
+        case clients
+        /// The same without TLS, for a proxy on this machine.
+        case socket(UnixSocketFile)
+        /// The operator's port.
+        case operators
+    }
     private let fd: Int32
-    let isOps: Bool
+    private let kind: Kind
+    /// Whose turn it is.
+    private var turn = 0
     private unowned let loop: EventLoop
     private let poll: UnsafeMutablePointer<uv_poll_t>
     private var isClosed = false
     /// Connections of addresses that keep failing, waiting for their time.
     private var held: [(fd: Int32, until: UInt64)] = []
 
-    init(host: String, port: Int, loop: EventLoop, isOps: Bool) throws(GatewayError) {
-        fd = roost_listen(host, Int32(port), 4096)
+    convenience init(host: String, port: Int, _ kind: Kind, loop: EventLoop) throws(GatewayError) {
+        let fd = roost_listen(host, Int32(port), 4096)
         guard fd >= 0 else {
             throw .cannotListen(host: host, port: port, reason: String(cString: strerror(errno)))
         }
+        self.init(fd: fd, kind, loop: loop)
+    }
+
+    convenience init(path: String, mode: Int, loop: EventLoop) throws(GatewayError) {
+        let (file, fd) = try UnixSocketFile.listen(at: path, mode: mode)
+        self.init(fd: fd, .socket(file), loop: loop)
+    }
+
+    private init(fd: Int32, _ kind: Kind, loop: EventLoop) {
+        self.fd = fd
+        self.kind = kind
         self.loop = loop
-        self.isOps = isOps
         poll = .allocate(capacity: 1)
         uv_poll_init(loop.loop, poll, fd)
         poll.pointee.data = Unmanaged.passUnretained(self).toOpaque()
@@ -40,14 +61,20 @@ final class Listener {
         for _ in 0..<256 {
             let connection = roost_accept(fd)
             guard connection >= 0 else { return rest(after: errno) }
-            if !isOps, !loop.failing.isEmpty,
-                loop.failing.keepsFailing(Self.address(of: connection), second: loop.second)
-            {
+            if isHeldBack(connection) {
                 hold(connection)
             } else {
                 adopt(connection)
             }
         }
+    }
+
+    /// A proxy is not: for whom it speaks is known only when it has spoken.
+    private func isHeldBack(_ connection: Int32) -> Bool {
+        guard case .clients = kind, !loop.failing.isEmpty, let peer = IPAddress(peerOf: connection),
+            !loop.rules.trustedProxies.contains(peer)
+        else { return false }
+        return loop.failing.keepsFailing(peer.text, second: loop.second)
     }
 
     /// Milliseconds.
@@ -76,7 +103,17 @@ final class Listener {
     }
 
     private func adopt(_ connection: Int32) {
-        lws_adopt_socket_vhost(loop.vhost, connection)
+        switch kind {
+        case .clients: loop.take(connection)
+        case .operators: loop.takePlain(connection)
+        case .socket:
+            turn = (turn + 1) % (loop.siblings.count + 1)
+            if turn == 0 {
+                loop.takePlain(connection)
+            } else {
+                loop.siblings[turn - 1].post(.take(connection))
+            }
+        }
     }
 
     private func hold(_ connection: Int32) {
@@ -113,18 +150,15 @@ final class Listener {
         return timer
     }
 
-    static func address(of fd: Int32) -> String {
-        withUnsafeTemporaryAllocation(of: CChar.self, capacity: 64) { buffer in
-            guard let base = buffer.baseAddress else { return "" }
-            roost_peer(fd, base, 64)
-            return String(cString: base)
-        }
+    var isOps: Bool {
+        if case .operators = kind { true } else { false }
     }
 
     func close() {
         guard !isClosed else { return }
         isClosed = true
         uv_poll_stop(poll)
+        if case .socket(let file) = kind { file.remove() }
         for connection in held { Glibc.close(connection.fd) }
         held = []
         Glibc.close(fd)

@@ -17,6 +17,9 @@ enum LoopTask: Sendable {
     case respond(Int, HTTPResponse)
     case tellOperator(OpsSocket.ID, Frame)
     case inspect(@Sendable (EventLoop) -> Void)
+    /// A connection that another loop accepted.
+    case take(Int32)
+    case present(Certificate)
     case stopAccepting
     case closeSome(rounds: Int)
     case cutOff

@@ -1,8 +1,8 @@
 /// What went over one socket, for the line that tells of its end: 48 bytes beside every connection, and two additions for
 /// every write.
 struct SocketAccount {
-    /// Nil where the peer was gone before it was asked.
-    var peer: SocketPeer?
+    /// Nil where the peer was gone before it was asked, or a trusted proxy did not name it.
+    var peer: IPAddress?
     /// Seconds on the loop's clock.
     var openedAt: Int32 = 0
     /// Messages, and frames of the protocol; they begin anew at four billion.
@@ -14,8 +14,8 @@ struct SocketAccount {
 
     init() {}
 
-    init(fd: Int32, second: Int32) {
-        peer = SocketPeer(of: fd)
+    init(peer: IPAddress?, second: Int32) {
+        self.peer = peer
         openedAt = second
     }
 }

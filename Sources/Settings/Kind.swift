@@ -22,6 +22,12 @@ package enum Kind: Sendable {
     case words(from: [String]?)
     /// The path of a file.
     case path
+    /// A file's permissions, in octal.
+    case mode
+    /// Origins of web pages (RFC 6454), with commas between them.
+    case origins
+    /// Addresses and networks, with commas between them.
+    case networks
     /// An http or https URL.
     case webURL
     /// Windows of presence for topics: `PATTERN=ACTIVE/INACTIVE/BACKGROUND`, in seconds, with commas between them.
@@ -58,6 +64,9 @@ package enum Kind: Sendable {
         case .words(let allowed?): "one or more of " + allowed.joined(separator: ", ")
         case .words(nil): "words with commas between them"
         case .path: "the path of a file"
+        case .mode: "three octal digits with a 0 before them, such as 0660"
+        case .origins: "origins such as https://app.example.com or https://*.example.com, with commas between them"
+        case .networks: "addresses and networks such as 127.0.0.1, 10.0.0.0/8 or unix, with commas between them"
         case .windows: "PATTERN=ACTIVE/INACTIVE/BACKGROUND with 0 to 120 seconds each, such as room:*=5/30/60"
         case .columns: "columns such as public.messages.sender_id, with commas between them"
         case .statement: "an SQL statement that takes $1, $2 and $3"
@@ -101,6 +110,14 @@ package enum Kind: Sendable {
             return words.allSatisfy { allowed?.contains($0) ?? true } && !words.isEmpty ? .text(text) : nil
         case .path:
             return text.contains("\0") ? nil : .text(text)
+        case .mode:
+            return Self.isMode(text) ? .text(text) : nil
+        case .origins:
+            let words = Self.words(in: text, separators: ",")
+            return !words.isEmpty && words.allSatisfy(Self.isOrigin) ? .text(text) : nil
+        case .networks:
+            let words = Self.words(in: text, separators: ",")
+            return !words.isEmpty && words.allSatisfy(Self.isNetwork) ? .text(text) : nil
         case .webURL:
             return HostText.isWebURL(text) ? .text(text) : nil
         case .windows:

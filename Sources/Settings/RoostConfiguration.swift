@@ -6,6 +6,17 @@ package struct RoostConfiguration: Sendable {
 
     package let httpHost: String
     package let httpPort: Int
+    /// Nil: no Unix domain socket.
+    package let httpSocket: String?
+    /// Permissions of its file.
+    package let httpSocketMode: Int
+    /// Empty: pages of all origins may.
+    package let httpOrigins: [String]
+    /// Addresses, networks in CIDR's notation, `unix`.
+    package let trustedProxies: [String]
+    /// Paths of PEM files; both or neither.
+    package let tlsCertificate: String?
+    package let tlsKey: String?
     package let opsHost: String
     /// Nil: no operator's port.
     package let opsPort: Int?
@@ -100,6 +111,12 @@ package struct RoostConfiguration: Sendable {
         nodeName = values.requiredText(.nodeName)
         httpHost = values.requiredText(.httpHost)
         httpPort = values.integer(.httpPort)
+        httpSocket = values.text(.httpSocket)
+        httpSocketMode = Int(values.requiredText(.httpSocketMode), radix: 8) ?? 0o660
+        httpOrigins = values.words(.httpOrigins)
+        trustedProxies = values.words(.trustedProxies)
+        tlsCertificate = values.text(.tlsCertificate)
+        tlsKey = values.text(.tlsKey)
         opsHost = values.requiredText(.opsHost)
         opsPort = values.integer(.opsPort) == 0 ? nil : values.integer(.opsPort)
         opsToken = values.text(.opsToken)
@@ -170,6 +187,7 @@ package struct RoostConfiguration: Sendable {
         if values.integer(.httpPort) == values.integer(.opsPort) {
             throw values.conflict(.opsPort, .httpPort, "must not be", "also where the hosts differ")
         }
+        try checkListening(values)
         try checkKeys(values)
     }
 

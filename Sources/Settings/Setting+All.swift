@@ -1,8 +1,9 @@
 /// The table of all settings, in the order of `config/roost.yaml`.
 extension Setting {
     package static let all: [Setting] = [
-        databaseURL, nodeName, httpHost, httpPort, opsHost, opsPort, opsToken, jwtSecret,
-        jwtPreviousSecrets, jwtAlgorithms, jwtIssuer, jwtAudience, jwksFile, jwksURL, loops, ioUring,
+        databaseURL, nodeName, httpHost, httpPort, httpSocket, httpSocketMode, httpOrigins, trustedProxies,
+        tlsCertificate, tlsKey, opsHost, opsPort, opsToken, jwtSecret, jwtPreviousSecrets,
+        jwtAlgorithms, jwtIssuer, jwtAudience, jwksFile, jwksURL, loops, ioUring,
         connections, connectionsPerAddress, connectionsPerUser, channelsPerConnection, filtersPerChannel,
         joinsPerSecond, presencePerSecond, messagesPerSecond, bytesPerSecond,
         messageBytes, payloadBytes, presenceBytes, pendingBytesPerSocket, failuresPerMinute, privateOnly,
@@ -28,15 +29,6 @@ extension Setting {
         "node.name", .name, standard: .text("roost"),
         "This hub's name in the database, under which its place in the feed is kept. Two hubs on one database need two "
             + "names; a hub that gets a new name starts at the present.")
-
-    static let httpHost = Setting(
-        "http.host", .host, standard: .text("127.0.0.1"),
-        "The address that clients connect to. Loopback suits a TLS proxy on the same machine; 0.0.0.0 is every address."
-    )
-
-    static let httpPort = Setting(
-        "http.port", .integer(1...65_535), standard: .integer(4000),
-        "The port of the WebSocket and of the HTTP API.")
 
     static let opsHost = Setting(
         "ops.host", .host, standard: .text("127.0.0.1"),
@@ -124,7 +116,7 @@ extension Setting {
     static let failuresPerMinute = Setting(
         "limits.failures_per_minute", .integer(0...1_000_000), standard: .integer(10), isReloaded: true,
         "How many bad tokens an address may show before its next connections are held back for 2 seconds; 0 never holds "
-            + "any. Behind a proxy all clients share its address: set 0.")
+            + "any. Behind a proxy all clients share its address: name it in http.trusted_proxies, or set 0.")
 
     static let privateOnly = Setting(
         "limits.private_only", .toggle, standard: .toggle(false), isReloaded: true,

@@ -3,6 +3,7 @@
 import concurrent.futures
 import json
 import os
+import re
 import subprocess
 
 from support.broken import SECRET, Maker
@@ -36,7 +37,7 @@ def wrong(broken, path, result):
         return "is not one sentence"
     if SECRET in result.stderr or "ss:word" in result.stderr:
         return "shows a secret"
-    missing = [name for name in broken.names if name.replace("FILE", str(path)) not in result.stderr]
+    missing = [name for name in broken.names if re.sub(r"\bFILE\b", str(path), name) not in result.stderr]
     return f"does not name {missing}" if missing else None
 
 

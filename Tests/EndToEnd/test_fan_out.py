@@ -1,10 +1,11 @@
-"""Busy channels: whatever goes on beside, every member gets every message once and in order, with io_uring and without."""
+"""Busy channels: whatever goes on beside, every member gets every message once and in order: with io_uring, without, by TLS."""
 
 import asyncio
 import random
 
 import pytest
 
+from support.certificates import Authority
 from support.deadline import eventually
 from support.wsclient import Client
 
@@ -12,10 +13,14 @@ MEMBERS, BURSTS = 40, 60
 ROOM, OTHER = "realtime:room", "realtime:other"
 
 
-@pytest.fixture(params=["true", "false"], ids=["io_uring", "send"])
-def hub(request, own_hub):
-    own_hub.environment |= {"ROOST_IO_URING": request.param, "ROOST_LOOPS": "1", "ROOST_LIMITS_PENDING_BYTES_PER_SOCKET": "67108864",
-                            "ROOST_LIMITS_MESSAGES_PER_SECOND": "0"}
+@pytest.fixture(params=["io_uring", "send", "tls"])
+def hub(request, own_hub, tmp_path):
+    if request.param == "tls":
+        authority = Authority(tmp_path)
+        own_hub.secure(authority.pair(), authority.trust)
+    own_hub.environment |= {
+        "ROOST_IO_URING": str(request.param == "io_uring").lower(), "ROOST_LOOPS": "1",
+        "ROOST_LIMITS_PENDING_BYTES_PER_SOCKET": "67108864", "ROOST_LIMITS_MESSAGES_PER_SECOND": "0"}
     own_hub.start()
     return own_hub
 
@@ -43,14 +48,15 @@ def heard(member):
 async def test_everybody_gets_everything_once_and_in_order(hub):
     dice = random.Random(7)
     # Both versions are audiences of their own, each large enough for runs of frames and batches of sends.
-    members = [await Client.connect(hub.port, 1 + number % 2, receive_buffer=4096 if number % 5 == 2 else None)
+    members = [await Client.connect(hub.port, 1 + number % 2, receive_buffer=4096 if number % 5 == 2 else None,
+                                    tls=hub.trust)
                for number in range(MEMBERS)]
     for member in members:
         await member.join(ROOM)
     for member in members[:24]:
         await member.join(OTHER)
     # The first hears itself, the second does not; the third is no member of either room's crowd.
-    senders = [members[0], members[1], await Client.connect(hub.port)]
+    senders = [members[0], members[1], await Client.connect(hub.port, tls=hub.trust)]
     await senders[0].join(ROOM, config={"broadcast": {"self": True}})
     for topic in (ROOM, OTHER):
         await senders[2].join(topic)

@@ -5,6 +5,7 @@ import urllib.parse
 
 import pytest
 
+from support.certificates import Authority
 from support.http import HTTPConnection
 from support.tokens import token
 from support.wsclient import Client
@@ -221,19 +222,23 @@ async def test_one_connection_serves_many_requests(connect, http, topic):
         assert (await client.next("broadcast")).payload["payload"] == {"n": number}
 
 
-async def test_requests_that_come_in_one_piece(own_hub):
+@pytest.mark.parametrize("is_secure", [False, True], ids=["plain", "tls"])
+async def test_requests_that_come_in_one_piece(own_hub, is_secure, tmp_path):
     """Pipelining (RFC 9112, section 9.3.2): answers in order, or a close after the first; never a loop that spins.
 
     On a hub of its own with one loop: libwebsockets can be driven into spinning by this, and all others on that loop
     would wait for ever.
     """
+    if is_secure:
+        authority = Authority(tmp_path)
+        own_hub.secure(authority.pair(), authority.trust)
     own_hub.environment["ROOST_LOOPS"] = "1"
     own_hub.start()
-    async with await Client.connect(own_hub.port) as client:
+    async with await Client.connect(own_hub.port, tls=own_hub.trust) as client:
         await client.join("realtime:t")
         for headers, status in ((bearer(), 202), ({}, 401)):
             lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-            async with await HTTPConnection.open(own_hub.port) as http:
+            async with await HTTPConnection.open(own_hub.port, tls=own_hub.trust) as http:
                 for number in range(3):
                     body = b'{"n":%d}' % number
                     http.gather((f"POST /api/broadcast/t/events/e HTTP/1.1\r\nhost: x\r\n{lines}"

@@ -197,3 +197,24 @@ async def test_a_hub_that_is_not_ready_survives_it(cluster):
             assert await joins(client, 3) == 2
     finally:
         hub.remove()
+
+
+async def test_which_pages_and_proxies_may_changes(filed):
+    hub = filed("http.origins: https://a.example.com\n", ROOST_LIMITS_CONNECTIONS_PER_ADDRESS="1")
+
+    async def enters(**headers):
+        try:
+            async with await Client.connect(hub.port, headers=headers) as client:
+                await client.settled()
+                return True
+        except Refused as refused:
+            return refused.status
+
+    assert (await enters(Origin="https://a.example.com"), await enters(Origin="https://b.example.com")) == (True, 403)
+    hub.write(http__origins="https://b.example.com", http__trusted_proxies="127.0.0.1")
+    lines = await hub.reload()
+    assert "The configuration was reloaded: http.origins, http.trusted_proxies." in lines[0]
+    assert (await enters(Origin="https://a.example.com"), await enters(Origin="https://b.example.com")) == (403, True)
+    async with await Client.connect(hub.port, headers={"X-Forwarded-For": "192.0.2.1"}):
+        assert await enters(**{"X-Forwarded-For": "192.0.2.1"}) == 429
+        assert await enters(**{"X-Forwarded-For": "192.0.2.2"}) is True

@@ -44,6 +44,9 @@ struct LayerTests {
             case .secret(let bytes), .secrets(let bytes): String(repeating: "s", count: bytes)
             case .words(let allowed): allowed?.first ?? "one, two"
             case .path: "keys.json"
+            case .mode: "0600"
+            case .origins: "https://*.example.com, http://[::1]:3000"
+            case .networks: "10.0.0.0/8, ::1, unix"
             case .windows: "room:*=1/2/3"
             case .columns: "app.notes.author"
             case .statement: "select app.note($1, $2, $3)"
@@ -60,6 +63,8 @@ struct LayerTests {
         if key == "live_activity.ceiling_milliseconds" {
             environment["ROOST_LIVE_ACTIVITY_DEBOUNCE_MILLISECONDS"] = "0"
         }
+        // Neither is of use alone.
+        if key.hasPrefix("tls.") { environment.merge(["ROOST_TLS_CERTIFICATE": "a", "ROOST_TLS_KEY": "b"]) { $1 } }
         // The one limit that has to fit into another.
         if key == "limits.message_bytes" { environment["ROOST_LIMITS_PAYLOAD_BYTES"] = "1024" }
         let configuration = try await RoostConfiguration.load(environment: environment, files: [])

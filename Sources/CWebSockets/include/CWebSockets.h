@@ -13,11 +13,14 @@
 #include <libwebsockets.h>
 #include <uv.h>
 
-// A context on a libuv loop of ours, with one vhost that never listens: sockets are accepted by us and adopted.
-struct lws_context *roost_context_create(uv_loop_t *loop, void *user);
+// A context on a libuv loop of ours, with vhosts that never listen: sockets are accepted by us and adopted. `tls`: whether
+// one of them will speak TLS.
+struct lws_context *roost_context_create(uv_loop_t *loop, void *user, int tls);
 
-// A vhost whose connections all go to `callback`, which keeps 8 zeroed bytes for each.
-struct lws_vhost *roost_vhost_create(struct lws_context *context, const char *name, lws_callback_function *callback);
+// A vhost whose connections all go to `callback`, which keeps 8 zeroed bytes for each. With `tls` it is asked, before this
+// returns, to prepare the vhost's SSL_CTX (LWS_CALLBACK_OPENSSL_LOAD_EXTRA_SERVER_VERIFY_CERTS, `user`).
+struct lws_vhost *roost_vhost_create(struct lws_context *context, const char *name, lws_callback_function *callback,
+                                     int tls);
 
 // Sends lws' own messages to `sink` (one line each, with its level).
 void roost_log_to(void (*sink)(int level, const char *line));
@@ -45,7 +48,7 @@ int roost_respond(struct lws *wsi, unsigned int status, const char *content_type
 // Hands bytes that are framed already to lws, which buffers what the socket does not take. -1 on a dead socket.
 int roost_write_framed(struct lws *wsi, const unsigned char *bytes, size_t length);
 
-// Room for `roost_write_framed`'s TLS path is lws' business; whether direct writes are allowed is ours.
+// Whether bytes for the socket may go around lws: not where TLS has to encrypt them.
 int roost_is_plain(struct lws *wsi);
 
 // Bytes that have arrived on a socket and were not read yet; 0 where unknown.
@@ -54,16 +57,49 @@ int roost_unread(int fd);
 // The local port of a connection; 0 where unknown.
 int roost_local_port(int fd);
 
-// The peer's address as text; empty where unknown.
-void roost_peer(int fd, char *buffer, int size);
-
 // 0 if nobody listens on the port yet, else -1 with errno. Sockets that share a port (SO_REUSEPORT) would not notice
 // another hub on it.
 int roost_probe_port(const char *host, int port);
 // A listening TCP socket that shares its port with those of the other loops; -1 with errno.
 int roost_listen(const char *host, int port, int backlog);
+// A listening Unix domain socket (unix.c) whose file has the permissions `mode`; -1 with errno. A socket file that nobody
+// listens at is replaced; EADDRINUSE where somebody does, ENOTSOCK where the file is something else.
+int roost_listen_unix(const char *path, unsigned int mode, int backlog);
+// Removes the file of that listener, if it still is that listener's: before its descriptor is closed, so that nobody else's
+// can be met.
+void roost_unlink_unix(const char *path, unsigned long device, unsigned long inode);
+// Which file a path names; -1 with errno.
+int roost_identify(const char *path, unsigned long *device, unsigned long *inode);
 // The next connection, non-blocking and without Nagle's delay; -1 with errno.
 int roost_accept(int listener);
+
+// Certificates (tls.c). One that was read is never changed, so threads may share it; whoever frees it makes sure that no
+// loop presents it any more. Connections that were made with it keep what they need of it.
+struct roost_certificate;
+enum roost_certificate_problem {
+    ROOST_CERTIFICATE_FINE,
+    ROOST_CERTIFICATE_NO_MEMORY,
+    // With errno.
+    ROOST_CERTIFICATE_UNREADABLE,
+    ROOST_CERTIFICATE_MALFORMED,
+    // With errno.
+    ROOST_KEY_UNREADABLE,
+    ROOST_KEY_MALFORMED,
+    ROOST_KEY_ENCRYPTED,
+    ROOST_KEY_OF_ANOTHER,
+    // OpenSSL's security level forbids it: the key is too short, or the signature too old.
+    ROOST_CERTIFICATE_WEAK,
+};
+// A certificate with its chain, and its key, from PEM files. NULL where there is a problem.
+struct roost_certificate *roost_certificate_read(const char *path, const char *key,
+                                                 enum roost_certificate_problem *problem);
+void roost_certificate_free(struct roost_certificate *certificate);
+// Seconds since 1970 (RFC 5280, section 4.1.2.5).
+long long roost_certificate_begins(const struct roost_certificate *certificate);
+long long roost_certificate_ends(const struct roost_certificate *certificate);
+// Makes an SSL_CTX as ours are to be. Handshakes present what `presented` points to at the time. Nonzero if OpenSSL knows
+// less than it has to.
+int roost_tls_prepare(void *ssl_ctx, struct roost_certificate *const *presented);
 
 // An outgoing connection (client.c): a context of its own on lws' default loop, for the thread that creates it, which is
 // named after it.

@@ -1,14 +1,14 @@
-import CWebSockets
 import Hub
 import Wire
 
 /// Seats for the sockets of a loop.
 extension EventLoop {
     /// Takes a seat for an upgrade that the door has nothing against.
-    func seated(_ verdict: Door.Verdict, _ wsi: OpaquePointer) -> Door.Verdict {
+    func seated(_ verdict: Door.Verdict, _ peer: Peer) -> Door.Verdict {
         guard case .admitted(var admission) = verdict else { return verdict }
         // Noted with the upgrade, because what is counted may be another matter by the time that it ends.
-        if seats.countsAddresses { admission.address = PeerAddress(of: Int32(lws_get_socket_fd(wsi))) }
+        admission.peer = peer.address
+        if seats.countsAddresses { admission.address = peer.address.map { PeerAddress($0) } }
         if seats.countsUsers { admission.countedUser = admission.claims.subject }
         guard let refusal = seats.enter(admission.address, admission.countedUser) else {
             return .admitted(admission)

@@ -110,7 +110,7 @@ struct TopicTail {
     private struct AnyRow: Decodable, Sendable {}
 
     private func url() throws -> URL {
-        let text = request.url ?? "ws://\(configuration.httpHost):\(configuration.httpPort)"
+        let text = request.url ?? "\(configuration.socketScheme)://\(configuration.httpHost):\(configuration.httpPort)"
         guard let url = URL(string: text), url.host() != nil, ["ws", "wss"].contains(url.scheme) else {
             throw RunFailure("--url must be ws://HOST:PORT or wss://HOST:PORT, not \(Mask.url(text)).", .usage)
         }

@@ -14,6 +14,8 @@ struct ConfigCheckCommand: AsyncParsableCommand {
     func run() async throws {
         let configuration = try await options.load()
         try await configuration.checkForServing()
+        // Warns of one that has expired.
+        _ = try configuration.openCertificate(logger: configuration.logger)
         let changed = configuration.values.filter { $0.value != $0.setting.standard }.map(\.setting.key)
         let file = configuration.file.map { "the file \($0)" } ?? "no file"
         print("configuration is valid: \(file), changed from the defaults: \(changed.joined(separator: ", "))")

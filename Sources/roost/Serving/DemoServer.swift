@@ -36,7 +36,7 @@ struct DemoServer {
         let api = DemoAPI(
             conninfo: conninfo, psql: psql, tokens: tokens, mint: TokenMint(secret: secret),
             logger: configuration.logger, clock: { Clock.now() })
-        let page = "http://\(configuration.httpHost):\(configuration.httpPort)/demo/"
+        let page = "\(configuration.pageScheme)://\(configuration.httpHost):\(configuration.httpPort)/demo/"
         let ops = configuration.opsPort.map { "http://\(configuration.opsHost):\($0)/" }
         let server = Server(
             configuration, databaseURL: conninfo, tokens: tokens, handler: api,

@@ -77,6 +77,7 @@ final class Reload: Sendable {
             desk.adopt(try next.pushRules(bundle: bundle, audience: nil, facts: nil))
         }
         rooms.gateway.adopt(next.rules)
+        rooms.gateway.reloadCertificates()
         LogOutput.standard.adopt(next)
     }
 

@@ -23,7 +23,8 @@ final class Rooms: Sendable {
                 "roost_connections_limit", .gauge, "WebSockets that are let in; 0: as many as there are files.",
                 gateway.capacity),
         ]
-        return gauges + sum.connectionFigures + sum.trafficFigures + sum.hubFigures + sum.overloadFigures
+        return gauges + gateway.certificateFigures + sum.connectionFigures + sum.trafficFigures + sum.hubFigures
+            + sum.overloadFigures
             + sum.turnFigures + history.list + subscriptions.figures + [
                 Figure(
                     "roost_feed_lag_seconds",

@@ -10,6 +10,7 @@ extension RoostConfiguration {
         try checkDatabase(requireDatabaseURL(for: command))
         try requireKeys(for: command)
         try await checkKeyFile()
+        try checkCertificate()
         _ = try apns()
         // Also where nothing is pushed: what is wrong is better found before it is wanted.
         _ = try pushRules(bundle: push.topic ?? "", audience: nil, facts: nil)

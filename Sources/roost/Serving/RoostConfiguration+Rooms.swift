@@ -10,6 +10,8 @@ extension RoostConfiguration {
         var gateway = GatewayConfiguration()
         gateway.host = httpHost
         gateway.port = httpPort
+        gateway.socket = httpSocket
+        gateway.socketMode = httpSocketMode
         gateway.opsHost = opsHost
         gateway.opsPort = opsPort
         gateway.loops = loops
@@ -29,6 +31,8 @@ extension RoostConfiguration {
         rules.maximumMessageBytes = messageBytes
         rules.pendingBytesPerSocket = pendingBytesPerSocket
         rules.failuresPerMinute = failuresPerMinute
+        rules.trustedProxies = TrustedProxies(trustedProxies)
+        rules.origins = AllowedOrigins(httpOrigins)
         rules.pingAfter = Int32(pingAfter)
         rules.idleTimeout = Int32(idleTimeout)
         return rules

@@ -69,6 +69,7 @@ struct Server {
         let rooms = Rooms()
         let reload = Reload(configuration, logger: logger, read: read)
         var settings = configuration.gateway
+        settings.certificates = try configuration.openCertificate(logger: logger)
         let usersStatement = configuration.usersStatement ?? statements.users
         settings.users = usersStatement.map { _ in UserPresence() }
         let link = GatewayLink()
@@ -104,7 +105,8 @@ struct Server {
             HealthProbes(
                 mostBehind: .seconds(configuration.safetyPollSeconds + configuration.readyLagSeconds),
                 loops: { gateway.silences }, feed: { subscriptions.behind }))
-        let address = "ws://\(configuration.httpHost):\(configuration.httpPort)/realtime/v1/websocket"
+        let address =
+            "\(configuration.socketScheme)://\(configuration.httpHost):\(configuration.httpPort)/realtime/v1/websocket"
         let supervision = Supervision(problem: { health.problem }, beats: { gateway.beats }, logger: logger)
         health.onFirstReady { [whenReady] in
             StandardOutput.line("listening on \(address)")

@@ -15,6 +15,8 @@ WRONG = {
     "windows": ["room=1/2", "room=1/2/999", "room"], "columns": ["a.b", "a..b", "a.b.c.d"], "tables": ["messages", "a.b.c"],
     "statement": ["select 1", "select $1, $2"], "query": ["select 1"], "bundle": ["com.example app", "x" * 300],
     "code": ["short", "ABCDE-1234"], "pem": ["AuthKey.p8", "-----BEGIN CERTIFICATE-----"], "json": ["[1]", "text"],
+    "mode": ["0680", "rw-rw----", "60"], "networks": ["10.0.0.0/33", "10.0.0", "proxy.example.com"],
+    "origins": ["app.example.com", "https://app.example.com/", "*"],
 }
 #: Texts that take variables, where a brace has to be closed.
 TEMPLATES = ("alerts.title", "alerts.body", "live_activity.topic")
@@ -172,6 +174,7 @@ class Maker:
         for variables, names in (
                 ({"ROOST_TIMEOUTS_PING_AFTER": "60"}, ["ROOST_TIMEOUTS_PING_AFTER"]), ({"ROOST_OPS_PORT": "4000"}, ["ROOST_OPS_PORT"]),
                 ({"ROOST_APNS_KEY_ID": "KEY1234567"}, ["apns.key_id is set (ROOST_APNS_KEY_ID)"]),
+                ({"ROOST_TLS_KEY": "key.pem"}, ["tls.key (ROOST_TLS_KEY) is set", "tls.certificate"]),
                 ({"IOS_LIVE_ACTIVITY_TEAM_ID": "TEAM123456"}, ["IOS_LIVE_ACTIVITY_TEAM_ID"]),
                 ({"ROOST_JWT_SECRET": "-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0"}, ["jwt.secret (ROOST_JWT_SECRET) is a PEM key"])):
             yield Broken(str(variables), names, variables=variables)
@@ -184,6 +187,9 @@ class Maker:
                 "half": "-----BEGIN PRIVATE KEY-----\nMIGT"}
         for what, pem in pems.items():
             yield Broken(f"a PEM: {what}", ["ROOST_APNS_PRIVATE_KEY", "private key"], variables={**apns, "ROOST_APNS_PRIVATE_KEY": pem})
+        for certificate, key in itertools.product((PEM.format("x"), "x", None, ...), ("x", None)):
+            pair = {"ROOST_TLS_CERTIFICATE": self.made(certificate), "ROOST_TLS_KEY": self.made(key)}
+            yield Broken(f"tls with {pair}", [pair["ROOST_TLS_CERTIFICATE"], "tls.certificate"], variables=pair)
         for content in ("", "{", "[]", "{\"keys\": 1}", "{\"keys\": []}", "{\"keys\": [{}]}", PEM.format("x"), "x" * 300_000, None, ...):
             path = self.made(content)
             yield Broken(f"jwks.file with {str(content)[:20]!r}", [path, "jwks.file"], variables={"ROOST_JWKS_FILE": path})

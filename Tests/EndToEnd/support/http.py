@@ -21,8 +21,9 @@ class HTTPConnection:
         self._gathered = b""
 
     @classmethod
-    async def open(cls, port, source=None):
-        return cls(*await asyncio.open_connection("127.0.0.1", port, local_addr=(source, 0) if source else None))
+    async def open(cls, port, source=None, tls=None):
+        return cls(*await asyncio.open_connection(
+            "127.0.0.1", port, local_addr=(source, 0) if source else None, ssl=tls))
 
     async def __aenter__(self):
         return self

@@ -35,12 +35,20 @@ class Hub:
             **settings,
         }
         self.process = None
+        #: For clients of a hub that speaks TLS (`secure`).
+        self.trust = None
         self._listening = threading.Event()
+
+    def secure(self, pair, trust):
+        """From the next start on: the certificate that it shows, and the ssl.SSLContext of its clients."""
+        self.environment |= {"ROOST_TLS_CERTIFICATE": pair.certificate, "ROOST_TLS_KEY": pair.key}
+        self.trust = trust
+        return self
 
     @property
     def url(self):
         """What a client's constructor is given."""
-        return f"ws://127.0.0.1:{self.port}/realtime/v1"
+        return f"{'wss' if self.trust else 'ws'}://127.0.0.1:{self.port}/realtime/v1"
 
     def start(self, wait=True):
         self._listening.clear()

@@ -29,7 +29,8 @@ class Returning:
         self.sockets += 1
         claims = {"sub": self.sub} if self.sub else {}
         self.client = await Client.connect(
-            self.hub.port, self.version, apikey=token(self.role, lifetime=3600 + self.sockets, **claims))
+            self.hub.port, self.version, apikey=token(self.role, lifetime=3600 + self.sockets, **claims),
+            tls=self.hub.trust)
         self.client._refs = self._refs
         self.client.on_message = self._take
         self.is_joined = False

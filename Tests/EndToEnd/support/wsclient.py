@@ -51,10 +51,10 @@ class Client:
 
     @classmethod
     async def connect(cls, port, version=2, apikey=None, path="/realtime/v1/websocket", source=None,
-                      receive_buffer=None, **query):
+                      receive_buffer=None, tls=None, headers=None, **query):
         query = {"apikey": apikey or token(), "vsn": f"{version}.0.0", **query}
-        socket = await WebSocket.open(port, f"{path}?{urllib.parse.urlencode(query)}", source=source,
-                                      receive_buffer=receive_buffer)
+        socket = await WebSocket.open(port, f"{path}?{urllib.parse.urlencode(query)}", headers, source,
+                                      receive_buffer=receive_buffer, tls=tls)
         return cls(socket, version)
 
     async def __aenter__(self):

@@ -1,0 +1,148 @@
+#include "CWebSockets.h"
+
+#include <errno.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+// Mozilla's intermediate configuration (Server Side TLS, 5.7) without the suites of finite-field Diffie-Hellman: all of
+// them have forward secrecy and authenticate what they encrypt.
+static const char suites_of_tls_13[] =
+    "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256";
+static const char suites_of_tls_12[] =
+    "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:"
+    "ECDHE-RSA-AES256-GCM-SHA384:ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305";
+static const char groups[] = "X25519:P-256:P-384";
+
+struct roost_certificate {
+    X509 *leaf;
+    STACK_OF(X509) *chain;
+    EVP_PKEY *key;
+};
+
+void roost_certificate_free(struct roost_certificate *certificate) {
+    if (!certificate) return;
+    X509_free(certificate->leaf);
+    sk_X509_pop_free(certificate->chain, X509_free);
+    EVP_PKEY_free(certificate->key);
+    free(certificate);
+}
+
+// The file ends where no further certificate begins; anything else is a certificate that is cut off or garbled.
+static int ends_well(void) {
+    unsigned long error = ERR_peek_last_error();
+    return ERR_GET_LIB(error) == ERR_LIB_PEM && ERR_GET_REASON(error) == PEM_R_NO_START_LINE;
+}
+
+static enum roost_certificate_problem read_chain(struct roost_certificate *certificate, const char *path) {
+    FILE *file = fopen(path, "re");
+    if (!file) return ROOST_CERTIFICATE_UNREADABLE;
+    certificate->leaf = PEM_read_X509(file, NULL, NULL, NULL);
+    if (!certificate->leaf) {
+        fclose(file);
+        return ROOST_CERTIFICATE_MALFORMED;
+    }
+    X509 *next;
+    while ((next = PEM_read_X509(file, NULL, NULL, NULL))) {
+        if (sk_X509_push(certificate->chain, next)) continue;
+        X509_free(next);
+        fclose(file);
+        return ROOST_CERTIFICATE_NO_MEMORY;
+    }
+    fclose(file);
+    return ends_well() ? ROOST_CERTIFICATE_FINE : ROOST_CERTIFICATE_MALFORMED;
+}
+
+// OpenSSL would ask at the terminal.
+static int no_password(char *buffer, int size, int writing, void *was_asked) {
+    (void)buffer, (void)size, (void)writing;
+    *(int *)was_asked = 1;
+    return -1;
+}
+
+static enum roost_certificate_problem read_key(struct roost_certificate *certificate, const char *path) {
+    FILE *file = fopen(path, "re");
+    if (!file) return ROOST_KEY_UNREADABLE;
+    int was_asked = 0;
+    certificate->key = PEM_read_PrivateKey(file, NULL, no_password, &was_asked);
+    fclose(file);
+    if (certificate->key) return ROOST_CERTIFICATE_FINE;
+    return was_asked ? ROOST_KEY_ENCRYPTED : ROOST_KEY_MALFORMED;
+}
+
+// Whether OpenSSL would present it: that depends on the system's security level, too.
+static int is_presentable(const struct roost_certificate *certificate) {
+    SSL_CTX *trial = SSL_CTX_new(TLS_server_method());
+    if (!trial) return 0;
+    int is = SSL_CTX_use_cert_and_key(trial, certificate->leaf, certificate->key, certificate->chain, 1) == 1;
+    SSL_CTX_free(trial);
+    return is;
+}
+
+static enum roost_certificate_problem read_pair(struct roost_certificate *certificate, const char *path, const char *key) {
+    enum roost_certificate_problem problem = read_chain(certificate, path);
+    if (problem == ROOST_CERTIFICATE_FINE) problem = read_key(certificate, key);
+    if (problem != ROOST_CERTIFICATE_FINE) return problem;
+    if (X509_check_private_key(certificate->leaf, certificate->key) != 1) return ROOST_KEY_OF_ANOTHER;
+    return is_presentable(certificate) ? ROOST_CERTIFICATE_FINE : ROOST_CERTIFICATE_WEAK;
+}
+
+struct roost_certificate *roost_certificate_read(const char *path, const char *key,
+                                                 enum roost_certificate_problem *problem) {
+    ERR_clear_error();
+    *problem = ROOST_CERTIFICATE_NO_MEMORY;
+    struct roost_certificate *certificate = calloc(1, sizeof *certificate);
+    if (certificate) certificate->chain = sk_X509_new_null();
+    if (certificate && certificate->chain) *problem = read_pair(certificate, path, key);
+    int error = errno;
+    if (*problem != ROOST_CERTIFICATE_FINE) {
+        roost_certificate_free(certificate);
+        certificate = NULL;
+    }
+    ERR_clear_error();
+    errno = error;
+    return certificate;
+}
+
+static long long seconds(const ASN1_TIME *time) {
+    struct tm parts;
+    return ASN1_TIME_to_tm(time, &parts) ? (long long)timegm(&parts) : 0;
+}
+
+long long roost_certificate_begins(const struct roost_certificate *certificate) {
+    return seconds(X509_get0_notBefore(certificate->leaf));
+}
+
+long long roost_certificate_ends(const struct roost_certificate *certificate) {
+    return seconds(X509_get0_notAfter(certificate->leaf));
+}
+
+// Asked in every handshake. The SSL_CTX itself has none, because there a new certificate with another kind of key would
+// stand beside the old one.
+static int present(SSL *ssl, void *argument) {
+    struct roost_certificate *const *presented = argument;
+    if (!*presented) return 0;
+    return SSL_use_cert_and_key(ssl, (*presented)->leaf, (*presented)->key, (*presented)->chain, 1) == 1;
+}
+
+int roost_tls_prepare(void *ssl_ctx, struct roost_certificate *const *presented) {
+    SSL_CTX *context = ssl_ctx;
+    if (SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) != 1 ||
+        SSL_CTX_set_cipher_list(context, suites_of_tls_12) != 1 ||
+        SSL_CTX_set_ciphersuites(context, suites_of_tls_13) != 1 || SSL_CTX_set1_groups_list(context, groups) != 1)
+        return 1;
+    // All suites are good, so the client may choose what its processor does best.
+    SSL_CTX_clear_options(context, SSL_OP_CIPHER_SERVER_PREFERENCE);
+    // No tickets: each loop would have keys of its own for them, and whoever has such a key reads what they resume.
+    SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_TICKET);
+    SSL_CTX_set_num_tickets(context, 0);
+    SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+    // An idle connection keeps no buffers, which are 34 KB otherwise.
+    SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
+    SSL_CTX_set_cert_cb(context, present, (void *)presented);
+    return 0;
+}

@@ -1,0 +1,78 @@
+import Settings
+import Testing
+
+/// Settings that are addresses, origins and permissions: what is taken for one.
+@Suite("Addresses, origins and permissions")
+struct AddressTests {
+    @Test(
+        "networks",
+        arguments: [
+            "127.0.0.1", "10.0.0.0/8", "0.0.0.0/0", "::1", "fd00::/8", "::/0", "2001:db8::1/128", "unix",
+            "::1, unix ::2",
+        ])
+    func networks(text: String) async throws {
+        let words = try await load(["ROOST_HTTP_TRUSTED_PROXIES": text]).trustedProxies
+        #expect(words == text.split { " ,".contains($0) }.map(String.init))
+    }
+
+    @Test(
+        "what is no network",
+        arguments: [
+            "10.0.0.0/33", "10.0.0", "fe80::/129", "example.com", "10.0.0.0/", "10.0.0.0/-1", "10.0.0.0/+8", "unix:/x",
+            ",",
+        ])
+    func noNetworks(text: String) async {
+        await refused(["ROOST_HTTP_TRUSTED_PROXIES": text], "expected addresses and networks")
+    }
+
+    @Test(
+        "origins",
+        arguments: [
+            "https://a.example.com", "https://*.example.com:8443", "http://[::1]:3000", "capacitor://localhost", "null",
+        ])
+    func origins(text: String) async throws {
+        #expect(try await load(["ROOST_HTTP_ORIGINS": text]).httpOrigins == [text])
+    }
+
+    @Test(
+        "what is no origin",
+        arguments: [
+            "example.com", "https://example.com/", "https://*", "*", "https://a.*.example.com",
+            "https://example.com:65536",
+            "https://user@example.com", "https://", "//example.com",
+        ])
+    func noOrigins(text: String) async {
+        await refused(["ROOST_HTTP_ORIGINS": text], "expected origins such as")
+    }
+
+    @Test("permissions", arguments: [("0660", 0o660), ("666", 0o666), ("0600", 0o600)])
+    func modes(text: String, mode: Int) async throws {
+        #expect(try await load(["ROOST_HTTP_SOCKET_MODE": text]).httpSocketMode == mode)
+    }
+
+    @Test("what are no permissions", arguments: ["0680", "rw", "60", "1660", "00660", "-660"])
+    func noModes(text: String) async {
+        await refused(["ROOST_HTTP_SOCKET_MODE": text], "expected three octal digits")
+    }
+
+    @Test("the path of a socket is as long as the kernel takes it")
+    func socketPath() async throws {
+        let longest = "/" + String(repeating: "x", count: 106)
+        #expect(try await load(["ROOST_HTTP_SOCKET": longest]).httpSocket == longest)
+        await refused(["ROOST_HTTP_SOCKET": longest + "x"], "107 bytes")
+    }
+
+    @Test("a certificate without its key, and a key without its certificate")
+    func halfAPair() async {
+        await refused(["ROOST_TLS_CERTIFICATE": "a"], "tls.key is not; set both")
+        await refused(["ROOST_TLS_KEY": "b"], "tls.certificate is not; set both")
+    }
+
+    private func load(_ environment: [String: String]) async throws -> RoostConfiguration {
+        try await RoostConfiguration.load(environment: environment, files: [])
+    }
+
+    private func refused(_ environment: [String: String], _ words: String) async {
+        await #expect { try await load(environment) } throws: { "\($0)".contains(words) }
+    }
+}
