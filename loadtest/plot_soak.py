@@ -5,7 +5,7 @@ import json
 import math
 import sys
 
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, GAP = 860, 200, 64, 16, 30, 46
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, GAP = 860, 200, 64, 30, 30, 46
 COLORS = {"p50": "#2a9d8f", "p99": "#e76f51", "memory": "#577590"}
 
 
