@@ -84,7 +84,7 @@ extension EventLoop {
         let socket = delivery.sockets[Int(slot)]
         guard socket.isOpen, let connection = hub.connection(at: slot) else { return nil }
         return SocketView(
-            id: id(of: slot), address: Listener.address(of: socket.fd), user: connection.user,
+            id: id(of: slot), address: delivery.accounts[Int(slot)].peer?.text ?? "", user: connection.user,
             channels: connection.memberships.count, seconds: Int(second - births[Int(slot)].second),
             pendingBytes: delivery.pending.bytes(slot), isBehind: socket.isBehind, isWrittenOff: socket.isWrittenOff,
             isClosing: socket.isClosing)

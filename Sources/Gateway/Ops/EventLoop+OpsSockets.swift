@@ -23,7 +23,7 @@ extension EventLoop {
         ops.admitted = nil
         let id = ops.open(wsi, second: second)
         OpsSockets.store(id, in: user)
-        let address = Listener.address(of: Int32(lws_get_socket_fd(wsi)))
+        let address = IPAddress(peerOf: Int32(lws_get_socket_fd(wsi)))?.text ?? ""
         opsSocketHandler?.opened(OpsSocket(id: id, address: address, inbox: inbox), by: request)
         return true
     }
