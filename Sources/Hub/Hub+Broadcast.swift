@@ -90,7 +90,7 @@ extension Broadcast {
     func frame(_ version: ProtocolVersion, in channel: Channel) -> Frame? {
         let frames = channel.frames(version)
         switch self {
-        case .text(let payload): return frames.push("broadcast", payload: [payload[...]])
+        case .text(let payload): return frames.push("broadcast", payload: payload)
         case .user(let user):
             if version == .v2, let frame = ServerFrame.userBroadcast(user, topic: channel.key.topic) { return frame }
             return user.textPayload().map { frames.push("broadcast", payload: $0) }

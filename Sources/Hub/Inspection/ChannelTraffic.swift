@@ -5,4 +5,9 @@ struct ChannelTraffic {
     var messages = 0
     /// Frames times receivers.
     var deliveries = 0
+
+    mutating func count(_ receivers: Int) {
+        messages += 1
+        deliveries += receivers
+    }
 }

@@ -4,8 +4,7 @@ import Wire
 extension Hub {
     /// - Parameter receivers: without the sender, where it wants no echo.
     func count(_ event: StaticString, _ payload: [ArraySlice<UInt8>], in channel: Channel, receivers: Int) {
-        channel.traffic.messages += 1
-        channel.traffic.deliveries += receivers
+        channel.traffic.count(receivers)
         guard let tap = tap(of: channel) else { return }
         let bytes = Array(payload.joined())
         tap.note(
@@ -14,8 +13,7 @@ extension Hub {
     }
 
     func count(_ message: Broadcast, in channel: Channel, receivers: Int) {
-        channel.traffic.messages += 1
-        channel.traffic.deliveries += receivers
+        channel.traffic.count(receivers)
         guard let tap = tap(of: channel) else { return }
         let (bytes, excerpt) =
             switch message {
