@@ -24,7 +24,7 @@ package final class Certificate: @unchecked Sendable {
     deinit { roost_certificate_free(pointer) }
 
     /// When it expires, for people.
-    var expiry: String {
+    package var expiry: String {
         var (seconds, parts) = (time_t(ends), tm())
         gmtime_r(&seconds, &parts)
         return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 32) { buffer in

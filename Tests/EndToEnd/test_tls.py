@@ -463,3 +463,22 @@ def test_a_certificate_out_of_its_time_is_a_warning(hub, authority, days, said):
     pair = Pair(authority.folder, f"late-{next(_numbers)}").write(authority.issue(days=days))
     done = hub.run("config", "check", ROOST_TLS_CERTIFICATE=pair.certificate, ROOST_TLS_KEY=pair.key)
     assert "warning" in done.stderr and f"{said}; renew it." in done.stderr
+
+
+# The doctor
+
+
+@pytest.mark.parametrize("days, severity, said", [
+    ((-1, 30.5), "good", "is good for 30 days, and its key fits."),
+    ((-1, 10), "warning", "renew it, and the hub shows the new one within seconds."),
+    ((-30, -1), "error", "it has expired; renew it."),
+    (None, "error", "correct tls.certificate"),
+])
+def test_the_doctor_looks_at_the_certificate(hub, authority, days, severity, said):
+    pair = authority.pair(f"seen-{next(_numbers)}", **({"days": days} if days else {}))
+    if not days:
+        pair.certificate += ".gone"
+    done = hub.run("doctor", "--json", check=False, ROOST_TLS_CERTIFICATE=pair.certificate, ROOST_TLS_KEY=pair.key)
+    [finding] = [finding for finding in json.loads(done.stdout)["findings"] if finding["subject"] == "certificate"]
+    assert finding["severity"] == severity and said in finding["message"]
+    assert done.returncode == (69 if severity == "error" else 0)

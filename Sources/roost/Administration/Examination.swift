@@ -1,4 +1,5 @@
 import ChangeFeed
+import Glibc
 import Hub
 import Identity
 import Settings
@@ -22,7 +23,9 @@ struct Examination {
             node: configuration.nodeName, retention: .seconds(configuration.retentionHours * 3600),
             sendsPushes: configuration.push.topic != nil)
         let report = FindingsReport(
-            findings: MachineExamination(configuration: configuration).run() + (await keys())
+            findings: MachineExamination(configuration: configuration).run()
+                + [CertificateExamination(files: configuration.certificateFiles, now: time(nil)).run()]
+                + (await keys())
                 + Doctor.examine(conninfo: url, for: hub)
                 + (configuration.usersStatement.map { Doctor.examine(usersStatement: $0, conninfo: url) } ?? [])
                 + (await PushExamination(configuration, token: pushToken).run(conninfo: url)))

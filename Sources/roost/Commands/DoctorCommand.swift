@@ -8,7 +8,7 @@ struct DoctorCommand: AsyncParsableCommand {
         abstract: "Check what the hub needs, and say what to do about what is missing.",
         discussion: """
             Looks at the machine (the event loop's package, open files, io_uring, the kernel's queues, the clock), the \
-            token keys, the database (reachable, version, rights, schema, a pooler in between, sessions that are free, \
+            certificate, the token keys, the database (reachable, version, rights, schema, a pooler in between, sessions that are free, \
             long transactions, standbys, the outbox, triggers, other hubs of the same name, the roles of clients, \
             messages from SQL, policies), and whether Apple takes the key for pushes. Holds declared scopes against the \
             policies, and against what users see of sample rows, in a transaction that is rolled back. Ends with 0 where \

@@ -25,7 +25,7 @@ extension RoostConfiguration {
         }
     }
 
-    private var certificateFiles: CertificateFiles? {
+    var certificateFiles: CertificateFiles? {
         guard let tlsCertificate, let tlsKey else { return nil }
         return CertificateFiles(certificate: tlsCertificate, key: tlsKey)
     }
