@@ -7,6 +7,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from prometheus import Prometheus
+from support.certificates import Authority
 from support.cluster import Cluster
 from support.hub import Hub
 from support.ports import free_port
@@ -24,8 +25,10 @@ def cluster():
 
 
 @pytest.fixture(scope="session")
-def hub(cluster):
+def hub(cluster, tmp_path_factory):
     hub = Hub(cluster.create_database("scraped"), ROOST_LIMITS_FAILURES_PER_MINUTE="0", **pushes())
+    authority = Authority(tmp_path_factory.mktemp("tls"))
+    hub.secure(authority.pair(), authority.trust)
     try:
         hub.run("migrate")
         with cluster.connect("scraped") as sql:
@@ -55,9 +58,9 @@ def pushes():
 
 async def use(hub, sql):
     """Something of everything whose figures appear with the first time."""
-    async with await Client.connect(hub.port) as client:
+    async with await Client.connect(hub.port, tls=hub.trust) as client:
         await client.watch("realtime:room", {"event": "*", "schema": "public", "table": "t"})
         sql.execute("insert into t values (1)")
         await client.next("postgres_changes")
     with pytest.raises(Refused):
-        await WebSocket.open(hub.port, "/realtime/v1/websocket?apikey=wrong")
+        await WebSocket.open(hub.port, "/realtime/v1/websocket?apikey=wrong", tls=hub.trust)

@@ -2,8 +2,6 @@
 
 import re
 
-#: At /metrics only of a hub that speaks TLS, which the one of these tests does not.
-ONLY_WITH_TLS = {"roost_tls_certificate_expiry_seconds"}
 #: What is used of a figure is not all recorded under its own name.
 SUFFIX = re.compile(r"_(bucket|sum|count)$")
 #: Not those that a rule records, which have colons.

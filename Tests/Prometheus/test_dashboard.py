@@ -4,15 +4,14 @@ import json
 
 import pytest
 
-from figures import ONLY_WITH_TLS
 from prometheus import DASHBOARD, promtool
 from support.deadline import until
 
 BOARD = json.loads(DASHBOARD.read_text())
 PANELS = [panel for panel in BOARD["panels"] if panel["type"] != "row"]
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
-#: Of a hub without TLS and in no trouble there is nothing to show.
-MAY_BE_EMPTY = {*ONLY_WITH_TLS, "ALERTS"}
+#: Of a hub in no trouble there is nothing to show.
+MAY_BE_EMPTY = {"ALERTS"}
 
 
 def plain(expression):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from figures import ONLY_WITH_TLS, explained, made, used
+from figures import explained, made, used
 from prometheus import DASHBOARD, MANUAL, RULES, promtool
 from support.deadline import until
 
@@ -23,7 +23,7 @@ def test_promtool_finds_nothing(exposition):
 def test_the_manual_has_every_figure_once(exposition):
     names = explained(MANUAL.read_text())
     assert len(names) == len(set(names)), sorted(name for name in names if names.count(name) > 1)
-    assert set(names) - ONLY_WITH_TLS == set(made(exposition)) - ONLY_WITH_TLS
+    assert set(names) == set(made(exposition))
 
 
 @pytest.mark.parametrize("file", [RULES, DASHBOARD], ids=lambda file: file.name)
@@ -31,7 +31,7 @@ def test_no_figure_is_used_that_there_is_not(exposition, file):
     kinds = made(exposition)
     names = used(file.read_text(), kinds)
     assert len(names) > 10
-    assert names - ONLY_WITH_TLS - set(kinds) == set()
+    assert names - set(kinds) == set()
 
 
 def test_the_dashboard_shows_every_figure(exposition):

@@ -35,7 +35,7 @@ def test_strangers_are_noticed(prometheus, hub):
 
     async def knock():
         with pytest.raises(Refused):
-            await WebSocket.open(hub.port, f"/realtime/v1/websocket?apikey={token()}x")
+            await WebSocket.open(hub.port, f"/realtime/v1/websocket?apikey={token()}x", tls=hub.trust)
 
     async def all_knock():
         for _ in range(STRANGERS):
