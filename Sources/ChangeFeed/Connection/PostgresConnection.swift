@@ -151,6 +151,12 @@ final class PostgresConnection {
         return count
     }
 
+    /// Whether nothing has arrived. What Postgres says to a session that asked nothing is, most often, that it ends it.
+    var isSilent: Bool {
+        var socket = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        return poll(&socket, 1, 0) == 0
+    }
+
     private func finish(until deadline: ContinuousClock.Instant) throws -> QueryResult {
         var last: QueryResult?
         var error: PostgresError?

@@ -140,10 +140,10 @@ extension FeedSession {
     }
 
     private func scanConnection() throws -> PostgresConnection {
-        if let kept = scanSession?.connection {
-            scanSession = nil
-            return kept
-        }
+        let kept = scanSession?.connection
+        scanSession = nil
+        // Postgres may have ended it while it rested.
+        if let kept, kept.isSilent { return kept }
         let connection = try PostgresConnection(
             ConnectionOptions(conninfo: loop.configuration.conninfo), waiter: sockets, logger: loop.logger)
         try connection.run(SQL.sessionOfFeed)

@@ -54,6 +54,28 @@ extension FeedTests {
             }
         }
 
+        /// The session of a reading rests for the next one.
+        @Test func aSessionThatPostgresEndedWhileItRestedIsNotReadOn() throws {
+            let database = try Self.prepared()
+            try SubscriberStage.with(database, oldestMark: { 0 }) { stage in
+                let group = try stage.join(Self.binding, as: "ann")
+                try database.run("insert into t select n, 'x' from generate_series(1, 5000) n")
+                try eventually("the rows") { stage.count == 5000 }
+                let start = try #require(stage.seen.first)
+                let sessions = "select pid::text from pg_stat_activity where datname = current_database()"
+                let session = try database.session()
+                let before = try session.rows(sessions)
+                #expect(try stage.recovery(of: group, from: .cursor(start.cursor)).changes.count == 4999)
+                let resting = try session.rows(sessions).filter { !before.contains($0) }
+                #expect(resting.count == 1)
+                _ = try session.rows("select pg_terminate_backend($1::int4)", [resting.first?.first ?? nil])
+                try eventually("its end") { try session.rows(sessions).allSatisfy { !resting.contains($0) } }
+                let again = try stage.recovery(of: group, from: .cursor(start.cursor))
+                #expect(!again.isUnavailable)
+                #expect(again.changes.count == 4999)
+            }
+        }
+
         @Test func oneReadingServesAll() throws {
             let database = try Self.prepared()
             try SubscriberStage.with(database, oldestMark: { 0 }) { stage in
