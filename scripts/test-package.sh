@@ -189,7 +189,8 @@ inside env ROOST_TOKEN="$token" roost-load fanout --sockets 500 --rate 20 --dura
 
 say "upgrade while rows are written"
 : >"$folder/witness.log"
-PYTHONPATH=Tests/EndToEnd beside .venv/bin/python Tests/Package/witness.py ws://127.0.0.1:4000/realtime/v1 "$secret" \
+# Not by `beside`, whose shell would be the process that is told to end.
+PYTHONPATH=Tests/EndToEnd nsenter --target "$machine_init" --net -- .venv/bin/python Tests/Package/witness.py ws://127.0.0.1:4000/realtime/v1 "$secret" \
     postgres://writer:writer@127.0.0.1/app "$table" >"$folder/witness.log" 2>&1 &
 witness=$!
 within 30 "the witnesses" grep -q joined "$folder/witness.log"
