@@ -35,6 +35,9 @@ static const unsigned char conversation_js[] = {
 static const unsigned char dom_js[] = {
 #embed "../Demo/Web/dom.js"
 };
+static const unsigned char element_js[] = {
+#embed "../Web/element.js"
+};
 static const unsigned char emitter_js[] = {
 #embed "../Demo/Web/emitter.js"
 };
@@ -72,7 +75,7 @@ static const unsigned char receipts_js[] = {
 #embed "../Demo/Web/receipts.js"
 };
 static const unsigned char roost_svg[] = {
-#embed "../Demo/Web/roost.svg"
+#embed "../Web/roost.svg"
 };
 static const unsigned char session_js[] = {
 #embed "../Demo/Web/session.js"
@@ -102,6 +105,7 @@ static const struct roost_demo_file files[] = {
     {"conversation-view.js", conversation_view_js, sizeof conversation_view_js},
     {"conversation.js", conversation_js, sizeof conversation_js},
     {"dom.js", dom_js, sizeof dom_js},
+    {"element.js", element_js, sizeof element_js},
     {"emitter.js", emitter_js, sizeof emitter_js},
     {"frames.js", frames_js, sizeof frames_js},
     {"history.js", history_js, sizeof history_js},

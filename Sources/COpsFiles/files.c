@@ -32,6 +32,9 @@ static const unsigned char dashboard_js[] = {
 static const unsigned char dom_js[] = {
 #embed "../Ops/Web/dom.js"
 };
+static const unsigned char element_js[] = {
+#embed "../Web/element.js"
+};
 static const unsigned char format_js[] = {
 #embed "../Ops/Web/format.js"
 };
@@ -45,7 +48,7 @@ static const unsigned char plot_js[] = {
 #embed "../Ops/Web/plot.js"
 };
 static const unsigned char roost_svg[] = {
-#embed "../Ops/Web/roost.svg"
+#embed "../Web/roost.svg"
 };
 static const unsigned char socket_js[] = {
 #embed "../Ops/Web/socket.js"
@@ -74,6 +77,7 @@ static const struct roost_ops_file files[] = {
     {"dashboard.html", dashboard_html, sizeof dashboard_html},
     {"dashboard.js", dashboard_js, sizeof dashboard_js},
     {"dom.js", dom_js, sizeof dom_js},
+    {"element.js", element_js, sizeof element_js},
     {"format.js", format_js, sizeof format_js},
     {"log.js", log_js, sizeof log_js},
     {"overview.js", overview_js, sizeof overview_js},

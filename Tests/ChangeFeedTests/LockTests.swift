@@ -64,21 +64,30 @@ extension FeedTests {
             #expect(try Watcher.unwatch("t", conninfo: database.conninfo).changed == ["t"])
         }
 
-        @Test func aMigrationWaitsInShortTurns() throws {
-            let database = database
+        /// Migrates while a session of that name holds a lock, until the migration says that it waits for it.
+        private static func migrate(
+            _ database: Database, whileHeldBy name: String, _ take: String, until giveBack: String, isTold: String
+        ) throws {
             let (held, told) = (Notes(), Notes())
             try concurrently(2) { index in
                 if index == 0 {
                     try eventually("the lock is held") { !held.all.isEmpty }
                     try Migrator.migrate(conninfo: database.conninfo) { told.add($0.detail ?? "") }
                 } else {
-                    let holder = try Database(conninfo: database.conninfo + " application_name=dump").session()
-                    try holder.run("begin; lock table roost.meta in access exclusive mode")
+                    let holder = try Database(conninfo: database.conninfo + " application_name=\(name)").session()
+                    try holder.run(take)
                     held.add("held")
-                    try eventually("it says what it waits for") { told.all.contains { $0.contains("(dump") } }
-                    try holder.run("commit")
+                    try eventually("it says what it waits for") { told.all.contains { $0.contains(isTold) } }
+                    try holder.run(giveBack)
                 }
             }
+        }
+
+        @Test func aMigrationWaitsInShortTurns() throws {
+            let database = database
+            try Self.migrate(
+                database, whileHeldBy: "dump", "begin; lock table roost.meta in access exclusive mode", until: "commit",
+                isTold: "(dump")
             let holder = try Database(conninfo: database.conninfo + " application_name=dump").session()
             try holder.run("begin; lock table roost.meta in access exclusive mode")
             let id = holder.backendID
@@ -90,19 +99,9 @@ extension FeedTests {
         /// Another one that runs at the same time keeps nobody waiting, so it is waited for in one go.
         @Test func whatALongStatementWaitsForIsTold() throws {
             let database = database
-            let (held, told) = (Notes(), Notes())
-            try concurrently(2) { index in
-                if index == 0 {
-                    try eventually("the lock is held") { !held.all.isEmpty }
-                    try Migrator.migrate(conninfo: database.conninfo) { told.add($0.detail ?? "") }
-                } else {
-                    let holder = try Database(conninfo: database.conninfo + " application_name=other").session()
-                    try holder.run("select pg_advisory_lock(1919905651, 0)")
-                    held.add("held")
-                    try eventually("it says what it waits for") { told.all.contains { $0.contains("(other, idle") } }
-                    try holder.run("select pg_advisory_unlock(1919905651, 0)")
-                }
-            }
+            try Self.migrate(
+                database, whileHeldBy: "other", "select pg_advisory_lock(1919905651, 0)",
+                until: "select pg_advisory_unlock(1919905651, 0)", isTold: "(other, idle")
         }
     }
 }

@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from support.browser import Browser
 from support.cluster import Cluster
 from support.hub import Hub
 from support.wsclient import Client
@@ -125,3 +126,12 @@ LONG = ("visibility_policies", "broken_configurations", "slow_readers", "dashboa
 def pytest_collection_modifyitems(items):
     order = {f"test_{name}": number for number, name in enumerate(LONG)}
     items.sort(key=lambda item: order.get(item.path.stem, len(LONG)))
+
+
+@pytest.fixture(scope="module")
+def browser():
+    browser = Browser()
+    try:
+        yield browser
+    finally:
+        browser.close()

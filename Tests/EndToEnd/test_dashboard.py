@@ -8,7 +8,6 @@ import urllib.request
 
 import pytest
 
-from support.browser import Browser
 from support.deadline import eventually
 from support.hub import Hub
 from support.ops import connect_operator, watch
@@ -18,15 +17,6 @@ from support.wsclient import Client, kind3
 
 SCREENSHOTS = os.environ.get("ROOST_E2E_SCREENSHOTS")
 TOKEN = "an-operator-shows-this-token-0123456789"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    browser = Browser()
-    try:
-        yield browser
-    finally:
-        browser.close()
 
 
 @pytest.fixture

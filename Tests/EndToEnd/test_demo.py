@@ -9,7 +9,6 @@ import urllib.request
 
 import pytest
 
-from support.browser import Browser
 from support.deadline import until
 from support.demo import Demo
 from support.wsclient import Client
@@ -26,15 +25,6 @@ def demo():
         yield demo.start()
     finally:
         demo.remove()
-
-
-@pytest.fixture(scope="module")
-def browser():
-    browser = Browser()
-    try:
-        yield browser
-    finally:
-        browser.close()
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ import urllib.request
 
 import pytest
 
-from support.browser import Browser
 from support.deadline import eventually
 from support.demo import Demo
 from support.hub import Hub
@@ -94,15 +93,6 @@ def demo():
         yield demo.start()
     finally:
         demo.remove()
-
-
-@pytest.fixture(scope="module")
-def browser():
-    browser = Browser()
-    try:
-        yield browser
-    finally:
-        browser.close()
 
 
 async def test_a_leave_comes_when_the_window_of_the_app_state_is_over(demo, browser, impatient_hub):

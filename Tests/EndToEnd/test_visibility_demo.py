@@ -5,7 +5,6 @@ import urllib.request
 
 import pytest
 
-from support.browser import Browser
 from support.demo import Demo
 from support.wsclient import Client
 
@@ -65,33 +64,29 @@ async def test_everybody_hears_their_own_conversations_only(demo, tokens):
         await client.close()
 
 
-async def test_the_page_shows_each_user_their_conversations_only(demo):
-    browser = Browser()
-    try:
-        page = await browser.page(demo.page + "?left=ada&right=grace")
+async def test_the_page_shows_each_user_their_conversations_only(demo, browser):
+    page = await browser.page(demo.page + "?left=ada&right=grace")
 
-        def hook(pane, name):
-            return f"document.querySelector('[data-testid=pane-{pane}] [data-testid={name}]')"
+    def hook(pane, name):
+        return f"document.querySelector('[data-testid=pane-{pane}] [data-testid={name}]')"
 
-        def corner(pane):
-            return (f"document.querySelector('[data-testid=pane-{pane}] "
-                    f"[data-testid=conversation-item][data-conversation-id=\"{CORNER}\"]')")
+    def corner(pane):
+        return (f"document.querySelector('[data-testid=pane-{pane}] "
+                f"[data-testid=conversation-item][data-conversation-id=\"{CORNER}\"]')")
 
-        for pane in (0, 1):
-            await page.until(f"{hook(pane, 'connection-state')}?.dataset.state === 'live'", 15)
-            await page.until(f"{hook(pane, 'message-list')}.dataset.state === 'ready'")
-        await page.until(f"{corner(1)} !== null")
-        assert await page.run(f"{corner(0)} === null"), "Ada is not in Compiler corner"
-        say(demo, CORNER, "A row for Grace and Linus")
-        await page.until(f"+{corner(1)}.dataset.unread >= 0 && {corner(1)}.textContent.includes('A row for Grace')")
-        say(demo, BOTH, "A row for both")
-        await page.until(f"{hook(0, 'conversation-list')}.textContent.includes('A row for both')")
-        assert not await page.run(f"{hook(0, 'conversation-list')}.textContent.includes('A row for Grace')")
-        # The same pane as Linus, who is in there.
-        await page.run(f"(select => {{ select.value = '{LINUS}'; select.dispatchEvent(new Event('change', {{bubbles: true}})) }})"
-                       f"({hook(0, 'user-select')})")
-        await page.until(f"{corner(0)}?.textContent.includes('A row for Grace')", 15)
-        assert page.complaints == []
-        await page.close()
-    finally:
-        browser.close()
+    for pane in (0, 1):
+        await page.until(f"{hook(pane, 'connection-state')}?.dataset.state === 'live'", 15)
+        await page.until(f"{hook(pane, 'message-list')}.dataset.state === 'ready'")
+    await page.until(f"{corner(1)} !== null")
+    assert await page.run(f"{corner(0)} === null"), "Ada is not in Compiler corner"
+    say(demo, CORNER, "A row for Grace and Linus")
+    await page.until(f"+{corner(1)}.dataset.unread >= 0 && {corner(1)}.textContent.includes('A row for Grace')")
+    say(demo, BOTH, "A row for both")
+    await page.until(f"{hook(0, 'conversation-list')}.textContent.includes('A row for both')")
+    assert not await page.run(f"{hook(0, 'conversation-list')}.textContent.includes('A row for Grace')")
+    # The same pane as Linus, who is in there.
+    await page.run(f"(select => {{ select.value = '{LINUS}'; select.dispatchEvent(new Event('change', {{bubbles: true}})) }})"
+                   f"({hook(0, 'user-select')})")
+    await page.until(f"{corner(0)}?.textContent.includes('A row for Grace')", 15)
+    assert page.complaints == []
+    await page.close()

@@ -15,11 +15,15 @@ import Testing
         #expect(("\(0.25) \(-3.0)" as Markup).source == "0.3 -3.0")
     }
 
-    @Test(arguments: [
-        OutputExample.run(), OutputExample.broken(), OutputExample.run(samples: 2000), OutputExample.run(samples: 0),
-        RunRecord(scenario: "", target: "", startedAt: 0),
-    ])
-    func isWellFormedAndNeedsNoNetwork(_ record: RunRecord) throws {
+    // By their names: a test's arguments are printed in full.
+    private static let examples = [
+        "usual": OutputExample.run(), "broken": OutputExample.broken(), "long": OutputExample.run(samples: 2000),
+        "without samples": OutputExample.run(samples: 0), "empty": RunRecord(scenario: "", target: "", startedAt: 0),
+    ]
+
+    @Test(arguments: examples.keys.sorted())
+    func isWellFormedAndNeedsNoNetwork(_ name: String) throws {
+        let record = try #require(Self.examples[name])
         let page = ReportPage(record).markup.source
         #expect(page.components(separatedBy: "<script").count == 2)
         #expect(!page.contains("\u{1B}") && !page.contains("\u{0}") && !page.contains("nan"))

@@ -1,5 +1,5 @@
 import { describe } from "./conversation-view.js";
-import { el } from "./dom.js";
+import { el } from "./element.js";
 import { Pane } from "./pane.js";
 import { Session } from "./session.js";
 

@@ -1,4 +1,5 @@
-import { el, icon } from "./dom.js";
+import { icon } from "./dom.js";
+import { el } from "./element.js";
 
 /**
  * The line one writes in: Enter sends, Shift+Enter breaks the line.

@@ -1,4 +1,5 @@
-import { el, icon } from "./dom.js";
+import { icon } from "./dom.js";
+import { el } from "./element.js";
 
 /** How long the drop button keeps the line dead: long enough to write something to the one who is away. */
 const DOWNTIME = 5_000;

@@ -1,5 +1,6 @@
 import { describe } from "./conversation-view.js";
-import { avatar, el } from "./dom.js";
+import { avatar } from "./dom.js";
+import { el } from "./element.js";
 
 /** The conversations of one user; on a narrow pane a row of tabs. */
 export class ConversationList {

@@ -1,5 +1,6 @@
 import { composer } from "./composer.js";
-import { avatar, el, enumerate } from "./dom.js";
+import { avatar, enumerate } from "./dom.js";
+import { el } from "./element.js";
 import { MessageList } from "./message-list.js";
 
 /**

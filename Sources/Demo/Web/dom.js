@@ -1,3 +1,5 @@
+import { el } from "./element.js";
+
 const SVG = "http://www.w3.org/2000/svg";
 
 /** Outlines on a 24 × 24 grid, drawn with the text's colour. */
@@ -13,25 +15,6 @@ const ICONS = {
     "M17.5 14.2A5.5 5.5 0 0 1 20.5 19"],
   down: ["M12 5v13", "m6 12.5 6 6 6-6"],
 };
-
-/**
- * Makes an element. Text goes in as text nodes only, so nothing a user wrote can become markup.
- * @param {string} tag
- * @param {Record<string, any>} [attributes] `on…` adds a listener, `dataset` sets data attributes, true/false toggle
- * @param {...(Node|string|null|undefined|false)} children
- * @returns {HTMLElement}
- */
-export function el(tag, attributes = {}, ...children) {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else if (name === "dataset") Object.assign(element.dataset, value);
-    else if (value === true) element.setAttribute(name, "");
-    else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, value);
-  }
-  element.append(...children.filter((child) => child || child === ""));
-  return element;
-}
 
 /**
  * @param {keyof typeof ICONS} name

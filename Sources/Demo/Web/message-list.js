@@ -1,4 +1,5 @@
-import { avatar, el, icon } from "./dom.js";
+import { avatar, icon } from "./dom.js";
+import { el } from "./element.js";
 
 const TOGETHER = 5 * 60_000;
 const NEAR_END = 80;

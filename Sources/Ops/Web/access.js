@@ -1,4 +1,4 @@
-import { el } from "./dom.js";
+import { el } from "./element.js";
 
 const KEY = "roost-ops-token";
 

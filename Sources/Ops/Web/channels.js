@@ -1,4 +1,5 @@
-import { el, paths } from "./dom.js";
+import { paths } from "./dom.js";
+import { el } from "./element.js";
 import * as format from "./format.js";
 import { Table } from "./table.js";
 

@@ -1,4 +1,4 @@
-import { el } from "./dom.js";
+import { el } from "./element.js";
 import { Table } from "./table.js";
 
 /** The configuration in force, and who set each value. */

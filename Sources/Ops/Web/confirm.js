@@ -1,4 +1,4 @@
-import { el } from "./dom.js";
+import { el } from "./element.js";
 
 /**
  * Asks back before something is done that others notice.

@@ -1,5 +1,6 @@
 import { confirmed, tell } from "./confirm.js";
-import { el, paths, setText } from "./dom.js";
+import { paths, setText } from "./dom.js";
+import { el } from "./element.js";
 import * as format from "./format.js";
 import { standing } from "./sockets.js";
 import { Facts, Table } from "./table.js";

@@ -1,5 +1,5 @@
 import { confirmed, tell } from "./confirm.js";
-import { el } from "./dom.js";
+import { el } from "./element.js";
 import * as format from "./format.js";
 import { Table } from "./table.js";
 

@@ -1,4 +1,4 @@
-import { el } from "./dom.js";
+import { el } from "./element.js";
 import * as format from "./format.js";
 import { Plot } from "./plot.js";
 import { Facts, Table } from "./table.js";

@@ -1,5 +1,6 @@
 import { clock } from "./format.js";
-import { el, setText, svg } from "./dom.js";
+import { setText, svg } from "./dom.js";
+import { el } from "./element.js";
 
 /** Seconds that a plot shows. */
 const SPAN = 300;

@@ -1,4 +1,5 @@
-import { el, setText } from "./dom.js";
+import { setText } from "./dom.js";
+import { el } from "./element.js";
 
 /**
  * Rows that are brought up to date in place, so that a link keeps its focus and a selection stays.

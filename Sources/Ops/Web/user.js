@@ -1,5 +1,5 @@
 import { confirmed, tell } from "./confirm.js";
-import { el } from "./dom.js";
+import { el } from "./element.js";
 import { socketTable } from "./sockets.js";
 
 /** The connections of one user. */
