@@ -5,7 +5,7 @@ struct Connection {
     let version: ProtocolVersion
     /// From the token at the door; joins without a token of their own act by it.
     let claims: Claims
-    var memberships: [Membership] = []
+    var memberships = Memberships()
     /// What it has certainly received; from its first membership on that hears row changes.
     var lifeline: Lifeline?
     /// What the answer to the last ping will prove.
@@ -19,13 +19,4 @@ struct Connection {
     var user: String?
     /// And which of that user's devices.
     var device: String?
-
-    func index(of topic: String) -> Int? {
-        let hash = ChannelKey.hash(ofTopic: topic)
-        return memberships.firstIndex { $0.topicHash == hash && $0.channel.key.topic.hasSameBytes(as: topic) }
-    }
-
-    func index(of channel: Channel) -> Int? {
-        memberships.firstIndex { $0.channel === channel }
-    }
 }

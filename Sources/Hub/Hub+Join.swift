@@ -11,7 +11,7 @@ extension Hub {
         // A join on a joined topic replaces the old incarnation. Its phx_close is not sent: the Python client would take
         // it for the new one's and drop the channel.
         let config = JoinConfig(payload, topic: frame.topic, limits: limits)
-        if let old = connections[Int(slot)]?.index(of: frame.topic) {
+        if let old = connections[Int(slot)]?.memberships.index(of: frame.topic) {
             refuseHeld(at: old, of: slot, .unmatchedTopic)
             if let membership = connections[Int(slot)]?.memberships[old] {
                 giveUpPresence(of: membership, unlessFor: config)
@@ -156,7 +156,7 @@ extension Hub {
     }
 
     func leave(_ frame: ClientFrame, from slot: Slot) {
-        guard let index = connections[Int(slot)]?.index(of: frame.topic),
+        guard let index = connections[Int(slot)]?.memberships.index(of: frame.topic),
             let membership = connections[Int(slot)]?.memberships[index]
         else { return reply(to: frame, joinRef: frame.joinRef, from: slot, ok: true) }
         // A leave of an older incarnation must not end the one that replaced it (realtime-js leaves when a join times
@@ -200,7 +200,7 @@ extension Hub {
     }
 
     func reseat(_ slot: Slot, in channel: Channel, _ seat: WritableKeyPath<Membership, Int32?>, _ position: Int32) {
-        guard let index = connections[Int(slot)]?.index(of: channel) else { return }
+        guard let index = connections[Int(slot)]?.memberships.index(of: channel) else { return }
         connections[Int(slot)]?.memberships[index][keyPath: seat] = position
     }
 

@@ -162,7 +162,7 @@ package final class Hub {
         case "phx_join": join(frame, from: slot, at: now)
         case "phx_leave": leave(frame, from: slot)
         default:
-            guard let index = connections[Int(slot)]?.index(of: frame.topic) else {
+            guard let index = connections[Int(slot)]?.memberships.index(of: frame.topic) else {
                 refuse(frame, from: slot, joinRef: .null, .unmatchedTopic)
                 return
             }
