@@ -1,7 +1,7 @@
 import Wire
 
-/// One WebSocket, as the hub sees it.
-struct Connection {
+/// One WebSocket, as the hub sees it. A class, because what a message asks of it would otherwise copy all of it.
+final class Connection {
     let version: ProtocolVersion
     /// From the token at the door; joins without a token of their own act by it.
     let claims: Claims
@@ -19,4 +19,9 @@ struct Connection {
     var user: String?
     /// And which of that user's devices.
     var device: String?
+
+    init(version: ProtocolVersion, claims: Claims) {
+        self.version = version
+        self.claims = claims
+    }
 }

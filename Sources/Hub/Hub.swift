@@ -138,9 +138,10 @@ package final class Hub {
     package func disconnect(_ slot: Slot, at now: HubTime? = nil) {
         guard let connection = connections[Int(slot)] else { return }
         if let now { advance(to: now) }
+        let window = onlineWindow(of: connection)
         for index in connection.memberships.indices.reversed() { removeMembership(at: index, of: slot) }
         releaseUser(of: connection)
-        goOffline(connection)
+        goOffline(connection, window: window)
         connections[Int(slot)] = nil
         connectionCount -= 1
     }

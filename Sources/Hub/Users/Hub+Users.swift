@@ -15,11 +15,15 @@ extension Hub {
         if let device { devices.enter(device, at: latest) }
     }
 
-    /// Who left all channels first took leave; anybody else may come back.
-    func goOffline(_ connection: Connection) {
+    /// How long its user may take to come back. Who left all channels first took leave.
+    func onlineWindow(of connection: Connection) -> Int64 {
+        guard users != nil, connection.user != nil else { return 0 }
+        return connection.memberships.lazy.map { self.presenceRules.windows(of: $0.channel.key)[connection.appState] }.max()
+            ?? 0
+    }
+
+    func goOffline(_ connection: Connection, window: Int64) {
         guard let users, let user = connection.user else { return }
-        let windows = connection.memberships.map { presenceRules.windows(of: $0.channel.key)[connection.appState] }
-        let window = windows.max() ?? 0
         users.leave(user, window: window, at: latest)
         if let device = connection.device { devices?.leave(device, window: window, at: latest) }
     }
