@@ -15,7 +15,7 @@ extension Hub {
     }
 
     /// Puts a membership that asked for changes among the group's subscribers, by its claims; it has no seat yet.
-    func enter(_ group: ChangeGroup, _ membership: inout Membership) {
+    func enter(_ group: ChangeGroup, _ membership: Membership) {
         let (principal, isFirst) = group.enter(membership.claims)
         membership.group = group
         membership.principal = principal
@@ -38,21 +38,19 @@ extension Hub {
     /// follows, as in the original.
     func resubscribe(at index: Int, of slot: Slot, as claims: Claims) {
         guard let version = connections[Int(slot)]?.version,
-            var membership = connections[Int(slot)]?.memberships[index],
-            let old = membership.group, membership.principal?.claims != claims
+            let membership = connections[Int(slot)]?.memberships[index],
+            let left = membership.place, membership.principal?.claims != claims
         else { return }
         let subscription = ChangeSubscription(
-            role: claims.role, bindings: old.subscription.bindings, ids: old.subscription.ids,
-            isLegacy: old.subscription.isLegacy)
+            role: claims.role, bindings: left.group.subscription.bindings, ids: left.group.subscription.ids,
+            isLegacy: left.group.subscription.isLegacy)
         // Before the old group is left, which would be given up where this was its last member.
         let group = group(of: membership.channel, subscription)
         membership.claims = claims
-        let left = membership
-        enter(group, &membership)
+        enter(group, membership)
         membership.groupSeat = nil
         membership.principalSeat = nil
-        connections[Int(slot)]?.memberships[index] = membership
-        leaveGroup(of: left, slot, version)
+        leave(left, in: membership.channel, slot, version)
         startAnew(membership, wasSeated: left.groupSeat != nil, in: group, slot: slot)
         if group.state == .registering {
             group.waiting.append(slot)
@@ -63,20 +61,17 @@ extension Hub {
         }
     }
 
-    /// Takes what `membership` says out of its group.
-    func leaveGroup(of membership: Membership, _ slot: Slot, _ version: ProtocolVersion) {
-        guard let group = membership.group else { return }
-        let channel = membership.channel
-        if let seat = membership.groupSeat, let moved = group.audience.remove(at: seat, version) {
+    /// Takes a member out of its group.
+    func leave(_ place: ChangePlace, in channel: Channel, _ slot: Slot, _ version: ProtocolVersion) {
+        let (group, principal) = (place.group, place.principal)
+        if let seat = place.groupSeat, let moved = group.audience.remove(at: seat, version) {
             reseat(moved, in: channel, \.groupSeat, seat)
         }
-        if let principal = membership.principal {
-            if let seat = membership.principalSeat, let moved = principal.audience.remove(at: seat, version) {
-                reseat(moved, in: channel, \.principalSeat, seat)
-            }
-            if group.exit(principal) { actions.append(.withdraw(group.id, principal.claims)) }
+        if let seat = place.principalSeat, let moved = principal.audience.remove(at: seat, version) {
+            reseat(moved, in: channel, \.principalSeat, seat)
         }
-        if membership.groupSeat == nil {
+        if group.exit(principal) { actions.append(.withdraw(group.id, principal.claims)) }
+        if place.groupSeat == nil {
             group.waiting.removeAll { $0 == slot }
             group.outstanding.removeAll { $0 == slot }
         }

@@ -39,18 +39,17 @@ extension Hub {
         let subscription = ChangeSubscription(
             role: claims.role, bindings: bindings, ids: ids, isLegacy: config.isLegacy)
         let group = bindings.isEmpty ? nil : group(of: channel, subscription)
-        var membership = Membership(
-            channel: channel, topicHash: channel.topicHash, joinRefText: joinRef.description, claims: claims,
-            member: MemberID(loop: loop, serial: nextSerial()), echoesToSelf: config.echoesToSelf,
-            acknowledges: config.acknowledges, presenceKey: config.presenceKey ?? randomUUID(),
-            hasMadeKey: config.presenceKey == nil, presence: MemberID(loop: loop, serial: serial), pass: pass(config),
+        let membership = Membership(
+            config, in: channel, joinRef: joinRef.description, claims: claims,
+            member: MemberID(loop: loop, serial: nextSerial()), presenceKey: config.presenceKey ?? randomUUID(),
+            pass: pass(config),
             pending: PendingJoin(
                 ref: JSON(trusted: Array(frame.ref.bytes)[...]), response: Self.joinResponse(bindings, ids),
                 wantsPresence: config.wantsPresence, wantsOccupancy: config.wantsOccupancy,
                 wantsReplicationReady: config.wantsReplicationReady))
         membership.history = history(config, joinRef: joinRef, claims: claims, in: channel, of: slot)
         if let group {
-            enter(group, &membership)
+            enter(group, membership)
             membership.recovery = recovery(
                 of: config, joinRef: joinRef, claims: claims, group: group, slot: slot, at: now)
         }
@@ -191,7 +190,7 @@ extension Hub {
         if let seat = membership.counterSeat, let moved = channel.counters.remove(at: seat, version) {
             reseat(moved, in: channel, \.counterSeat, seat)
         }
-        leaveGroup(of: membership, slot, version)
+        if let place = membership.place { leave(place, in: channel, slot, version) }
         endSession(of: membership, end)
         endHistory(of: membership, slot, version, isLeave: end == .left)
         endTyping(of: membership)
@@ -199,7 +198,9 @@ extension Hub {
         discardIfIdle(channel)
     }
 
-    func reseat(_ slot: Slot, in channel: Channel, _ seat: WritableKeyPath<Membership, Int32?>, _ position: Int32) {
+    func reseat(
+        _ slot: Slot, in channel: Channel, _ seat: ReferenceWritableKeyPath<Membership, Int32?>, _ position: Int32
+    ) {
         guard let index = connections[Int(slot)]?.memberships.index(of: channel) else { return }
         connections[Int(slot)]?.memberships[index][keyPath: seat] = position
     }

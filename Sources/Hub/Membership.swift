@@ -1,7 +1,7 @@
 import Wire
 
-/// One connection's part in one channel, from its join to its leave.
-struct Membership {
+/// One connection's part in one channel, from its join to its leave. A class, as `Connection` is, and for the same reason.
+final class Membership {
     let channel: Channel
     /// The channel's: a socket in a thousand channels looks for one of them without visiting each.
     let topicHash: Int
@@ -37,6 +37,25 @@ struct Membership {
     var awaitsReplication = false
     /// The join's request, kept until it is answered.
     var pending: PendingJoin?
+
+    init(
+        _ config: JoinConfig, in channel: Channel, joinRef: String, claims: Claims, member: MemberID,
+        presenceKey: String,
+        pass: ChannelPass?, pending: PendingJoin
+    ) {
+        self.channel = channel
+        topicHash = channel.topicHash
+        joinRefText = joinRef
+        self.claims = claims
+        self.member = member
+        echoesToSelf = config.echoesToSelf
+        acknowledges = config.acknowledges
+        self.presenceKey = presenceKey
+        hasMadeKey = config.presenceKey == nil
+        presence = member
+        self.pass = pass
+        self.pending = pending
+    }
 
     var joinRef: JSON { JSON(trusted: Array(joinRefText.utf8)[...]) }
 }

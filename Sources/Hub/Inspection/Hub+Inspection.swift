@@ -42,7 +42,9 @@ extension Hub {
     }
 
     private func member(of channel: Channel, _ slot: Slot) -> ChannelView.Member? {
-        guard let connection = connections[Int(slot)], let index = connection.memberships.index(of: channel) else { return nil }
+        guard let connection = connections[Int(slot)], let index = connection.memberships.index(of: channel) else {
+            return nil
+        }
         let membership = connection.memberships[index]
         return ChannelView.Member(
             slot: slot, user: membership.claims.subject, role: membership.claims.role,

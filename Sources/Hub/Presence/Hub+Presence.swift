@@ -29,7 +29,7 @@ extension Hub {
 
     /// - Returns: whether others are shown it; where the channel's list is full it is counted only.
     func track(_ payload: [UInt8], from slot: Slot, membership index: Int) -> Bool {
-        guard var membership = connections[Int(slot)]?.memberships[index] else { return false }
+        guard let membership = connections[Int(slot)]?.memberships[index] else { return false }
         let channel = membership.channel
         // Whoever tracks wants to see the others: diffs flow from here on, as in the original, to those who may see them.
         if membership.watcherSeat == nil, membership.counterSeat == nil, membership.mayRead(.presence) {
@@ -37,7 +37,6 @@ extension Hub {
         }
         if channel.presence[membership.presence] == nil {
             takeOverPresence(at: index, of: slot, saying: payload)
-            membership = connections[Int(slot)]?.memberships[index] ?? membership
         }
         let old = channel.presence[membership.presence]
         let meta = PresenceMeta(

@@ -17,7 +17,9 @@ extension Hub {
     }
 
     private func isUser(_ user: String, _ slot: Slot, in channel: Channel) -> Bool {
-        guard let connection = connections[Int(slot)], let index = connection.memberships.index(of: channel) else { return false }
+        guard let connection = connections[Int(slot)], let index = connection.memberships.index(of: channel) else {
+            return false
+        }
         return connection.memberships[index].claims.subject.map { $0.utf8.elementsEqual(user.utf8) } ?? false
     }
 }

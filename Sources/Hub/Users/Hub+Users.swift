@@ -18,7 +18,8 @@ extension Hub {
     /// How long its user may take to come back. Who left all channels first took leave.
     func onlineWindow(of connection: Connection) -> Int64 {
         guard users != nil, connection.user != nil else { return 0 }
-        return connection.memberships.lazy.map { self.presenceRules.windows(of: $0.channel.key)[connection.appState] }.max()
+        return connection.memberships.lazy.map { self.presenceRules.windows(of: $0.channel.key)[connection.appState] }
+            .max()
             ?? 0
     }
 
