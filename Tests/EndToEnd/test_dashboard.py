@@ -191,6 +191,16 @@ async def test_a_slow_reader_is_listed(operator, connect, topic, name):
     assert found and found[0]["pending"] > 0
 
 
+async def test_the_newest_connections_are_listed(operator, connect, name):
+    names = [f"{name}-{number}" for number in range(30)]
+    for each in names:
+        await connect(apikey=token(sub=each))
+    rows = (await watch(operator, "ops:newest"))["sockets"]
+    # Two loops: of which the newer one is, is known by the second.
+    assert len(rows) == 25 and {row["user"] for row in rows} <= set(names)
+    assert all(0 <= row["seconds"] < 30 for row in rows)
+
+
 async def test_disconnecting_a_connection_makes_its_client_come_back(hub, operator, connect, name):
     client = await connect(apikey=token(sub=name))
     id = await connection_of(operator, name)

@@ -40,6 +40,18 @@ extension EventLoop {
         return slowest.prefix(limit).compactMap { socketView(of: Slot($0)) }
     }
 
+    /// Those that came last, the latest first.
+    func newestSockets(limit: Int) -> [SocketView] {
+        var newest: [Int] = []
+        for slot in delivery.sockets.indices where delivery.sockets[slot].isOpen {
+            let serial = births[slot].serial
+            if newest.count == limit, let last = newest.last, serial < births[last].serial { continue }
+            newest.insert(slot, at: newest.firstIndex { births[$0].serial < serial } ?? newest.count)
+            if newest.count > limit { newest.removeLast() }
+        }
+        return newest.compactMap { socketView(of: Slot($0)) }
+    }
+
     func sockets(ofUser user: String, limit: Int) -> [SocketView] {
         hub.slots(ofUser: user).prefix(limit).compactMap(socketView)
     }

@@ -16,6 +16,13 @@ extension Gateway {
         }
     }
 
+    package func newestSockets(limit: Int, then reply: @escaping @Sendable ([SocketView]) -> Void) {
+        survey({ $0.newestSockets(limit: limit) }) { parts in
+            let all = parts.flatMap { $0 }.sorted { $0.seconds < $1.seconds }
+            reply(Array(all.prefix(limit)))
+        }
+    }
+
     package func sockets(ofUser user: String, limit: Int, then reply: @escaping @Sendable ([SocketView]) -> Void) {
         survey({ $0.sockets(ofUser: user, limit: limit) }) { reply($0.flatMap { $0 }) }
     }

@@ -18,7 +18,7 @@ extension Dashboard {
             state.withLock { $0.sessions[session.socket.id]?.logged = lines.last?.number ?? 0 }
             session.push("lines", name, Self.json(lines, level: sources.logLevel()).bytes)
         case .configuration: session.push("settings", name, configuration.bytes)
-        case .channels, .slow, .channel, .connection, .user: ask(topic)
+        case .channels, .slow, .newest, .channel, .connection, .user: ask(topic)
         }
     }
 
@@ -27,6 +27,7 @@ extension Dashboard {
         switch topic {
         case .channels: gateway.busiestChannels(limit: Self.busiest) { self.tell(topic, Self.json($0)) }
         case .slow: gateway.slowReaders(limit: Self.busiest) { self.tell(topic, ["sockets": Self.json($0)]) }
+        case .newest: gateway.newestSockets(limit: Self.busiest) { self.tell(topic, ["sockets": Self.json($0)]) }
         case .channel(let name): gateway.channel(name, limit: Self.most) { self.tell(topic, Self.json($0)) }
         case .connection(let id): gateway.connection(id) { self.tell(topic, Self.json($0)) }
         case .user(let user):

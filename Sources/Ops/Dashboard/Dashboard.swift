@@ -140,7 +140,7 @@ package final class Dashboard: OpsSocketHandler {
         case .log: tellLog()
         // It does not change while the process lives.
         case .configuration: break
-        case .channels, .slow, .channel, .connection, .user: ask(topic)
+        case .channels, .slow, .newest, .channel, .connection, .user: ask(topic)
         }
     }
 

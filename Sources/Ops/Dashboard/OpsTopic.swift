@@ -8,6 +8,8 @@ enum OpsTopic: Hashable, Sendable {
     case channels
     /// Connections that do not keep up.
     case slow
+    /// Connections that came last.
+    case newest
     /// One channel, by its topic as clients write it: `ops:channel:realtime:room`.
     case channel(String)
     case connection(ConnectionID)
@@ -26,6 +28,7 @@ enum OpsTopic: Hashable, Sendable {
         case ("overview", nil): self = .overview
         case ("channels", nil): self = .channels
         case ("slow", nil): self = .slow
+        case ("newest", nil): self = .newest
         case ("log", nil): self = .log
         case ("configuration", nil): self = .configuration
         case ("channel", let name?) where !name.isEmpty: self = .channel(name)

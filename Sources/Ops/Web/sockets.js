@@ -23,22 +23,24 @@ export function standing(socket) {
   return socket.behind ? "behind" : "";
 }
 
-/** Connections that do not keep up, and the way to those of a user. */
+/** Connections that do not keep up, those that came last, and the way to any other. */
 export class Connections {
   title = "Connections";
-  topics = ["ops:slow"];
+  topics = ["ops:slow", "ops:newest"];
   #table = socketTable({ empty: "Nothing waits for anybody: every reader keeps up.", testid: "slow" });
+  #newest = socketTable({ empty: "Nobody is connected.", testid: "newest" });
 
   constructor() {
     this.element = el("div", { class: "view" },
       el("section", { class: "card" }, el("h2", {}, "Find"),
         finder("user", "User (the claim sub)", "", (text) => paths.user(text)),
         finder("connection", "Connection", "0-12-345", (text) => paths.connection(text))),
-      el("section", { class: "card" }, el("h2", {}, "Slow readers"), this.#table.element));
+      el("section", { class: "card" }, el("h2", {}, "Slow readers"), this.#table.element),
+      el("section", { class: "card" }, el("h2", {}, "Newest"), this.#newest.element));
   }
 
-  take(_topic, event, payload) {
-    if (event === "state") this.#table.show(payload.sockets);
+  take(topic, event, payload) {
+    if (event === "state") (topic === "ops:slow" ? this.#table : this.#newest).show(payload.sockets);
   }
 }
 
