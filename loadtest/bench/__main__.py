@@ -21,6 +21,7 @@ import scrape
 import slow
 import sockets
 import storm
+import tls
 import visibility
 import writers
 from cluster import Cluster
@@ -31,9 +32,9 @@ PARTS = {"fanout": fanout.measure, "sockets": sockets.measure, "changes": change
          "visibility": visibility.measure, "storm": storm.measure, "slow": slow.measure,
          "presence": members.presence, "typing": members.typing, "push": push.measure, "channels": channels.measure,
          "idle": idle.measure, "inbound": inbound.measure, "rows": rows.measure, "bigtx": bigtx.measure, "loops": loops.measure,
-         "scrape": scrape.measure}
+         "scrape": scrape.measure, "tls": tls.measure}
 #: Minutes long, or they kill hubs, stall readers and fill channels.
-BY_NAME = ("storm", "slow", "presence", "typing", "push", "channels", "idle", "inbound", "rows", "bigtx", "loops", "scrape")
+BY_NAME = ("storm", "slow", "presence", "typing", "push", "channels", "idle", "inbound", "rows", "bigtx", "loops", "scrape", "tls")
 
 
 def parse_arguments():
