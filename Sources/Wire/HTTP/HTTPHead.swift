@@ -1,0 +1,76 @@
+/// What a request's head says (RFC 9112, RFC 9110), after `HTTPHeadParser` took it.
+package struct HTTPHead: Sendable {
+    /// The token as it was written. Methods are case-sensitive (RFC 9110, section 9.1).
+    package let method: String
+    /// In origin-form as it was written, or `*` (only for OPTIONS), or `host:port` (only for CONNECT). Absolute-form is
+    /// reduced to origin-form (RFC 9112, section 3.2).
+    package let target: String
+    /// Percent-decoded once: valid UTF-8 without NUL, and it begins with a slash. `/` where `target` is no origin-form.
+    package let path: String
+    /// Decoded, in order. A plus sign is a space in values and names.
+    package let query: [(name: String, value: String)]
+    /// Such a client understands no chunks and no `100 Continue`.
+    package let isHTTP10: Bool
+    /// Names in lower case, values without the spaces around them, in order.
+    package let fields: [(name: String, value: String)]
+    package let body: HTTPBodyFraming
+    /// Whether the client lets the connection stay open behind the answer (RFC 9112, section 9.3).
+    package let keepsAlive: Bool
+    /// Whether the client holds its body back until it is told to go on (RFC 9110, section 10.1.1).
+    package let expectsContinue: Bool
+
+    /// The value of a field, nil where it is absent. The values of one that is repeated are joined with a comma and a
+    /// space, as a list is (RFC 9110, section 5.3).
+    /// - Parameter name: in lower case.
+    package func field(_ name: String) -> String? {
+        var joined: String?
+        for field in fields where field.name == name {
+            if joined == nil { joined = field.value } else { joined?.append(", \(field.value)") }
+        }
+        return joined
+    }
+
+    /// The first value of a name in the query, nil where it is absent.
+    package func query(_ name: String) -> String? {
+        query.first { $0.name == name }?.value
+    }
+
+    /// Whether a field that is a list of tokens has this one, in whatever case: `upgrade` in `connection`.
+    /// - Parameter name: in lower case.
+    package func lists(_ token: String, in name: String) -> Bool {
+        fields.contains { $0.name == name && HTTPList.contains(token, in: $0.value) }
+    }
+}
+
+/// How the end of a request's body is found (RFC 9112, section 6).
+package enum HTTPBodyFraming: Sendable, Equatable {
+    case none
+    /// So many bytes follow.
+    case length(Int)
+    case chunked
+}
+
+/// Lists of tokens, separated by commas (RFC 9110, section 5.6.1).
+enum HTTPList {
+    static func contains(_ token: String, in list: String) -> Bool {
+        let utf8 = list.utf8
+        var rest = utf8[...]
+        while true {
+            let end = rest.firstIndex(of: UInt8(ascii: ",")) ?? rest.endIndex
+            if isEqual(trimmed(rest[..<end]), token.utf8[...]) { return true }
+            guard end < rest.endIndex else { return false }
+            rest = rest[rest.index(after: end)...]
+        }
+    }
+
+    private static func trimmed(_ text: Substring.UTF8View) -> Substring.UTF8View {
+        var text = text
+        while let first = text.first, HTTPByte.isBlank(first) { text.removeFirst() }
+        while let last = text.last, HTTPByte.isBlank(last) { text.removeLast() }
+        return text
+    }
+
+    private static func isEqual(_ one: Substring.UTF8View, _ other: Substring.UTF8View) -> Bool {
+        one.elementsEqual(other) { HTTPByte.lowercased($0) == HTTPByte.lowercased($1) }
+    }
+}
