@@ -16,6 +16,7 @@ packages=(
     libnghttp2-dev # what is spoken on these
     libpq-dev postgresql # the change feed; the server is for the demo and the tests
 )
+services=(haproxy nginx-light) # packages that start a server of their own
 requirements=Tests/EndToEnd/requirements.txt
 wants_tests=false
 for option in "$@"; do
@@ -24,6 +25,7 @@ for option in "$@"; do
         wants_tests=true
         packages+=(python3 python3-venv chromium fonts-dejavu-core)
         packages+=(openssl) # what the hub offers by TLS, in the eyes of another
+        packages+=("${services[@]}") # what stands in front of a hub, for attacks through it
         packages+=(python3-h2 python3-cryptography nghttp2-server) # the stand-in for APNs, and a second referee of the client
         ;;
     --package) packages+=(debhelper dpkg-dev python3) ;;
@@ -60,27 +62,52 @@ missing_packages() {
     done
 }
 
+# What an installation changed for its own time.
+undo=()
+undo_all() {
+    local step
+    for step in "${undo[@]}"; do eval "$step"; done
+    undo=()
+}
+trap undo_all EXIT
+
 # A machine that never had a Postgres gets the programs, but no cluster of its own that starts by itself on port 5432:
 # the demo and the tests bring theirs.
 without_a_cluster() {
     local settings=/etc/postgresql-common/createcluster.conf
     local line="create_main_cluster = false # for the time of an installation by Roost's scripts/setup.sh"
     apt install --no-install-recommends postgresql-common
+    undo+=("sed -i '/installation by Roost/d' $settings")
     echo "$line" >>"$settings"
-    # shellcheck disable=SC2064 # the values of now
-    trap "sed -i '/installation by Roost/d' $settings" EXIT
-    "$@"
-    trap - EXIT
-    sed -i '/installation by Roost/d' "$settings"
+}
+
+# The tests start proxies of their own: no service is to take port 80, neither now nor after the next boot. What starts
+# a service at its installation asks policy-rc.d; a machine may have one already.
+without_services() {
+    local policy=/usr/sbin/policy-rc.d service
+    if [[ -e $policy ]]; then
+        mv "$policy" "$policy.before-roost"
+        undo+=("mv $policy.before-roost $policy")
+    else
+        undo+=("rm -f $policy")
+    fi
+    printf '#!/bin/sh\nexit 101\n' >"$policy"
+    chmod +x "$policy"
+    for service; do undo+=("update-rc.d ${service%-light} disable >/dev/null 2>&1 || true"); done
 }
 
 install_packages() {
-    local missing=("$@") run=()
+    local missing=("$@") package started=()
     [[ $(id -u) == 0 ]] || fail "run this once as root, then start over: apt-get install ${missing[*]}"
     echo "setup: installing ${missing[*]}"
     apt update
-    [[ " ${missing[*]} " == *" postgresql "* ]] && run=(without_a_cluster)
-    "${run[@]}" apt install --no-install-recommends "${missing[@]}"
+    [[ " ${missing[*]} " != *" postgresql "* ]] || without_a_cluster
+    for package in "${services[@]}"; do
+        [[ " ${missing[*]} " != *" $package "* ]] || started+=("$package")
+    done
+    [[ ${#started[@]} == 0 ]] || without_services "${started[@]}"
+    apt install --no-install-recommends "${missing[@]}"
+    undo_all
 }
 
 check_swift() {

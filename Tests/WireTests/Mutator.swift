@@ -1,8 +1,10 @@
 /// Damages bytes the way networks, bugs and attackers do.
 struct Mutator {
     var random: SeededGenerator
-    /// Pieces that parsers trip over.
-    private static let tokens: [[UInt8]] =
+    /// Pieces that the parser under test may trip over.
+    var tokens = Mutator.frameTokens
+
+    private static let frameTokens: [[UInt8]] =
         [
             "{", "}", "[", "]", ",", ":", "\"", "\\", "\\u", "\\ud83d", "\\udc00", "\\u0000", "null", "true", "1e9",
             "-", "-0",
@@ -30,8 +32,8 @@ struct Mutator {
             let other = random.pick(corpus)
             let from = random.below(other.count + 1)
             bytes.replaceSubrange(at..., with: other[from...])
-        case 6: bytes.replaceSubrange(at..<end, with: random.pick(Self.tokens))
-        default: bytes.insert(contentsOf: random.pick(Self.tokens), at: at)
+        case 6: bytes.replaceSubrange(at..<end, with: random.pick(tokens))
+        default: bytes.insert(contentsOf: random.pick(tokens), at: at)
         }
     }
 

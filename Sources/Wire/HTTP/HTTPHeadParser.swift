@@ -152,38 +152,38 @@ extension HTTPHeadParser {
     private func head(_ bytes: Span<UInt8>) throws(HTTPRefusal) -> HTTPHead {
         var fields: [(name: String, value: String)] = []
         fields.reserveCapacity(lines.count + 1)
-        var special = HTTPSpecialFields()
+        var routing = HTTPRoutingFields()
         for line in lines {
             let name = bytes.lowercasedText(line.name)
-            try special.take(name, line.value, bytes)
+            try routing.take(name, line.value, bytes)
             fields.append((name, bytes.text(line.value)))
         }
         let method = bytes.text(method)
         let target = try HTTPTarget(bytes.extracting(target), method: method)
         if let authority = target.authority {
-            if let host = special.host {
+            if let host = routing.host {
                 guard bytes.lowercasedText(host) == authority else { throw .authority }
             } else if isHTTP10 {
                 fields.append(("host", authority))
             }
         }
-        guard special.host != nil || isHTTP10 else { throw .noHost }
-        let body = try special.framing(isHTTP10: isHTTP10)
+        guard routing.host != nil || isHTTP10 else { throw .noHost }
+        let body = try routing.framing(isHTTP10: isHTTP10)
         func lists(_ token: String, _ name: String) -> Bool {
             fields.contains { $0.name == name && HTTPList.contains(token, in: $0.value) }
         }
-        let closes = special.hasConnection && lists("close", "connection")
-        let keepsAlive = isHTTP10 ? special.hasConnection && lists("keep-alive", "connection") && !closes : !closes
+        let closes = routing.hasConnection && lists("close", "connection")
+        let keepsAlive = isHTTP10 ? routing.hasConnection && lists("keep-alive", "connection") && !closes : !closes
         let hasContent = body != .none && body != .length(0)
         return HTTPHead(
             method: method, target: target.text, path: target.path, query: target.query, isHTTP10: isHTTP10,
             fields: fields, body: body, keepsAlive: keepsAlive,
-            expectsContinue: special.hasExpect && !isHTTP10 && hasContent && lists("100-continue", "expect"))
+            expectsContinue: routing.hasExpect && !isHTTP10 && hasContent && lists("100-continue", "expect"))
     }
 }
 
 /// The fields that say where a request goes and where it ends.
-private struct HTTPSpecialFields {
+private struct HTTPRoutingFields {
     private(set) var host: Range<Int>?
     private(set) var hasConnection = false
     private(set) var hasExpect = false
@@ -204,8 +204,7 @@ private struct HTTPSpecialFields {
             guard length == nil else { throw .repeatedLength }
             length = try number(value, bytes)
         case 17 where name == "transfer-encoding":
-            // Names of codings are in whatever case (RFC 9112, section 7).
-            guard !isChunked, bytes.isEqual(value, ignoringCase: "chunked") else { throw .coding }
+            guard !isChunked, isChunked(value, bytes) else { throw .coding }
             isChunked = true
         default: break
         }
@@ -216,6 +215,13 @@ private struct HTTPSpecialFields {
         guard length == nil else { throw .lengthAndCoding }
         guard !isHTTP10 else { throw .codingOf10 }
         return .chunked
+    }
+
+    /// Names of codings are in whatever case (RFC 9112, section 7). llhttp takes a tab behind one for a part of it.
+    private func isChunked(_ value: Range<Int>, _ bytes: Span<UInt8>) -> Bool {
+        var end = value.upperBound
+        while bytes[end] == HTTPByte.space { end += 1 }
+        return bytes[end] == HTTPByte.carriageReturn && bytes.isEqual(value, ignoringCase: "chunked")
     }
 
     private func number(_ digits: Range<Int>, _ bytes: Span<UInt8>) throws(HTTPRefusal) -> Int {

@@ -30,7 +30,7 @@ extension HTTPRefusal {
 
     static var noVersion: HTTPRefusal {
         bad(
-            "The request line must be a method, a target and a version, as in GET / HTTP/1.1, with one space between them."
+            "A request line must be a method, a target and a version, with one space between them: GET / HTTP/1.1."
         )
     }
 
@@ -52,7 +52,7 @@ extension HTTPRefusal {
 
     static var escape: HTTPRefusal {
         bad(
-            "In the request's target a percent sign must begin an escape of two hexadecimal digits, for UTF-8 without NUL."
+            "A percent sign in the target must begin an escape of two hexadecimal digits, for UTF-8 without NUL."
         )
     }
 

@@ -17,8 +17,30 @@ enum DecodeOperations {
                 return { times in
                     for _ in 0..<times { blackHole(try ClientFrame(binary: frame[...], version: .v2)) }
                 }
-            }
+            },
+            Operation("decode/http/upgrade_head") { head(HTTPText.upgrade) },
+            Operation("decode/http/post_head") { head(HTTPText.post) },
+            Operation("decode/http/chunked_body") {
+                let body = HTTPText.chunkedBody
+                return { times in
+                    for _ in 0..<times {
+                        var decoder = HTTPBodyDecoder(.chunked)
+                        var content: [UInt8] = []
+                        blackHole(body.withUnsafeBytes { decoder.decode($0, into: &content) })
+                        blackHole(content)
+                    }
+                }
+            },
         ]
+    }
+
+    private static func head(_ text: [UInt8]) -> Operation.Run {
+        { times in
+            for _ in 0..<times {
+                var parser = HTTPHeadParser()
+                blackHole(text.withUnsafeBytes { parser.parse($0) })
+            }
+        }
     }
 
     private static func join(_ version: ProtocolVersion) -> [UInt8] {
