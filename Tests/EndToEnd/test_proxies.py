@@ -58,6 +58,14 @@ async def test_two_headers_are_one_list(hub):
         assert await status(hub, PROXY, "192.0.2.1\r\nX-Forwarded-For: 192.0.2.9") == 101
 
 
+@pytest.mark.parametrize("name", ["X", "X-Auth", "X-Forwarded", "Proxy", "If"])
+async def test_no_header_before_it_swallows_it(hub, name):
+    """As libwebsockets 4.1 reads names that are the beginning of others."""
+    async with await Client.connect(hub.port, source=PROXY, headers={name: "a", "X-Forwarded-For": "192.0.2.1"}) as client:
+        await client.settled()
+        assert await status(hub, PROXY, "192.0.2.1") == 429
+
+
 async def test_a_strangers_header_means_nothing(hub):
     async with await Client.connect(hub.port, source=STRANGER, headers={"X-Forwarded-For": "192.0.2.1"}):
         assert await status(hub, STRANGER, "192.0.2.2") == 429, "by its own address it has one already"

@@ -168,9 +168,9 @@ CANDIDATES = list(_candidates())
 
 # Second opinions: the requests that a connection's bytes are read as, up to where the reader gives up.
 
-def as_h11(data):
+def as_h11(data, most=100):
     requests = []
-    while data:
+    while data and len(requests) < most:
         connection = h11.Connection(h11.SERVER)
         # An empty line may stand before a request (RFC 9112, section 2.2); h11 knows none.
         connection.receive_data(data.removeprefix(b"\r\n"))

@@ -80,6 +80,15 @@ import Wire
         #expect(readHead(bytes + Array("\r\n\0GET".utf8)) == whole, "what follows is not looked at")
     }
 
+    @Test func nothingHasArrivedYet() {
+        var parser = HTTPHeadParser()
+        var decoder = HTTPBodyDecoder(.chunked)
+        var content: [UInt8] = []
+        let nothing = UnsafeRawBufferPointer(start: nil, count: 0)
+        #expect(ReadProgress(parser.parse(nothing)) == .incomplete)
+        #expect(decoder.decode(nothing, into: &content) == (0, .incomplete))
+    }
+
     @Test func pathAndQueryAreDecodedOnce() throws {
         let one = try head("GET /a%20b/%C3%A4%2F?x=%2B+1&y&=z&&x=2&q=a=b&%61+=%25%32%35 HTTP/1.1\r\nHost: x\r\n\r\n")
         #expect(one.path == "/a b/ä/")
