@@ -62,13 +62,20 @@ struct lws_vhost *roost_vhost_create(struct lws_context *context, const char *na
         info.alpn = "http/1.1";
     }
     info.retry_and_idle_policy = &no_validity_timers;
-    info.keepalive_timeout = 15;
     info.timeout_secs = 15;
     return lws_create_vhost(context, &info);
 }
 
+static void (*log_sink)(int level, const char *line);
+
+// lws says this of every socket that it is given with bytes that were read already, as if it were an error.
+static void pass_on(int level, const char *line) {
+    if (!strstr(line, "adopt_socket_readbuf: calling service")) log_sink(level, line);
+}
+
 void roost_log_to(void (*sink)(int level, const char *line)) {
-    lws_set_log_level(LLL_ERR | LLL_WARN, sink);
+    log_sink = sink;
+    lws_set_log_level(LLL_ERR | LLL_WARN, pass_on);
 }
 
 int roost_header(struct lws *wsi, enum lws_token_indexes token, char *buffer, int size) {
@@ -102,39 +109,6 @@ int roost_method(struct lws *wsi, char *path, int size) {
     return method;
 }
 
-int roost_has_buffered_input(struct lws *wsi) {
-    return lws_service_adjust_timeout(lws_get_context(wsi), 1, 0) == 0;
-}
-
-int roost_respond(struct lws *wsi, unsigned int status, const char *content_type, const char *headers,
-                  const unsigned char *body, size_t length) {
-    unsigned char buffer[LWS_PRE + 4096], *start = buffer + LWS_PRE, *p = start, *end = buffer + sizeof buffer - 1;
-    if (lws_add_http_header_status(wsi, status, &p, end)) return 1;
-    if (content_type[0] && lws_add_http_header_by_token(wsi, WSI_TOKEN_HTTP_CONTENT_TYPE, (const unsigned char *)content_type,
-                                                        (int)strlen(content_type), &p, end)) return 1;
-    for (const char *line = headers; *line;) {
-        const char *colon = strchr(line, ':'), *stop = strchr(line, '\n');
-        char name[64];
-        if (!colon || !stop || colon - line > 60) return 1;
-        memcpy(name, line, (size_t)(colon - line) + 1);
-        name[colon - line + 1] = 0;
-        if (lws_add_http_header_by_name(wsi, (const unsigned char *)name, (const unsigned char *)colon + 2,
-                                        (int)(stop - colon - 2), &p, end)) return 1;
-        line = stop + 1;
-    }
-    if (lws_add_http_header_content_length(wsi, length, &p, end)) return 1;
-    if (lws_finalize_write_http_header(wsi, start, &p, end)) return 1;
-    if (length) {
-        unsigned char *copy = malloc(LWS_PRE + length);
-        if (!copy) return 1;
-        memcpy(copy + LWS_PRE, body, length);
-        int written = lws_write(wsi, copy + LWS_PRE, length, LWS_WRITE_HTTP_FINAL);
-        free(copy);
-        if (written < (int)length) return 1;
-    }
-    return 0;
-}
-
 int roost_write_framed(struct lws *wsi, const unsigned char *bytes, size_t length) {
     return lws_write(wsi, (unsigned char *)bytes, length, LWS_WRITE_RAW);
 }
@@ -146,14 +120,6 @@ int roost_is_plain(struct lws *wsi) {
 int roost_unread(int fd) {
     int count = 0;
     return ioctl(fd, FIONREAD, &count) ? 0 : count;
-}
-
-int roost_local_port(int fd) {
-    struct sockaddr_storage address;
-    socklen_t length = sizeof address;
-    if (getsockname(fd, (struct sockaddr *)&address, &length)) return 0;
-    if (address.ss_family == AF_INET6) return ntohs(((struct sockaddr_in6 *)&address)->sin6_port);
-    return address.ss_family == AF_INET ? ntohs(((struct sockaddr_in *)&address)->sin_port) : 0;
 }
 
 static int listen_on(const char *host, int port, int backlog, int shared) {

@@ -32,22 +32,36 @@ package final class DemoAPI: HTTPHandler {
         database = DemoDatabase(conninfo: conninfo, logger: logger)
     }
 
-    package func respond(to request: HTTPRequest, later reply: HTTPReply) -> HTTPAnswer? {
-        if request.path == "/demo" || request.path == "/" {
-            return .now(HTTPResponse(status: 302, headers: [("location", "/demo/")]))
+    package func judge(_ head: HTTPRequest) -> HTTPVerdict {
+        if head.path == "/demo" || head.path == "/" {
+            return .answered(HTTPResponse(status: 302, headers: [("location", "/demo/")]))
         }
-        guard request.path.hasPrefix("/demo/") else { return nil }
-        let rest = request.path.dropFirst("/demo/".count)
-        guard rest.hasPrefix("api/") else { return pages.response(for: rest).map { .now($0) } }
+        guard head.path.hasPrefix("/demo/") else { return .notServed }
+        let rest = head.path.dropFirst("/demo/".count)
+        guard rest.hasPrefix("api/") else { return pages.response(for: rest).map { .answered($0) } ?? .notServed }
         // A foreign page could otherwise reach this by making its own name resolve to loopback.
-        guard Self.isLoopback(request.host) else {
-            return .now(Self.error(403, "The demo is served to this machine only"))
+        guard Self.isLoopback(head.host) else {
+            return .answered(Self.error(403, "The demo is served to this machine only"))
         }
-        switch DemoCall.match(request, path: rest.dropFirst("api/".count)) {
-        case .unknown: return nil
-        case .wrongMethod: return .now(Self.error(405, "Use another method"))
-        case .call(let call): return answer(request, call, reply)
+        switch DemoCall.match(head, path: rest.dropFirst("api/".count)) {
+        case .unknown: return .notServed
+        case .wrongMethod(let method):
+            var response = Self.error(405, "Use \(method.rawValue)")
+            response.headers = [("allow", "\(method.rawValue), OPTIONS")]
+            return .answered(response)
+        case .call(let call):
+            guard !call.isSession else { return .admitted }
+            do { _ = try tokens.verify(head.token ?? "", at: clock()) } catch {
+                return .answered(Self.error(401, error.message))
+            }
+            return .admitted
         }
+    }
+
+    package func respond(to request: HTTPRequest, later reply: HTTPReply) -> HTTPAnswer? {
+        let path = request.path.dropFirst("/demo/api/".count)
+        guard case .call(let call) = DemoCall.match(request, path: path) else { return nil }
+        return answer(request, call, reply)
     }
 
     private func answer(_ request: HTTPRequest, _ call: DemoCall, _ reply: HTTPReply) -> HTTPAnswer {

@@ -9,20 +9,21 @@ struct DemoCall {
 
     enum Match {
         case call(DemoCall)
-        case wrongMethod
+        /// This one is to be used.
+        case wrongMethod(HTTPRequest.Method)
         case unknown
     }
 
     static func match(_ request: HTTPRequest, path: Substring) -> Match {
         func call(_ method: HTTPRequest.Method, _ sql: String, _ parameters: [String?] = []) -> Match {
-            guard request.method == method else { return .wrongMethod }
+            guard request.method == method else { return .wrongMethod(method) }
             return .call(DemoCall(role: "authenticated", sql: sql, parameters: parameters, isSession: false))
         }
         let parts = path.split(separator: "/", omittingEmptySubsequences: false)
         let body = String(decoding: request.body, as: UTF8.self)
         switch (parts.first, parts.count) {
         case ("session", 1):
-            guard request.method == .get else { return .wrongMethod }
+            guard request.method == .get else { return .wrongMethod(.get) }
             return .call(
                 DemoCall(role: "service_role", sql: "select demo.users()", parameters: [], isSession: true))
         case ("conversations", 1):

@@ -13,23 +13,40 @@ struct BroadcastAPI {
         case accepted(Publication)
     }
 
+    /// What is said by a request's head alone.
+    enum Judgement {
+        case refused(HTTPResponse)
+        /// To be heard, as a message of this bearer.
+        case admitted(Claims)
+    }
+
     private static let prefixes = ["/api/broadcast", "/realtime/v1/api/broadcast"]
 
     /// Nil where the path is not one of ours.
-    func handle(_ request: HTTPRequest, at now: HubTime) -> Outcome? {
-        for prefix in Self.prefixes where request.path == prefix || request.path.hasPrefix(prefix + "/") {
-            let rest = request.path.dropFirst(prefix.count)
-            guard rest.isEmpty || Self.topicAndEvent(rest) != nil else { return nil }
-            guard request.method == .post else {
-                return request.method == .options ? nil : .refused(.message(405, "Use POST"))
-            }
-            guard let claims = claims(request, at: now) else {
-                return .refused(.message(401, "Unauthorized"))
-            }
-            if let (topic, event) = Self.topicAndEvent(rest) {
-                return single(request, topic: topic, event: event, claims)
-            }
+    func judge(_ head: HTTPRequest, at now: HubTime) -> Judgement? {
+        guard let rest = Self.rest(of: head.path), rest.isEmpty || Self.topicAndEvent(rest) != nil else { return nil }
+        guard head.method == .post else {
+            var response = HTTPResponse.message(405, "Use POST")
+            response.headers = [("allow", "POST, OPTIONS")]
+            return .refused(response)
+        }
+        guard let claims = claims(head, at: now) else { return .refused(.message(401, "Unauthorized")) }
+        return .admitted(claims)
+    }
+
+    /// A request that was admitted, with its body.
+    func handle(_ request: HTTPRequest, _ claims: Claims) -> Outcome {
+        guard let rest = Self.rest(of: request.path), let (topic, event) = Self.topicAndEvent(rest) else {
             return batch(request, claims)
+        }
+        return single(request, topic: topic, event: event, claims)
+    }
+
+    /// What follows the prefix; nil where there is none.
+    private static func rest(of path: String) -> Substring? {
+        for prefix in prefixes where path.hasPrefix(prefix) {
+            let rest = path.dropFirst(prefix.count)
+            if rest.isEmpty || rest.hasPrefix("/") { return rest }
         }
         return nil
     }
@@ -51,7 +68,8 @@ struct BroadcastAPI {
     // MARK: One message, the body being its payload
 
     private func single(_ request: HTTPRequest, topic: String, event: String, _ claims: Claims) -> Outcome {
-        let key = ChannelKey(topic: ChannelKey.prefix + topic, isPrivate: request.query["private"] == "true")
+        guard let isPrivate = Self.boolean(request.query["private"]) else { return .refused(Self.privateUnclear) }
+        let key = ChannelKey(topic: ChannelKey.prefix + topic, isPrivate: isPrivate)
         if limits.privateOnly, !key.isPrivate { return .refused(.refusal(403, .privateOnly)) }
         guard request.body.count <= limits.payloadBytes else { return .tooLarge(tooLarge) }
         switch request.contentType.map({ String($0.prefix { $0 != ";" }).lowercased() }) ?? "application/json" {
@@ -97,7 +115,7 @@ struct BroadcastAPI {
                 return .refused(Self.invalid("messages", "payload must be an object"))
             }
             guard payload.bytes.count <= limits.payloadBytes else { return .tooLarge(tooLarge) }
-            let isPrivate = message["private"]?.bool ?? false
+            guard let isPrivate = Self.boolean(message["private"]) else { return .refused(Self.privateUnclear) }
             if limits.privateOnly, !isPrivate { return .refused(.refusal(403, .privateOnly)) }
             let metadata = message["id"]?.string.map { Array("{\"id\":".utf8) + JSONString.encode($0) + [0x7D] }
             let user = UserBroadcast(event: event, encoding: .json, payload: payload.bytes, metadata: metadata)
@@ -111,14 +129,37 @@ struct BroadcastAPI {
         return .accepted(publication)
     }
 
+    /// As Ecto casts a boolean, by which the original reads both forms: nil where it is none, because a message must not become
+    /// public by a slip of the pen.
+    private static func boolean(_ text: String?) -> Bool? {
+        switch text {
+        case nil, "false", "0": false
+        case "true", "1": true
+        default: nil
+        }
+    }
+
+    private static func boolean(_ json: JSON?) -> Bool? {
+        guard let json, json.kind != .null else { return false }
+        return json.bool ?? json.string.flatMap { boolean($0) }
+    }
+
+    private static var privateUnclear: HTTPResponse { invalid("private", "must be true or false") }
+
     /// Begins with the original's words.
     private var tooLarge: HTTPResponse {
         let text = "Payload size exceeds tenant limit: it may have \(limits.payloadBytes) bytes (limits.payload_bytes)"
-        return .json(422, Array("{\"errors\":{\"messages\":[{\"payload\":[\"\(text)\"]}]}}".utf8))
+        return .json(
+            422, Array("{\"message\":\"\(text)\",\"errors\":{\"messages\":[{\"payload\":[\"\(text)\"]}]}}".utf8))
     }
 
     private static func invalid(_ field: String, _ what: String) -> HTTPResponse {
-        .json(422, Array("{\"errors\":{\"\(field)\":[".utf8) + JSONString.encode(what) + Array("]}}".utf8))
+        var body = Array("{\"message\":".utf8)
+        // Clients show this, and not what stands under `errors` as the original has it.
+        JSONString.encode("\(field) \(what)", into: &body)
+        body += ",\"errors\":{\"\(field)\":[".utf8
+        JSONString.encode(what, into: &body)
+        return .json(422, body + Array("]}}".utf8))
     }
 }
 

@@ -1,4 +1,3 @@
-import CWebSockets
 import Hub
 import Wire
 
@@ -35,27 +34,20 @@ struct Door {
         var countsAgainst: Bool { self == .token || self == .keyMissing }
     }
 
-    func judge(_ headers: HeaderReader, at now: HubTime) -> Verdict {
-        guard let request = headers.request, Self.paths.contains(request.path) else {
+    func judge(_ head: some RequestHead, at now: HubTime) -> Verdict {
+        guard Self.paths.contains(head.path) else {
             return .refused(
                 Self.error(404, "No WebSocket is served here; connect to /realtime/v1/websocket"), .path)
         }
-        guard origins.isEmpty || origins.allow(headers.header(WSI_TOKEN_ORIGIN)) else {
+        guard origins.isEmpty || origins.allow(head.field("origin")) else {
             return .refused(
                 Self.error(403, "Pages of this origin are not let in; http.origins names those that are"), .origin)
         }
-        guard headers.header(WSI_TOKEN_KEY) != nil else {
-            return .refused(Self.error(400, "Sec-WebSocket-Key is missing"), .handshake)
+        if let refusal = WebSocketHandshake.refusal(of: head) { return .refused(refusal, .handshake) }
+        guard let version = ProtocolVersion(vsn: head.query("vsn")) else {
+            return .refused(Self.error(403, "vsn is 1.0.0 or 2.0.0"), .version)
         }
-        guard headers.header(WSI_TOKEN_VERSION) == "13" else {
-            var response = Self.error(426, "Sec-WebSocket-Version must be 13")
-            response.headers = [("sec-websocket-version", "13")]
-            return .refused(response, .handshake)
-        }
-        guard let version = ProtocolVersion(vsn: headers.query("vsn")) else {
-            return .refused(HTTPResponse(status: 403), .version)
-        }
-        guard let candidates = TokenSource(headers: headers).ofUpgrade else {
+        guard let candidates = TokenSource(head: head).ofUpgrade else {
             return .refused(Self.error(401, Refusal.apiKeyMissing.message), .keyMissing)
         }
         do {
@@ -69,7 +61,7 @@ struct Door {
         }
     }
 
-    private func claims(_ candidates: TokenSource.Candidates, at now: HubTime) throws(Refusal) -> Claims {
+    private func claims(_ candidates: UpgradeTokens, at now: HubTime) throws(Refusal) -> Claims {
         do throws(Refusal) {
             return try verifier.verify(candidates.token, at: now)
         } catch {
@@ -78,7 +70,5 @@ struct Door {
         }
     }
 
-    static func error(_ status: UInt32, _ text: String) -> HTTPResponse {
-        .json(status, Array("{\"error\":".utf8) + JSONString.encode(text) + [UInt8(ascii: "}")])
-    }
+    static func error(_ status: UInt32, _ text: String) -> HTTPResponse { .error(Int(status), text) }
 }

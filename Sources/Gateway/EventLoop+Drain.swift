@@ -8,6 +8,7 @@ extension EventLoop {
     func stopAccepting() {
         isDraining = true
         for listener in listeners where !listener.isOps { listener.close() }
+        http.drain()
     }
 
     /// Closes one of so many shares of the sockets, behind what waits for them, in a way that makes their clients come

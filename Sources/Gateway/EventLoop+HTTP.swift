@@ -1,107 +1,75 @@
 import CWebSockets
 import Hub
 
-/// HTTP on the port of the WebSockets.
+/// What requests are answered, however they came: by `HTTPServer`, or by lws where it ends TLS.
 extension EventLoop {
-    /// The headers are in. Zero goes on, nonzero closes the connection.
-    func httpBegan(_ wsi: OpaquePointer) -> Int32 {
-        let headers = HeaderReader(wsi: wsi)
-        guard let (method, path) = headers.request else { return 1 }
-        let query = headers.query
-        let request = HTTPRequest(
-            method: method, path: path, token: TokenSource(headers: headers).ofCall(query: query),
-            contentType: headers.header(WSI_TOKEN_HTTP_CONTENT_TYPE), host: headers.header(WSI_TOKEN_HOST),
-            origin: headers.header(WSI_TOKEN_ORIGIN), query: query)
-        nextExchange += 1
-        let origin = rules.origins.isEmpty ? nil : headers.header(WSI_TOKEN_ORIGIN)
-        exchanges[wsi] = HTTPExchange(id: nextExchange, request: request, isOps: isOps(wsi), origin: origin)
-        let announced = headers.header(WSI_TOKEN_HTTP_CONTENT_LENGTH)
-        // A request with a body behind another one in the same packet: lws 4.1.6 takes the request's own head for its
-        // body, and then turns in a circle for good. To hang up is allowed (RFC 9112, section 9.3.2: a client repeats
-        // what it sent ahead), to answer is not possible.
-        if let announced, announced != "0", keptAlive.contains(wsi), roost_has_buffered_input(wsi) != 0 { return 1 }
-        guard method == .post || method == .other else { return httpCompleted(wsi) }
-        guard let length = announced.flatMap({ Int($0) }) else {
-            return respond(wsi, Door.error(411, "Content-Length is missing"), thenClose: true)
+    /// What a request cannot be, whatever is served where. Nil where nothing is wrong with it.
+    func refusal(of head: some RequestHead, isOps: Bool) -> HTTPResponse? {
+        guard HTTPRequest.Method(rawValue: head.method) != nil, !head.method.isEmpty else {
+            guard head.method == "TRACE" || head.method == "CONNECT" else {
+                return .error(501, "This method is not known here")
+            }
+            var response = HTTPResponse.error(405, "This method is not served here")
+            response.headers = [("allow", "GET, HEAD, POST, PUT, DELETE, OPTIONS")]
+            return response
         }
-        guard length <= configuration.maximumBodyBytes else {
-            let text = "The body may have \(configuration.maximumBodyBytes) bytes at most"
-            return respond(wsi, Door.error(413, text), thenClose: true)
-        }
-        return length == 0 ? httpCompleted(wsi) : 0
+        guard !isOps, Door.paths.contains(head.path), head.method != "OPTIONS" else { return nil }
+        return WebSocketHandshake.sentence(to: head, at: head.path)
     }
 
-    func httpBody(_ wsi: OpaquePointer, _ bytes: UnsafeRawBufferPointer) -> Int32 {
-        guard let count = exchanges[wsi]?.request.body.count else { return 1 }
-        guard count + bytes.count <= configuration.maximumBodyBytes else { return 1 }
-        exchanges[wsi]?.request.body.append(contentsOf: bytes)
-        return 0
-    }
-
-    func httpCompleted(_ wsi: OpaquePointer) -> Int32 {
-        guard let exchange = exchanges[wsi] else { return 1 }
-        let request = exchange.request
-        let reply = HTTPReply(exchange: exchange.id, inbox: inbox)
-        if exchange.isOps {
-            return answer(wsi, opsHandler?.respond(to: request, later: reply))
+    /// The answer to a request that needs no body to be answered; nil lets the body in.
+    func judge(_ call: inout HTTPCall) -> HTTPResponse? {
+        let verdict: HTTPVerdict?
+        if call.isOps {
+            verdict = opsHandler?.judge(call.request)
+        } else if call.request.method == .options {
+            return Self.preflight
+        } else {
+            switch broadcastAPI.judge(call.request, at: now()) {
+            case .admitted(let claims):
+                call.claims = claims
+                return nil
+            case .refused(let response): return response.readableAnywhere
+            case nil: verdict = handler?.judge(call.request)
+            }
         }
-        if request.method == .options {
-            return respond(wsi, Self.preflight)
-        }
-        switch broadcastAPI.handle(request, at: now()) {
-        case .refused(let response): return respond(wsi, response.readableAnywhere)
-        case .tooLarge(let response):
-            hub.countRefusal(.over(.payloadBytes, rules.limits.payloadBytes))
-            return respond(wsi, response.readableAnywhere)
-        case .accepted(let publication): return publish(publication, wsi, exchange: exchange.id)
-        case nil: break
-        }
-        return answer(wsi, handler?.respond(to: request, later: reply))
-    }
-
-    private func answer(_ wsi: OpaquePointer, _ answer: HTTPAnswer?) -> Int32 {
-        switch answer {
-        case .now(let response): return respond(wsi, response)
-        case .later: return 0
-        case nil: return respond(wsi, Door.error(404, "Nothing is served here"))
+        switch verdict {
+        case .admitted: return nil
+        case .answered(let response): return response
+        case .notServed, nil: return Self.nothingHere
         }
     }
 
-    /// A handler's late reply. Its connection may be gone by now.
+    /// Answers a request that was let in, with its body. Nil: `httpReplied` brings the answer.
+    func perform(_ call: HTTPCall, exchange: Int) -> HTTPResponse? {
+        if let claims = call.claims {
+            switch broadcastAPI.handle(call.request, claims) {
+            case .refused(let response): return response.readableAnywhere
+            case .tooLarge(let response):
+                hub.countRefusal(.over(.payloadBytes, rules.limits.payloadBytes))
+                return response.readableAnywhere
+            case .accepted(let publication): return publish(publication, exchange: exchange)
+            }
+        }
+        let reply = HTTPReply(exchange: exchange, inbox: inbox)
+        switch (call.isOps ? opsHandler : handler)?.respond(to: call.request, later: reply) {
+        case .now(let response): return response
+        case .later: return nil
+        case nil: return Self.nothingHere
+        }
+    }
+
+    /// A late answer. Its connection may be gone by now.
     func httpReplied(_ exchange: Int, _ response: HTTPResponse) {
-        guard let wsi = exchanges.first(where: { $0.value.id == exchange })?.key else { return }
-        exchanges[wsi]?.response = response
-        lws_callback_on_writable(wsi)
+        if !http.reply(exchange, response) { replyOverTLS(exchange, response) }
     }
 
-    func httpWritable(_ wsi: OpaquePointer) -> Int32 {
-        guard let response = exchanges[wsi]?.response else { return 0 }
-        return respond(wsi, response)
+    /// As far as the page may read it that asks.
+    func narrowed(_ response: HTTPResponse, _ call: HTTPCall) -> HTTPResponse {
+        rules.origins.narrow(response, to: call.origin)
     }
 
-    func httpClosed(_ wsi: OpaquePointer) {
-        exchanges[wsi] = nil
-        keptAlive.remove(wsi)
-    }
-
-    func respond(_ wsi: OpaquePointer, _ response: HTTPResponse, thenClose: Bool = false) -> Int32 {
-        let exchange = exchanges.removeValue(forKey: wsi)
-        let isHead = exchange?.request.method == .head
-        let response = rules.origins.narrow(response, to: exchange?.origin)
-        if Self.write(response, to: wsi, bodyLeftOut: isHead) != 0 || thenClose { return -1 }
-        // Noted before, because what lws has buffered of the next request is handled inside this call.
-        keptAlive.insert(wsi)
-        return lws_http_transaction_completed(wsi) != 0 ? -1 : 0
-    }
-
-    static func write(_ response: HTTPResponse, to wsi: OpaquePointer, bodyLeftOut: Bool = false) -> Int32 {
-        var headers = response.headers.contains { $0.name == "cache-control" } ? "" : "cache-control: no-store\n"
-        for (name, value) in response.headers { headers += "\(name): \(value)\n" }
-        return response.body.withUnsafeBufferPointer {
-            roost_respond(
-                wsi, response.status, response.contentType, headers, $0.baseAddress, bodyLeftOut ? 0 : $0.count)
-        }
-    }
+    private static let nothingHere = Door.error(404, "Nothing is served here")
 
     private static let preflight = HTTPResponse(
         status: 204,

@@ -15,13 +15,17 @@ extension EventLoop {
         }
     }
 
-    /// Takes a connection to the port of the WebSockets. Where it cannot be kept, lws closes it.
+    /// Takes a connection to the port of the WebSockets: where the hub ends TLS, it is lws' from the beginning.
     func take(_ connection: Int32) {
-        lws_adopt_socket_vhost(encrypted ?? plain, connection)
+        if let encrypted {
+            lws_adopt_socket_vhost(encrypted, connection)
+        } else {
+            takePlain(connection)
+        }
     }
 
     /// Takes one that is never encrypted.
-    func takePlain(_ connection: Int32) {
-        lws_adopt_socket_vhost(plain, connection)
+    func takePlain(_ connection: Int32, isOps: Bool = false) {
+        http.accept(connection, isOps: isOps)
     }
 }

@@ -2,17 +2,16 @@ import Hub
 
 /// Messages by HTTP, and the rights they take.
 extension EventLoop {
-    /// Publishes at once what needs no right; else asks, and answers the exchange later. Zero goes on, nonzero closes the
-    /// connection.
-    func publish(_ publication: Publication, _ wsi: OpaquePointer, exchange: Int) -> Int32 {
-        guard !publication.undecided.isEmpty else { return respond(wsi, carryOut(publication)) }
+    /// Publishes at once what needs no right; else asks, and nil is returned: the exchange is answered later.
+    func publish(_ publication: Publication, exchange: Int) -> HTTPResponse? {
+        guard !publication.undecided.isEmpty else { return carryOut(publication) }
         publications[exchange] = publication
         for topic in publication.undecided {
             ask(AuthorizationQuestion(claims: publication.claims, topic: topic, right: .write(.broadcast))) {
                 .publicationRight(exchange, topic: topic, $0)
             }
         }
-        return 0
+        return nil
     }
 
     /// The policies' word on one topic. The connection may be gone by now; what it sent is published all the same.

@@ -8,6 +8,5 @@ extension EventLoop {
         delivery.adopt(cap: rules.pendingBytesPerSocket)
         door.origins = rules.origins
         broadcastAPI.limits = rules.limits
-        failing.allowance = rules.failuresPerMinute
     }
 }

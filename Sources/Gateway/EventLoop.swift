@@ -38,15 +38,19 @@ final class EventLoop {
     var certificate: Certificate?
     /// For OpenSSL, which looks here in every handshake.
     let presented: UnsafeMutablePointer<OpaquePointer?>
-    var exchanges: [OpaquePointer: HTTPExchange] = [:]
+    /// Those that lws reads, because they come by TLS.
+    var exchanges: [OpaquePointer: TLSExchange] = [:]
+    lazy var http = HTTPServer(loop: self)
     var nextExchange = 0
     /// By exchange: messages that wait for the policies' answer.
     var publications: [Int: Publication] = [:]
-    /// HTTP connections that have had an answer and were kept open for the next request.
-    var keptAlive: Set<OpaquePointer> = []
-    var failing: FailingAddresses
-    /// What the door decided, from the upgrade's confirmation to its completion, which follow each other at once.
-    var admission: Door.Admission?
+    /// Shared by the loops, these two.
+    let failing: FailingAddresses
+    let unfinished: UnfinishedBytes
+    /// What the door decided, until lws says what became of it.
+    var upgrades: [OpaquePointer: PendingUpgrade] = [:]
+    /// Whom lws is about to make a connection of.
+    var handedOver: PendingUpgrade?
     /// The sockets of all loops, as far as they are limited.
     let seats: SocketSeats
     /// By slot, where addresses are counted.
@@ -84,7 +88,8 @@ final class EventLoop {
     private var silentAboutStallsUntil: Int32 = 0
 
     init(
-        index: Int, configuration: GatewayConfiguration, seats: SocketSeats, readers: ChangeReaders,
+        index: Int, configuration: GatewayConfiguration, seats: SocketSeats, failing: FailingAddresses,
+        unfinished: UnfinishedBytes, readers: ChangeReaders,
         verifier: any TokenVerifier, handler: (any HTTPHandler)?, opsHandler: (any HTTPHandler)?,
         opsSocketHandler: (any OpsSocketHandler)?, logger: Logger
     ) {
@@ -92,6 +97,8 @@ final class EventLoop {
         self.configuration = configuration
         rules = configuration.rules
         self.seats = seats
+        self.failing = failing
+        self.unfinished = unfinished
         self.handler = handler
         self.opsHandler = opsHandler
         self.opsSocketHandler = opsSocketHandler
@@ -105,7 +112,6 @@ final class EventLoop {
         delivery = Delivery(cap: rules.pendingBytesPerSocket, readers: readers)
         door = Door(verifier: verifier, origins: rules.origins)
         broadcastAPI = BroadcastAPI(verifier: verifier, limits: rules.limits)
-        failing = FailingAddresses(allowance: rules.failuresPerMinute)
         loop = .allocate(capacity: 1)
         check = .allocate(capacity: 1)
         idle = .allocate(capacity: 1)
@@ -164,14 +170,6 @@ final class EventLoop {
         }
         counters.loopBegins()
         uv_run(loop, UV_RUN_DEFAULT)
-    }
-
-    /// Whether a connection came in by the operator's port. lws picks the vhost by the Host header, so it cannot tell.
-    ///
-    /// The two ports differ by the configuration, whatever their hosts.
-    func isOps(_ wsi: OpaquePointer) -> Bool {
-        guard let port = configuration.opsPort else { return false }
-        return Int(roost_local_port(Int32(lws_get_socket_fd(wsi)))) == port
     }
 
     func now() -> HubTime {
@@ -306,7 +304,9 @@ final class EventLoop {
         second += 1
         hub.tick(at: now())
         execute()
-        failing.forget(before: second)
+        http.tick()
+        endSlowBodies()
+        if index == 0 { failing.forget() }
         endings.secondGoesBy(loop: index, logger)
         for slot in delivery.sockets.indices {
             let socket = delivery.sockets[slot]
@@ -334,7 +334,6 @@ final class EventLoop {
     // MARK: Sockets
 
     func opened(_ wsi: OpaquePointer, _ admission: Door.Admission) -> Slot {
-        keptAlive.remove(wsi)
         let slot: Slot
         if let free = freeSlots.popLast() {
             slot = free
@@ -353,7 +352,7 @@ final class EventLoop {
     }
 
     func closed(_ slot: Slot) {
-        partial[slot] = nil
+        _ = takePartial(slot)
         lastRead = -1
         pauses.forget(slot)
         delivery.tracer.forget(slot)

@@ -19,6 +19,8 @@ package final class Gateway: @unchecked Sendable {
     private let configuration: GatewayConfiguration
     let loops: [EventLoop]
     private let seats: SocketSeats
+    private let failing: FailingAddresses
+    private let unfinished: UnfinishedBytes
     private var threads: [pthread_t] = []
 
     package init(
@@ -28,11 +30,14 @@ package final class Gateway: @unchecked Sendable {
         self.configuration = configuration
         LWSLog.route(to: logger)
         seats = SocketSeats(limits: configuration.rules.limits)
+        failing = FailingAddresses(allowance: configuration.rules.failuresPerMinute)
+        unfinished = UnfinishedBytes(cap: configuration.rules.unfinishedBytes)
         let readers = ChangeReaders()
-        loops = (0..<configuration.loops).map { [seats] in
+        loops = (0..<configuration.loops).map { [seats, failing, unfinished] in
             EventLoop(
-                index: $0, configuration: configuration, seats: seats, readers: readers, verifier: verifier,
-                handler: handler, opsHandler: opsHandler, opsSocketHandler: opsSocketHandler, logger: logger)
+                index: $0, configuration: configuration, seats: seats, failing: failing, unfinished: unfinished,
+                readers: readers, verifier: verifier, handler: handler, opsHandler: opsHandler,
+                opsSocketHandler: opsSocketHandler, logger: logger)
         }
         for loop in loops { loop.siblings = loops.filter { $0 !== loop }.map(\.inbox) }
     }
@@ -74,6 +79,8 @@ package final class Gateway: @unchecked Sendable {
     /// Other rules from here on, in moments on every loop. Nobody is cut off for what was allowed before.
     package func adopt(_ rules: GatewayRules) {
         seats.adopt(rules.limits)
+        failing.adopt(allowance: rules.failuresPerMinute)
+        unfinished.adopt(cap: rules.unfinishedBytes)
         configuration.history.adopt(rules.limits)
         for loop in loops { loop.inbox.post(.adopt(rules)) }
     }

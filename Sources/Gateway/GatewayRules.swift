@@ -9,6 +9,8 @@ package struct GatewayRules: Sendable {
     package var maximumMessageBytes = 5_000_000
     /// Bytes a socket may have pending before it is cut off as a slow reader.
     package var pendingBytesPerSocket = 1_048_576
+    /// What all connections together may have sent of requests and messages that are not complete.
+    package var unfinishedBytes = 67_108_864
     /// Seconds of silence after which a socket is pinged, and after which it is closed (Phoenix: 60).
     package var pingAfter: Int32 = 25
     package var idleTimeout: Int32 = 60

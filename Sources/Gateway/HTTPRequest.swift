@@ -1,4 +1,4 @@
-/// One HTTP request, body complete.
+/// One HTTP request.
 package struct HTTPRequest: Sendable {
     package let method: Method
     /// Percent-decoded, without the query.
@@ -11,14 +11,18 @@ package struct HTTPRequest: Sendable {
     package let origin: String?
     /// Percent-decoded; of a repeated name the last value.
     package let query: [String: String]
+    /// Empty while the request is judged by its head.
     package var body: [UInt8] = []
 
     package enum Method: String, Sendable {
         case get = "GET"
         case head = "HEAD"
         case post = "POST"
+        case put = "PUT"
+        case patch = "PATCH"
         case delete = "DELETE"
         case options = "OPTIONS"
+        /// Refused before it is judged.
         case other = ""
     }
 }
@@ -51,8 +55,21 @@ package struct HTTPResponse: Sendable {
 /// Answers requests that the hub's own routes do not. Called on a loop's thread: it must not wait; what takes time
 /// replies later, from any thread.
 package protocol HTTPHandler: Sendable {
-    /// Nil where nothing is served at this path.
+    /// What is said to a request by its head alone: whoever is not entitled to be heard is answered here, before anything of
+    /// the body is kept.
+    func judge(_ head: HTTPRequest) -> HTTPVerdict
+
+    /// A request that was admitted, with its body. Nil where nothing is served at this path.
     func respond(to request: HTTPRequest, later reply: HTTPReply) -> HTTPAnswer?
+}
+
+package enum HTTPVerdict: Sendable {
+    /// Nothing is served at this path.
+    case notServed
+    /// Whatever the body is; a body ends the connection then.
+    case answered(HTTPResponse)
+    /// The body is to be heard.
+    case admitted
 }
 
 package enum HTTPAnswer: Sendable {

@@ -38,18 +38,18 @@ extension EventLoop {
                 if delivery.isAnswer(bytes, from: slot) { hub.closeAnswered(slot) }
             }
             return 0
+        case LWS_CALLBACK_SERVER_NEW_CLIENT_INSTANTIATED:
+            adopted(wsi)
+            return 0
+        case LWS_CALLBACK_WSI_DESTROY:
+            destroyed(wsi)
+            return 0
         case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
             return confirmUpgrade(wsi)
         case LWS_CALLBACK_FILTER_PROTOCOL_CONNECTION:
-            return admission == nil && ops.admitted == nil ? 1 : 0
+            return upgrades[wsi] == nil ? 1 : 0
         case LWS_CALLBACK_ESTABLISHED:
-            guard let user else { return -1 }
-            if opsEstablished(wsi, user) { return 0 }
-            guard let admission else { return -1 }
-            self.admission = nil
-            // lws zeroes these bytes, so zero means that there is no slot.
-            user.storeBytes(of: opened(wsi, admission) + 1, as: Slot.self)
-            return 0
+            return established(wsi, user)
         case LWS_CALLBACK_CLOSED:
             if let slot = slot(user) {
                 user?.storeBytes(of: 0, as: Slot.self)
@@ -76,36 +76,6 @@ extension EventLoop {
         return number - 1
     }
 
-    /// Zero lets the upgrade go on; a positive value says that it was answered otherwise.
-    private func confirmUpgrade(_ wsi: OpaquePointer) -> Int32 {
-        abandonAdmission()
-        let peer = Peer(of: wsi, trusting: rules.trustedProxies)
-        let verdict: Door.Verdict
-        ops.admitted = nil
-        if isOps(wsi) {
-            guard let refusal = refuseOpsUpgrade(wsi) else { return 0 }
-            return Self.write(refusal, to: wsi) == 0 ? 1 : -1
-        }
-        if isDraining {
-            // It was accepted before the listeners were closed.
-            verdict = .refused(Door.error(503, Refusal.restarting.message), .draining)
-        } else if peer.isBehindProxy, failing.keepsFailing(peer.text, second: second) {
-            // Others are held back before they are heard; here it takes a header to know who it is.
-            verdict = .refused(Door.error(429, "Too many bad tokens from this address; try again in a minute"), .limit)
-        } else {
-            verdict = seated(door.judge(HeaderReader(wsi: wsi), at: now()), peer)
-        }
-        switch verdict {
-        case .admitted(let admission):
-            self.admission = admission
-            return 0
-        case .refused(let response, let reason):
-            counters.refused[reason, default: 0] += 1
-            if reason.countsAgainst, let address = peer.address { failing.failed(address.text, second: second) }
-            return Self.write(response, to: wsi) == 0 ? 1 : -1
-        }
-    }
-
     /// One piece of a message, or all of it.
     private func received(_ slot: Slot, _ wsi: OpaquePointer, _ bytes: UnsafeRawBufferPointer) -> Int32 {
         delivery.heard(slot, second: second)
@@ -119,9 +89,10 @@ extension EventLoop {
             message = Array(bytes)
         } else {
             partial[slot, default: []].append(contentsOf: bytes)
+            let fits = unfinished.change(by: bytes.count)
             guard partial[slot]?.count ?? 0 <= rules.maximumMessageBytes else { return closeOversized(slot, wsi) }
-            guard isWhole else { return 0 }
-            message = partial.removeValue(forKey: slot) ?? []
+            guard isWhole else { return fits ? 0 : closeUnfinished(slot, wsi) }
+            message = takePartial(slot)
         }
         guard message.count <= rules.maximumMessageBytes else { return closeOversized(slot, wsi) }
         counters.framesReceived += 1
@@ -136,6 +107,22 @@ extension EventLoop {
         }
         execute()
         return 0
+    }
+
+    /// The pieces of a message that have come, and do not count as unfinished any more.
+    func takePartial(_ slot: Slot) -> [UInt8] {
+        guard let pieces = partial.removeValue(forKey: slot) else { return [] }
+        _ = unfinished.change(by: -pieces.count)
+        return pieces
+    }
+
+    /// All loops together hold more of unfinished messages than they may.
+    private func closeUnfinished(_ slot: Slot, _ wsi: OpaquePointer) -> Int32 {
+        var reason = Array("too many unfinished messages (limits.unfinished_bytes)".utf8)
+        let code = lws_close_status(rawValue: UInt32(CloseCode.tryAgainLater.rawValue))
+        reason.withUnsafeMutableBufferPointer { lws_close_reason(wsi, code, $0.baseAddress, $0.count) }
+        delivery.lwsCloses(slot, .tryAgainLater, reason: "too many unfinished messages")
+        return -1
     }
 
     private func closeOversized(_ slot: Slot, _ wsi: OpaquePointer) -> Int32 {

@@ -1,10 +1,10 @@
 import CWebSockets
 import Glibc
 
-/// Accepts connections and hands them to lws.
+/// Accepts connections.
 ///
 /// lws of Debian cannot share a port between contexts (its SO_REUSEPORT needs a build with several service threads), so
-/// every loop listens by itself and adopts what it accepts. A Unix domain socket cannot be shared like that: one loop
+/// every loop listens by itself and takes what it accepts. A Unix domain socket cannot be shared like that: one loop
 /// accepts for all, and they take turns.
 final class Listener {
     enum Kind {
@@ -60,7 +60,7 @@ final class Listener {
     /// kernel's queue, and so their time for the handshake does not run yet.
     private var turnful: Int {
         // A handshake is half a millisecond of CPU, ten times what a connection costs without.
-        if case .clients = kind, loop.certificate != nil { 4 } else { 256 }
+        if case .clients = kind, loop.certificate != nil { 4 } else { 64 }
     }
 
     private func acceptTurnful() {
@@ -80,7 +80,7 @@ final class Listener {
         guard case .clients = kind, !loop.failing.isEmpty, let peer = IPAddress(peerOf: connection),
             !loop.rules.trustedProxies.contains(peer)
         else { return false }
-        return loop.failing.keepsFailing(peer.text, second: loop.second)
+        return loop.failing.keepsFailing(peer.text)
     }
 
     /// Milliseconds.
@@ -111,7 +111,7 @@ final class Listener {
     private func adopt(_ connection: Int32) {
         switch kind {
         case .clients: loop.take(connection)
-        case .operators: loop.takePlain(connection)
+        case .operators: loop.takePlain(connection, isOps: true)
         case .socket:
             turn = (turn + 1) % (loop.siblings.count + 1)
             if turn == 0 {

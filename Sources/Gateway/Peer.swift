@@ -1,5 +1,3 @@
-import CWebSockets
-
 /// Who is at the other end of a connection: the peer of the socket, or whom a trusted proxy speaks for.
 struct Peer {
     /// Nil for a Unix domain socket, and for a peer that is gone.
@@ -7,14 +5,15 @@ struct Peer {
     /// It is named by a proxy, or it is a proxy that names nobody.
     let isBehindProxy: Bool
 
-    init(of wsi: OpaquePointer, trusting proxies: TrustedProxies) {
-        let socket = IPAddress(peerOf: Int32(lws_get_socket_fd(wsi)))
+    /// - Parameter head: of the request that came by the socket.
+    init(of fd: Int32, _ head: some RequestHead, trusting proxies: TrustedProxies) {
+        let socket = IPAddress(peerOf: fd)
         guard !proxies.isEmpty, proxies.contains(socket) else {
             address = socket
             isBehindProxy = false
             return
         }
-        address = HeaderReader(wsi: wsi).header(WSI_TOKEN_X_FORWARDED_FOR).flatMap { proxies.client(in: $0) }
+        address = head.field("x-forwarded-for").flatMap { proxies.client(in: $0) }
         isBehindProxy = true
     }
 

@@ -1,37 +1,26 @@
-import CWebSockets
-
 /// Finds the tokens that a request brings. `docs/protocol.md` has the order for clients.
 ///
 /// An opaque key of a Supabase project (`sb_publishable_…`, `sb_secret_…`) is no token, so what stands behind it counts.
-struct TokenSource {
-    let headers: HeaderReader
-
-    /// Of an upgrade, in the order to be believed: `x-api-key`, as the original has it, then `Authorization`, which names
-    /// the user where `apikey` is only the project's public key (supabase-swift sends both), then `apikey` and `token`.
-    struct Candidates {
-        let token: String
-        /// What counts where `token` has expired. Clients keep an `Authorization` header from when they were made, and
-        /// wake with it long after; the original does not read it at all. Nil where `token` is the last word.
-        var insteadOfExpired: String?
-    }
+struct TokenSource<Head: RequestHead> {
+    let head: Head
 
     /// Nil where there is no token.
-    var ofUpgrade: Candidates? {
-        let apiKey = [headers.query("apikey"), headers.header("apikey:"), headers.query("token")]
-        if let key = Self.first([headers.header("x-api-key:")]) { return Candidates(token: key) }
-        if let user = Self.first([bearer]) { return Candidates(token: user, insteadOfExpired: Self.first(apiKey)) }
-        let last = Self.first(apiKey) ?? apiKey.compactMap { $0 }.first { !$0.isEmpty } ?? headers.header("x-api-key:")
-        return last.map { Candidates(token: $0) }
+    var ofUpgrade: UpgradeTokens? {
+        let apiKey = [head.query("apikey"), head.field("apikey"), head.query("token")]
+        if let key = Self.first([head.field("x-api-key")]) { return UpgradeTokens(token: key) }
+        if let user = Self.first([bearer]) { return UpgradeTokens(token: user, insteadOfExpired: Self.first(apiKey)) }
+        let last = Self.first(apiKey) ?? apiKey.compactMap { $0 }.first { !$0.isEmpty } ?? head.field("x-api-key")
+        return last.map { UpgradeTokens(token: $0) }
     }
 
     /// Of a call of the HTTP API.
     func ofCall(query: [String: String]) -> String? {
-        let all = [bearer, headers.header("apikey:"), query["apikey"], query["token"]]
+        let all = [bearer, head.field("apikey"), query["apikey"], query["token"]]
         return Self.first(all) ?? all.compactMap { $0 }.first
     }
 
     private var bearer: String? {
-        headers.header(WSI_TOKEN_HTTP_AUTHORIZATION).flatMap { value in
+        head.field("authorization").flatMap { value in
             let parts = value.split(separator: " ", maxSplits: 1)
             return parts.count == 2 && parts[0].lowercased() == "bearer" ? String(parts[1]) : nil
         }
@@ -40,4 +29,13 @@ struct TokenSource {
     private static func first(_ found: [String?]) -> String? {
         found.compactMap { $0 }.first { !$0.isEmpty && !$0.hasPrefix("sb_") }
     }
+}
+
+/// The tokens of an upgrade, in the order to be believed: `x-api-key`, as the original has it, then `Authorization`, which
+/// names the user where `apikey` is only the project's public key (supabase-swift sends both), then `apikey` and `token`.
+struct UpgradeTokens {
+    let token: String
+    /// What counts where `token` has expired. Clients keep an `Authorization` header from when they were made, and
+    /// wake with it long after; the original does not read it at all. Nil where `token` is the last word.
+    var insteadOfExpired: String?
 }

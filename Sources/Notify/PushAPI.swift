@@ -18,24 +18,34 @@ package struct PushAPI: HTTPHandler {
         self.clock = clock
     }
 
-    package func respond(to request: HTTPRequest, later reply: HTTPReply) -> HTTPAnswer? {
-        guard let route = PushRoute(path: request.path) else { return nil }
-        guard let desk else {
-            return .now(
+    package func judge(_ head: HTTPRequest) -> HTTPVerdict {
+        guard let route = PushRoute(path: head.path) else { return .notServed }
+        guard desk != nil else {
+            return .answered(
                 .pushProblem(
                     501,
                     "This hub sends no pushes: its operator has to set apns.topic, apns.team_id, apns.key_id and "
                         + "apns.private_key."))
         }
-        guard route.methods.contains(request.method) else {
-            let methods = route.methods.map(\.rawValue).joined(separator: " or ")
-            return .now(.pushProblem(405, "Use \(methods)."))
+        guard route.methods.contains(head.method) else {
+            let methods = route.methods.map(\.rawValue)
+            var response = HTTPResponse.pushProblem(405, "Use \(methods.joined(separator: " or ")).")
+            response.headers.append(("allow", (methods + ["OPTIONS"]).joined(separator: ", ")))
+            return .answered(response)
         }
+        guard let token = head.token else {
+            return .answered(.pushProblem(401, "A token is missing: send the header Authorization: Bearer TOKEN."))
+        }
+        do { _ = try verifier.verify(token, at: clock()) } catch {
+            return .answered(.pushProblem(401, error.message))
+        }
+        return .admitted
+    }
+
+    package func respond(to request: HTTPRequest, later reply: HTTPReply) -> HTTPAnswer? {
+        guard let route = PushRoute(path: request.path), let desk, let token = request.token else { return nil }
         let call: PushCall
         do {
-            guard let token = request.token else {
-                return .now(.pushProblem(401, "A token is missing: send the header Authorization: Bearer TOKEN."))
-            }
             let claims = try verifier.verify(token, at: clock())
             call = try desk.reader.call(route, request, by: claims)
         } catch let refusal as Refusal {

@@ -6,12 +6,24 @@ package import Gateway
 package struct ClientHealth: HTTPHandler {
     package init() {}
 
-    package func respond(to request: HTTPRequest, later reply: HTTPReply) -> HTTPAnswer? {
-        guard request.method == .get || request.method == .head else { return nil }
-        switch request.path {
-        case "/healthcheck": return .now(.text(200, "ok"))
-        case "/api/ping", "/realtime/v1/api/ping": return .now(.json(200, Array(#"{"message":"Success"}"#.utf8)))
-        default: return nil
+    package func judge(_ head: HTTPRequest) -> HTTPVerdict {
+        let response: HTTPResponse
+        switch head.path {
+        case "/healthcheck": response = .text(200, "ok")
+        case "/api/ping", "/realtime/v1/api/ping": response = .json(200, Array(#"{"message":"Success"}"#.utf8))
+        default: return .notServed
         }
+        guard head.method == .get || head.method == .head else { return .answered(.getOnly) }
+        return .answered(response)
+    }
+
+    package func respond(to request: HTTPRequest, later reply: HTTPReply) -> HTTPAnswer? { nil }
+}
+
+extension HTTPResponse {
+    static var getOnly: HTTPResponse {
+        var response = HTTPResponse.text(405, "Use GET\n")
+        response.headers = [("allow", "GET, HEAD")]
+        return response
     }
 }

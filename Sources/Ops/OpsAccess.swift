@@ -42,6 +42,15 @@ package struct OpsAccess: Sendable {
         return .allowed
     }
 
+    /// Of anything on the port: while no token is asked for on loopback, whoever names the port otherwise is a page that made a
+    /// browser come. What sends no `Host` is no browser.
+    ///
+    /// - Parameter host: the request's `Host` header.
+    package func judge(host: String?) -> Verdict {
+        guard token == nil, isLocal, let host, !Self.isLoopback(Self.name(ofAuthority: host)) else { return .allowed }
+        return .forbidden("Use the address of the machine itself, such as 127.0.0.1 or localhost")
+    }
+
     /// Figures stay open as long as there is no token, wherever the port is.
     package func judgeFigures(token given: String?) -> Verdict {
         guard let token else { return .allowed }

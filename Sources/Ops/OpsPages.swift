@@ -12,24 +12,30 @@ package struct OpsPages: HTTPHandler {
         self.figures = figures
     }
 
-    package func respond(to request: HTTPRequest, later reply: HTTPReply) -> HTTPAnswer? {
-        guard request.method == .get || request.method == .head else {
-            return .now(.text(405, "Use GET\n"))
-        }
-        switch request.path {
+    /// No page takes a body, so all are answered by their heads.
+    package func judge(_ head: HTTPRequest) -> HTTPVerdict {
+        if let refusal = access.judge(host: head.host).refusal { return .answered(refusal) }
+        guard head.method == .get || head.method == .head else { return .answered(.getOnly) }
+        switch head.path {
         case "/metrics":
-            if let refusal = access.judgeFigures(token: request.token).refusal { return .now(refusal) }
+            if let refusal = access.judgeFigures(token: head.token).refusal { return .answered(refusal) }
             var response = HTTPResponse.text(200, Exposition.text(of: figures()))
             response.contentType = "text/plain; version=0.0.4; charset=utf-8"
-            return .now(response)
+            return .answered(response)
         case "/ops/access":
             // For the page: a browser does not tell it why a WebSocket was refused.
-            return .now(access.judge(request).refusal ?? .text(200, "ok\n"))
+            return .answered(access.judge(head).refusal ?? .text(200, "ok\n"))
+        case Dashboard.path:
+            var response = HTTPResponse.text(426, "This is the address of the live page's WebSocket\n")
+            response.headers = [("upgrade", "websocket")]
+            return .answered(response)
         default:
-            let page = DashboardPage.response(at: request.path) ?? HealthPages(health: health).respond(to: request)
-            return page.map { .now($0) }
+            let page = DashboardPage.response(at: head.path) ?? HealthPages(health: health).respond(to: head)
+            return page.map { .answered($0) } ?? .notServed
         }
     }
+
+    package func respond(to request: HTTPRequest, later reply: HTTPReply) -> HTTPAnswer? { nil }
 }
 
 extension OpsAccess {

@@ -59,6 +59,7 @@ package struct RoostConfiguration: Sendable {
     package let payloadBytes: Int
     package let presenceBytes: Int
     package let pendingBytesPerSocket: Int
+    package let unfinishedBytes: Int
     /// Zero: no address is held back.
     package let failuresPerMinute: Int
     package let privateOnly: Bool
@@ -146,6 +147,7 @@ package struct RoostConfiguration: Sendable {
         payloadBytes = values.integer(.payloadBytes)
         presenceBytes = values.integer(.presenceBytes)
         pendingBytesPerSocket = values.integer(.pendingBytesPerSocket)
+        unfinishedBytes = values.integer(.unfinishedBytes)
         failuresPerMinute = values.integer(.failuresPerMinute)
         privateOnly = values.toggle(.privateOnly)
         graceActive = values.integer(.graceActive)

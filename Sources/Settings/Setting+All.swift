@@ -6,7 +6,8 @@ extension Setting {
         jwtAlgorithms, jwtIssuer, jwtAudience, jwksFile, jwksURL, loops, ioUring,
         connections, connectionsPerAddress, connectionsPerUser, channelsPerConnection, filtersPerChannel,
         joinsPerSecond, presencePerSecond, messagesPerSecond, bytesPerSecond,
-        messageBytes, payloadBytes, presenceBytes, pendingBytesPerSocket, failuresPerMinute, privateOnly,
+        messageBytes, payloadBytes, presenceBytes, pendingBytesPerSocket, unfinishedBytes, failuresPerMinute,
+        privateOnly,
         historyMessages, historySeconds, historyBytesPerChannel, historyBytes,
         graceActive, graceInactive, graceBackground, graceTopics, restartSeconds, mergeMilliseconds,
         listedMembers, listedBytes, typingEnabled, typingShown, typingEndedBy, usersStatement,
@@ -112,6 +113,12 @@ extension Setting {
         unit: "bytes", isReloaded: true,
         "What may wait for a reader that is slower than its channels. At the cap the socket is cut off, "
             + "so that the client reconnects; the hub's memory never grows with a slow reader.")
+
+    static let unfinishedBytes = Setting(
+        "limits.unfinished_bytes", .integer(1_048_576...68_719_476_736), standard: .integer(67_108_864), unit: "bytes",
+        isReloaded: true,
+        "How much all clients together may have sent of messages and HTTP requests that are not complete. Beyond that a "
+            + "request is answered with HTTP 503, and a socket is closed with code 1013.")
 
     static let failuresPerMinute = Setting(
         "limits.failures_per_minute", .integer(0...1_000_000), standard: .integer(10), isReloaded: true,

@@ -37,14 +37,6 @@ int roost_query_argument(struct lws *wsi, const char *name, char *buffer, int si
 // The request's method (an LWSHUMETH_ value) and decoded path; -1 where there is none.
 int roost_method(struct lws *wsi, char *path, int size);
 
-// Whether lws holds input that it has read and not handled yet, on any connection of the context.
-int roost_has_buffered_input(struct lws *wsi);
-
-// Writes a whole HTTP response: status, headers ("name: value\n" lines) and body. 0 when done, nonzero if the socket
-// is to be closed.
-int roost_respond(struct lws *wsi, unsigned int status, const char *content_type, const char *headers,
-                  const unsigned char *body, size_t length);
-
 // Hands bytes that are framed already to lws, which buffers what the socket does not take. -1 on a dead socket.
 int roost_write_framed(struct lws *wsi, const unsigned char *bytes, size_t length);
 
@@ -53,9 +45,6 @@ int roost_is_plain(struct lws *wsi);
 
 // Bytes that have arrived on a socket and were not read yet; 0 where unknown.
 int roost_unread(int fd);
-
-// The local port of a connection; 0 where unknown.
-int roost_local_port(int fd);
 
 // 0 if nobody listens on the port yet, else -1 with errno. Sockets that share a port (SO_REUSEPORT) would not notice
 // another hub on it.

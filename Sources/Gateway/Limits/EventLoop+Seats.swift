@@ -28,12 +28,4 @@ extension EventLoop {
     func leaveSeat(_ slot: Slot) {
         seats.leave(Int(slot) < addresses.count ? addresses[Int(slot)] : nil)
     }
-
-    /// An upgrade that was admitted and never completed gives its seat back.
-    func abandonAdmission() {
-        guard let admission else { return }
-        self.admission = nil
-        seats.leave(admission.address)
-        if let user = admission.countedUser { seats.leave(user) }
-    }
 }

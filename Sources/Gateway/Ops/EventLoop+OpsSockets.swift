@@ -3,29 +3,23 @@ import Wire
 
 /// WebSockets on the operator's port.
 extension EventLoop {
-    /// Nil lets the upgrade go on.
-    func refuseOpsUpgrade(_ wsi: OpaquePointer) -> HTTPResponse? {
-        ops.admitted = nil
-        guard let opsSocketHandler, let request = HeaderReader(wsi: wsi).upgrade else {
-            return Door.error(404, "No WebSocket is served here")
-        }
+    func judgeOpsUpgrade(_ head: some RequestHead) -> UpgradeVerdict {
+        if let refusal = WebSocketHandshake.refusal(of: head) { return .refused(refusal) }
+        guard let opsSocketHandler else { return .refused(Door.error(404, "No WebSocket is served here")) }
         guard ops.lines.count < OpsSockets.most else {
-            return Door.error(503, "\(OpsSockets.most) operators are connected already; close a page first")
+            return .refused(
+                Door.error(503, "\(OpsSockets.most) operators are connected already; close a page first"))
         }
-        if let refusal = opsSocketHandler.refusal(of: request) { return refusal }
-        ops.admitted = request
-        return nil
+        let request = HTTPRequest(head)
+        if let refusal = opsSocketHandler.refusal(of: request) { return .refused(refusal) }
+        return .admitted(.operators(request))
     }
 
-    /// False where it is a client that connects.
-    func opsEstablished(_ wsi: OpaquePointer, _ user: UnsafeMutableRawPointer) -> Bool {
-        guard let request = ops.admitted else { return false }
-        ops.admitted = nil
+    func opsEstablished(_ wsi: OpaquePointer, _ user: UnsafeMutableRawPointer, _ request: HTTPRequest) {
         let id = ops.open(wsi, second: second)
         OpsSockets.store(id, in: user)
         let address = IPAddress(peerOf: Int32(lws_get_socket_fd(wsi)))?.text ?? ""
         opsSocketHandler?.opened(OpsSocket(id: id, address: address, inbox: inbox), by: request)
-        return true
     }
 
     /// One piece of a message, or all of it. Negative closes the socket.
@@ -89,16 +83,5 @@ extension EventLoop {
     private func cutOff(_ line: OpsSockets.Line) {
         lws_set_timeout(line.wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC)
         lws_cancel_service(lws_get_context(line.wsi))
-    }
-}
-
-extension HeaderReader {
-    /// An upgrade, as far as it says what a request does.
-    fileprivate var upgrade: HTTPRequest? {
-        guard let (method, path) = request, header(WSI_TOKEN_KEY) != nil else { return nil }
-        let query = query
-        return HTTPRequest(
-            method: method, path: path, token: TokenSource(headers: self).ofCall(query: query), contentType: nil,
-            host: header(WSI_TOKEN_HOST), origin: header(WSI_TOKEN_ORIGIN), query: query)
     }
 }

@@ -16,8 +16,6 @@ struct OpsSockets {
     }
 
     var lines: [OpsSocket.ID: Line] = [:]
-    /// Between an upgrade's confirmation and its completion, which follow each other at once.
-    var admitted: HTTPRequest?
     private var last: OpsSocket.ID = 0
 
     static let most = 64

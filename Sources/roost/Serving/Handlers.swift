@@ -4,6 +4,15 @@ import Gateway
 struct Handlers: HTTPHandler {
     let handlers: [any HTTPHandler]
 
+    func judge(_ head: HTTPRequest) -> HTTPVerdict {
+        for handler in handlers {
+            let verdict = handler.judge(head)
+            if case .notServed = verdict { continue }
+            return verdict
+        }
+        return .notServed
+    }
+
     func respond(to request: HTTPRequest, later reply: HTTPReply) -> HTTPAnswer? {
         for handler in handlers {
             if let answer = handler.respond(to: request, later: reply) { return answer }

@@ -30,6 +30,7 @@ extension RoostConfiguration {
         rules.typing = typing
         rules.maximumMessageBytes = messageBytes
         rules.pendingBytesPerSocket = pendingBytesPerSocket
+        rules.unfinishedBytes = unfinishedBytes
         rules.failuresPerMinute = failuresPerMinute
         rules.trustedProxies = TrustedProxies(trustedProxies)
         rules.origins = AllowedOrigins(httpOrigins)

@@ -1,0 +1,17 @@
+import Hub
+
+/// A request on its way to being answered.
+struct HTTPCall {
+    var request: HTTPRequest
+    let isOps: Bool
+    /// Of the page that asks; nil for what is no page.
+    let origin: String?
+    /// Who sends messages by it, once that is verified.
+    var claims: Claims?
+
+    init(_ head: some RequestHead, isOps: Bool) {
+        request = HTTPRequest(head)
+        self.isOps = isOps
+        origin = request.origin
+    }
+}

@@ -1,0 +1,181 @@
+import CWebSockets
+import Glibc
+import Wire
+
+/// The HTTP connections of a loop that are not encrypted: reads what comes by them, has it judged and answered, and hands
+/// those that become WebSockets to libwebsockets.
+///
+/// Confined to its loop. A connection costs no timer: once a second all are looked at. A connection that is silent costs its
+/// entry and libuv's; bytes are held while a head or a body is not complete.
+final class HTTPServer {
+    private unowned let loop: EventLoop
+    private var peers: [HTTPPeer] = []
+    /// Those whose answer comes later, by exchange.
+    private var awaiting: [Int: HTTPPeer] = [:]
+    /// Every read goes through here: what is not used up in its turn is copied.
+    private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 65_536, alignment: 16)
+    private let limits: HTTPConnection.Limits
+    private static var nothing: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: nil, count: 0) }
+
+    init(loop: EventLoop) {
+        self.loop = loop
+        var limits = HTTPConnection.Limits()
+        limits.bodyBytes = loop.configuration.maximumBodyBytes
+        self.limits = limits
+    }
+
+    /// Takes a connection over. What it sent may be there already, and then it costs no round through the loop.
+    func accept(_ fd: Int32, isOps: Bool) {
+        loop.counters.turnBegins()
+        let peer = HTTPPeer(
+            fd: fd, isOps: isOps, HTTPConnection(limits: limits, at: loop.second), loop: loop, place: peers.count)
+        peers.append(peer)
+        read(peer)
+    }
+
+    // MARK: Events
+
+    /// libuv says that the socket can be read or written.
+    ///
+    /// - Parameter status: negative where the socket is broken.
+    func happened(_ events: Int32, _ status: Int32, to peer: HTTPPeer) {
+        loop.counters.turnBegins()
+        guard status >= 0 else { return close(peer) }
+        if events & Int32(UV_WRITABLE.rawValue) != 0 { run(peer, Self.nothing) }
+        if events & Int32(UV_READABLE.rawValue) != 0, peer.isOpen { read(peer) }
+    }
+
+    private func read(_ peer: HTTPPeer) {
+        let count = recv(peer.fd, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT))
+        if count > 0 {
+            run(peer, UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+        } else if count < 0, errno == EAGAIN || errno == EINTR {
+            listen(peer)
+        } else {
+            close(peer)
+        }
+    }
+
+    private func listen(_ peer: HTTPPeer) {
+        if !peer.listen() { close(peer) }
+    }
+
+    /// Does what is to be done until the client or an answer has to come.
+    private func run(_ peer: HTTPPeer, _ bytes: UnsafeRawBufferPointer) {
+        var input = bytes
+        while true {
+            switch peer.connection.advance(&input, at: loop.second) {
+            case .wait:
+                if peer.connection.hasOutput {
+                    guard peer.flush(at: loop.second) else { return close(peer) }
+                    if !peer.connection.hasOutput { continue }
+                }
+                if !peer.account(to: loop.unfinished) {
+                    peer.connection.shed(at: loop.second)
+                    if peer.connection.hasOutput { continue }
+                }
+                return listen(peer)
+            case .judge(let head):
+                judge(head, of: peer, &input)
+            case .perform(let body):
+                perform(body, of: peer)
+            case .shutDown:
+                shutdown(peer.fd, Int32(SHUT_WR))
+            case .close:
+                return close(peer)
+            }
+            guard peer.isOpen else { return }
+        }
+    }
+
+    private func judge(_ head: HTTPHead, of peer: HTTPPeer, _ input: inout UnsafeRawBufferPointer) {
+        if WebSocketHandshake.isAsked(by: head) { return upgrade(head, of: peer, input) }
+        if let refusal = loop.refusal(of: head, isOps: peer.isOps) {
+            return peer.connection.answer(refusal, closes: refusal.status >= 500, at: loop.second)
+        }
+        var call = HTTPCall(head, isOps: peer.isOps)
+        if let response = loop.judge(&call) {
+            return peer.connection.answer(loop.narrowed(response, call), at: loop.second)
+        }
+        if call.request.method == .post, head.body == .none {
+            return peer.connection.answer(Door.error(411, "Content-Length is missing"), at: loop.second)
+        }
+        peer.call = call
+        peer.connection.admit(input, at: loop.second)
+    }
+
+    private func perform(_ body: [UInt8], of peer: HTTPPeer) {
+        guard var call = peer.call else { return }
+        _ = peer.account(to: loop.unfinished)
+        call.request.body = body
+        loop.nextExchange += 1
+        let exchange = loop.nextExchange
+        guard let response = loop.perform(call, exchange: exchange) else {
+            peer.exchange = exchange
+            awaiting[exchange] = peer
+            return
+        }
+        peer.call = nil
+        peer.connection.answer(loop.narrowed(response, call), at: loop.second)
+    }
+
+    /// The answer to a request that was answered later; false where nobody here waits for it any more.
+    func reply(_ exchange: Int, _ response: HTTPResponse) -> Bool {
+        guard let peer = awaiting.removeValue(forKey: exchange), let call = peer.call else { return false }
+        peer.exchange = 0
+        peer.call = nil
+        peer.connection.answer(loop.narrowed(response, call), at: loop.second)
+        run(peer, Self.nothing)
+        return true
+    }
+
+    // MARK: Upgrades
+
+    private func upgrade(_ head: HTTPHead, of peer: HTTPPeer, _ input: UnsafeRawBufferPointer) {
+        switch loop.judgeUpgrade(head, by: peer.fd, isOps: peer.isOps) {
+        case .refused(let response):
+            peer.connection.answer(response, closes: true, at: loop.second)
+        case .admitted(let upgrade):
+            let bytes =
+                WebSocketHandshake.canonicalHead(key: head.field("sec-websocket-key") ?? "")
+                + peer.connection.takeRest(input)
+            _ = peer.account(to: loop.unfinished)
+            forget(peer)
+            loop.handOver(peer.fd, bytes, upgrade)
+        }
+    }
+
+    // MARK: Ends
+
+    /// Once a second: ends what takes too long.
+    func tick() {
+        // From the end, because one that is forgotten leaves its place to the last.
+        for place in peers.indices.reversed() where place < peers.count {
+            let peer = peers[place]
+            if peer.connection.expire(at: loop.second) { run(peer, Self.nothing) }
+        }
+    }
+
+    /// The hub is about to end: what is idle is closed, and what is not after its answer. The operator's port stays.
+    func drain() {
+        for place in peers.indices.reversed() where place < peers.count && !peers[place].isOps {
+            if peers[place].connection.isIdle { close(peers[place]) } else { peers[place].connection.isLast = true }
+        }
+    }
+
+    private func close(_ peer: HTTPPeer) {
+        forget(peer)
+        Glibc.close(peer.fd)
+    }
+
+    /// The socket is another's from here on, or closed.
+    private func forget(_ peer: HTTPPeer) {
+        guard peer.isOpen else { return }
+        peer.stop(loop.unfinished)
+        if peer.exchange != 0 { awaiting[peer.exchange] = nil }
+        let last = peers.removeLast()
+        guard last !== peer else { return }
+        peers[peer.place] = last
+        last.place = peer.place
+    }
+}
