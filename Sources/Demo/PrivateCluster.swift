@@ -14,9 +14,10 @@ package struct PrivateCluster {
 
     /// - Parameter folder: where the data is to live. If the `postgres` user cannot reach it (a home of root's), a
     ///   folder below /var/tmp takes its place.
-    package init(folder: URL, port: Int) throws {
+    /// - Parameter programs: the folder of Postgres' programs; nil for the newest of Debian's packages.
+    package init(folder: URL, port: Int, programs: String?) throws {
         self.port = port
-        programs = try Self.findPrograms()
+        self.programs = try programs.map(Self.programs(in:)) ?? Self.findPrograms()
         runsAsPostgres = geteuid() == 0
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         if runsAsPostgres, !Self.canReach(folder) {
@@ -96,6 +97,15 @@ package struct PrivateCluster {
     }
 
     // MARK: Programs
+
+    private static func programs(in folder: String) throws -> URL {
+        guard FileManager.default.isExecutableFile(atPath: folder + "/initdb") else {
+            throw Failure(
+                description: "ROOST_POSTGRES_BIN is \(folder), where there is no initdb; name the folder of Postgres' "
+                    + "programs, as /usr/lib/postgresql/15/bin.")
+        }
+        return URL(fileURLWithPath: folder).standardizedFileURL
+    }
 
     private static func findPrograms() throws -> URL {
         let base = URL(fileURLWithPath: "/usr/lib/postgresql")

@@ -49,4 +49,8 @@ package struct Setting: Sendable {
 
     /// The environment variable that names the file; not a setting, since a file cannot name itself.
     package static let fileVariable = "ROOST_CONFIG"
+
+    /// The environment variable that names the folder of Postgres' own programs (initdb, pg_ctl) for `roost demo` and
+    /// the tests; not a setting, since a hub starts no Postgres.
+    package static let postgresProgramsVariable = "ROOST_POSTGRES_BIN"
 }

@@ -32,7 +32,7 @@ struct SettingsEnvironment {
     func name(of setting: Setting) -> String { aliases[setting.environmentName] ?? setting.environmentName }
 
     private static func check(_ name: String) throws(ConfigurationError) {
-        let known = Setting.all.map(\.environmentName) + [Setting.fileVariable]
+        let known = Setting.all.map(\.environmentName) + [Setting.fileVariable, Setting.postgresProgramsVariable]
         if known.contains(name) { return }
         let advice =
             NearestName.find(name, among: known).map { "did you mean \($0)?" }

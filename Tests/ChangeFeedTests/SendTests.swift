@@ -177,7 +177,7 @@ extension FeedTests {
         @Test func broadcastChanges() throws {
             try database.run(
                 """
-                create table t (id int primary key, body text);
+                create table t (id int primary key, body text); create table other (n int, id int primary key);
                 create function tell() returns trigger language plpgsql as $$
                 begin
                     perform realtime.broadcast_changes(
@@ -185,19 +185,23 @@ extension FeedTests {
                     return null;
                 end $$;
                 create trigger tell after insert or update or delete on t for each row execute function tell();
-                insert into t values (1, 'a'); update t set body = 'b'; delete from t;
+                create trigger tell after insert or update or delete on other for each row execute function tell();
+                insert into t values (1, 'a'); update t set body = 'b'; delete from t; insert into other values (9, 1);
                 """)
             let rows = try database.session().rows(
                 """
                 select record ->> 'topic', record ->> 'event', record ->> 'private', (record ->> 'payload')::jsonb - 'id'
                 from roost.change order by id
                 """)
-            func line(_ operation: String, _ record: String, _ old: String) -> String {
-                #"room:1 \#(operation) true {"table": "t", "record": \#(record), "schema": "public", "#
+            func line(_ operation: String, _ record: String, _ old: String, table: String = "t") -> String {
+                #"room:1 \#(operation) true {"table": "\#(table)", "record": \#(record), "schema": "public", "#
                     + #""operation": "\#(operation)", "old_record": \#(old)}"#
             }
             let (a, b) = (#"{"id": 1, "body": "a"}"#, #"{"id": 1, "body": "b"}"#)
-            let expected: [String] = [line("INSERT", a, "null"), line("UPDATE", b, a), line("DELETE", "null", b)]
+            let expected: [String] = [
+                line("INSERT", a, "null"), line("UPDATE", b, a), line("DELETE", "null", b),
+                line("INSERT", #"{"n": 9, "id": 1}"#, "null", table: "other"),
+            ]
             let lines: [String] = rows.map { $0.compactMap { $0 }.joined(separator: " ") }
             #expect(lines == expected)
         }

@@ -237,3 +237,14 @@ def test_the_port_of_the_hub_is_in_use(demo):
         assert not other.postgres_runs
     finally:
         other.remove()
+
+
+def test_programs_of_postgres_that_are_not_there(monkeypatch):
+    monkeypatch.setenv("ROOST_POSTGRES_BIN", "/nowhere/bin")
+    other = Demo()
+    try:
+        other.start(wait=False)
+        assert other.process.wait(40) == 69
+        until(lambda: "ROOST_POSTGRES_BIN is /nowhere/bin" in "".join(other.output), 2, "the sentence that says what to do")
+    finally:
+        other.remove()

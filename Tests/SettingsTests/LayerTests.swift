@@ -14,6 +14,13 @@ struct LayerTests {
         #expect(configuration.values.allSatisfy { $0.origin == .standard })
     }
 
+    @Test("what names files and programs is no setting, and no fault")
+    func variablesThatAreNoSettings() async throws {
+        let configuration = try await RoostConfiguration.load(
+            environment: ["ROOST_POSTGRES_BIN": "/opt/postgres/bin"], files: ["/nowhere.yaml"])
+        #expect(configuration.values.allSatisfy { $0.origin == .standard })
+    }
+
     @Test("a flag wins over a variable, a variable over the file, the file over the default")
     func order() async throws {
         try await withFile("http:\n  port: 1\n  host: a\nops:\n  port: 2\n") { path in

@@ -9,7 +9,7 @@ struct NamedTable {
         let rows: QueryResult
         do {
             rows = try connection.query(SQL.describeTable, [given])
-        } catch let error as PostgresError where error.sqlState == SQLState.invalidName || error.sqlState == "42601" {
+        } catch let error as PostgresError where Self.noName.contains(error.sqlState ?? "") {
             throw AdminError("\"\(given)\" is not a table's name; write table, schema.table or \"Quoted\".\"Name\".")
         }
         guard rows.count == 1, let oid = rows.text(0, 0), let name = rows.text(0, 3) else {
@@ -19,6 +19,9 @@ struct NamedTable {
         self.oid = oid
         self.name = name
     }
+
+    /// What Postgres says of a text that names nothing: no identifier, an invalid name, too many dots.
+    private static let noName: Set<String> = ["22023", SQLState.invalidName, "42601"]
 
     private static func refusal(of row: QueryResult, named name: String) -> String? {
         if row.flag(0, 7) { return "\(name) is a system table, which cannot be watched; name a table of your own." }

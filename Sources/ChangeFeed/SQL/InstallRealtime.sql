@@ -112,25 +112,29 @@ begin
     end if;
 
     -- For row triggers: sends what happened to a row. Unlike send, it fails its caller where it is called wrongly.
+    -- Before Postgres 14 a statement of PL/pgSQL keeps the row types of its first execution, so that an UPDATE after an
+    -- INSERT, or a second table, would fail its writer; a polymorphic function is compiled for each type by itself.
     if 'broadcast_changes' = any (functions) is not true then
-        create function realtime.broadcast_changes(
-            topic_name text, event_name text, operation text, table_name text, table_schema text,
-            new record, old record, level text default 'ROW'
-        ) returns void language plpgsql as $$
-        begin
-            if level operator(pg_catalog.=) 'STATEMENT' then
-                raise exception 'realtime.broadcast_changes is for row triggers; create this one FOR EACH ROW';
-            end if;
-            if operation operator(pg_catalog.=) any (array['INSERT', 'UPDATE', 'DELETE']) is not true then
-                raise exception 'realtime.broadcast_changes sends INSERT, UPDATE and DELETE, not %', operation;
-            end if;
-            perform realtime.send(
-                pg_catalog.jsonb_build_object(
-                    'old_record', old, 'record', new, 'operation', operation,
-                    'table', table_name, 'schema', table_schema),
-                event_name, topic_name);
-        end
-        $$;
+        execute format($create$
+            create function realtime.broadcast_changes(
+                topic_name text, event_name text, operation text, table_name text, table_schema text,
+                new %1$s, old %1$s, level text default 'ROW'
+            ) returns void language plpgsql as $$
+            begin
+                if level operator(pg_catalog.=) 'STATEMENT' then
+                    raise exception 'realtime.broadcast_changes is for row triggers; create this one FOR EACH ROW';
+                end if;
+                if operation operator(pg_catalog.=) any (array['INSERT', 'UPDATE', 'DELETE']) is not true then
+                    raise exception 'realtime.broadcast_changes sends INSERT, UPDATE and DELETE, not %%', operation;
+                end if;
+                perform realtime.send(
+                    pg_catalog.jsonb_build_object(
+                        'old_record', old, 'record', new, 'operation', operation,
+                        'table', table_name, 'schema', table_schema),
+                    event_name, topic_name);
+            end
+            $$
+            $create$, case when current_setting('server_version_num')::int < 140000 then 'anyelement' else 'record' end);
     end if;
 end
 $install$;

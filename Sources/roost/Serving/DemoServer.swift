@@ -20,7 +20,10 @@ struct DemoServer {
 
     func run() async throws {
         EarlySignal.listen()
-        let cluster = try RunFailure.wrapping { try PrivateCluster(folder: folder, port: postgresPort) }
+        let programs = ProcessInfo.processInfo.environment[Setting.postgresProgramsVariable]
+        let cluster = try RunFailure.wrapping {
+            try PrivateCluster(folder: folder, port: postgresPort, programs: programs.flatMap { $0.isEmpty ? nil : $0 })
+        }
         let conninfo = cluster.conninfo(database: "chat")
         let secret: String
         do {

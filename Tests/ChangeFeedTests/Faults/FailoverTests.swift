@@ -39,8 +39,7 @@ extension FeedTests {
             try eventually("rows of the primary") { collector.count == 10 }
             try eventually("the standby has a cursor behind them") {
                 try onStandby.value(
-                    "select 1 from roost.cursor where pg_snapshot_xmax(snapshot) > (select max(xid) from roost.change) "
-                        + "and (select count(*) from roost.change) = 10") != nil
+                    "\(Database.cursorBehindTheChanges) and (select count(*) from roost.change) = 10") != nil
             }
             var expected = lines(0..<10)
             let senders = try primary.processes().filter { try name(of: $0).contains("walsender") }
@@ -55,9 +54,7 @@ extension FeedTests {
                     }
                 }
                 // Stored, so that the hub believes what the standby never heard of.
-                let stored =
-                    "select 1 from roost.cursor where pg_snapshot_xmax(snapshot) > (select max(xid) from roost.change)"
-                try eventually("the cursor is stored") { try database.value(stored) != nil }
+                try eventually("the cursor is stored") { try database.value(Database.cursorBehindTheChanges) != nil }
                 try primary.crash()
             }
             try standby.promote()

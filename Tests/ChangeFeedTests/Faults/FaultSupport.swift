@@ -10,6 +10,12 @@ extension Database {
     /// The same database for what is no hub: sessions of the hub's are told by their names.
     var tester: Database { Database(conninfo: conninfo + " application_name=tester") }
 
+    /// A row where a stored cursor covers all changes that were written. Without max(), which xid8 lacks before 15.
+    static let cursorBehindTheChanges = """
+        select 1 from roost.cursor
+        where pg_snapshot_xmax(snapshot) > (select xid from roost.change order by xid desc limit 1)
+        """
+
     /// The process of the session that waits for the doorbell, or has it.
     func bell() throws -> pid_t {
         try pid(

@@ -18,9 +18,7 @@ extension FeedTests {
             ) { feed, collector in
                 try database.lull(feed, collector, "insert into t values (0)")
                 // Else the first thing to hang is the statement that stores it, whose deadline is a longer one.
-                let stored =
-                    "select 1 from roost.cursor where pg_snapshot_xmax(snapshot) > (select max(xid) from roost.change)"
-                try eventually("the cursor is stored") { try database.value(stored) != nil }
+                try eventually("the cursor is stored") { try database.value(Database.cursorBehindTheChanges) != nil }
                 let connections = feed.statistics.connections
                 let processes: [pid_t] =
                     switch victim {

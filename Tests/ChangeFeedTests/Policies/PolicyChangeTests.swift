@@ -111,12 +111,10 @@ extension FeedTests {
         @Test func theConnectionIsLost() throws {
             let (stage, table, records) = try PolicyStage.notes("create policy p on notes using (owner = sub())")
             try #expect(stage.ask(table, records: records, users: .named("ann")).visible == [[0, 2]])
-            _ = try stage.session.rows(
-                """
-                select pg_terminate_backend(pid, 5000) from pg_stat_activity
-                where application_name = 'roost policies' and datname = current_database()
-                """
-            )
+            let sessions =
+                "pg_stat_activity where application_name = 'roost policies' and datname = current_database()"
+            _ = try stage.session.rows("select pg_terminate_backend(pid) from \(sessions)")
+            try eventually("the session is gone") { try stage.database.value("select 1 from \(sessions)") == nil }
             let error = #expect(throws: PostgresError.self) {
                 _ = try stage.ask(table, records: records, users: .named("ann"))
             }

@@ -76,13 +76,14 @@ extension FeedTests {
         }
 
         @Test func types() throws {
+            let hasCitext = try PostgresCluster.shared.database().hasExtension("citext")
             try check(
                 #"""
-                create extension citext; create type mood as enum ('sad', 'glad');
+                \#(hasCitext ? "create extension citext;" : "") create type mood as enum ('sad', 'glad');
                 create domain name_ as text not null check (value <> ''); create type pair as (x int, y text);
                 create table t (
                     id int, n numeric, f float8, ts timestamptz, d date, by bytea, jb jsonb, js json, a int[], e mood,
-                    c citext,
+                    c \#(hasCitext ? "citext" : "text"),
                     dm name_, p pair, iv interval, ch char(4), r int4range, twice int 
                     generated always as (id * 2) stored,
                     x bit varying, dropped int, ip inet, ma int[][]);
@@ -104,7 +105,7 @@ extension FeedTests {
                     and (ts = 'infinity' or ts < '2020-01-01' ) and (d < '0001-01-01' or d = 'infinity')
                     and (coalesce(by, '') in ('', '\x00ff')) and (jb ->> 'who' = sub() or jb #>> '{}' = sub())
                     and js::text in ('{"a":[1, 2]}', '[]', '{}') and coalesce(a, '{}') in ('{1,null}', '{}')
-                    and coalesce(e, 'sad') >= 'sad' and coalesce(c, 'aNn') in ('aNn', 'bOb') and dm is not null
+                    and coalesce(e, 'sad') >= 'sad' and \#(hasCitext ? "coalesce(c, 'aNn') in ('aNn', 'bOb')" : "true") and dm is not null
                     and coalesce((p).x, 1) = 1 and coalesce(iv, '0') < '2 mon' and coalesce(ch, '') in ('ab', '')
                     and coalesce(r, 'empty') <@ '[1,9)' and twice = 2 * id and coalesce(x, B'101') in (B'101', '')
                     and coalesce(ip, '10.0.0.1/8') in ('10.0.0.1/8', '::1')
@@ -167,8 +168,7 @@ extension FeedTests {
             let condition =
                 readsTable
                 ? "exists (select from private.members m where m.room = t.room)" : "room in (select private.rooms())"
-            try check(
-                """
+            let script = """
                 create schema private; create table private.members (room int, who text);
                 insert into private.members values (1, 'ann'), (2, 'bob');
                 alter table private.members enable row level security;
@@ -179,7 +179,16 @@ extension FeedTests {
                 create table t (id int, room int); insert into t select g, g % 3 from generate_series(1, 9) g;
                 create policy p on t using (
                     \(condition))
-                """)
+                """
+            try check(script + PolicyStage.grantOfSchema("private"))
+            // Before 14 the names of a function's body are looked up by whoever runs it. Nothing is shown then, and why.
+            guard try PolicyStage.looksNamesUpAnew else { return }
+            let stage = try PolicyStage(
+                script + "; grant select on t to policy_user; alter table t enable row level security")
+            let table = try stage.table("t")
+            let answer = try stage.ask(table, records: stage.records(of: table), users: .named("ann"))
+            #expect(answer.visible == [[]] && answer.isDenied)
+            #expect(answer.problems.first?.hasSuffix(#"grant usage on schema private to "policy_user""#) ?? false)
         }
 
         @Test func theSameAgainAndAgain() throws {
@@ -189,8 +198,8 @@ extension FeedTests {
                 create function private.is_me(text) returns boolean language sql stable as 'select $1 = sub()';
                 create table t (id int, owner text); insert into t values (1, 'ann'), (2, 'bob');
                 grant select on t to policy_user;
-                alter table t enable row level security; create policy p on t using (private.is_me(owner));
-                """)
+                alter table t enable row level security; create policy p on t using (private.is_me(owner))
+                """ + PolicyStage.grantOfSchema("private"))
             for _ in 0..<3 { try #expect(stage.visible("t", users: .named("ann", "bob")) == [[0], [1]]) }
             // Nothing of the hub's is in the way of what a policy no longer needs.
             try stage.changed("drop policy p on t; drop function private.is_me; create policy p on t using (true)")

@@ -36,7 +36,7 @@ extension FeedTests {
 
         @Test(arguments: [1, 2, 3]) func selects(seed: UInt64) throws {
             var random = SeededGenerator(seed: seed)
-            let stage = try PolicyStage(Self.tables)
+            let stage = try PolicyStage(Self.tables + PolicyStage.grantOfSchema("private"))
             let table = try stage.table("t")
             var decisions = 0
             var shown = 0
@@ -62,7 +62,7 @@ extension FeedTests {
 
         @Test func inserts() throws {
             var random = SeededGenerator(seed: 7)
-            let stage = try PolicyStage(Self.tables)
+            let stage = try PolicyStage(Self.tables + PolicyStage.grantOfSchema("private"))
             let table = try stage.table("t")
             var counts = [false: 0, true: 0]
             for round in 0..<Self.rounds / 2 {

@@ -95,6 +95,17 @@ final class PolicyStage {
             """, [role, String(decoding: claims.json, as: UTF8.self), user.sub, user.topic ?? ""])
     }
 
+    /// Before Postgres 14 the hub can ask only policies whose schemas the role may use, and says so
+    /// (`PolicyDenial`); since then a policy's names are looked up once, when it is created.
+    static var looksNamesUpAnew: Bool {
+        get throws { try PostgresCluster.shared.database().serverVersion() < 140_000 }
+    }
+
+    /// What a policy takes that names a schema which its role may not use: nothing but before Postgres 14.
+    static func grantOfSchema(_ name: String) throws -> String {
+        try looksNamesUpAnew ? "; grant usage on schema \(name) to public" : ""
+    }
+
     private static let roles = """
         do $$
         declare r text;

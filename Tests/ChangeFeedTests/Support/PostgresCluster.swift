@@ -100,8 +100,12 @@ final class PostgresCluster: Sendable {
 
     private static func asPostgres(_ arguments: String...) throws { try asPostgres(arguments) }
 
+    /// Where Postgres' programs are: what `ROOST_POSTGRES_BIN` names, else those of Debian 12.
+    private static let programs =
+        ProcessInfo.processInfo.environment["ROOST_POSTGRES_BIN"] ?? "/usr/lib/postgresql/15/bin"
+
     private static func asPostgres(_ arguments: [String]) throws {
-        let path = "/usr/lib/postgresql/15/bin/" + arguments[0]
+        let path = programs + "/" + arguments[0]
         // Postgres refuses to run as root.
         let user = getuid() == 0 ? ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"] : []
         try run(user + [path] + arguments.dropFirst())

@@ -12,7 +12,12 @@ import psycopg
 from support.ports import free_port
 
 
-def _programs():
+def programs():
+    """The folder of Postgres' programs: what ROOST_POSTGRES_BIN names, else the newest of Debian's packages."""
+    named = os.environ.get("ROOST_POSTGRES_BIN")
+    if named:
+        assert os.path.exists(f"{named}/initdb"), f"ROOST_POSTGRES_BIN: there is no initdb in {named}"
+        return named
     folders = glob.glob("/usr/lib/postgresql/*/bin")
     assert folders, "no Postgres server is installed: apt-get install postgresql"
     return max(folders, key=lambda folder: int(folder.split("/")[-2]))
@@ -35,22 +40,25 @@ class Cluster:
     Commits do not wait for the disk: no test pulls the plug, and a killed server keeps what the kernel has.
     """
 
-    def __init__(self):
+    def __init__(self, bin=None, port=None, initdb=(), settings=""):
+        """With the programs of the folder `bin`; `initdb` are options of it, `settings` lines for postgresql.conf."""
         self.folder = tempfile.mkdtemp(prefix="roost-e2e-pg-")
         self.data = f"{self.folder}/data"
-        self.port = free_port()
-        self._bin = _programs()
+        self.port = port or free_port()
+        self.bin = bin or programs()
         # Postgres refuses to run as root.
         self._user = "postgres" if os.geteuid() == 0 else None
         if self._user:
             entry = pwd.getpwnam(self._user)
             os.chown(self.folder, entry.pw_uid, entry.pw_gid)
-        self._run("initdb", "--auth=trust", "--username=postgres", "--encoding=UTF8", "--no-locale", "--no-sync", self.data)
+        self._run("initdb", "--auth=trust", "--username=postgres", "--encoding=UTF8", "--no-locale", "--no-sync", *initdb,
+                  self.data)
         with open(f"{self.data}/postgresql.conf", "a") as file:
             file.write(f"listen_addresses = '127.0.0.1'\nport = {self.port}\n")
             file.write(f"unix_socket_directories = '{self.folder}'\n")
             file.write("fsync = off\nsynchronous_commit = off\nfull_page_writes = off\nmax_connections = 60\n")
             file.write("shared_buffers = 64MB\nmax_wal_size = 2GB\n")
+            file.write(settings)
 
     def start(self):
         self._run("pg_ctl", "start", "-w", "-t", "30", "-D", self.data, "-l", f"{self.folder}/log", "-s")
@@ -82,7 +90,7 @@ class Cluster:
         return self.url(name)
 
     def _run(self, program, *arguments):
-        command = [f"{self._bin}/{program}", *arguments]
+        command = [f"{self.bin}/{program}", *arguments]
         if self._user:
             command = ["setpriv", "--reuid", self._user, "--regid", self._user, "--init-groups", *command]
         # The server inherits these; a pipe would keep us waiting for its end.

@@ -28,7 +28,8 @@ class Demo:
 
     def start(self, *arguments, wait=True):
         self.output = []
-        environment = {key: value for key, value in os.environ.items() if not key.startswith(("ROOST_", "PG"))}
+        environment = {key: value for key, value in os.environ.items()
+                       if not key.startswith(("ROOST_", "PG")) or key == "ROOST_POSTGRES_BIN"}
         self.process = subprocess.Popen(
             [BINARY, "demo", "--http-port", str(self.port), "--ops-port", str(self.ops_port),
              "--postgres-port", str(self.postgres_port), *arguments],
