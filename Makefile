@@ -75,6 +75,14 @@ test-stress: ## half a minute of `make stress` with a fixed seed, on .build/rele
 	@echo "== stress"
 	loadtest/stress.sh --hub .build/release/roost --seed 4 --minutes 0.4
 
+# Not part of `make test`, for the time that it takes: half an hour on two cores.
+.PHONY: test-versions
+test-versions: ## the feed's tests on Postgres 13 to 18, and upgrades from one to the next (ARGS="13 18")
+	@scripts/setup.sh --tests
+	$(RELEASE) --product roost
+	$(RELEASE) --build-tests
+	POLICIES='$(POLICIES)' scripts/test-versions.sh $(ARGS)
+
 # Debian's package of it is unpacked in .build, and not installed. Not part of `make test`, for the time that alerts take.
 .PHONY: test-prometheus
 test-prometheus: ## alert rules, dashboard and /metrics with a real Prometheus, on .build/release/roost
