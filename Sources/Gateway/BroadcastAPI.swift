@@ -53,6 +53,9 @@ struct BroadcastAPI {
     private func single(_ request: HTTPRequest, topic: String, event: String, _ claims: Claims) -> Outcome {
         let key = ChannelKey(topic: ChannelKey.prefix + topic, isPrivate: request.query["private"] == "true")
         if limits.privateOnly, !key.isPrivate { return .refused(.refusal(403, .privateOnly)) }
+        if ActivitySummary.isReserved(event: event, topic: key.topic) {
+            return .refused(.refusal(403, .summaryReserved))
+        }
         guard request.body.count <= limits.payloadBytes else { return .tooLarge(tooLarge) }
         switch request.contentType.map({ String($0.prefix { $0 != ";" }).lowercased() }) ?? "application/json" {
         case "application/json":
@@ -102,6 +105,9 @@ struct BroadcastAPI {
             let metadata = message["id"]?.string.map { Array("{\"id\":".utf8) + JSONString.encode($0) + [0x7D] }
             let user = UserBroadcast(event: event, encoding: .json, payload: payload.bytes, metadata: metadata)
             let key = ChannelKey(topic: ChannelKey.prefix + topic, isPrivate: isPrivate)
+            if ActivitySummary.isReserved(event: event, topic: key.topic) {
+                return .refused(.refusal(403, .summaryReserved))
+            }
             messages.append((.text(user.textPayload() ?? []), key))
         }
         let publication = Publication(messages: messages, claims: claims)

@@ -9,7 +9,7 @@ extension Setting {
         messageBytes, payloadBytes, presenceBytes, pendingBytesPerSocket, failuresPerMinute, privateOnly,
         historyMessages, historySeconds, historyBytesPerChannel, historyBytes,
         graceActive, graceInactive, graceBackground, graceTopics, restartSeconds, mergeMilliseconds,
-        listedMembers, listedBytes, typingEnabled, typingShown, typingEndedBy, usersStatement,
+        listedMembers, listedBytes, totalListedBytes, typingEnabled, typingShown, typingEndedBy, usersStatement,
         apnsTopic, apnsTeam, apnsKeyID, apnsPrivateKey, apnsEnvironment, apnsURL, apnsCAFile, apnsQueue,
         activityTopic, activityState, activityFacts, activityRefresh, activityPreview, activityDebounce,
         activityCeiling, activityStale,
