@@ -55,6 +55,7 @@ let package = Package(
         .target(
             name: "CWebSockets", linkerSettings: [.linkedLibrary("websockets"), .linkedLibrary("uv")]),
         .target(name: "CSendRing", linkerSettings: [.linkedLibrary("uring")]),
+        .systemLibrary(name: "CMalloc"),
         .systemLibrary(name: "CPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
         .target(
             name: "Gateway", dependencies: ["Hub", "Wire", "CSendRing", "CWebSockets", logging], swiftSettings: strict),
@@ -74,7 +75,7 @@ let package = Package(
             name: "Notify", dependencies: ["CPostgres", "ChangeFeed", "Gateway", "Hub", "Push", "Wire", logging],
             swiftSettings: strict),
         .target(
-            name: "Ops", dependencies: ["COpsFiles", "Gateway", "Hub", "Wire", logging], exclude: ["Web"],
+            name: "Ops", dependencies: ["CMalloc", "COpsFiles", "Gateway", "Hub", "Wire", logging], exclude: ["Web"],
             swiftSettings: strict),
         .target(name: "COpsFiles"),
         .target(

@@ -23,7 +23,7 @@ struct lws_context *roost_context_create(uv_loop_t *loop, void *user, int tls) {
     memset(&info, 0, sizeof info);
     info.port = CONTEXT_PORT_NO_LISTEN;
     info.options = LWS_SERVER_OPTION_LIBUV | LWS_SERVER_OPTION_UV_NO_SIGSEGV_SIGFPE_SPIN |
-                   LWS_SERVER_OPTION_EXPLICIT_VHOSTS | LWS_SERVER_OPTION_VALIDATE_UTF8;
+                   LWS_SERVER_OPTION_EXPLICIT_VHOSTS;
     if (tls) info.options |= LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT;
     info.foreign_loops = loops;
     info.count_threads = 1;
@@ -54,7 +54,6 @@ struct lws_vhost *roost_vhost_create(struct lws_context *context, const char *na
     info.port = tls ? CONTEXT_PORT_NO_LISTEN_SERVER : CONTEXT_PORT_NO_LISTEN;
     info.vhost_name = name;
     info.protocols = table;
-    info.options = LWS_SERVER_OPTION_VALIDATE_UTF8;
     if (tls) {
         info.options |= LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT | LWS_SERVER_OPTION_CREATE_VHOST_SSL_CTX |
                         LWS_SERVER_OPTION_DISABLE_OS_CA_CERTS;

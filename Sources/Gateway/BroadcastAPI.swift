@@ -71,6 +71,9 @@ struct BroadcastAPI {
         guard let isPrivate = Self.boolean(request.query["private"]) else { return .refused(Self.privateUnclear) }
         let key = ChannelKey(topic: ChannelKey.prefix + topic, isPrivate: isPrivate)
         if limits.privateOnly, !key.isPrivate { return .refused(.refusal(403, .privateOnly)) }
+        if ActivitySummary.isReserved(event: event, topic: key.topic) {
+            return .refused(.refusal(403, .summaryReserved))
+        }
         guard request.body.count <= limits.payloadBytes else { return .tooLarge(tooLarge) }
         switch request.contentType.map({ String($0.prefix { $0 != ";" }).lowercased() }) ?? "application/json" {
         case "application/json":
@@ -120,6 +123,9 @@ struct BroadcastAPI {
             let metadata = message["id"]?.string.map { Array("{\"id\":".utf8) + JSONString.encode($0) + [0x7D] }
             let user = UserBroadcast(event: event, encoding: .json, payload: payload.bytes, metadata: metadata)
             let key = ChannelKey(topic: ChannelKey.prefix + topic, isPrivate: isPrivate)
+            if ActivitySummary.isReserved(event: event, topic: key.topic) {
+                return .refused(.refusal(403, .summaryReserved))
+            }
             messages.append((.text(user.textPayload() ?? []), key))
         }
         let publication = Publication(messages: messages, claims: claims)

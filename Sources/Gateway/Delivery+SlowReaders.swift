@@ -117,7 +117,7 @@ extension Delivery {
 
     /// A socket at its cap: a close frame instead of all that waits. What lws has of a frame that is partly out goes first.
     mutating func dismiss(_ slot: Slot) {
-        guard sockets[Int(slot)].isOpen else { return }
+        guard sockets[Int(slot)].isOpen, !sockets[Int(slot)].isSettled else { return }
         counters.closed += 1
         discardPending(slot)
         hasCaughtUp(slot)
@@ -134,17 +134,6 @@ extension Delivery {
         lws_set_timeout(sockets[Int(slot)].wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC)
         // lws sets its timer for this when it has handled the next event, which may be seconds away.
         lws_cancel_service(lws_get_context(sockets[Int(slot)].wsi))
-    }
-
-    /// Whether the peer's close frame answers ours, which came behind everything that was ever sent to it.
-    ///
-    /// An answer repeats the code (RFC 6455, section 5.5.1); a peer that closes by itself at the same moment has another
-    /// one, save for 1000.
-    func isAnswer(_ payload: UnsafeRawBufferPointer, from slot: Slot) -> Bool {
-        let socket = sockets[Int(slot)]
-        guard socket.isClosing, !socket.isDismissed, pending.isEmpty(slot), payload.count >= 2 else { return false }
-        let code = UInt16(payload[0]) << 8 | UInt16(payload[1])
-        return code == socket.closeCode && code != CloseCode.normal.rawValue
     }
 
     /// Once a second, for a socket that is closing.

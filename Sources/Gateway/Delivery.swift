@@ -103,8 +103,8 @@ struct Delivery: ~Copyable {
         sockets[Int(slot)].wasPinged = true
     }
 
-    /// Sends a close frame behind what is pending. The peer answers it and lws closes; the idle timeout is for peers that
-    /// do not.
+    /// Sends a close frame behind what is pending. The peer answers it, which ends the connection; `closingGoesOn` is for
+    /// peers that do not.
     ///
     /// The frame is ours because one that lws was asked for in its writable callback did not reach the wire: a debugger
     /// showed `shutdown` right behind `lws_close_reason`. Why Debian's 4.1.6 does that was not found out.
@@ -119,19 +119,6 @@ struct Delivery: ~Copyable {
         sockets[Int(slot)].closeCode = code.rawValue
         sockets[Int(slot)].endCode = code.rawValue
         reasons[slot] = reason
-    }
-
-    /// lws sends the close frame, because it is in the middle of reading.
-    mutating func lwsCloses(_ slot: Slot, _ code: CloseCode, reason: StaticString) {
-        guard sockets[Int(slot)].endCode == 1006 else { return }
-        sockets[Int(slot)].endCode = code.rawValue
-        reasons[slot] = reason
-    }
-
-    /// - Parameter payload: of the peer's close frame; one without a code counts as 1005.
-    mutating func peerCloses(_ slot: Slot, _ payload: UnsafeRawBufferPointer) {
-        guard sockets[Int(slot)].endCode == 1006 else { return }
-        sockets[Int(slot)].endCode = payload.count < 2 ? 1005 : UInt16(payload[0]) << 8 | UInt16(payload[1])
     }
 
     mutating func proofAsked(_ slot: Slot, second: Int32) {

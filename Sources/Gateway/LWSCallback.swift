@@ -32,11 +32,9 @@ extension EventLoop {
             if let slot = slot(user) { answered(slot, bytes) }
             return 0
         case LWS_CALLBACK_WS_PEER_INITIATED_CLOSE:
-            // Where the close was ours, this is the answer, and the peer has read all that came before it.
-            if let slot = slot(user) {
-                delivery.peerCloses(slot, bytes)
-                if delivery.isAnswer(bytes, from: slot) { hub.closeAnswered(slot) }
-            }
+            return slot(user).map { peerCloses($0, bytes) } ?? 0
+        case LWS_CALLBACK_WS_SERVER_DROP_PROTOCOL:
+            if let slot = slot(user) { lwsEnds(slot, wsi) }
             return 0
         case LWS_CALLBACK_SERVER_NEW_CLIENT_INSTANTIATED:
             adopted(wsi)
@@ -104,6 +102,11 @@ extension EventLoop {
         } catch {
             counters.malformed += 1
             logger.debug("dropped a malformed frame: \(error)")
+            // What could be read is UTF-8. lws would look at each piece: also at a pong that comes in the middle of a
+            // character, and call the text broken.
+            if !isBinary, String(validating: message, as: UTF8.self) == nil {
+                return close(slot, wsi, .invalidData, "The text is not UTF-8", "text that is not UTF-8")
+            }
         }
         execute()
         return 0
@@ -128,11 +131,23 @@ extension EventLoop {
     private func closeOversized(_ slot: Slot, _ wsi: OpaquePointer) -> Int32 {
         let refusal = Refusal.over(.messageBytes, rules.maximumMessageBytes)
         hub.countRefusal(refusal)
+        return close(slot, wsi, .messageTooBig, refusal.message, "message too large")
+    }
+
+    /// Ends the connection of which a message is being read. lws sends the close frame.
+    ///
+    /// - Parameters:
+    ///   - sentence: for the peer.
+    ///   - reason: for the log.
+    private func close(
+        _ slot: Slot, _ wsi: OpaquePointer, _ code: CloseCode, _ sentence: String, _ reason: StaticString
+    ) -> Int32 {
+        guard !delivery.hasSentClose(slot) else { return -1 }
         // A close frame takes 123 bytes of reason (RFC 6455, section 5.5); lws copies them.
-        var reason = Array(refusal.message.utf8.prefix(123))
-        let code = lws_close_status(rawValue: UInt32(CloseCode.messageTooBig.rawValue))
-        reason.withUnsafeMutableBufferPointer { lws_close_reason(wsi, code, $0.baseAddress, $0.count) }
-        delivery.lwsCloses(slot, .messageTooBig, reason: "message too large")
+        var text = Array(sentence.utf8.prefix(123))
+        let status = lws_close_status(rawValue: UInt32(code.rawValue))
+        text.withUnsafeMutableBufferPointer { lws_close_reason(wsi, status, $0.baseAddress, $0.count) }
+        delivery.lwsCloses(slot, code.rawValue, reason: reason)
         return -1
     }
 }

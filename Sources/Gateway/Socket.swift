@@ -37,6 +37,8 @@ struct Socket {
     var isClosing = false
     /// What waited for it was thrown away.
     var isDismissed = false
+    /// Both close frames are said, or no more will be; nothing is sent, not even those.
+    var isSettled = false
     /// Of our close frame; zero if there is none.
     var closeCode: UInt16 = 0
     /// Of the first close frame, whoever sent it (RFC 6455, section 7.1.5; 1006 stands for none).

@@ -1,5 +1,14 @@
 import Wire
 
+extension JSON {
+    /// Whether all members of an object are such.
+    func hasOnlyMembers(where isExpected: (Member) -> Bool) -> Bool {
+        var hasOnly = true
+        forEachMember { if hasOnly, !isExpected($0) { hasOnly = false } }
+        return hasOnly
+    }
+}
+
 extension Broadcast {
     /// What a client says about its own doings is short. Longer messages are not looked into.
     static let mostSignBytes = 4096

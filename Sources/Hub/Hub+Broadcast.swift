@@ -20,6 +20,9 @@ extension Hub {
             }
             message = .text(Array(payload.bytes))
         }
+        guard !ActivitySummary.isReserved(message, topic: membership.channel.key.topic) else {
+            return refuse(frame, from: slot, joinRef: membership.joinRef, .summaryReserved)
+        }
         guard !consumesAppState(message, frame, from: slot, membership: index) else { return }
         write(.broadcast(message), ref: frame.ref, from: slot, membership: index)
     }
@@ -73,7 +76,7 @@ extension Hub {
             showNews(in: channel)
         case .presence(let key, let diff):
             let channel = channel(key)
-            channel.presence.apply(diff)
+            apply(diff, to: channel)
             presenceChanged(in: channel)
             discardIfIdle(channel)
         case .typing(let key, let typing):

@@ -49,7 +49,7 @@ extension Hub {
         system(membership, slot, extension: "system", ok: false, message: refusal.message)
         removeMembership(at: index, of: slot, end)
         let error = membership.channel.frames(version).push(
-            "phx_error", joinRef: membership.joinRef, ref: membership.joinRef, payload: refusal.response)
+            "phx_error", joinRef: membership.joinRef, ref: membership.joinRef, payload: refusal.ending)
         actions.append(.send(error, to: slot))
     }
 }

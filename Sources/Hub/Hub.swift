@@ -34,6 +34,8 @@ package final class Hub {
     private(set) var presenceRules: PresenceRules
     private(set) var typingRules: TypingRules
     let presences: PresenceBook
+    /// What the lists of all channels hold.
+    package internal(set) var presenceBytes = 0
     /// Nil: nobody writes down who is present.
     let presenceLog: PresenceLog?
     /// Nil: nobody asks who is online.

@@ -39,7 +39,7 @@ struct JoinConfig {
             if let presence = config["presence"] {
                 wantsOccupancy = Self.flag(presence["occupancy"])
                 // Some clients set `enabled` by themselves; who asks for counts wants no lists.
-                wantsPresence = Self.flag(presence["enabled"]) && !wantsOccupancy
+                wantsPresence = Self.isEnabled(presence) && !wantsOccupancy
                 if let key = presence["key"], !key.isNull {
                     presenceKey = key.string ?? key.description
                     if presenceKey == "" { presenceKey = nil }
@@ -73,6 +73,14 @@ struct JoinConfig {
         }
         out.append(UInt8(ascii: "}"))
         return JSON(trusted: out[...])
+    }
+
+    /// Clients from before July 2025 know no `enabled`: they send `presence` in every join, and count on it. Those since
+    /// then always send it.
+    private static func isEnabled(_ presence: JSON) -> Bool {
+        guard presence.kind == .object else { return false }
+        guard let enabled = presence["enabled"], !enabled.isNull else { return true }
+        return flag(enabled)
     }
 
     /// Booleans may come as strings.

@@ -22,6 +22,7 @@ package struct ClaimRules: Sendable {
         guard let role = payload["role"]?.string, !role.isEmpty, let expiry = payload["exp"] else {
             throw .claimsMissing
         }
+        guard !role.utf8.contains(0) else { throw .roleInvalid }
         guard let seconds = expiry.double, seconds > 0, seconds < 1e15 else { throw .expirationInvalid }
         for name in ["iat", "nbf"] {
             if let claim = payload[name], claim.kind != .number { throw .tokenMalformed }

@@ -25,10 +25,16 @@ package enum ProcessFigures {
 
     private static func seconds(_ time: timeval) -> Double { Double(time.tv_sec) + Double(time.tv_usec) / 1e6 }
 
-    private static var residentBytes: Int {
-        // proc(5): the second number of statm is the resident set in pages.
-        let pages = text("/proc/self/statm").split(separator: " ").dropFirst().first.flatMap { Int($0) }
-        return (pages ?? 0) * Int(sysconf(Int32(_SC_PAGESIZE)))
+    private static var residentBytes: Int { statm(1) }
+
+    /// Of the resident set what belongs to no file and is not shared.
+    static var anonymousBytes: Int { statm(1) - statm(2) }
+
+    /// proc(5): the second number of statm is the resident set in pages, the third what of it belongs to files.
+    private static func statm(_ field: Int) -> Int {
+        let fields = text("/proc/self/statm").split(separator: " ")
+        let pages = fields.count > field ? Int(fields[field]) ?? 0 : 0
+        return pages * Int(sysconf(Int32(_SC_PAGESIZE)))
     }
 
     private static var openFiles: Int {

@@ -74,6 +74,7 @@ package struct RoostConfiguration: Sendable {
     package let mergeMilliseconds: Int
     package let listedMembers: Int
     package let listedBytes: Int
+    package let totalListedBytes: Int
     package let typingEnabled: Bool
     package let typingShown: Int
     /// `SCHEMA.TABLE.COLUMN`.
@@ -158,6 +159,7 @@ package struct RoostConfiguration: Sendable {
         mergeMilliseconds = values.integer(.mergeMilliseconds)
         listedMembers = values.integer(.listedMembers)
         listedBytes = values.integer(.listedBytes)
+        totalListedBytes = values.integer(.totalListedBytes)
         typingEnabled = values.toggle(.typingEnabled)
         typingShown = values.integer(.typingShown)
         typingEndedBy = values.words(.typingEndedBy)

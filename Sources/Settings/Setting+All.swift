@@ -10,7 +10,7 @@ extension Setting {
         privateOnly,
         historyMessages, historySeconds, historyBytesPerChannel, historyBytes,
         graceActive, graceInactive, graceBackground, graceTopics, restartSeconds, mergeMilliseconds,
-        listedMembers, listedBytes, typingEnabled, typingShown, typingEndedBy, usersStatement,
+        listedMembers, listedBytes, totalListedBytes, typingEnabled, typingShown, typingEndedBy, usersStatement,
         apnsTopic, apnsTeam, apnsKeyID, apnsPrivateKey, apnsEnvironment, apnsURL, apnsCAFile, apnsQueue,
         activityTopic, activityState, activityFacts, activityRefresh, activityPreview, activityDebounce,
         activityCeiling, activityStale,

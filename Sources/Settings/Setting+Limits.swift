@@ -47,8 +47,9 @@ extension Setting {
             + "fast as they come.")
 
     static let presenceBytes = Setting(
-        "limits.presence_bytes", .integer(256...268_435_456), standard: .integer(65_536), unit: "bytes",
+        "limits.presence_bytes", .integer(256...268_435_456), standard: .integer(500_000), unit: "bytes",
         isReloaded: true,
         "The largest payload that one member may track as its presence; a larger one is answered with an "
-            + "error. Every member of the channel is sent it.")
+            + "error. Every member of the channel is sent it; a change holds it twice, and Python clients take no "
+            + "message over 1 MiB.")
 }

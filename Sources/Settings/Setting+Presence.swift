@@ -40,6 +40,12 @@ extension Setting {
         isReloaded: true,
         "How large a channel's list may be, with the same effect. Python clients take no message over 1 MiB.")
 
+    static let totalListedBytes = Setting(
+        "presence.total_bytes", .integer(0...8_589_934_592), standard: .integer(268_435_456), unit: "bytes",
+        isReloaded: true,
+        "How large the lists of all channels may be together, with the same effect. Each event loop has a copy of them."
+    )
+
     static let typingEnabled = Setting(
         "typing.enabled", .toggle, standard: .toggle(true), isReloaded: true,
         "Understand broadcasts of the event `typing`: repeated starts are thinned out, and the hub ends what "

@@ -4,6 +4,7 @@
 package enum CloseCode: UInt16, Sendable, CaseIterable {
     case normal = 1000
     case goingAway = 1001
+    case protocolError = 1002
     case invalidData = 1007
     case messageTooBig = 1009
     case serviceRestart = 1012

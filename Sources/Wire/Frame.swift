@@ -1,7 +1,7 @@
 /// A WebSocket frame (RFC 6455, section 5.2) ready for the socket: header and payload in one immutable buffer.
 ///
 /// One frame is shared by every subscriber of a protocol version; nothing is copied per subscriber.
-package struct Frame: Sendable {
+package struct Frame: Sendable, Equatable {
     package let bytes: [UInt8]
 
     package enum Opcode: UInt8, Sendable {

@@ -33,7 +33,28 @@ package enum Refusal: Error, Sendable, Equatable {
     case presencePayloadNotAMap
     case presenceEventUnknown
     case appStateUnknown
+    /// A client may not say what only the hub says.
+    case summaryReserved
+    /// A channel's list has no room, by which bound and its value. Who is not in it is counted all the same.
+    case presenceListFull(PresenceBound, Int, isCounted: Bool)
+    case roleInvalid
     case invalidBinding(String)
+
+    /// What bounds the lists of those who are present.
+    package enum PresenceBound: Sendable, CaseIterable {
+        case members
+        case bytes
+        /// Of all channels together.
+        case total
+
+        func sentence(_ value: Int) -> String {
+            switch self {
+            case .members: "The list of this channel is full at \(value) members (presence.listed_members)"
+            case .bytes: "The list of this channel is full at \(value) bytes (presence.listed_bytes)"
+            case .total: "The lists of all channels are full at \(value) bytes (presence.total_bytes)"
+            }
+        }
+    }
 
     /// What a client should do after being told.
     package enum NextAction: String, Sendable {
@@ -49,7 +70,8 @@ package enum Refusal: Error, Sendable, Equatable {
     package var reason: String {
         switch self {
         case .apiKeyMissing: "API key is missing"
-        case .tokenExpired, .claimsMissing, .expirationInvalid, .issuerRefused, .audienceRefused, .tokenNotYetValid:
+        case .tokenExpired, .claimsMissing, .expirationInvalid, .issuerRefused, .audienceRefused, .tokenNotYetValid,
+            .roleInvalid:
             "InvalidJWTToken: \(message)"
         case .tokenMalformed: "MalformedJWT: \(message)"
         case .signatureInvalid: "JwtSignatureError: \(message)"
@@ -63,6 +85,8 @@ package enum Refusal: Error, Sendable, Equatable {
         case .databaseUnavailable: "UnableToConnectToProject: \(message)"
         case .restarting: "RealtimeRestarting: \(message)"
         case .invalidBinding: "InvalidPostgresChanges: \(message)"
+        case .presenceListFull: "PresenceListFull: \(message)"
+        case .summaryReserved: "ReservedEvent: \(message)"
         case .unmatchedTopic, .payloadNotAnObject, .presencePayloadNotAMap, .presenceEventUnknown,
             .appStateUnknown:
             message
@@ -102,6 +126,12 @@ package enum Refusal: Error, Sendable, Equatable {
         case .presencePayloadNotAMap: "Presence track payload must be a map"
         case .presenceEventUnknown: "Presence event must be track or untrack"
         case .appStateUnknown: "The state of the app must be active, inactive or background"
+        case .summaryReserved:
+            "Broadcasts of `summary` and `end` in a live-activity channel come from the hub alone; choose another event"
+        case .presenceListFull(let bound, let value, let isCounted):
+            bound.sentence(value) + (isCounted ? "; you are counted and not shown" : "; you are shown as before")
+        case .roleInvalid:
+            "The claim `role` of the token has a character U+0000, which no role of Postgres has; issue another token"
         case .invalidBinding(let detail): detail
         }
     }
@@ -109,17 +139,36 @@ package enum Refusal: Error, Sendable, Equatable {
     package var nextAction: NextAction {
         switch self {
         case .tokenExpired, .claimsMissing, .expirationInvalid, .tokenMalformed, .signatureInvalid, .apiKeyMissing,
-            .issuerRefused, .audienceRefused:
+            .issuerRefused, .audienceRefused, .roleInvalid:
             .refreshToken
         case .keyUnknown, .tokenNotYetValid, .databaseUnavailable, .restarting, .writesPending,
-            .replayFailed:
+            .replayFailed, .presenceListFull:
             .retry
         case .signer, .topicNameRequired, .unmatchedTopic, .unauthorized, .readRevoked, .writeUnauthorized,
             .trackUnauthorized, .replayNotAllowed, .replayInvalid, .privateOnly, .payloadNotAnObject,
-            .presencePayloadNotAMap, .presenceEventUnknown, .appStateUnknown, .invalidBinding:
+            .presencePayloadNotAMap, .presenceEventUnknown, .appStateUnknown, .summaryReserved, .invalidBinding:
             .giveUp
         case .over(let limit, _): limit.nextAction
         }
+    }
+
+    /// What says the same as a number: an HTTP status code (RFC 9110, section 15).
+    private var status: Int {
+        switch self {
+        case .unauthorized, .readRevoked, .writeUnauthorized, .trackUnauthorized, .privateOnly, .summaryReserved: 403
+        default:
+            switch nextAction {
+            case .refreshToken: 401
+            case .retry: 503
+            case .giveUp: 400
+            }
+        }
+    }
+
+    /// The payload of the `phx_error` that ends a channel. realtime-js tells its user why where `code` is a number; without
+    /// one, all that it says is "transport failure".
+    package var ending: [UInt8] {
+        Array("{\"code\":\(status),\"reason\":".utf8) + JSONString.encode(reason) + [UInt8(ascii: "}")]
     }
 
     /// The JSON object that an error reply carries.

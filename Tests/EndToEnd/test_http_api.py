@@ -50,6 +50,20 @@ async def test_a_batch(connect, http, topic, prefix):
     assert got[2]["meta"] == {"id": "m-2"} and "meta" not in got[0]
 
 
+async def test_what_a_live_activity_shows_comes_from_the_hub_alone(connect, http, name):
+    client = await connect()
+    topic = f"live-activity:{name}"
+    await client.join(f"realtime:{topic}")
+    for event in ("summary", "end"):
+        batch = {"messages": [{"topic": topic, "event": "e", "payload": {}}, {"topic": topic, "event": event, "payload": {}}]}
+        for path, body in ((f"/{topic}/events/{event}", {}), ("", batch)):
+            answer = await http.request("POST", f"/api/broadcast{path}", body, content_type="application/json", **bearer())
+            assert answer.status == 403 and "come from the hub alone" in answer.json["message"]
+    assert (await http.request("POST", f"/api/broadcast/{topic}/events/other", {}, **bearer())).status == 202
+    assert (await client.next("broadcast")).payload["event"] == "other"
+    assert not [message for message in await client.settled() if message.event == "broadcast"]
+
+
 @pytest.mark.parametrize("headers", [
     {"authorization": "Bearer TOKEN"}, {"authorization": "bearer TOKEN"}, {"apikey": "TOKEN"},
     {"authorization": "Bearer TOKEN", "apikey": "nonsense"}])

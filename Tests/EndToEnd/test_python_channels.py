@@ -70,6 +70,43 @@ async def test_presence_of_two_clients(hub, name):
         assert sorted(ada.channel.presence_state()) == ["ada"]
 
 
+async def test_who_is_told_ok_is_shown_and_no_presence_is_too_large_for_the_client(hub, connect, name):
+    """The client is disconnected by a message of more than 1 MiB: no state, and no change, is one."""
+    topic = f"realtime:{name}"
+    members = {}
+
+    async def track(key, size):
+        if key not in members:
+            client = await connect()
+            members[key] = client, (await client.join(topic, config={"presence": {"enabled": False, "key": key}}))[0]
+        client, ref = members[key]
+        reply = await client.ask(
+            topic, "presence", {"type": "presence", "event": "track", "payload": {"x": "y" * size}}, ref)
+        return reply.payload["status"], reply.payload["response"].get("reason", "")
+
+    async with python_client(hub) as one, python_client(hub) as two:
+        early = await Listener(one, name, presence=True).subscribe()
+        answers = {f"k{n}": await track(f"k{n}", 60_000) for n in range(20)}
+        shown = sorted(key for key, (status, _) in answers.items() if status == "ok")
+        assert len(shown) == 16
+        assert all("presence.listed_bytes" in reason for status, reason in answers.values() if status == "error")
+        late = await Listener(two, name, presence=True).subscribe()
+        for listener in (early, late):
+            await eventually(lambda: sorted(listener.channel.presence_state()) == shown, what="who was told ok")
+        for key in shown:
+            client, ref = members[key]
+            await client.ask(topic, "presence", {"event": "untrack"}, ref)
+        # The largest payload, and a change of it, which says what was and what is.
+        for size in (499_900, 499_990):
+            assert await track("k0", size) == ("ok", "")
+            for listener in (early, late):
+                await eventually(
+                    lambda: [len(meta["x"]) for meta in listener.channel.presence_state().get("k0", [])] == [size],
+                    what="the largest payload")
+        assert (await track("k0", 500_000))[1].startswith("payload_size_exceeded")
+        assert [listener.states for listener in (early, late)] == [[("SUBSCRIBED", None)]] * 2, "nobody was disconnected"
+
+
 async def test_a_late_joiner_gets_the_presence_state(hub, name):
     async with python_client(hub) as one, python_client(hub) as two:
         ada = await Listener(one, name, presence=True, presence_key="ada").subscribe()

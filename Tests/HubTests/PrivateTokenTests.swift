@@ -48,7 +48,7 @@ import Wire
             try stage.decide(.decided(before == .all ? .presence : []))
                 == [
                     #"1 ← ["1",null,"realtime:a","system",{"extension":"system","status":"error","message":"You no longer have permission to read from this Channel topic: a","channel":"a"}]"#,
-                    #"1 ← ["1","1","realtime:a","phx_error",{"reason":"Unauthorized: You no longer have permission to read from this Channel topic: a"}]"#,
+                    #"1 ← ["1","1","realtime:a","phx_error",{"code":403,"reason":"Unauthorized: You no longer have permission to read from this Channel topic: a"}]"#,
                 ])
         #expect(stage.hub.channelCount == 0)
     }

@@ -29,7 +29,7 @@ import Wire
         #expect(
             try stage.say(token(#""bad""#), from: 1) == [
                 #"1 ← ["1",null,"realtime:a","system",{"extension":"system","status":"error","message":"The token provided is not a valid JWT","channel":"a"}]"#,
-                #"1 ← ["1","1","realtime:a","phx_error",{"reason":"MalformedJWT: The token provided is not a valid JWT"}]"#,
+                #"1 ← ["1","1","realtime:a","phx_error",{"code":401,"reason":"MalformedJWT: The token provided is not a valid JWT"}]"#,
             ])
         #expect(stage.hub.channelCount == 0)
         #expect(try stage.join("realtime:a", 1).first?.contains(#""ok""#) == true)
@@ -43,7 +43,7 @@ import Wire
         #expect(
             try stage.say(bad, from: 1) == [
                 #"1 ← {"topic":"realtime:a","event":"system","payload":{"extension":"system","status":"error","message":"Token has expired 100 seconds ago","channel":"a"},"ref":null}"#,
-                #"1 ← {"topic":"realtime:a","event":"phx_error","payload":{"reason":"InvalidJWTToken: Token has expired 100 seconds ago"},"ref":"3"}"#,
+                #"1 ← {"topic":"realtime:a","event":"phx_error","payload":{"code":401,"reason":"InvalidJWTToken: Token has expired 100 seconds ago"},"ref":"3"}"#,
             ])
     }
 
@@ -100,7 +100,7 @@ import Wire
         #expect(
             try stage.tick(after: 1) == [
                 #"1 ← ["1",null,"realtime:a","system",{"extension":"system","status":"error","message":"Token has expired 0 seconds ago","channel":"a"}]"#,
-                #"1 ← ["1","1","realtime:a","phx_error",{"reason":"InvalidJWTToken: Token has expired 0 seconds ago"}]"#,
+                #"1 ← ["1","1","realtime:a","phx_error",{"code":401,"reason":"InvalidJWTToken: Token has expired 0 seconds ago"}]"#,
             ])
         #expect(stage.hub.channelCount == 0)
         #expect(try stage.tick(after: 100_000).isEmpty)

@@ -9,6 +9,11 @@ import Wire
             .refusal(TokenForge().sign("{\"role\":\"anon\",\"exp\":4000000000\(more)}"))
     }
 
+    @Test("a role that no database can have")
+    func role() throws {
+        #expect(try refusal(#","role":"an\u0000on""#) == .roleInvalid)
+    }
+
     @Test(
         "the issuer",
         arguments: [

@@ -12,8 +12,10 @@ import Wire
             .readRevoked(topic: "room1"), .writeUnauthorized(topic: "room1"), .trackUnauthorized(topic: "room1"),
             .writesPending, .replayNotAllowed, .replayInvalid, .replayFailed, .privateOnly,
             .databaseUnavailable, .restarting, .payloadNotAnObject, .presencePayloadNotAMap, .presenceEventUnknown,
-            .appStateUnknown, .invalidBinding("a detail"),
+            .appStateUnknown, .summaryReserved, .roleInvalid, .invalidBinding("a detail"),
         ] + Limit.allCases.map { .over($0, 77) }
+        + Refusal.PresenceBound.allCases.map { .presenceListFull($0, 77, isCounted: true) }
+        + [.presenceListFull(.bytes, 77, isCounted: false)]
 
     private func expected(_ refusal: Refusal) -> (reason: String, message: String) {
         switch refusal {
@@ -153,8 +155,30 @@ import Wire
             )
         case .presenceEventUnknown:
             ("Presence event must be track or untrack", "Presence event must be track or untrack")
+        case .summaryReserved:
+            (
+                "ReservedEvent: Broadcasts of `summary` and `end` in a live-activity channel come from the hub alone; choose another event",
+                "Broadcasts of `summary` and `end` in a live-activity channel come from the hub alone; choose another event"
+            )
+        case .presenceListFull(let bound, _, let isCounted): listFull(bound, isCounted)
+        case .roleInvalid:
+            (
+                "InvalidJWTToken: The claim `role` of the token has a character U+0000, which no role of Postgres has; issue another token",
+                "The claim `role` of the token has a character U+0000, which no role of Postgres has; issue another token"
+            )
         case .invalidBinding: ("InvalidPostgresChanges: a detail", "a detail")
         }
+    }
+
+    private func listFull(_ bound: Refusal.PresenceBound, _ isCounted: Bool) -> (reason: String, message: String) {
+        let full =
+            switch bound {
+            case .members: "The list of this channel is full at 77 members (presence.listed_members)"
+            case .bytes: "The list of this channel is full at 77 bytes (presence.listed_bytes)"
+            case .total: "The lists of all channels are full at 77 bytes (presence.total_bytes)"
+            }
+        let message = full + (isCounted ? "; you are counted and not shown" : "; you are shown as before")
+        return ("PresenceListFull: " + message, message)
     }
 
     @Test(arguments: all) func saysWhatClientsKnow(_ refusal: Refusal) {
@@ -174,7 +198,12 @@ import Wire
     }
 
     @Test func repeatsAndRefreshesOnlyWhereThatHelps() {
-        let all = Self.all.filter { if case .over = $0 { false } else { true } }
+        let all = Self.all.filter {
+            switch $0 {
+            case .over, .presenceListFull: false
+            default: true
+            }
+        }
         let actions = Dictionary(grouping: all, by: \.nextAction).mapValues { Set($0.map(\.message)) }
         #expect(
             actions[.retry] == [
@@ -190,6 +219,7 @@ import Wire
                 "Token expiration time is invalid", "The token provided is not a valid JWT",
                 "Failed to validate JWT signature", "The issuer (iss) of the token is not accepted here",
                 "The audience (aud) of the token is not this service",
+                "The claim `role` of the token has a character U+0000, which no role of Postgres has; issue another token",
             ])
     }
 
@@ -269,7 +299,7 @@ import Wire
                     refusal.reason.replacingOccurrences(of: "room1", with: "X"),
                     refusal.message.replacingOccurrences(of: "room1", with: "X")
                 )
-            case .over:
+            case .over, .presenceListFull:
                 (
                     refusal.reason.replacingOccurrences(of: " 77 ", with: " N "),
                     refusal.message.replacingOccurrences(of: " 77 ", with: " N ")

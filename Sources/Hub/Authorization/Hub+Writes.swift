@@ -93,8 +93,8 @@ extension Hub {
             actions.append(.relay(.broadcast(membership.channel.key, message)))
             guard membership.acknowledges, !ref.isNull else { return }
         case .track(let payload):
-            guard track(payload, from: slot, membership: index) else {
-                return answer(ref, of: membership, slot, ok: true, response: Array("{\"listed\":false}".utf8))
+            do { try track(payload, from: slot, membership: index) } catch {
+                return refuse(ref, of: membership, slot, error)
             }
         case .untrack:
             withdrawPresence(membership.presence, in: membership.channel)

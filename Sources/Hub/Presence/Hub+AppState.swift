@@ -16,14 +16,13 @@ extension Hub {
 
     /// The same as a broadcast, for clients that can send nothing else. It is for the hub and passed on to nobody.
     ///
-    /// - Returns: false if the message is not about this.
+    /// - Returns: false if the message is not about this: an app may have an event of this name for something else.
     func consumesAppState(_ message: Broadcast, _ frame: ClientFrame, from slot: Slot, membership index: Int) -> Bool {
-        guard let payload = message.payload(ofEvent: Self.appStateEvent) else { return false }
+        guard let payload = message.payload(ofEvent: Self.appStateEvent),
+            payload.hasOnlyMembers(where: { $0.isNamed("state") || $0.isNamed("type") }),
+            let state = AppState(payload["state"])
+        else { return false }
         guard let membership = connections[Int(slot)]?.memberships[index] else { return true }
-        guard let state = AppState(payload["state"]) else {
-            refuse(frame, from: slot, joinRef: membership.joinRef, .appStateUnknown)
-            return true
-        }
         set(state, of: slot)
         if membership.acknowledges, !frame.ref.isNull {
             reply(to: frame, joinRef: membership.joinRef, from: slot, ok: true)

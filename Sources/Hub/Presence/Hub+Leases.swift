@@ -114,7 +114,7 @@ extension Hub {
             let channel = channel(entry.channel)
             var diff = PresenceDiff()
             diff.joins = [entry.meta]
-            channel.presence.apply(diff)
+            apply(diff, to: channel)
             _ = channel.presence.tell()
         }
         // Every loop shows them; the sum is to count them once.

@@ -27,9 +27,10 @@ extension Hub {
         }
     }
 
-    /// - Returns: whether others are shown it; where the channel's list is full it is counted only.
-    func track(_ payload: [UInt8], from slot: Slot, membership index: Int) -> Bool {
-        guard let membership = connections[Int(slot)]?.memberships[index] else { return false }
+    /// Throws where the channel's list has no room for it. Who is in the list stays as it was; who is not is counted, and
+    /// not shown.
+    func track(_ payload: [UInt8], from slot: Slot, membership index: Int) throws(Refusal) {
+        guard let membership = connections[Int(slot)]?.memberships[index] else { return }
         let channel = membership.channel
         // Whoever tracks wants to see the others: diffs flow from here on, as in the original, to those who may see them.
         if membership.watcherSeat == nil, membership.counterSeat == nil, membership.mayRead(.presence) {
@@ -39,23 +40,49 @@ extension Hub {
             takeOverPresence(at: index, of: slot, saying: payload)
         }
         let old = channel.presence[membership.presence]
-        let meta = PresenceMeta(
+        var meta = PresenceMeta(
             member: membership.presence, key: membership.presenceKey, ref: refPrefix + String(nextSerial(), radix: 36),
-            payload: listed(payload, inPlaceOf: old, in: channel))
-        guard let diff = channel.presence.tracking(meta) else { return meta.isListed }
-        if old == nil { counters.presenceJoins += 1 }
-        presenceLog?.put(record(of: meta, membership, slot))
-        announce(diff, in: channel)
-        return meta.isListed
+            payload: payload)
+        let bound = bound(on: meta, inPlaceOf: old, in: channel)
+        if let bound, old?.isListed == true { throw full(bound, isCounted: false) }
+        if bound != nil { meta = meta.unlisted }
+        if let diff = channel.presence.tracking(meta) {
+            if old == nil { counters.presenceJoins += 1 }
+            presenceLog?.put(record(of: meta, membership, slot))
+            announce(diff, in: channel)
+        }
+        if let bound { throw full(bound, isCounted: true) }
     }
 
-    /// The payload as it is kept: none where the channel's list has no room for it.
-    private func listed(_ payload: [UInt8], inPlaceOf old: PresenceMeta?, in channel: Channel) -> [UInt8] {
+    /// What the channel's list has too much of for it; nil where there is room.
+    private func bound(
+        on meta: PresenceMeta, inPlaceOf old: PresenceMeta?, in channel: Channel
+    ) -> Refusal.PresenceBound? {
         let presence = channel.presence
+        if let old, old.isListed, Presence.saysTheSame(old.payload, meta.payload) { return nil }
         let members = presence.listedCount - (old?.isListed == true ? 1 : 0)
         let bytes = presence.listedBytes - (old?.listedBytes ?? 0)
-        let fits = members < presenceRules.listedMembers && bytes + payload.count <= presenceRules.listedBytes
-        return fits ? payload : []
+        if members >= presenceRules.listedMembers { return .members }
+        if bytes + meta.listedBytes > presenceRules.listedBytes { return .bytes }
+        let total = presenceBytes - (old?.listedBytes ?? 0) + meta.listedBytes
+        return total > presenceRules.totalBytes ? .total : nil
+    }
+
+    /// Every change of a channel's presence goes through here, so that the sum of all channels is known.
+    func apply(_ diff: PresenceDiff, to channel: Channel) {
+        presenceBytes -= channel.presence.listedBytes
+        channel.presence.apply(diff)
+        presenceBytes += channel.presence.listedBytes
+    }
+
+    private func full(_ bound: Refusal.PresenceBound, isCounted: Bool) -> Refusal {
+        let value =
+            switch bound {
+            case .members: presenceRules.listedMembers
+            case .bytes: presenceRules.listedBytes
+            case .total: presenceRules.totalBytes
+            }
+        return .presenceListFull(bound, value, isCounted: isCounted)
     }
 
     /// Takes a presence away that its member, or its lease, has given up.
@@ -99,7 +126,7 @@ extension Hub {
     /// A change that is made here: for everybody, the tracker included, here and on the other loops.
     func announce(_ diff: PresenceDiff, in channel: Channel) {
         for meta in diff.leaves { presenceLog?.remove(meta.ref) }
-        channel.presence.apply(diff)
+        apply(diff, to: channel)
         presenceChanged(in: channel)
         actions.append(.relay(.presence(channel.key, diff)))
     }
@@ -121,8 +148,10 @@ extension Hub {
         let diff = channel.presence.tell()
         guard !channel.watchers.isEmpty, !diff.showsNothing else { return }
         channel.presenceToldAt = latest.monotonic
-        fanOut(
-            "presence_diff", [diff.encoded()[...]], in: channel, to: channel.watchers,
-            kind: .step(.presence(channel.key)))
+        for part in diff.parts(upTo: presenceRules.listedBytes) {
+            fanOut(
+                "presence_diff", [part.encoded()[...]], in: channel, to: channel.watchers,
+                kind: .step(.presence(channel.key)))
+        }
     }
 }

@@ -11,6 +11,32 @@ package struct PresenceDiff: Sendable, Equatable {
     /// Nothing that anybody would be shown.
     var showsNothing: Bool { !joins.contains(where: \.isListed) && !leaves.contains(where: \.isListed) }
 
+    /// The same as several, of which each is about as large as a list may be: Python clients take no larger message. What
+    /// leaves goes with what comes in its place, so that nobody is gone in between.
+    func parts(upTo limit: Int) -> [PresenceDiff] {
+        let size = joins.reduce(0) { $0 + $1.listedBytes } + leaves.reduce(0) { $0 + $1.listedBytes }
+        guard size > limit else { return [self] }
+        var parts: [PresenceDiff] = []
+        var part = PresenceDiff()
+        var filled = 0
+        func add(_ joining: PresenceMeta?, _ leaving: PresenceMeta?) {
+            let bytes = (joining?.listedBytes ?? 0) + (leaving?.listedBytes ?? 0)
+            if filled > 0, filled + bytes > limit {
+                parts.append(part)
+                part = PresenceDiff()
+                filled = 0
+            }
+            filled += bytes
+            if let joining { part.joins.append(joining) }
+            if let leaving { part.leaves.append(leaving) }
+        }
+        var left = Dictionary(leaves.map { ($0.member, $0) }) { first, _ in first }
+        for meta in joins { add(meta, left.removeValue(forKey: meta.member)) }
+        for meta in leaves where left[meta.member] != nil { add(nil, meta) }
+        if filled > 0 { parts.append(part) }
+        return parts
+    }
+
     /// The payload of `presence_diff`: both keys always present.
     package func encoded() -> [UInt8] {
         var out = Array("{\"joins\":".utf8)

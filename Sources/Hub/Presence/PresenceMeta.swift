@@ -22,8 +22,11 @@ package struct PresenceMeta: Sendable, Equatable {
     /// Whether others are shown it. Who comes when a channel's list is full is counted, and that is all.
     package var isListed: Bool { !payload.isEmpty }
 
-    /// About what it adds to a `presence_state`.
-    var listedBytes: Int { isListed ? payload.count + key.utf8.count + 50 : 0 }
+    /// At most what it adds to a `presence_state`: its payload, its key as JSON, two refs, and 45 bytes around them.
+    var listedBytes: Int { isListed ? payload.count + JSONString.encode(key).count + 2 * ref.utf8.count + 64 : 0 }
+
+    /// The same without what others would be shown.
+    var unlisted: PresenceMeta { PresenceMeta(member: member, key: key, ref: ref, payload: []) }
 
     /// The member's object with `phx_ref` added. The hub's keys come last: where a payload brings the same keys, the
     /// last one counts for every client.

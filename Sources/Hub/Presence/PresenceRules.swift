@@ -3,11 +3,13 @@ package struct PresenceRules: Sendable {
     /// How long who is cut off counts as present; for some topics otherwise, the first pattern that fits counts.
     package var windows = GraceWindows()
     package var topics: [(pattern: TopicPattern, windows: GraceWindows)] = []
-    /// Members and bytes of a channel's list. Whoever comes when it is full is counted and not listed.
+    /// Members and bytes of a channel's list, and bytes of all lists. Whoever comes when it is full is counted and not
+    /// listed.
     package var listedMembers = 10_000
     package var listedBytes = 1_000_000
-    /// Bytes of what one member says of itself.
-    package var payloadBytes = 65_536
+    package var totalBytes = 268_435_456
+    /// Bytes of what one member says of itself: a change of it, which holds it twice, is to fit a message of 1 MiB.
+    package var payloadBytes = 500_000
     /// Changes of channels with so many members or watchers are told together: the first at once, then at most one
     /// difference in so many milliseconds (0: every change by itself).
     package var mergedFrom = 32

@@ -18,6 +18,29 @@ package struct ActivitySummary: Sendable {
         return String(topic.dropFirst(topicPrefix.count))
     }
 
+    /// Whether a message is one that only the hub may send to the topic: whoever knows an activity's id could tell its
+    /// user anything otherwise.
+    package static func isReserved(event: String, topic: String) -> Bool {
+        activity(ofTopic: topic) != nil && reserved.contains { event.utf8.elementsEqual($0.utf8) }
+    }
+
+    private static let reserved = ["summary", "end"]
+
+    static func isReserved(_ message: Broadcast, topic: String) -> Bool {
+        guard activity(ofTopic: topic) != nil else { return false }
+        switch message {
+        case .user(let user): return isReserved(event: user.event, topic: topic)
+        case .text(let bytes):
+            // Which of several members of one name counts, parsers do not agree about.
+            var isReserved = false
+            JSON(trusted: bytes[...]).forEachMember { member in
+                guard member.isNamed("event"), let event = member.value.string else { return }
+                if Self.isReserved(event: event, topic: topic) { isReserved = true }
+            }
+            return isReserved
+        }
+    }
+
     /// - Parameters:
     ///   - timestamp: seconds since 1970, as `aps.timestamp`.
     ///   - state: the content-state, a JSON object.

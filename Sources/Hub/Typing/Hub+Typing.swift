@@ -5,7 +5,11 @@ import Wire
 extension Hub {
     /// Takes a member's broadcast that says whether its user types. False for any other.
     func consumesTyping(_ message: Broadcast, of membership: Membership, from slot: Slot) -> Bool {
-        guard typingRules.isOn, let sign = TypingSign(message) else { return false }
+        guard typingRules.isOn else { return false }
+        guard let sign = TypingSign(message) else {
+            forgetTyping(of: membership.typist, saying: message, in: membership.channel)
+            return false
+        }
         let origin = membership.echoesToSelf ? nil : slot
         take(sign, of: membership.typist, by: membership.member, origin: origin, in: membership.channel)
         return true
@@ -22,12 +26,31 @@ extension Hub {
     }
 
     private func take(_ sign: TypingSign, of id: Typist.ID, by member: MemberID?, origin: Slot?, in channel: Channel) {
-        guard sign.isTyping else { return endTyping(of: id, in: channel) }
+        guard sign.isTyping else { return stop(sign, of: id, origin: origin, in: channel) }
         typingBoard?.started(id, sign, in: channel.key, until: latest.monotonic + typingRules.silence)
         actions.append(.relay(.typing(channel.key, .started(id, sign))))
         let tellings = channel.typing.start(
             id, sign, member: member, origin: origin, rules: typingRules, at: latest.monotonic)
         counters.typingStarts += tellings.count { $0.isTyping }
+        tell(tellings, in: channel)
+    }
+
+    private func stop(_ sign: TypingSign, of id: Typist.ID, origin: Slot?, in channel: Channel) {
+        guard
+            let tellings = channel.typing.stop(id, sign, origin: origin, rules: typingRules, at: latest.monotonic)
+        else { return }
+        typingBoard?.ended(id, in: channel.key)
+        actions.append(.relay(.typing(channel.key, .stopped(id, sign))))
+        tell(tellings, in: channel)
+    }
+
+    /// A user that was taken for a typist means something else by the event: nothing is made up about it.
+    private func forgetTyping(of id: Typist.ID, saying message: Broadcast, in channel: Channel) {
+        guard !channel.typing.isEmpty, message.payload(ofEvent: TypingSign.event) != nil,
+            let tellings = channel.typing.forget(id, rules: typingRules, at: latest.monotonic)
+        else { return }
+        typingBoard?.ended(id, in: channel.key)
+        actions.append(.relay(.typing(channel.key, .forgotten(id))))
         tell(tellings, in: channel)
     }
 
@@ -60,7 +83,11 @@ extension Hub {
         case .started(let id, let sign):
             tell(
                 channel.typing.start(id, sign, member: nil, origin: nil, rules: typingRules, at: now), in: channel)
+        case .stopped(let id, let sign):
+            tell(channel.typing.stop(id, sign, origin: nil, rules: typingRules, at: now) ?? [], in: channel)
         case .ended(let id): tell(channel.typing.stop(id, rules: typingRules, at: now).1, in: channel)
+        case .forgotten(let id):
+            tell(channel.typing.forget(id, rules: typingRules, at: now) ?? [], in: channel)
         }
     }
 
@@ -110,7 +137,12 @@ extension Hub {
 /// What one loop's hub tells the others of who types.
 package enum TypingRelay: Sendable {
     case started(Typist.ID, TypingSign)
+    /// It said so.
+    case stopped(Typist.ID, TypingSign)
+    /// It did not.
     case ended(Typist.ID)
+    /// It means something else by it.
+    case forgotten(Typist.ID)
 }
 
 extension Membership {

@@ -2,8 +2,8 @@ import OrderedCollections
 
 /// Who types in a channel, and what its members on one loop are told of it.
 ///
-/// A set: whoever is in it is told of once, and again at most once in a while so that clients with clocks of their own see
-/// that it goes on. The loop that hears of a start or an end relays it; what is told, each decides for its own members,
+/// A set: whoever is in it is told of once, and again when it says something else, or at most once in a while so that
+/// clients with clocks of their own see that it goes on. The loop that hears of a start or an end relays it; what is told, each decides for its own members,
 /// and each ends by itself what nobody renews.
 struct TypingSet {
     /// What the members are to be told.
@@ -30,6 +30,7 @@ struct TypingSet {
         _ id: Typist.ID, _ sign: TypingSign, member: MemberID?, origin: Slot?, rules: TypingRules, at now: Int64
     ) -> [Telling] {
         var typist = typists[id] ?? Typist(sign: sign, state: .waiting, until: 0)
+        let isSame = sign.says(theSameAs: typist.sign)
         if typist.state == .ended { typist.state = .waiting }
         typist.sign = sign
         typist.until = now + rules.silence
@@ -38,7 +39,7 @@ struct TypingSet {
         defer { typists[id] = typist }
         switch typist.state {
         case .shown:
-            guard now - typist.toldAt >= rules.rhythm, takeStart(rules, at: now) else { return [] }
+            guard !isSame || now - typist.toldAt >= rules.rhythm && takeStart(rules, at: now) else { return [] }
         case .waiting, .ended:
             guard mayShow(typist, rules, at: now) else { return [] }
             shownCount += 1
@@ -47,14 +48,50 @@ struct TypingSet {
         return [started(&typist, at: now)]
     }
 
+    /// Ends what its typist does not end itself.
+    ///
     /// - Returns: whether it was in the set, and what follows.
     mutating func stop(_ id: Typist.ID, rules: TypingRules, at now: Int64) -> (wasIn: Bool, [Telling]) {
         guard var typist = typists[id], typist.state != .ended else { return (false, []) }
         let wasShown = typist.state == .shown
         typist.state = .ended
+        if wasShown { typist.endedAt = now }
         typists[id] = typist
         guard wasShown else { return (true, []) }
         return (true, [ended(typist, at: now)] + promote(rules, at: now))
+    }
+
+    /// What a typist says of its end itself, in its own words. It is passed on unless the others know: they were told the
+    /// same just now, or of no start.
+    ///
+    /// - Returns: nil where nothing is to be said of it anywhere.
+    mutating func stop(
+        _ id: Typist.ID, _ sign: TypingSign, origin: Slot?, rules: TypingRules, at now: Int64
+    ) -> [Telling]? {
+        var typist = typists[id] ?? Typist(sign: sign, state: .ended, until: 0)
+        let (state, isKnown) = (typist.state, typists[id] != nil)
+        if state == .ended {
+            guard !isKnown || !sign.says(theSameAs: typist.sign), takeStart(rules, at: now) else { return nil }
+        }
+        typist.sign = sign
+        typist.origin = origin
+        typist.state = .ended
+        if state != .waiting { typist.endedAt = now }
+        typists[id] = typist
+        switch state {
+        case .waiting: return []
+        case .shown: return [ended(typist, at: now)] + promote(rules, at: now)
+        case .ended: return [Telling(sign: sign, isTyping: false, except: origin)]
+        }
+    }
+
+    /// Takes a user out of the set of whom nothing is to be said any more.
+    ///
+    /// - Returns: nil where it was not in it.
+    mutating func forget(_ id: Typist.ID, rules: TypingRules, at now: Int64) -> [Telling]? {
+        guard let typist = typists.removeValue(forKey: id), typist.state != .ended else { return nil }
+        if typist.state == .shown { shownCount -= 1 }
+        return promote(rules, at: now)
     }
 
     /// Whom this member made a typist.
@@ -69,12 +106,13 @@ struct TypingSet {
             switch typist.state {
             case .shown where typist.until <= now:
                 typists[id]?.state = .ended
+                typists[id]?.endedAt = now
                 tellings.append(ended(typist, at: now))
             case .waiting where typist.until <= now: typists[id]?.state = .ended
             case .shown, .waiting, .ended: break
             }
         }
-        typists.removeAll { $1.state == .ended && $1.toldAt + rules.rhythm <= now }
+        typists.removeAll { $1.state == .ended && $1.rememberedUntil(rules) <= now }
         return tellings + promote(rules, at: now)
     }
 
@@ -84,7 +122,7 @@ struct TypingSet {
         return typists.values.map { typist in
             switch typist.state {
             case .shown: typist.until
-            case .ended: typist.toldAt + rules.rhythm
+            case .ended: typist.rememberedUntil(rules)
             case .waiting:
                 isFull ? typist.until : min(typist.until, max(typist.toldAt + rules.rhythm, now + Self.retry))
             }

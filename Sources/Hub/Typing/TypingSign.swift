@@ -1,7 +1,8 @@
 import Wire
 
 /// What a client says when its user types: a broadcast of the event `typing` whose payload is an object with a boolean
-/// `typing`. The rest of the payload is the app's.
+/// `typing`, and besides that only who types and where. An app that says more by it, such as what is being typed, has an
+/// event of its own by that name: those are passed on as they are.
 package struct TypingSign: Sendable {
     static let event = "typing"
 
@@ -15,13 +16,59 @@ package struct TypingSign: Sendable {
     /// Nil for any other message.
     init?(_ message: Broadcast) {
         guard let payload = message.payload(ofEvent: Self.event), let value = payload["typing"],
-            let isTyping = value.bool
+            let isTyping = value.bool, Self.isOurs(payload)
         else { return nil }
         self.message = message
         self.isTyping = isTyping
         range = value.bytes.startIndex..<value.bytes.endIndex
         payloadRange = payload.bytes.startIndex..<payload.bytes.endIndex
     }
+
+    private static func isOurs(_ payload: JSON) -> Bool {
+        var flags = 0
+        return payload.hasOnlyMembers { member in
+            guard member.isNamed(event) else { return namesSomeone(member) }
+            flags += 1
+            return flags == 1
+        }
+    }
+
+    /// The last word of a member's name (`user_id`, `displayName`) says what it is; a person may be an object of such.
+    private static func namesSomeone(_ member: JSON.Member) -> Bool {
+        guard naming.contains(lastWord(of: member.rawKey)) else { return false }
+        switch member.value.kind {
+        case .string, .number, .bool, .null: return true
+        case .array: return false
+        case .object: return member.value.hasOnlyMembers(where: namesSomeone)
+        }
+    }
+
+    private static let naming: Set<String> = [
+        "id", "uid", "uuid", "user", "name", "username", "nickname", "nick", "handle", "person", "member", "sender",
+        "author", "profile", "email", "initials", "avatar", "picture", "photo", "image", "icon", "url", "color",
+        "colour", "role", "device", "client", "session", "platform", "topic", "room", "channel", "chat", "conversation",
+        "thread", "group", "team", "type", "event", "at", "time", "timestamp", "ts", "t",
+    ]
+
+    private static func lastWord(of key: ArraySlice<UInt8>) -> String {
+        var word: [UInt8] = []
+        for byte in key.reversed() {
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"): word.append(byte)
+            // The first letter of a word in the middle of a name, or one of an abbreviation (`userID`).
+            case UInt8(ascii: "A")...UInt8(ascii: "Z"):
+                word.append(byte | 0x20)
+                if naming.contains(text(word)) { return text(word) }
+            default: return text(word)
+            }
+        }
+        return text(word)
+    }
+
+    private static func text(_ reversed: [UInt8]) -> String { String(decoding: reversed.reversed(), as: UTF8.self) }
+
+    /// Whether another sign says the same of its user, but perhaps that he types.
+    func says(theSameAs other: TypingSign) -> Bool { typingPayload == other.typingPayload }
 
     /// The same sign as it would be if the user typed, or did not.
     func message(isTyping: Bool) -> Broadcast {

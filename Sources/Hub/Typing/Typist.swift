@@ -13,7 +13,7 @@ package struct Typist {
         case shown
         /// They are told when there is room, or when enough time has passed since they were told last.
         case waiting
-        /// Kept for a moment to tell how long ago the others were told last.
+        /// Kept for a moment to know what the others were told last, and when.
         case ended
     }
 
@@ -22,7 +22,12 @@ package struct Typist {
     /// Ends by itself then, in monotonic milliseconds.
     var until: Int64
     var toldAt = Int64.min / 2
+    /// When the others were told that it has ended. For as long as a start would have held, saying so again is not passed on.
+    var endedAt = Int64.min / 2
     /// Who said so last, if it was on this loop, and which socket is not told because it knows.
     var member: MemberID?
     var origin: Slot?
+
+    /// For how long it is known what the others were told of it last.
+    func rememberedUntil(_ rules: TypingRules) -> Int64 { max(toldAt + rules.rhythm, endedAt + rules.silence) }
 }

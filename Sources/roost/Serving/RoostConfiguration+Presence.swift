@@ -11,6 +11,7 @@ extension RoostConfiguration {
         }
         rules.listedMembers = listedMembers
         rules.listedBytes = listedBytes
+        rules.totalBytes = totalListedBytes
         rules.payloadBytes = presenceBytes
         rules.mergeInterval = Int64(mergeMilliseconds)
         return rules

@@ -120,6 +120,7 @@ struct Server {
         gateway.restorePresence(keeper.restore(to: settings, within: configuration.restartSeconds))
         try gateway.start(feed: subscriptions, authority: authority)
         supervision?.begin()
+        MemoryReturn().begin()
         authority.start()
         subscriptions.start()
         keeper.start()

@@ -229,6 +229,19 @@ import Wire
         #expect(try stage.say(head.map { UInt8($0) } + payload, from: 2).count == 1)
     }
 
+    @Test(arguments: [#"{"score":3}"#, "{}", #"{"state":"paused"}"#, #"{"state":"active","score":3}"#, #"{"state":7}"#])
+    func anAppsOwnEventOfThatNameIsPassedOn(_ payload: String) throws {
+        let stage = Stage()
+        for slot in Slot(1)...2 {
+            stage.connect(slot)
+            try stage.join("realtime:a", slot)
+        }
+        let message = #"{"type":"broadcast","event":"app_state","payload":\#(payload)}"#
+        #expect(
+            try stage.say(#"["1","5","realtime:a","broadcast",\#(message)]"#, from: 1).first
+                == #"2 ⇐ [null,null,"realtime:a","broadcast",\#(message)]"#)
+    }
+
     @Test func twoTabsThatWereLostComeBackInAnyOrder() throws {
         let stage = try stage()
         stage.connect(2, subject: "ada")

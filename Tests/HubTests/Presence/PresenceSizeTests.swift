@@ -59,7 +59,10 @@ import Wire
         _ = try track(stage, 2)
         let said = try track(stage, 3)
         #expect(heard(said).isEmpty)
-        #expect(said.last == #"3 ← ["1","2","realtime:a","phx_reply",{"status":"ok","response":{"listed":false}}]"#)
+        #expect(
+            said.last
+                == #"3 ← ["1","2","realtime:a","phx_reply",{"status":"error","response":{"reason":"PresenceListFull: The list of this channel is full at 2 members (presence.listed_members); you are counted and not shown"}}]"#
+        )
         stage.now = stage.now.advanced(by: 1000)
         let counted = try stage.watch { $0.wake(at: stage.now) }
         #expect(heard(counted, "presence_occupancy").first?.contains(#"{"members":3,"keys":3}"#) == true)
@@ -75,13 +78,97 @@ import Wire
             stage.connect(slot, subject: "u\(slot)")
             try stage.join("realtime:a", slot, Self.on)
         }
-        let large = #"{"x":"\#(String(repeating: "x", count: 500))"}"#
+        let large = #"{"x":"\#(String(repeating: "x", count: 400))"}"#
         #expect(heard(try track(stage, 1, large)).count == 1)
-        #expect(heard(try track(stage, 2, large)).isEmpty)
+        let refused = try track(stage, 2, large)
+        #expect(heard(refused).isEmpty)
+        #expect(refused.last?.contains("at 1000 bytes (presence.listed_bytes); you are counted and not shown") == true)
         #expect(heard(try track(stage, 3)).count == 1)
+        // Who is shown stays so where there is no room for what it says next.
+        let grown = try track(stage, 3, large)
+        #expect(heard(grown).isEmpty)
+        #expect(grown.last?.contains(#""status":"error""#) == true)
+        #expect(grown.last?.contains("you are shown as before") == true)
+        stage.connect(4)
+        let state = heard(try stage.join("realtime:a", 4, Self.on), "presence_state")
+        #expect(state.first?.occurrences(of: "phx_ref\"") == 2)
         // A smaller one than before has its own room.
         #expect(heard(try track(stage, 1, #"{"x":1}"#)).count == 1)
         #expect(heard(try track(stage, 2, large)).count == 1)
+    }
+
+    @Test func theListsOfAllChannelsHaveAnEndTogether() throws {
+        var rules = PresenceRules.plain
+        rules.totalBytes = 1000
+        let stage = Stage(presence: rules)
+        stage.connect(1)
+        let large = #"{"x":"\#(String(repeating: "x", count: 500))"}"#
+        func track(_ topic: String, _ payload: String = large) throws -> String? {
+            try stage.join("realtime:\(topic)", 1, Self.on)
+            return try stage.say(
+                #"["1","2","realtime:\#(topic)","presence",{"event":"track","payload":\#(payload)}]"#, from: 1
+            ).last
+        }
+        #expect(try track("a")?.contains(#""status":"ok""#) == true)
+        #expect(try track("b")?.contains("at 1000 bytes (presence.total_bytes); you are counted and not shown") == true)
+        #expect(try track("c", "{}")?.contains(#""status":"ok""#) == true)
+        try stage.say(#"["1","3","realtime:a","phx_leave",{}]"#, from: 1)
+        #expect(try track("b")?.contains(#""status":"ok""#) == true)
+        try stage.disconnect(1)
+        #expect(stage.hub.presenceBytes == 0)
+    }
+
+    /// Python clients are disconnected by a message of more than 1 MiB: what the hub counts is never less than what it sends.
+    @Test func aStateIsNoLargerThanTheList() throws {
+        var rules = PresenceRules()
+        rules.listedBytes = 20_000
+        rules.mergedFrom = 10
+        let stage = Stage(presence: rules)
+        for slot in Slot(1)...300 {
+            stage.connect(slot, subject: "u\(slot)")
+            // A quote takes two bytes, the bell six.
+            try stage.join("realtime:a", slot, #"{"presence":{"enabled":true,"key":"\u0007\"\#(slot)"}}"#)
+        }
+        var shown = 0
+        for round in 0..<2 {
+            for slot in Slot(1)...300 {
+                stage.now = stage.now.advanced(by: slot % 5 == 0 ? 200 : 0)
+                let reply = try track(stage, slot, #"{"v":\#(round)}"#).last
+                if round == 0, reply?.contains(#""status":"ok""#) == true { shown += 1 }
+                _ = try stage.watch { $0.wake(at: stage.now) }
+            }
+        }
+        stage.connect(900)
+        let state = try #require(heard(try stage.join("realtime:a", 900, Self.on), "presence_state").first)
+        #expect(state.utf8.count <= 20_000, "\(state.utf8.count) bytes")
+        #expect(shown > 100, "\(shown) of them")
+        #expect(state.occurrences(of: "phx_ref\"") == shown, "who was told ok is shown")
+    }
+
+    /// What is told together is told in parts where it is too much for one message.
+    @Test func aDifferenceIsNoLargerThanTheList() throws {
+        var rules = PresenceRules()
+        rules.listedBytes = 10_000
+        rules.mergedFrom = 1
+        let stage = Stage(presence: rules)
+        for slot in Slot(1)...8 {
+            stage.connect(slot, subject: "u\(slot)")
+            try stage.join("realtime:a", slot, Self.on)
+        }
+        func payload(_ letter: String) -> String { #"{"x":"\#(String(repeating: letter, count: 1000))"}"# }
+        for slot in Slot(1)...8 { _ = try track(stage, slot, payload("a")) }
+        stage.now = stage.now.advanced(by: 1000)
+        _ = try stage.watch { $0.wake(at: stage.now) }
+        stage.now = stage.now.advanced(by: 1000)
+        for slot in Slot(1)...8 { _ = try track(stage, slot, payload("b")) }
+        stage.now = stage.now.advanced(by: 1000)
+        let diffs = heard(try stage.watch { $0.wake(at: stage.now) })
+        #expect(diffs.count == 2)
+        #expect(diffs.allSatisfy { $0.utf8.count < 11_000 })
+        // Of seven, the first having been told at once: one comes for each that goes, in the same part.
+        let refs = diffs.map { ($0.occurrences(of: "bbbb\""), $0.occurrences(of: "aaaa\"")) }
+        #expect(refs.allSatisfy { $0 == $1 }, "\(refs)")
+        #expect(refs.reduce(0) { $0 + $1.0 } == 7)
     }
 
     @Test func aPayloadHasALimit() throws {

@@ -50,7 +50,31 @@ import Wire
             try stage.joinV1("realtime:a", 2, Self.on).dropFirst()
                 == [#"2 ← {"topic":"realtime:a","event":"presence_state","payload":{},"ref":null}"#])
         stage.connect(3)
-        #expect(try stage.join("realtime:a", 3, #"{"presence":{"key":"me"}}"#).count == 1, "only who asks for it")
+        #expect(try stage.join("realtime:a", 3, "{}").count == 1, "only who asks for it")
+        #expect(try stage.join("realtime:a", 3, #"{"presence":{"key":"me","enabled":false}}"#).count == 1)
+    }
+
+    /// Those from before July 2025 know no `enabled`; they wait for a state before they show any difference.
+    @Test(arguments: [#"{"key":""}"#, #"{"key":"me"}"#, "{}", #"{"key":"me","enabled":null}"#])
+    func oldClientsAreShownPresence(_ presence: String) throws {
+        let stage = Stage()
+        stage.connect(1)
+        let joined = try stage.join("realtime:a", 1, #"{"presence":\#(presence)}"#)
+        #expect(joined.last == #"1 ← ["1",null,"realtime:a","presence_state",{}]"#)
+        stage.connect(2)
+        try stage.join("realtime:a", 2, #"{"presence":{"key":"","enabled":false}}"#)
+        let said = try stage.say(#"["1","2","realtime:a","presence",{"event":"track","payload":{"n":1}}]"#, from: 2)
+        #expect(said.contains { $0.hasPrefix("1,2 ⇐") && $0.contains("presence_diff") }, "\(said)")
+    }
+
+    @Test(arguments: [
+        "null", "7", #""x""#, "[]", #"{"enabled":false}"#, #"{"enabled":"false"}"#, #"{"occupancy":true}"#,
+    ])
+    func presenceThatIsNotAskedForIsNotShown(_ presence: String) throws {
+        let stage = Stage()
+        stage.connect(1)
+        let joined = try stage.join("realtime:a", 1, #"{"presence":\#(presence)}"#)
+        #expect(!joined.contains { $0.contains("presence_state") })
     }
 
     @Test func aWholeLife() throws {

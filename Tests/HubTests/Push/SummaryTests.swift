@@ -37,6 +37,37 @@ import Wire
         #expect(joins.takeAll().isEmpty)
     }
 
+    /// Whoever knows an activity's id could tell its user anything.
+    @Test(arguments: [
+        #"{"type":"broadcast","event":"summary","payload":{"timestamp":4000000000}}"#,
+        #"{"event":"end","payload":{}}"#, #"{"event":"x","event":"\u0073ummary","payload":{}}"#,
+        #"{"event":"summary","event":"x","payload":{}}"#,
+    ]) func nobodyElseSaysWhatTheHubSays(_ message: String) throws {
+        let stage = Stage()
+        for slot in Slot(1)...2 {
+            stage.connect(slot, subject: "ada")
+            for topic in ["live-activity:7", "live"] { try stage.join("realtime:\(topic)", slot) }
+        }
+        let said = try stage.say(#"["1","5","realtime:live-activity:7","broadcast",\#(message)]"#, from: 1)
+        #expect(said.count == 1)
+        #expect(said.first?.contains("come from the hub alone") == true)
+        #expect(try stage.say(#"["1","5","realtime:live","broadcast",\#(message)]"#, from: 1).count == 2)
+        let other = #"{"event":"summary2","payload":{"event":"end"}}"#
+        #expect(try stage.say(#"["1","5","realtime:live-activity:7","broadcast",\#(other)]"#, from: 1).count == 2)
+    }
+
+    @Test func norDoesABinaryMessage() throws {
+        let stage = Stage()
+        stage.connect(1, subject: "ada")
+        try stage.join("realtime:live-activity:7", 1)
+        for encoding in [UInt8(0), 1] {
+            let head: [UInt8] = [3, 1, 1, 24, 7, 0, encoding] + Array("15realtime:live-activity:7summary".utf8)
+            let said = try stage.say(head + Array("{}".utf8), from: 1)
+            #expect(said.count == 1)
+            #expect(said.first?.contains("come from the hub alone") == true)
+        }
+    }
+
     @Test func nobodyIsToldWhereNobodyIs() throws {
         let stage = Stage()
         let summary = ActivitySummary(activity: "7", user: "ada", timestamp: 1, event: .end, state: Array("{}".utf8))

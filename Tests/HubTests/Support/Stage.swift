@@ -172,7 +172,9 @@ final class Stage {
         case .relay(.presence(let key, let diff)):
             "relay presence \(key.topic) +\(diff.joins.count) -\(diff.leaves.count)"
         case .relay(.typing(let key, .started)): "relay typing \(key.topic)"
+        case .relay(.typing(let key, .stopped)): "relay typing stopped \(key.topic)"
         case .relay(.typing(let key, .ended)): "relay typing ended \(key.topic)"
+        case .relay(.typing(let key, .forgotten)): "relay typing forgotten \(key.topic)"
         case .subscribe(let id, let subscription):
             "subscribe \(id.loop).\(id.serial) \(subscription.role)\(subscription.isLegacy ? " legacy" : "") \(subscription.ids)"
         case .unsubscribe(let id): "unsubscribe \(id.loop).\(id.serial)"

@@ -38,7 +38,7 @@ import Wire
         #expect(stage.hub.nextDue == stage.now.monotonic + 3000)
         #expect(try wake(stage, after: 2999).isEmpty)
         #expect(try wake(stage, after: 1) == [frame(false)])
-        _ = try wake(stage, after: 1)
+        _ = try wake(stage, after: 3000)
         #expect(stage.hub.nextDue == nil)
     }
 
@@ -56,10 +56,85 @@ import Wire
 
     @Test func aStopIsPassedOnOnce() throws {
         let stage = try stage()
-        #expect(told(try say(stage, false)).isEmpty, "nobody thought so")
-        _ = try say(stage, true)
+        #expect(told(try say(stage, false)) == [frame(false)], "the app may have its reasons")
+        #expect(told(try say(stage, false)).isEmpty)
+        #expect(told(try say(stage, true)) == [frame(true)], "it is no start that has to wait")
         #expect(told(try say(stage, false)) == [frame(false)])
         #expect(told(try say(stage, false)).isEmpty)
+        // Nobody is told of the end that the hub has told of.
+        _ = try wake(stage, after: 5000)
+        _ = try say(stage, true)
+        #expect(try wake(stage, after: 3000) == [frame(false)])
+        #expect(told(try say(stage, false)).isEmpty)
+        _ = try wake(stage, after: 5000)
+        #expect(stage.hub.nextDue == nil)
+    }
+
+    private func say(_ stage: Stage, _ payload: String, from slot: Slot = 1) throws -> [String] {
+        told(
+            try stage.say(
+                #"["1","5","realtime:a","broadcast",{"type":"broadcast","event":"typing","payload":\#(payload)}]"#,
+                from: slot))
+    }
+
+    /// The hub drops what is the same again, and nothing else.
+    @Test func whatSaysSomethingElseIsPassedOnAsItIs() throws {
+        let stage = try stage()
+        for name in ["A", "Ad", "Ada"] {
+            #expect(try say(stage, #"{"typing":true,"name":"\#(name)"}"#).count == 1)
+            #expect(try say(stage, #"{"typing":true,"name":"\#(name)"}"#).isEmpty)
+        }
+        let stop = try say(stage, #"{"name":"Ada L.","typing":false}"#)
+        #expect(stop.first?.contains(#""payload":{"name":"Ada L.","typing":false}"#) == true)
+        #expect(try say(stage, #"{"name":"Ada Lovelace","typing":false}"#).count == 1)
+        #expect(try wake(stage, after: 5000).isEmpty)
+    }
+
+    /// An app's own event of that name: all of it is passed on, and nothing is made up.
+    @Test func anEventThatSaysMoreIsTheApps() throws {
+        let stage = try stage()
+        var heard: [String] = []
+        for draft in ["h", "he", "he", "hel", "hello"] {
+            heard += try say(stage, #"{"typing":true,"draft":"\#(draft)"}"#)
+        }
+        heard += try say(stage, #"{"typing":false,"draft":""}"#)
+        heard += try say(stage, #"{"typing":true,"typing":false}"#)
+        #expect(heard.count == 7)
+        #expect(stage.hub.nextDue == nil)
+        #expect(try wake(stage, after: 5000).isEmpty)
+    }
+
+    /// Who was taken for a typist and says more is none any more.
+    @Test func nothingIsMadeUpForWhoMeansSomethingElse() throws {
+        let (stage, there) = (try stage(), try self.stage(loop: 1))
+        _ = try say(stage, true)
+        _ = try there.watch { hub in for relay in stage.relays { hub.apply(relay) } }
+        #expect(try say(stage, #"{"typing":true,"draft":"h"}"#).count == 1)
+        #expect(
+            try there.watch { hub in for relay in stage.relays { hub.apply(relay) } }.count == 2, "for each version")
+        #expect(try wake(stage, after: 5000).isEmpty)
+        #expect(try wake(there, after: 5000).isEmpty)
+        _ = try stage.disconnect(1)
+        #expect(stage.relays.isEmpty)
+    }
+
+    @Test(arguments: [
+        #"{"typing":true}"#, #"{"typing":true,"user_id":"u","userID":"u","displayName":"Ü"}"#,
+        #"{"typing":true,"user":{"id":7,"name":"Ü","avatar_url":"https://x"},"conversation_id":5,"started_at":"now"}"#,
+        #"{"type":"typing","typing":true,"ts":17,"AVATAR":null}"#,
+    ]) func whoTypesAndWhereIsPartOfASign(_ payload: String) throws {
+        let stage = try stage()
+        #expect(try say(stage, payload).count == 1)
+        #expect(try wake(stage, after: 3000).count == 1)
+    }
+
+    @Test(arguments: [
+        #"{"typing":true,"draft":"h"}"#, #"{"typing":true,"text":""}"#, #"{"typing":true,"score":3}"#,
+        #"{"typing":true,"user":{"id":7,"draft":"h"}}"#, #"{"typing":true,"ids":[1]}"#, #"{"typing":true,"grid":1}"#,
+    ]) func whatIsTypedIsNot(_ payload: String) throws {
+        let stage = try stage()
+        for _ in 0..<2 { #expect(try say(stage, payload).count == 1) }
+        #expect(try wake(stage, after: 3000).isEmpty)
     }
 
     @Test func aStartRightAfterAStopIsToldWhenItsSecondIsOver() throws {
