@@ -88,10 +88,11 @@ extension EventLoop {
         if isWhole, partial[slot] == nil {
             message = Array(bytes)
         } else {
-            partial[slot, default: []].append(contentsOf: bytes)
+            partial[slot, default: UnfinishedMessage(since: second)].bytes.append(contentsOf: bytes)
             let fits = unfinished.change(by: bytes.count)
-            guard partial[slot]?.count ?? 0 <= rules.maximumMessageBytes else { return closeOversized(slot, wsi) }
-            guard isWhole else { return fits ? 0 : closeUnfinished(slot, wsi) }
+            let count = partial[slot]?.bytes.count ?? 0
+            guard count <= rules.maximumMessageBytes else { return closeOversized(slot, wsi) }
+            guard isWhole else { return fits || count <= UnfinishedBytes.free ? 0 : closeUnfinished(slot, wsi) }
             message = takePartial(slot)
         }
         guard message.count <= rules.maximumMessageBytes else { return closeOversized(slot, wsi) }
@@ -111,9 +112,19 @@ extension EventLoop {
 
     /// The pieces of a message that have come, and do not count as unfinished any more.
     func takePartial(_ slot: Slot) -> [UInt8] {
-        guard let pieces = partial.removeValue(forKey: slot) else { return [] }
+        guard let pieces = partial.removeValue(forKey: slot)?.bytes else { return [] }
         _ = unfinished.change(by: -pieces.count)
         return pieces
+    }
+
+    /// Once a second: where there is little room left, messages that are not finished in the time of an HTTP body end their
+    /// sockets. Otherwise they may take as long as they like.
+    func endSlowMessages() {
+        guard !partial.isEmpty, unfinished.isTight else { return }
+        for (slot, message) in partial
+        where message.bytes.count > UnfinishedBytes.free && second - message.since >= rules.bodyTimeout {
+            beginClosing(slot, .tryAgainLater, reason: "too many unfinished messages")
+        }
     }
 
     /// All loops together hold more of unfinished messages than they may.
@@ -135,4 +146,11 @@ extension EventLoop {
         delivery.lwsCloses(slot, .messageTooBig, reason: "message too large")
         return -1
     }
+}
+
+/// A message of which pieces are in.
+struct UnfinishedMessage {
+    var bytes: [UInt8] = []
+    /// Of the loop, when the first of them came.
+    let since: Int32
 }

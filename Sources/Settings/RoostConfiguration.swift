@@ -87,6 +87,8 @@ package struct RoostConfiguration: Sendable {
     package let pingAfter: Int
     /// Seconds.
     package let idleTimeout: Int
+    /// Seconds.
+    package let bodyTimeout: Int
 
     /// Zero: no client is brought what it missed unless it sends a cursor.
     package let recoveryWindowSeconds: Int
@@ -165,6 +167,7 @@ package struct RoostConfiguration: Sendable {
         push = try PushSettings(values)
         pingAfter = values.integer(.pingAfter)
         idleTimeout = values.integer(.idleTimeout)
+        bodyTimeout = values.integer(.bodyTimeout)
         recoveryWindowSeconds = values.integer(.recoveryWindowSeconds)
         retentionHours = values.integer(.retentionHours)
         safetyPollSeconds = values.integer(.safetyPollSeconds)
