@@ -8,6 +8,7 @@ import asyncio
 
 import pytest
 
+from support.deadline import eventually
 from support.http import HTTPConnection
 from support.reverse_proxy import ReverseProxy
 from support.smuggling import CANDIDATES, PATH, post
@@ -39,7 +40,7 @@ class Victim:
         head = f"POST {path} HTTP/1.1\r\nAuthorization: Bearer {self.token}\r\nHost: hub.test\r\n"
         async with await HTTPConnection.open(self.proxy.port) as connection:
             connection.write(head.encode() + b"Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}")
-            answer = await connection.answer()
+            answer = await connection.answer(within=20)
             assert (answer.status, answer.body) == (202, b""), f"the victim was answered {answer.status} {answer.body}"
 
     async def connects(self):
@@ -59,26 +60,29 @@ async def attack(proxy, candidate, data):
             return b""
 
     try:
+        early = b""
         if candidate.is_split:
             end = data.index(b"\r\n\r\n") + 4
             writer.write(data[:end])
-            early = await said(0.1)
-            writer.write(data[end:])
-            # A server that saw no body has answered, and the rest has yet to arrive there.
-            return early + await said(0.1)
+            # A server that sees no body answers now.
+            early, data = await said(0.1), data[end:]
         writer.write(data)
-        return await said(0.5)
+        # A proxy may wait for more of what is damaged. That costs the attack its effect, and the test nothing.
+        return early + await said(20 if candidate.taken and not early else 0.1 if early else 0.5)
     finally:
         writer.close()
 
 
 async def test_connections_are_shared(proxy, name):
-    """Or the tests below would show nothing."""
+    """Or the test below would show nothing."""
     victim = Victim(proxy, name)
-    await victim.broadcasts()
-    before = proxy.connections
-    await victim.broadcasts()
-    assert before and proxy.connections == before
+
+    async def the_same_are_open():
+        before = proxy.connections
+        await victim.broadcasts()
+        return before and proxy.connections == before
+
+    await eventually(the_same_are_open)
 
 
 async def test_nobody_is_taken_for_another(hub, proxy, connect, name):
@@ -97,16 +101,25 @@ async def test_nobody_is_taken_for_another(hub, proxy, connect, name):
             await victim.connects()
         except (AssertionError, TimeoutError, OSError, EOFError) as fault:
             faults.append(f"{candidate}: {type(fault).__name__} {fault}")
-        await attacker.settled()
-        heard = [m.payload for m in attacker.messages if isinstance(m.payload, UserBroadcast)]
-        attacker.messages.clear()
-        for user in heard:
-            if user.event == "loot" or victim.topic.encode() in user.payload or victim.token.encode() in user.payload:
-                faults.append(f"{candidate}: the attacker was sent {user.event} {user.payload}")
         if victim.topic.encode() in said or victim.token.encode() in said:
             faults.append(f"{candidate}: the attacker was answered {said}")
         if candidate.taken and not said.startswith(b"HTTP/1.1 "):
             faults.append(f"{candidate}: it is a proper request, and was answered {said}")
+        faults += [f"{candidate}: {fault}" for fault in stolen(attacker, victim)]
+    await victim.broadcasts()
+    await witness.next("broadcast", where=lambda message: message.payload["event"] == f"n{victim.sent}")
+    await attacker.settled()
+    faults += stolen(attacker, victim)
     assert not faults, f"{len(faults)} faults\n" + "\n".join(faults)
-    await witness.settled()
-    assert [m.payload["event"] for m in witness.messages] == [f"n{n + 1}" for n in range(victim.sent)], "each once, in order"
+    assert [m.payload["event"] for m in witness.messages] == [f"n{n + 1}" for n in range(victim.sent - 1)], (
+        "each once, in order")
+
+
+def stolen(attacker, victim):
+    """What the attacker's socket got that is not the attacker's."""
+    heard = [m.payload for m in attacker.messages if isinstance(m.payload, UserBroadcast)]
+    attacker.messages.clear()
+    secrets = (victim.topic.encode(), victim.token.encode())
+    return [
+        f"the attacker was sent {user.event} {user.payload}" for user in heard
+        if user.event == "loot" or any(secret in user.payload for secret in secrets)]

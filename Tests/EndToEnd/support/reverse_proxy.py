@@ -79,7 +79,8 @@ class ReverseProxy:
             file.write(text.format(port=self.port, hub=self.hub_port, folder=self.folder, source=SOURCE))
         program = shutil.which(self.kind, path=f"{os.environ['PATH']}:/usr/sbin")
         assert program, f"scripts/setup.sh --tests installs {self.kind}"
-        arguments = ["-db", "-f", path] if self.kind == "haproxy" else ["-e", f"{self.folder}/log", "-p", self.folder, "-c", path]
+        arguments = {
+            "haproxy": ["-db", "-f", path], "nginx": ["-e", f"{self.folder}/log", "-p", self.folder, "-c", path]}[self.kind]
         with open(f"{self.folder}/output", "wb") as output:
             self.process = subprocess.Popen(
                 [program, *arguments], stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)

@@ -1,7 +1,6 @@
 """Requests that two readers of one connection may read in two ways, and two second opinions on them: h11, and llhttp,
 which is Node's parser."""
 
-import json
 import re
 import urllib.parse
 from dataclasses import dataclass
@@ -35,11 +34,6 @@ def post(topic, event, token, lines, body=b"", head="POST {path} HTTP/1.1"):
         "Content-Type: application/octet-stream", *lines, "", ""]).encode("latin-1") + body
 
 
-def marker(topic, token):
-    """The last request of a connection: whoever answers it has found where it begins."""
-    return post(topic, "marker", token, ["Connection: close", "Content-Length: 6"], b"marker")
-
-
 @dataclass(frozen=True)
 class Candidate:
     name: str
@@ -53,13 +47,13 @@ class Candidate:
     #: Whether the body is sent after the head has been read.
     is_split: bool = False
 
-    def bytes(self, topic, token, hidden):
+    def bytes(self, topic, token, hidden, event="outer"):
         """With a request hidden in what should be the body, or behind it."""
         def filled(text):
             return text.encode("latin-1").replace(b"{n}", b"%d" % len(hidden)).replace(b"{x}", b"%x" % len(hidden))
         body = filled(self.body).replace(b"{hidden}", hidden)
         lines = [line.replace("{n}", str(len(hidden))).replace("{all}", str(len(body))) for line in self.lines]
-        return post(topic, "outer", token, lines, body, self.head)
+        return post(topic, event, token, lines, body, self.head)
 
     def __str__(self):
         return self.name
@@ -231,10 +225,6 @@ class Answer:
     def refuses(self):
         """Whether the reader gave up here."""
         return self.status >= 400 and self.closes
-
-    @property
-    def json(self):
-        return json.loads(self.body)
 
 
 def answers(data):
