@@ -45,7 +45,8 @@ struct Door {
         }
         if let refusal = WebSocketHandshake.refusal(of: head) { return .refused(refusal, .handshake) }
         guard let version = ProtocolVersion(vsn: head.query("vsn")) else {
-            return .refused(Self.error(403, "vsn is 1.0.0 or 2.0.0"), .version)
+            // Without a word, as the original has it.
+            return .refused(HTTPResponse(status: 403), .version)
         }
         guard let candidates = TokenSource(head: head).ofUpgrade else {
             return .refused(Self.error(401, Refusal.apiKeyMissing.message), .keyMissing)
@@ -53,12 +54,26 @@ struct Door {
         do {
             return .admitted(Admission(version: version, claims: try claims(candidates, at: now)))
         } catch {
-            // "seconds ago" would tell a stranger more than the original does here.
-            if case .tokenExpired = error {
-                return .refused(Self.error(401, "Token has expired"), .token)
-            }
-            return .refused(Self.error(401, error.message), .token)
+            return .refused(Self.answer(to: error), .token)
         }
+    }
+
+    /// What is wrong with the token of a request that asks for no upgrade: whoever opens a socket's address in a browser
+    /// or by curl wants to know. Nil where there is none, or it is good.
+    func tokenRefusal(of head: some RequestHead, at now: HubTime) -> HTTPResponse? {
+        guard let candidates = TokenSource(head: head).ofUpgrade else { return nil }
+        do {
+            _ = try claims(candidates, at: now)
+            return nil
+        } catch {
+            return Self.answer(to: error)
+        }
+    }
+
+    private static func answer(to refusal: Refusal) -> HTTPResponse {
+        // "seconds ago" would tell a stranger more than the original does here.
+        if case .tokenExpired = refusal { return error(401, "Token has expired") }
+        return error(401, refusal.message)
     }
 
     private func claims(_ candidates: UpgradeTokens, at now: HubTime) throws(Refusal) -> Claims {

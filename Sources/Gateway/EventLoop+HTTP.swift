@@ -14,7 +14,7 @@ extension EventLoop {
             return response
         }
         guard !isOps, Door.paths.contains(head.path), head.method != "OPTIONS" else { return nil }
-        return WebSocketHandshake.sentence(to: head, at: head.path)
+        return door.tokenRefusal(of: head, at: now()) ?? WebSocketHandshake.sentence(to: head, at: head.path)
     }
 
     /// The answer to a request that needs no body to be answered; nil lets the body in.

@@ -27,6 +27,7 @@ final class EventLoop {
     var siblings: [LoopInbox] = []
     let loop: UnsafeMutablePointer<uv_loop_t>
     private let check: UnsafeMutablePointer<uv_check_t>
+    private let prepare: UnsafeMutablePointer<uv_prepare_t>
     private let idle: UnsafeMutablePointer<uv_idle_t>
     private let timer: UnsafeMutablePointer<uv_timer_t>
     var listeners: [Listener] = []
@@ -70,7 +71,7 @@ final class EventLoop {
     private var freeSlots: [Slot] = []
     private var slotCount: Slot = 0
     /// Messages of which pieces are in.
-    var partial: [Slot: [UInt8]] = [:]
+    var partial: [Slot: UnfinishedMessage] = [:]
     private var relays: [Relay] = []
     private var executing: [Action] = []
     /// The socket that was read in this turn, the last one if there were several; -1 for none.
@@ -114,6 +115,7 @@ final class EventLoop {
         broadcastAPI = BroadcastAPI(verifier: verifier, limits: rules.limits)
         loop = .allocate(capacity: 1)
         check = .allocate(capacity: 1)
+        prepare = .allocate(capacity: 1)
         idle = .allocate(capacity: 1)
         timer = .allocate(capacity: 1)
         presented = .allocate(capacity: 1)
@@ -132,6 +134,11 @@ final class EventLoop {
         check.pointee.data = me
         uv_check_start(check) { handle in
             EventLoop.of(handle?.pointee.data)?.endTurn()
+        }
+        uv_prepare_init(loop, prepare)
+        prepare.pointee.data = me
+        uv_prepare_start(prepare) { handle in
+            EventLoop.of(handle?.pointee.data)?.endEarlyTurn()
         }
         uv_idle_init(loop, idle)
         uv_timer_init(loop, timer)
@@ -233,6 +240,12 @@ final class EventLoop {
         }
     }
 
+    /// Right before libuv waits: ends a turn of which `uv_check` does not know. In its idle phase lws handles what it has
+    /// read already, such as frames that came with their upgrade in one packet.
+    private func endEarlyTurn() {
+        if counters.isInTurn { endTurn() }
+    }
+
     private func warn(ofStall nanoseconds: UInt64) {
         guard second >= silentAboutStallsUntil else { return }
         silentAboutStallsUntil = second + 60
@@ -306,6 +319,7 @@ final class EventLoop {
         execute()
         http.tick()
         endSlowBodies()
+        endSlowMessages()
         if index == 0 { failing.forget() }
         endings.secondGoesBy(loop: index, logger)
         for slot in delivery.sockets.indices {

@@ -51,7 +51,7 @@ final class FailingAddresses: Sendable {
         guard allowance > 0, !isEmpty else { return false }
         return records.withLock { records in
             guard let record = records[address] else { return false }
-            return record.failures >= allowance && now - record.since <= Self.window
+            return record.failures > allowance && now - record.since <= Self.window
         }
     }
 

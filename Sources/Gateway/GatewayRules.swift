@@ -14,6 +14,8 @@ package struct GatewayRules: Sendable {
     /// Seconds of silence after which a socket is pinged, and after which it is closed (Phoenix: 60).
     package var pingAfter: Int32 = 25
     package var idleTimeout: Int32 = 60
+    /// Seconds that the body of an HTTP request may take.
+    package var bodyTimeout: Int32 = 30
     /// Bad tokens an address may show in a minute before its connections are held back; zero: it never is.
     package var failuresPerMinute = 10
     package var trustedProxies = TrustedProxies()

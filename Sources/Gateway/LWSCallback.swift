@@ -86,10 +86,11 @@ extension EventLoop {
         if isWhole, partial[slot] == nil {
             message = Array(bytes)
         } else {
-            partial[slot, default: []].append(contentsOf: bytes)
+            partial[slot, default: UnfinishedMessage(since: second)].bytes.append(contentsOf: bytes)
             let fits = unfinished.change(by: bytes.count)
-            guard partial[slot]?.count ?? 0 <= rules.maximumMessageBytes else { return closeOversized(slot, wsi) }
-            guard isWhole else { return fits ? 0 : closeUnfinished(slot, wsi) }
+            let count = partial[slot]?.bytes.count ?? 0
+            guard count <= rules.maximumMessageBytes else { return closeOversized(slot, wsi) }
+            guard isWhole else { return fits || count <= UnfinishedBytes.free ? 0 : closeUnfinished(slot, wsi) }
             message = takePartial(slot)
         }
         guard message.count <= rules.maximumMessageBytes else { return closeOversized(slot, wsi) }
@@ -114,18 +115,25 @@ extension EventLoop {
 
     /// The pieces of a message that have come, and do not count as unfinished any more.
     func takePartial(_ slot: Slot) -> [UInt8] {
-        guard let pieces = partial.removeValue(forKey: slot) else { return [] }
+        guard let pieces = partial.removeValue(forKey: slot)?.bytes else { return [] }
         _ = unfinished.change(by: -pieces.count)
         return pieces
     }
 
+    /// Once a second: where there is little room left, messages that are not finished in the time of an HTTP body end their
+    /// sockets. Otherwise they may take as long as they like.
+    func endSlowMessages() {
+        guard !partial.isEmpty, unfinished.isTight else { return }
+        for (slot, message) in partial
+        where message.bytes.count > UnfinishedBytes.free && second - message.since >= rules.bodyTimeout {
+            beginClosing(slot, .tryAgainLater, reason: "too many unfinished messages")
+        }
+    }
+
     /// All loops together hold more of unfinished messages than they may.
     private func closeUnfinished(_ slot: Slot, _ wsi: OpaquePointer) -> Int32 {
-        var reason = Array("too many unfinished messages (limits.unfinished_bytes)".utf8)
-        let code = lws_close_status(rawValue: UInt32(CloseCode.tryAgainLater.rawValue))
-        reason.withUnsafeMutableBufferPointer { lws_close_reason(wsi, code, $0.baseAddress, $0.count) }
-        delivery.lwsCloses(slot, .tryAgainLater, reason: "too many unfinished messages")
-        return -1
+        let sentence = "too many unfinished messages (limits.unfinished_bytes)"
+        return close(slot, wsi, .tryAgainLater, sentence, "too many unfinished messages")
     }
 
     private func closeOversized(_ slot: Slot, _ wsi: OpaquePointer) -> Int32 {
@@ -150,4 +158,11 @@ extension EventLoop {
         delivery.lwsCloses(slot, code.rawValue, reason: reason)
         return -1
     }
+}
+
+/// A message of which pieces are in.
+struct UnfinishedMessage {
+    var bytes: [UInt8] = []
+    /// Of the loop, when the first of them came.
+    let since: Int32
 }

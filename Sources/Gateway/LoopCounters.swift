@@ -21,6 +21,9 @@ struct LoopCounters {
     /// Nanoseconds. Meanwhile nobody on this loop is served.
     private static let stall: UInt64 = 100_000_000
 
+    /// Something has happened since the last turn ended.
+    var isInTurn: Bool { turnBegan != nil }
+
     /// The loop begins to turn. What lws called while it was set up was no turn, however long the hub's start took.
     mutating func loopBegins() { turnBegan = nil }
 

@@ -42,7 +42,8 @@ extension EventLoop {
             exchange.call.request.body.count + bytes.count <= configuration.maximumBodyBytes
         else { return 1 }
         exchanges[wsi]?.call.request.body.append(contentsOf: bytes)
-        guard unfinished.change(by: bytes.count) else {
+        let fits = unfinished.change(by: bytes.count)
+        guard fits || exchange.call.request.body.count + bytes.count <= UnfinishedBytes.free else {
             var response = Door.error(
                 503, "The hub holds too many unfinished requests (limits.unfinished_bytes); try again in a moment")
             response.headers = [("retry-after", "1")]
@@ -66,6 +67,7 @@ extension EventLoop {
     func replyOverTLS(_ exchange: Int, _ response: HTTPResponse) {
         guard let wsi = exchanges.first(where: { $0.value.id == exchange })?.key else { return }
         exchanges[wsi]?.response = response
+        lws_rx_flow_control(wsi, 1)
         lws_callback_on_writable(wsi)
     }
 
@@ -82,7 +84,7 @@ extension EventLoop {
     /// Once a second: ends bodies that take too long.
     func endSlowBodies() {
         for (wsi, exchange) in exchanges where !exchange.isAnswered {
-            guard second - exchange.second >= HTTPConnection.Limits().bodySeconds else { continue }
+            guard second - exchange.second >= rules.bodyTimeout else { continue }
             lws_set_timeout(wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC)
         }
     }

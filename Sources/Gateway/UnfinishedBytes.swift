@@ -18,6 +18,12 @@ package final class UnfinishedBytes: Sendable {
 
     package var count: Int { held.load(ordering: .relaxed) }
 
+    /// What one connection may hold in any case: whoever fills the cap is not to keep others from sending what is small.
+    package static let free = 16_384
+
+    /// There is little left of it, so what was held for long is to go.
+    package var isTight: Bool { count > cap.load(ordering: .relaxed) / 2 }
+
     /// Counts bytes, over the cap or not.
     ///
     /// - Parameter difference: negative for what is held no longer.

@@ -13,8 +13,7 @@ package struct ClientHealth: HTTPHandler {
         case "/api/ping", "/realtime/v1/api/ping": response = .json(200, Array(#"{"message":"Success"}"#.utf8))
         default: return .notServed
         }
-        guard head.method == .get || head.method == .head else { return .answered(.getOnly) }
-        return .answered(response)
+        return head.method == .get || head.method == .head ? .answered(response) : .notServed
     }
 
     package func respond(to request: HTTPRequest, later reply: HTTPReply) -> HTTPAnswer? { nil }

@@ -88,6 +88,8 @@ package struct RoostConfiguration: Sendable {
     package let pingAfter: Int
     /// Seconds.
     package let idleTimeout: Int
+    /// Seconds.
+    package let bodyTimeout: Int
 
     /// Zero: no client is brought what it missed unless it sends a cursor.
     package let recoveryWindowSeconds: Int
@@ -167,6 +169,7 @@ package struct RoostConfiguration: Sendable {
         push = try PushSettings(values)
         pingAfter = values.integer(.pingAfter)
         idleTimeout = values.integer(.idleTimeout)
+        bodyTimeout = values.integer(.bodyTimeout)
         recoveryWindowSeconds = values.integer(.recoveryWindowSeconds)
         retentionHours = values.integer(.retentionHours)
         safetyPollSeconds = values.integer(.safetyPollSeconds)

@@ -17,7 +17,7 @@ extension Setting {
         activityHours,
         alertTables, alertAudience, alertTitle, alertBody, alertTitleKey, alertTitleArguments, alertBodyKey,
         alertBodyArguments, alertSound, alertHours,
-        pingAfter, idleTimeout, recoveryWindowSeconds, retentionHours,
+        pingAfter, idleTimeout, bodyTimeout, recoveryWindowSeconds, retentionHours,
         safetyPollSeconds, readyLagSeconds, logLevel, logFormat, drainDelaySeconds, drainSeconds,
     ]
 
@@ -136,6 +136,10 @@ extension Setting {
     static let idleTimeout = Setting(
         "timeouts.idle", .integer(2...86_400), standard: .integer(60), unit: "seconds", isReloaded: true,
         "A socket that was silent for so long, pings included, is closed. Clients send a heartbeat every 25 seconds.")
+
+    static let bodyTimeout = Setting(
+        "timeouts.body", .integer(1...3600), standard: .integer(30), unit: "seconds", isReloaded: true,
+        "How long the body of an HTTP request may take to arrive; what takes longer is answered with HTTP 408.")
 
     static let recoveryWindowSeconds = Setting(
         "feed.recovery_window_seconds", .integer(0...3600), standard: .integer(120), unit: "seconds",

@@ -324,7 +324,8 @@ async def test_http_garbage(hub, data):
         answer = await http.ended(within=20)
         if answer:
             assert answer.startswith(b"HTTP/1."), answer[:100]
-            assert 400 <= int(answer.split()[1]) < 500, answer[:100]
+            # 505: a version that is not spoken here.
+            assert int(answer.split()[1]) in (*range(400, 500), 505), answer[:100]
 
 
 async def test_headers_without_end(hub):

@@ -79,7 +79,7 @@ final class HTTPPeer {
         guard held != accounted else { return true }
         let fits = unfinished.change(by: held - accounted)
         accounted = held
-        return fits
+        return fits || held <= UnfinishedBytes.free
     }
 
     /// libuv forgets the socket; it is not closed.

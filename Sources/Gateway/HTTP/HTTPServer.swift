@@ -14,14 +14,17 @@ final class HTTPServer {
     private var awaiting: [Int: HTTPPeer] = [:]
     /// Every read goes through here: what is not used up in its turn is copied.
     private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 65_536, alignment: 16)
-    private let limits: HTTPConnection.Limits
     private static var nothing: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: nil, count: 0) }
 
     init(loop: EventLoop) {
         self.loop = loop
+    }
+
+    private var limits: HTTPConnection.Limits {
         var limits = HTTPConnection.Limits()
         limits.bodyBytes = loop.configuration.maximumBodyBytes
-        self.limits = limits
+        limits.bodySeconds = loop.rules.bodyTimeout
+        return limits
     }
 
     /// Takes a connection over. What it sent may be there already, and then it costs no round through the loop.

@@ -36,6 +36,7 @@ extension RoostConfiguration {
         rules.origins = AllowedOrigins(httpOrigins)
         rules.pingAfter = Int32(pingAfter)
         rules.idleTimeout = Int32(idleTimeout)
+        rules.bodyTimeout = Int32(bodyTimeout)
         return rules
     }
 
