@@ -23,21 +23,26 @@ extension Hub {
         else { return }
 
         let claims: Claims
+        let bindings: [ChangeBinding]
+        let subscription: ChangeSubscription
         do {
             try countJoin(of: slot)
             claims = try admit(frame, config, bearer: bearer, joined: joined, at: now)
+            // Copied, because a group outlives the frame that its bindings came in.
+            bindings = config.changes.map {
+                ChangeBinding(JSON(trusted: Array($0.bytes)[...]), expressions: limits.regularExpressions)
+            }
+            subscription = ChangeSubscription(
+                role: claims.role, bindings: bindings, ids: ChangeBinding.ids(for: bindings), isLegacy: config.isLegacy)
+            try countPatterns(subscription, of: slot)
             try countUser(claims, of: slot)
         } catch {
             counters.joinsRefused += 1
             return refuse(frame, from: slot, joinRef: joinRef, error)
         }
 
-        // Copied, because a group outlives the frame that its bindings came in.
-        let bindings = config.changes.map { ChangeBinding(JSON(trusted: Array($0.bytes)[...])) }
-        let ids = ChangeBinding.ids(for: bindings)
+        let ids = subscription.ids
         let channel = channel(ChannelKey(topic: frame.topic, isPrivate: config.isPrivate))
-        let subscription = ChangeSubscription(
-            role: claims.role, bindings: bindings, ids: ids, isLegacy: config.isLegacy)
         let group = bindings.isEmpty ? nil : group(of: channel, subscription)
         let membership = Membership(
             config, in: channel, joinRef: joinRef.description, claims: claims,
@@ -67,6 +72,16 @@ extension Hub {
         if let group, group.state == .registering { group.waiting.append(slot) }
         askToRead(at: index, of: slot)
         completeJoin(at: index, of: slot)
+    }
+
+    private func countPatterns(_ subscription: ChangeSubscription, of slot: Slot) throws(Refusal) {
+        guard subscription.patterns > 0 else { return }
+        let before = connections[Int(slot)]?.memberships.reduce(0) {
+            $0 + ($1.group?.subscription.patterns ?? 0)
+        }
+        guard subscription.patterns + (before ?? 0) <= limits.patternsPerConnection else {
+            throw .over(.patternsPerConnection, limits.patternsPerConnection)
+        }
     }
 
     private func pass(_ config: JoinConfig) -> ChannelPass? {

@@ -5,6 +5,10 @@ package struct HubLimits: Sendable {
     /// Entries of one join's `postgres_changes`. The original takes any number; 1.6 million of them, which fit one frame,
     /// kept a loop busy for 8 s.
     package var filtersPerChannel = 1_000
+    /// Conditions with `like`, `ilike`, `match` or `imatch` in the filters of one socket: each is held against every row.
+    package var patternsPerConnection = 100
+    /// Whether filters may have `match` and `imatch`.
+    package var regularExpressions = true
     /// Bytes of one broadcast's or presence's payload (the original's default: 3,000 KB).
     package var payloadBytes = 3_000_000
     /// Only private channels may be joined.

@@ -46,6 +46,8 @@ package struct RoostConfiguration: Sendable {
     package let connectionsPerUser: Int
     package let channelsPerConnection: Int
     package let filtersPerChannel: Int
+    package let patternsPerConnection: Int
+    package let regularExpressions: Bool
     package let joinsPerSecond: Int
     package let presencePerSecond: Int
     package let messagesPerSecond: Int
@@ -138,6 +140,8 @@ package struct RoostConfiguration: Sendable {
         connectionsPerUser = values.integer(.connectionsPerUser)
         channelsPerConnection = values.integer(.channelsPerConnection)
         filtersPerChannel = values.integer(.filtersPerChannel)
+        patternsPerConnection = values.integer(.patternsPerConnection)
+        regularExpressions = values.toggle(.regularExpressions)
         joinsPerSecond = values.integer(.joinsPerSecond)
         presencePerSecond = values.integer(.presencePerSecond)
         messagesPerSecond = values.integer(.messagesPerSecond)

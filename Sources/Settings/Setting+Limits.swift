@@ -23,6 +23,17 @@ extension Setting {
         isReloaded: true,
         "How many entries a join may have in `postgres_changes`; a join with more is refused.")
 
+    static let patternsPerConnection = Setting(
+        "limits.patterns_per_connection", .integer(1...100_000), standard: .integer(100), unit: "patterns",
+        isReloaded: true,
+        "How many patterns (`like`, `ilike`, `match`, `imatch`) the filters of one socket may have, in all its channels; a "
+            + "join beyond that is refused. Each is held against every row of its table.")
+
+    static let regularExpressions = Setting(
+        "limits.regular_expressions", .toggle, standard: .toggle(true), isReloaded: true,
+        "Serve filters with `match` and `imatch`. What an expression may cost is bounded (docs/protocol.md); set false to "
+            + "have none from clients at all.")
+
     static let joinsPerSecond = Setting(
         "limits.joins_per_second", .integer(0...1_000_000), standard: .integer(100), unit: "joins", isReloaded: true,
         "How often one socket may join in a second, after as many at once as it may have channels. A join beyond that is "

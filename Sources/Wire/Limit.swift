@@ -9,6 +9,7 @@ package enum Limit: String, Sendable, CaseIterable {
     case connectionsPerUser = "connections_per_user"
     case channelsPerConnection = "channels_per_connection"
     case filtersPerChannel = "filters_per_channel"
+    case patternsPerConnection = "patterns_per_connection"
     case messageBytes = "message_bytes"
     case payloadBytes = "payload_bytes"
     case joinsPerSecond = "joins_per_second"
@@ -23,7 +24,7 @@ package enum Limit: String, Sendable, CaseIterable {
         switch self {
         case .connections, .connectionsPerAddress, .connectionsPerUser: "ConnectionRateLimitReached"
         case .channelsPerConnection: "ChannelRateLimitReached"
-        case .filtersPerChannel: "InvalidPostgresChanges"
+        case .filtersPerChannel, .patternsPerConnection: "InvalidPostgresChanges"
         case .messageBytes: "message_size_exceeded"
         case .payloadBytes, .presenceBytes: "payload_size_exceeded"
         case .joinsPerSecond: "ClientJoinRateLimitReached"
@@ -42,6 +43,9 @@ package enum Limit: String, Sendable, CaseIterable {
         case .channelsPerConnection: "Too many channels: one socket may join \(value) (\(setting)); leave one first"
         case .filtersPerChannel:
             "Too many postgres_changes: one join may have \(value) (\(setting)); spread them over several channels"
+        case .patternsPerConnection:
+            "Too many patterns: the filters of one socket may have \(value) of like, ilike, match and imatch (\(setting)); "
+                + "filter in the client, or leave a channel first"
         case .messageBytes: "The message is too large: it may have \(value) bytes (\(setting)); send less"
         case .payloadBytes: "The payload is too large: it may have \(value) bytes (\(setting)); send less"
         case .presenceBytes:
@@ -56,7 +60,9 @@ package enum Limit: String, Sendable, CaseIterable {
     var nextAction: Refusal.NextAction {
         switch self {
         case .connections, .connectionsPerAddress, .connectionsPerUser, .joinsPerSecond, .presencePerSecond: .retry
-        case .channelsPerConnection, .filtersPerChannel, .messageBytes, .payloadBytes, .presenceBytes: .giveUp
+        case .channelsPerConnection, .filtersPerChannel, .patternsPerConnection, .messageBytes, .payloadBytes,
+            .presenceBytes:
+            .giveUp
         }
     }
 }

@@ -371,7 +371,7 @@ async def test_a_message_over_the_limit_names_it(paced):
 async def test_every_limit_is_in_the_metrics(small):
     text = small.ops("/metrics")[1]
     for limit in ("connections", "connections_per_address", "connections_per_user", "channels_per_connection",
-                  "filters_per_channel", "message_bytes", "payload_bytes", "joins_per_second", "presence_per_second"):
+                  "filters_per_channel", "patterns_per_connection", "message_bytes", "payload_bytes", "joins_per_second", "presence_per_second"):
         assert f'roost_refused_total{{limit="{limit}"}} ' in text
     for limit in ("messages_per_second", "bytes_per_second"):
         assert f'roost_slowed_total{{limit="{limit}"}} ' in text

@@ -114,6 +114,11 @@ import Wire
                 "InvalidPostgresChanges: Too many postgres_changes: one join may have 77 (limits.filters_per_channel); spread them over several channels",
                 "Too many postgres_changes: one join may have 77 (limits.filters_per_channel); spread them over several channels"
             )
+        case .over(.patternsPerConnection, _):
+            (
+                "InvalidPostgresChanges: Too many patterns: the filters of one socket may have 77 of like, ilike, match and imatch (limits.patterns_per_connection); filter in the client, or leave a channel first",
+                "Too many patterns: the filters of one socket may have 77 of like, ilike, match and imatch (limits.patterns_per_connection); filter in the client, or leave a channel first"
+            )
         case .over(.messageBytes, _):
             (
                 "message_size_exceeded: The message is too large: it may have 77 bytes (limits.message_bytes); send less",

@@ -14,6 +14,8 @@ final class AuthoritySession {
     /// How old the version of the policies may be that answers are given by.
     private static let freshness = Duration.milliseconds(250)
     private static let limit = Duration.seconds(2)
+    /// All replays of a batch. Each has the session's `statement_timeout`.
+    private static let replaysLimit = Duration.seconds(3)
 
     init(conninfo: String, logger: Logger) throws {
         let options = try ConnectionOptions(conninfo: conninfo)
@@ -58,8 +60,12 @@ final class AuthoritySession {
             }
         }
         batch = replays.map(\.0)
+        let deadline = ContinuousClock.now + Self.replaysLimit
         for (pending, request, rights) in replays {
-            let outcome = try replay(request, of: pending.question.topic, rights, &complaints)
+            // Other joins wait meanwhile: whoever is not reached comes again.
+            let outcome =
+                ContinuousClock.now < deadline
+                ? try replay(request, of: pending.question.topic, rights, &complaints) : .replayFailed
             batch.removeFirst()
             pending.answer(outcome)
         }

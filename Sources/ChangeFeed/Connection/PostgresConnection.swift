@@ -8,6 +8,7 @@ import Logging
 final class PostgresConnection {
     private let raw: OpaquePointer
     private let notices: NoticeSink
+    private let logger: Logger
     let waiter: any SocketWaiter
     /// A deadline passed or the socket broke: nothing more may be asked here.
     private(set) var isBroken = false
@@ -18,6 +19,11 @@ final class PostgresConnection {
     /// As libpq counts: 150004 is 15.4.
     var serverVersion: Int { Int(PQserverVersion(raw)) }
 
+    /// Which server and database this is, to tell it from others that the process may know.
+    var serverName: String {
+        [PQhost(raw), PQport(raw), PQdb(raw)].map { $0.map { String(cString: $0) } ?? "" }.joined(separator: "/")
+    }
+
     /// Connects to the first host that will have it, and sets the session up.
     ///
     /// - Parameter limit: for each host to connect, where `connect_timeout` is not shorter, and for the set-up.
@@ -26,13 +32,20 @@ final class PostgresConnection {
     ) throws {
         raw = try Self.connect(options, waiter, within: limit)
         self.waiter = waiter
+        self.logger = logger
         notices = NoticeSink(logger: logger)
         guard PQsetnonblocking(raw, 1) == 0 else { throw failure() }
         notices.attach(to: raw)
         try run(SQL.session, within: limit)
     }
 
-    deinit { PQfinish(raw) }
+    deinit {
+        // Closing it would not end what its backend is at.
+        if !isBroken, PQtransactionStatus(raw) == PQTRANS_ACTIVE {
+            AbandonedStatements.shared.abandon(raw, of: serverName, logger: logger, level: .debug)
+        }
+        PQfinish(raw)
+    }
 
     /// One statement with text parameters; waits for its whole result.
     func query(_ sql: String, _ parameters: [String?] = [], within limit: Duration = .seconds(10)) throws -> QueryResult
@@ -184,6 +197,7 @@ final class PostgresConnection {
             try waiter.wait(for: descriptor, events: Int16(events), until: deadline)
         } catch {
             // An answer that nobody waits for would be taken for the next statement's.
+            if !isBroken { AbandonedStatements.shared.abandon(raw, of: serverName, logger: logger, level: .warning) }
             isBroken = true
             throw error
         }

@@ -30,6 +30,8 @@ enum SQLState {
     static let invalidSchema = "3F000"
     static let insufficientPrivilege = "42501"
     static let lockNotAvailable = "55P03"
+    static let queryCanceled = "57014"
+    static let deadlock = "40P01"
     static let duplicateObject = "42710"
     static let invalidName = "42602"
 }

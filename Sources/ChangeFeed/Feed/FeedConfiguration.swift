@@ -11,6 +11,8 @@ package struct FeedConfiguration: Sendable {
     /// How long a statement may take before the connection counts as dead.
     package var statementLimit: Duration
     package var rhythm: Doorbell.Rhythm
+    /// How long clients' filters may take.
+    package var filters = ConditionLimits()
     /// The longest first wait after a lost connection; doubled up to 15 s.
     package var firstRetry: Duration = .seconds(1)
 

@@ -73,7 +73,7 @@ struct PolicyScript {
 }
 
 extension Duration {
-    fileprivate var milliseconds: Int64 {
+    var milliseconds: Int64 {
         components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000
     }
 }

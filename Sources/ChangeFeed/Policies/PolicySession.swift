@@ -16,6 +16,7 @@ final class PolicySession {
         connection = try PostgresConnection(
             ConnectionOptions(conninfo: conninfo), waiter: PlainWaiter(), logger: logger, within: limits.network)
         try connection.run(SQL.policySession, within: limits.network)
+        try AbandonedStatements.shared.demandFew(on: connection)
     }
 
     /// Drops what was looked up in the catalog, and the functions made of it.

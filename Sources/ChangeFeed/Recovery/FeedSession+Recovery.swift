@@ -147,6 +147,7 @@ extension FeedSession {
         let connection = try PostgresConnection(
             ConnectionOptions(conninfo: loop.configuration.conninfo), waiter: sockets, logger: loop.logger)
         try connection.run(SQL.sessionOfFeed)
+        try AbandonedStatements.shared.demandFew(on: connection)
         return connection
     }
 

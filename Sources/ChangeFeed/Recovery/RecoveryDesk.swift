@@ -9,10 +9,15 @@ import Hub
 ///
 /// Readings are shared: all who wait are served by one.
 package final class RecoveryDesk {
-    typealias Judge = ([FeedEntry], RecoveryGate, inout SubscriptionRegistry) throws -> [ChangeDelivery]
+    typealias Judge = ([FeedEntry], RecoveryGate, inout SubscriptionRegistry) throws -> (
+        deliveries: [ChangeDelivery], undecided: Set<ChangeGroupID>
+    )
+    /// What binds the filters of members, besides the connection that it may ask on.
+    typealias Binder = (Catalog, @escaping SubscriptionBinder.Ask) -> SubscriptionBinder
     typealias Send = (RecoveryID, [RecoveryStep], _ whenTaken: (@Sendable () -> Void)?) -> Void
 
     private let judge: Judge
+    private let binder: Binder
     private let send: Send
     /// Called on a loop's thread.
     private let whenTaken: @Sendable (RecoveryID) -> Void
@@ -28,10 +33,11 @@ package final class RecoveryDesk {
     private static let mostTexts = 8
 
     init(
-        principals: PrincipalTable, judge: @escaping Judge, send: @escaping Send,
+        principals: PrincipalTable, binder: @escaping Binder, judge: @escaping Judge, send: @escaping Send,
         whenTaken: @escaping @Sendable (RecoveryID) -> Void
     ) {
         registry = SubscriptionRegistry(principals: principals)
+        self.binder = binder
         self.judge = judge
         self.send = send
         self.whenTaken = whenTaken
@@ -73,7 +79,7 @@ package final class RecoveryDesk {
     /// Binds what has to be bound.
     func bind(asking ask: @escaping SubscriptionBinder.Ask) {
         guard !unbound.isEmpty, let catalog = registry.catalog else { return }
-        let binder = SubscriptionBinder(catalog: catalog, ask: ask)
+        let binder = binder(catalog, ask)
         // What cannot be bound any more, its group has been told; there is nothing to be missed.
         // Whoever comes while Postgres is asked is bound the next time.
         let settled = unbound
@@ -195,9 +201,13 @@ package final class RecoveryDesk {
         let gate = RecoveryGate(
             lacks: { key, place in served[key].map { !$0.isGone && !$0.has(shown[place]) } ?? false },
             cursor: { key, place in served[key]?.cursor(at: shown[place], of: upper) ?? "" })
-        let deliveries = try judge(shown.compactMap { $0.change.map { .change($0) } }, gate, &registry)
+        let (deliveries, undecided) = try judge(shown.compactMap { $0.change.map { .change($0) } }, gate, &registry)
+        // Of these it is not known what they missed: they join again, and are told then what their filter lacks.
+        fail(undecided.compactMap { members[$0] })
         var batches: [ChangeGroupID: [ChangeDelivery]] = [:]
-        for delivery in deliveries { batches[delivery.group, default: []].append(delivery) }
+        for delivery in deliveries where !undecided.contains(delivery.group) {
+            batches[delivery.group, default: []].append(delivery)
+        }
         for (key, batch) in batches {
             guard let member = served[key] else { continue }
             let group = member.question.group

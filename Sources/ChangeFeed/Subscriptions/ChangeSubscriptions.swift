@@ -55,10 +55,11 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
         boundaries = Boundaries(loops: sink.loopCount)
         registry = SubscriptionRegistry(principals: principals)
         visibility = Visibility(conninfo: configuration.conninfo, logger: logger)
-        asker = ConditionAsker(conninfo: configuration.conninfo, logger: logger)
+        asker = ConditionAsker(conninfo: configuration.conninfo, limits: configuration.filters, logger: logger)
         ahead = DispatchSemaphore(value: Self.batchesAhead)
         desk = RecoveryDesk(
-            principals: principals, judge: { [unowned self] in try judge($0, $1, &$2) },
+            principals: principals, binder: { [unowned self] in binder($0, asking: $1) },
+            judge: { [unowned self] in try judge($0, $1, &$2) },
             send: { [sink] id, steps, whenTaken in sink.recovery(id, steps, whenTaken: whenTaken ?? {}) },
             whenTaken: { [unowned self] id in
                 feed.withLock { $0 }?.perform { _ in self.desk?.taken(id) }
@@ -135,7 +136,7 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
 
     /// Settles a definition by what is known here and now. False where more has to be known.
     private func bindAtOnce(_ definition: Int, _ catalog: Catalog) -> Bool {
-        let binder = SubscriptionBinder(catalog: catalog, ask: nil)
+        let binder = binder(catalog, asking: nil)
         guard let answers = registry.bind(definition, with: binder, isLastTry: false) else { return false }
         tell(answers)
         return true
@@ -145,7 +146,7 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
     /// tried again when the database is back.
     private func bind(_ definition: Int, _ context: FeedContext) {
         let ask: SubscriptionBinder.Ask? = context.canQuery ? { try context.query($0) } : nil
-        let known = SubscriptionBinder(catalog: context.catalog, ask: ask)
+        let known = binder(context.catalog, asking: ask)
         if let answers = registry.bind(definition, with: known, isLastTry: false) { return tell(answers) }
         var catalog = context.catalog
         do {
@@ -154,8 +155,15 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
         } catch {
             logger.debug("the catalog could not be read for a subscription: \(error)")
         }
-        let current = SubscriptionBinder(catalog: catalog, ask: ask)
-        tell(registry.bind(definition, with: current, isLastTry: true) ?? [])
+        tell(registry.bind(definition, with: binder(catalog, asking: ask), isLastTry: true) ?? [])
+    }
+
+    /// - Parameter ask: where the feed may be asked; nil where nobody may be asked now.
+    private func binder(_ catalog: Catalog, asking ask: SubscriptionBinder.Ask?) -> SubscriptionBinder {
+        var binder = SubscriptionBinder(catalog: catalog, ask: ask)
+        if ask != nil { binder.validate = { [unowned self] in try asker.validate($0) } }
+        binder.refuses = { [unowned self] in asker.budget.refuses($0, on: $1.oid, at: .now) }
+        return binder
     }
 
     private func tell(_ answers: [(ChangeGroupID, ChangeSubscriptionOutcome)]) {
@@ -215,21 +223,31 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
     /// What is for whom of what members missed.
     private func judge(
         _ entries: [FeedEntry], _ gate: RecoveryGate, _ registry: inout SubscriptionRegistry
-    ) throws -> [ChangeDelivery] {
-        guard let catalog = registry.catalog else { return [] }
+    ) throws -> (deliveries: [ChangeDelivery], undecided: Set<ChangeGroupID>) {
+        guard let catalog = registry.catalog else { return ([], []) }
         var round = DeliveryRound(entries, catalog: catalog, gate: gate)
-        round.match(in: &registry) { asker.answers(to: $0) }
-        try round.judge(for: registry, by: &visibility)
-        return round.events(for: registry, loops: sink.loopCount, encodingWith: &encoder).joined().compactMap {
-            if case .change(let delivery) = $0 { delivery } else { nil }
+        var undecided: Set<ChangeGroupID> = []
+        for end in try round.match(in: &registry, asking: { try asker.answers(to: $0) }) {
+            guard let definition = registry.definition(end.definition) else { continue }
+            undecided.formUnion(definition.groups.keys)
+            tell(self.registry.end(end.binding, of: definition.key, because: end.reason))
         }
+        try round.judge(for: registry, by: &visibility)
+        let deliveries: [ChangeDelivery] = round.events(for: registry, loops: sink.loopCount, encodingWith: &encoder)
+            .joined().compactMap {
+                if case .change(let delivery) = $0 { delivery } else { nil }
+            }
+        return (deliveries, undecided)
     }
 
     package func consume(_ entries: [FeedEntry]) throws {
         guard let catalog = registry.catalog else { return }
         var round = DeliveryRound(entries, catalog: catalog, cursors: cursors)
         if !registry.isEmpty {
-            round.match(in: &registry) { asker.answers(to: $0) }
+            for end in try round.match(in: &registry, asking: { try asker.answers(to: $0) }) {
+                guard let definition = registry.definition(end.definition) else { continue }
+                tell(registry.end(end.binding, of: definition.key, because: end.reason))
+            }
             try round.judge(for: registry, by: &visibility)
             let decided = visibility.statistics
             decisions.withLock { $0 = decided }

@@ -1,69 +1,250 @@
 import Hub
 import Logging
 
-/// Asks Postgres what only it knows of a row: conditions on collations, regular expressions and types of its own.
+/// Asks Postgres what only it knows of clients' filters: whether rows meet conditions on collations, regular expressions and
+/// types of its own, and what the values of new filters mean.
 ///
-/// It has a connection of its own, opened at the first question, because the feed's is in the middle of a window then.
+/// It has a connection of its own, opened at the first question, because the feed's is in the middle of a window then, and
+/// because what clients ask for must not cost the feed its session. Confined to the feed's thread, which waits for it, within
+/// `ConditionLimits`.
 struct ConditionAsker: ~Copyable {
-    private let conninfo: String
-    private let logger: Logger
-    private var connection: PostgresConnection?
-    private static let limit = Duration.seconds(5)
-    /// Planning grows faster than the statement: 1,000 questions take 56 ms, 2,000 take 291.
-    private static let questionsPerStatement = 1000
-
-    init(conninfo: String, logger: Logger) {
-        self.conninfo = conninfo
-        self.logger = logger
+    /// One answer for each condition.
+    struct Answers {
+        var met: [Bool]
+        /// Conditions that were not decided, by their place: why, as the end of a sentence that begins with the filter.
+        /// They are not met: what cannot be decided is not delivered.
+        var givenUp: [Int: String] = [:]
     }
 
-    /// One answer for each condition. Where Postgres does not answer, the row is delivered: a filter saves traffic, it
-    /// does not protect, and a row too many is better than a row lost.
-    mutating func answers(to conditions: [PostgresCondition]) -> [Bool] {
-        var answers: [Bool] = []
-        for start in stride(from: 0, to: conditions.count, by: Self.questionsPerStatement) {
-            let end = min(start + Self.questionsPerStatement, conditions.count)
-            answers += answersAtOnce(to: Array(conditions[start..<end]))
+    private let conninfo: String
+    private let logger: Logger
+    private let limits: ConditionLimits
+    private var connection: PostgresConnection?
+    private(set) var budget: ConditionBudget
+    /// Planning grows faster than the statement: 1,000 questions take 56 ms, 2,000 take 291.
+    private static let questionsPerStatement = 1000
+    static let tookTooLong = "took too long to decide"
+
+    init(conninfo: String, limits: ConditionLimits, logger: Logger) {
+        self.conninfo = conninfo
+        self.limits = limits
+        self.logger = logger
+        budget = ConditionBudget(limits, at: .now)
+    }
+
+    /// Decides conditions. Those that take long concern their own filter alone: it is given up, and the others are answered.
+    ///
+    /// - Throws: `PostgresError` where the database does not answer, or a table is locked: nothing is decided then, and the
+    ///   same is to be asked again.
+    mutating func answers(to conditions: [PostgresCondition]) throws -> Answers {
+        var answers = Answers(met: Array(repeating: false, count: conditions.count))
+        var together: [Int] = []
+        var apart: [ConditionBudget.Key: [Int]] = [:]
+        for (place, condition) in conditions.enumerated() {
+            let key = ConditionBudget.Key(condition)
+            if budget.isSuspect(key) { apart[key, default: []].append(place) } else { together.append(place) }
         }
+        for start in stride(from: 0, to: together.count, by: Self.questionsPerStatement) {
+            let places = together[start..<min(start + Self.questionsPerStatement, together.count)]
+            if try askTogether(places, conditions, &answers) { continue }
+            for place in places { apart[ConditionBudget.Key(conditions[place]), default: []].append(place) }
+        }
+        if !apart.isEmpty { try askApart(apart, conditions, &answers) }
         return answers
     }
 
-    private mutating func answersAtOnce(to conditions: [PostgresCondition]) -> [Bool] {
-        do {
-            return try ask(conditions)
-        } catch let error as PostgresError where error.kind == .server && conditions.count > 1 {
-            // One of them is faulty, its table altered or dropped meanwhile; the others keep their answers.
-            return conditions.map { answerAlone($0) }
-        } catch {
-            return giveUp(conditions.count, error)
+    // MARK: Together
+
+    /// - Returns: false where they have to be asked apart.
+    private mutating func askTogether(
+        _ places: ArraySlice<Int>, _ conditions: [PostgresCondition], _ answers: inout Answers
+    ) throws -> Bool {
+        let asked = places.map { conditions[$0] }
+        let began = ContinuousClock.now
+        switch try ask(asked, within: limits.together + limits.perQuestion * asked.count) {
+        case .answered(let met):
+            for (place, isMet) in zip(places, met) { answers.met[place] = isMet }
+            budget.tookTogether(
+                asked.lazy.map { ConditionBudget.Key($0) }, questions: asked.count, ContinuousClock.now - began,
+                at: .now)
+            return true
+        case .outOfTime, .failed:
+            return false
         }
     }
 
-    private mutating func answerAlone(_ condition: PostgresCondition) -> Bool {
-        do { return try ask([condition]).first ?? true } catch { return giveUp(1, error)[0] }
+    // MARK: Apart
+
+    /// Asks for one filter after the other, the cheap ones first, so that those are given up that cost most.
+    private mutating func askApart(
+        _ places: [ConditionBudget.Key: [Int]], _ conditions: [PostgresCondition], _ answers: inout Answers
+    ) throws {
+        let deadline = ContinuousClock.now + limits.allApart
+        let order = places.sorted { one, other in
+            (budget.cost(of: one.key), one.key.expression.utf8.count)
+                < (budget.cost(of: other.key), other.key.expression.utf8.count)
+        }
+        for (key, places) in order {
+            for start in stride(from: 0, to: places.count, by: Self.questionsPerStatement) {
+                let some = places[start..<min(start + Self.questionsPerStatement, places.count)]
+                guard ContinuousClock.now < deadline else {
+                    giveUp(key, places, conditions, "was not decided in time, as filters took too long", &answers)
+                    break
+                }
+                let began = ContinuousClock.now
+                let asked = some.map { conditions[$0] }
+                switch try ask(asked, within: limits.apart + limits.perQuestion * asked.count) {
+                case .answered(let met):
+                    for (place, isMet) in zip(some, met) { answers.met[place] = isMet }
+                    budget.tookApart(key, questions: asked.count, ContinuousClock.now - began, at: .now)
+                    continue
+                case .failed(let error) where error.isAboutData && some.count > 1:
+                    guard let error = try askEach(some, conditions, until: deadline, &answers) else { continue }
+                    giveUp(key, places, conditions, "cannot be decided: \(error.message)", &answers)
+                case .failed(let error) where error.isAboutData:
+                    // Written before the column had its type: it is none of the type's values, so it meets no condition.
+                    continue
+                case .failed(let error):
+                    giveUp(key, places, conditions, "cannot be decided: \(error.message)", &answers)
+                case .outOfTime:
+                    // Everything takes long where the server is busy or stands still; that is no filter's fault.
+                    try demandQuickAnswer()
+                    refuse(key, places, conditions, &answers)
+                }
+                break
+            }
+        }
+        for key in budget.overdrawn(at: .now) {
+            // Those that ask nothing at the moment are found by their next rows.
+            guard let places = places[key] else { continue }
+            refuse(key, places, conditions, &answers)
+        }
     }
 
-    private mutating func giveUp(_ count: Int, _ error: any Error) -> [Bool] {
+    /// Asks for one row after the other, because there is one whose value cannot be read.
+    ///
+    /// - Returns: why the filter cannot be decided, nil where it was.
+    private mutating func askEach(
+        _ places: ArraySlice<Int>, _ conditions: [PostgresCondition], until deadline: ContinuousClock.Instant,
+        _ answers: inout Answers
+    ) throws -> PostgresError? {
+        for place in places {
+            let tooLate = PostgresError(.server, sqlState: SQLState.queryCanceled, "it takes too long")
+            guard ContinuousClock.now < deadline else { return tooLate }
+            switch try ask([conditions[place]], within: limits.apart) {
+            case .answered(let met): answers.met[place] = met.first ?? false
+            case .failed(let error) where error.isAboutData: continue
+            case .failed(let error): return error
+            case .outOfTime: return tooLate
+            }
+        }
+        return nil
+    }
+
+    private mutating func refuse(
+        _ key: ConditionBudget.Key, _ places: [Int], _ conditions: [PostgresCondition], _ answers: inout Answers
+    ) {
+        giveUp(key, places, conditions, Self.tookTooLong, &answers)
+        guard let condition = places.first.map({ conditions[$0] }) else { return }
+        budget.refuse(condition.sources, on: condition.table.oid, at: .now)
+    }
+
+    private mutating func giveUp(
+        _ key: ConditionBudget.Key, _ places: [Int], _ conditions: [PostgresCondition], _ reason: String,
+        _ answers: inout Answers
+    ) {
+        budget.forget(key)
+        for place in places {
+            answers.met[place] = false
+            answers.givenUp[place] = reason
+        }
+        guard let condition = places.first.map({ conditions[$0] }) else { return }
         logger.warning(
-            "delivering \(count) changes unfiltered, because Postgres did not decide their filters: \(error)")
-        if (error as? PostgresError)?.kind != .server { connection = nil }
-        return Array(repeating: true, count: count)
+            """
+            A filter on \(condition.table.schema).\(condition.table.name) \(reason), and is not served any more: \
+            \(ChangeFilter(conditions: condition.sources))
+            """)
     }
 
-    private mutating func ask(_ conditions: [PostgresCondition]) throws -> [Bool] {
+    // MARK: One statement
+
+    private enum Reply {
+        case answered([Bool])
+        case outOfTime
+        /// A value cannot be read, an operator is gone: the table was altered meanwhile.
+        case failed(PostgresError)
+    }
+
+    private mutating func ask(_ conditions: [PostgresCondition], within limit: Duration) throws -> Reply {
         let batch = PostgresBatch(conditions)
-        let result = try open().query(batch.sql, within: Self.limit)
-        let rows = (0..<result.count).map { row in
-            (record: Int(result.integer(row, 0) ?? 0), answers: result.text(row, 1) ?? "")
+        do {
+            let result = try run(batch.sql, within: limit)
+            let rows = (0..<result.count).map { row in
+                (record: Int(result.integer(row, 0) ?? 0), answers: result.text(row, 1) ?? "")
+            }
+            return .answered(batch.answers(rows))
+        } catch let error as PostgresError {
+            switch (error.kind, error.sqlState) {
+            case (.server, SQLState.queryCanceled), (.timeout, _): return .outOfTime
+            case (.server, SQLState.lockNotAvailable), (.server, SQLState.deadlock):
+                throw PostgresError(
+                    .timeout, sqlState: error.sqlState, "A filter waits for a lock (\(error.message)).")
+            case (.server, _): return .failed(error)
+            case (.connection, _): throw error
+            }
         }
-        return batch.answers(rows)
+    }
+
+    /// What `SubscriptionBinder` has to ask of a new filter's values: rows of texts.
+    ///
+    /// - Throws: `PostgresError` of kind `server` where a value is refused; the other kinds say nothing about it.
+    mutating func validate(_ statement: String) throws -> [[String?]] {
+        do {
+            let rows = try run(statement, within: limits.validation)
+            return (0..<rows.count).map { row in (0..<rows.width).map { rows.text(row, $0) } }
+        } catch let error as PostgresError where error.sqlState == SQLState.lockNotAvailable {
+            throw PostgresError(.timeout, sqlState: error.sqlState, error.message)
+        } catch let error as PostgresError where error.sqlState == SQLState.queryCanceled {
+            throw PostgresError(.server, sqlState: error.sqlState, "it takes too long to read")
+        }
+    }
+
+    /// A statement that is given its time along with it, in one round trip.
+    private mutating func run(_ sql: String, within limit: Duration) throws -> QueryResult {
+        let milliseconds = max(10, limit.milliseconds)
+        let statement = "set statement_timeout = \(milliseconds); set lock_timeout = \(milliseconds * 4 / 5); \(sql)"
+        let wasOpen = connection != nil
+        let session = try open()
+        defer { if session.isBroken { connection = nil } }
+        do {
+            return try session.run(statement, within: limit + limits.network)
+        } catch let error as PostgresError where error.kind == .connection && wasOpen {
+            // Somebody ended the session while nothing was asked, which shows only now.
+            connection = nil
+            return try open().run(statement, within: limit + limits.network)
+        }
+    }
+
+    private mutating func demandQuickAnswer() throws {
+        do {
+            _ = try run("select 1", within: .milliseconds(500))
+        } catch let error as PostgresError where error.kind == .server {
+            throw PostgresError(.timeout, "Postgres is too busy to decide filters: \(error.message)")
+        }
     }
 
     private mutating func open() throws -> PostgresConnection {
         if let connection, !connection.isBroken { return connection }
         let fresh = try PostgresConnection(
-            ConnectionOptions(conninfo: conninfo), waiter: PlainWaiter(), logger: logger, within: Self.limit)
+            ConnectionOptions(conninfo: conninfo), waiter: PlainWaiter(), logger: logger, within: limits.network)
+        try fresh.run(SQL.sessionOfConditions, within: limits.network)
+        try AbandonedStatements.shared.demandFew(on: fresh)
         connection = fresh
         return fresh
     }
+}
+
+extension PostgresError {
+    /// Class 22: a value that its type does not take.
+    fileprivate var isAboutData: Bool { sqlState?.hasPrefix("22") == true }
 }

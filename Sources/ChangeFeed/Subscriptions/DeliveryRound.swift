@@ -34,10 +34,23 @@ struct DeliveryRound: ~Copyable {
 
     // MARK: Matching
 
+    /// A binding whose filter was not decided.
+    struct GivenUp: Hashable {
+        let definition: Int
+        let binding: Int
+        let reason: String
+    }
+
     /// Finds out whose filters the changes match; `ask` answers what only Postgres knows, for all of them in one go.
-    mutating func match(in registry: inout SubscriptionRegistry, asking ask: ([PostgresCondition]) -> [Bool]) {
+    ///
+    /// - Returns: bindings that were shown nothing of what they asked for, as it could not be decided: they have to be told.
+    /// - Throws: `PostgresError` where the database does not answer.
+    mutating func match(
+        in registry: inout SubscriptionRegistry, asking ask: ([PostgresCondition]) throws -> ConditionAsker.Answers
+    ) throws -> Set<GivenUp> {
         var found: [(place: Int, change: RowChange, matches: Matches)] = []
         var conditions: [PostgresCondition] = []
+        var givenUp: Set<GivenUp> = []
         for (place, entry) in entries.enumerated() {
             guard case .change(let change) = entry else { continue }
             let matches = registry.match(change)
@@ -45,13 +58,21 @@ struct DeliveryRound: ~Copyable {
             conditions += matches.undecided.map(\.condition)
             found.append((place, change, matches))
         }
-        var answers = conditions.isEmpty ? [] : ask(conditions)[...]
+        let answers = conditions.isEmpty ? ConditionAsker.Answers(met: []) : try ask(conditions)
+        var next = 0
         for (place, change, found) in found {
-            let mine = Array(answers.prefix(found.undecided.count))
-            answers = answers.dropFirst(mine.count)
+            let mine = Array(answers.met[next..<(next + found.undecided.count)])
+            if !answers.givenUp.isEmpty {
+                for (offset, undecided) in found.undecided.enumerated() {
+                    guard let reason = answers.givenUp[next + offset] else { continue }
+                    givenUp.insert(GivenUp(definition: undecided.group, binding: undecided.id, reason: reason))
+                }
+            }
+            next += mine.count
             matches[place] = Match(
                 change: change, place: place, deliveries: mine.isEmpty ? found.deliveries : found.settled(by: mine))
         }
+        return givenUp
     }
 
     // MARK: Judging

@@ -8,6 +8,10 @@ struct SubscriptionBinder {
     let catalog: Catalog
     /// Nil where Postgres cannot be asked now.
     let ask: Ask?
+    /// Asks what values of filters mean: a client chose them, so it is not asked where the feed reads.
+    var validate: Ask?
+    /// Whether a filter was given up a while ago, because it took too long to decide.
+    var refuses: (ChangeFilter, Table) -> Bool = { _, _ in false }
 
     enum Failure: Error {
         /// Postgres must be asked and cannot be.
@@ -16,9 +20,14 @@ struct SubscriptionBinder {
         case refused(String)
         /// No table would allow it.
         case invalid(String)
+        /// It was given up because of what it costs.
+        case costly(String)
     }
 
-    func bind(_ definition: SubscriptionDefinition) throws(Failure) -> [BoundBinding] {
+    /// The bindings that are served, and what to say of those that are not served any more.
+    typealias Bound = (bindings: [BoundBinding], costly: String?)
+
+    func bind(_ definition: SubscriptionDefinition) throws(Failure) -> Bound {
         guard let access = catalog.access(of: definition.role) else { throw .mustAsk }
         guard access.exists else {
             throw .refused(
@@ -26,6 +35,7 @@ struct SubscriptionBinder {
                     + "`role` of the token, or create the role.")
         }
         var bound: [BoundBinding] = []
+        var costly: String?
         for (binding, id) in zip(definition.bindings, definition.ids) {
             switch binding.parameters {
             case .failure(let error):
@@ -35,10 +45,22 @@ struct SubscriptionBinder {
                     let granted = try admit(definition.role, access, to: table)
                     return try filter(parameters, table, granted)
                 }
-                bound.append(try bind(parameters, id, binder))
+                do {
+                    bound.append(try bind(parameters, id, binder))
+                } catch .costly(let message) {
+                    costly = message
+                }
             }
         }
-        return bound
+        return (bound, costly)
+    }
+
+    /// What clients are told of a binding whose filter is not served any more.
+    static func farewell(_ filter: ChangeFilter, _ tables: TablePattern, because reason: String) -> String {
+        let table = "\(tables.schema ?? "*").\(tables.name ?? "*")"
+        return "The filter \(SubscriptionError.quote(filter.description)) on changes of \(table) \(reason), and is not "
+            + "served any more; what it would have shown since is missing. Subscribe with a simpler filter, and load what "
+            + "you have anew."
     }
 
     private func bind(
@@ -115,6 +137,10 @@ struct SubscriptionBinder {
     private func filter(
         _ parameters: ChangeParameters, _ table: Table, _ granted: Set<String>?
     ) throws(Failure) -> BoundFilter {
+        guard !refuses(parameters.filter, table) else {
+            throw .costly(
+                Self.farewell(parameters.filter, parameters.tables, because: "took too long to decide a while ago"))
+        }
         // A filter on a hidden column would tell what is in it.
         try Self.check(parameters.filter.conditions.map(\.column), granted: granted, in: table)
         try Self.check(parameters.selection?.columns ?? [], granted: granted, in: table)
@@ -133,9 +159,11 @@ struct SubscriptionBinder {
 
     private func answers(to queries: [ValidationQuery]) throws -> [JSON] {
         guard !queries.isEmpty else { return [] }
-        guard let ask else { throw Failure.mustAsk }
+        guard let ask = validate ?? ask else { throw Failure.mustAsk }
         do {
             return try ask(ValidationQuery.statement(for: queries)).map { try Self.json($0) }
+        } catch let error as PostgresError where error.sqlState == SQLState.queryCanceled {
+            throw queries[0].refusal(error.message)
         } catch let error as PostgresError where error.kind == .server {
             // Faulty as a whole: one by one they say which.
             return try queries.map { query in

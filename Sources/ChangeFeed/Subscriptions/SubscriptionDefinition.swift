@@ -10,6 +10,8 @@ final class SubscriptionDefinition {
     let role: String
     /// The groups, and who is in each.
     var groups: [ChangeGroupID: [Claims: Principal]] = [:]
+    /// Bindings that took too long to decide, and what their groups were told: for them there is no other try.
+    var ended: [Int: String] = [:]
     /// Nil until it was bound for the first time.
     var outcome: ChangeSubscriptionOutcome?
 

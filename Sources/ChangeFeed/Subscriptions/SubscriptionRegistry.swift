@@ -83,9 +83,12 @@ struct SubscriptionRegistry: ~Copyable {
     ) -> [(ChangeGroupID, ChangeSubscriptionOutcome)]? {
         guard let definition = byNumber[number] else { return [] }
         let outcome: ChangeSubscriptionOutcome
+        var servesOthers = false
         do {
-            index.add(try binder.bind(definition), as: definition.number)
-            outcome = .live
+            let bound = try binder.bind(definition)
+            index.add(bound.bindings.filter { definition.ended[$0.id] == nil }, as: definition.number)
+            outcome = (definition.ended.values.first ?? bound.costly).map { .failed($0) } ?? .live
+            servesOthers = true
         } catch .invalid(let message) {
             outcome = .failed(message)
         } catch .refused(let message) {
@@ -99,7 +102,25 @@ struct SubscriptionRegistry: ~Copyable {
             guard definition.outcome == nil else { return [] }
             return definition.groups.keys.map { ($0, .unavailable) }
         }
-        if case .failed = outcome { index.remove(definition.number) }
+        if case .failed = outcome, !servesOthers { index.remove(definition.number) }
+        definition.outcome = outcome
+        return definition.groups.keys.map { ($0, outcome) }
+    }
+
+    /// Ends one binding of a definition, and of all who asked for the same; the definition's others stay.
+    ///
+    /// - Returns: what its groups are to be told.
+    mutating func end(
+        _ binding: Int, of definition: SubscriptionDefinition.Key, because reason: String
+    ) -> [(ChangeGroupID, ChangeSubscriptionOutcome)] {
+        guard let definition = definitions[definition] else { return [] }
+        index.remove(binding: binding, of: definition.number)
+        guard let place = definition.ids.firstIndex(of: binding),
+            case .success(let parameters) = definition.bindings[place].parameters
+        else { return [] }
+        let message = SubscriptionBinder.farewell(parameters.filter, parameters.tables, because: reason)
+        if reason == ConditionAsker.tookTooLong { definition.ended[binding] = message }
+        let outcome = ChangeSubscriptionOutcome.failed(message)
         definition.outcome = outcome
         return definition.groups.keys.map { ($0, outcome) }
     }

@@ -14,15 +14,28 @@ package struct ChangeBinding: Sendable {
     /// equivalent are different values in Postgres.
     private let identity: [UInt8]
 
-    package init(_ raw: JSON) {
+    /// - Parameter expressions: whether regular expressions are served at all.
+    package init(_ raw: JSON, expressions: Bool = true) {
         self.raw = raw
-        do {
-            parameters = .success(try ChangeParameters(raw))
+        do throws(SubscriptionError) {
+            let parameters = try ChangeParameters(raw)
+            if !expressions, let condition = parameters.filter.conditions.first(where: \.isRegularExpression) {
+                throw SubscriptionError(
+                    "filter condition \(SubscriptionError.quote(condition.description)) is a regular expression, and these "
+                        + "are turned off here (limits.regular_expressions); use like, ilike, eq or in")
+            }
+            self.parameters = .success(parameters)
         } catch {
             parameters = .failure(error)
         }
         identity = Self.identity(of: raw)
         parametersHash = Self.hash(identity)
+    }
+
+    /// Conditions that compare with a pattern.
+    var patterns: Int {
+        guard case .success(let parameters) = parameters else { return 0 }
+        return parameters.filter.conditions.count(where: \.isPattern)
     }
 
     /// The entry with `"id":id` in place of any id of the client's, everything else as it was.

@@ -17,6 +17,16 @@
 package enum ChangeLimits {
     /// How many values an `in` list may hold.
     package static let listValues = 100
+    /// How long the text of a filter may be, and how many conditions it may have.
+    package static let filterBytes = 16_384
+    package static let conditions = 20
+    /// How long one value of a filter may be. Postgres reads it with the input function of the column's type, whose cost
+    /// grows with it (a numeric of 131,072 digits, a deep json).
+    package static let valueBytes = 2_048
+    /// The pattern of a `like` or `ilike`: its length, and how many `%` it may have. Matching costs up to the product of its
+    /// length and the text's.
+    package static let likeBytes = 256
+    package static let likeWildcards = 20
     /// How large `data` may be: 1 MiB, which is all that the Python client accepts in a message, less room for the
     /// frame around it.
     package static let dataBytes = 1_048_576 - 16_384

@@ -9,7 +9,7 @@ package struct SubscriptionError: Error, Hashable, Sendable, CustomStringConvert
     package var description: String { message }
 
     /// A client's text between quotation marks, shortened so that a message stays readable.
-    static func quote(_ text: String) -> String {
+    package static func quote(_ text: String) -> String {
         let limit = 100
         let scalars = text.unicodeScalars
         guard let end = scalars.index(scalars.startIndex, offsetBy: limit, limitedBy: scalars.endIndex),

@@ -47,6 +47,8 @@ extension RoostConfiguration {
         limits.connectionsPerUser = connectionsPerUser
         limits.channelsPerConnection = channelsPerConnection
         limits.filtersPerChannel = filtersPerChannel
+        limits.patternsPerConnection = patternsPerConnection
+        limits.regularExpressions = regularExpressions
         limits.joinsPerSecond = joinsPerSecond
         limits.presencePerSecond = presencePerSecond
         limits.messagesPerSecond = messagesPerSecond

@@ -51,12 +51,14 @@ final class SubscriberStage: ChangeSink {
     /// Runs `body` with a feed on the database.
     static func with<Outcome>(
         _ database: Database, node: String = "test", recoveryWindow: Duration = .zero,
+        filters: ConditionLimits = ConditionLimits(),
         oldestMark: @escaping @Sendable () -> Int? = { nil }, _ body: (SubscriberStage) throws -> Outcome
     ) throws -> Outcome {
         let stage = SubscriberStage()
         var configuration = FeedConfiguration(conninfo: database.conninfo, node: node)
         configuration.firstRetry = .milliseconds(100)
         configuration.recoveryWindow = recoveryWindow
+        configuration.filters = filters
         let subscriptions = ChangeSubscriptions(
             configuration: configuration, sink: stage, logger: .silent, oldestMark: oldestMark
         ) { _ in }

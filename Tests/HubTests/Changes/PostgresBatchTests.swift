@@ -67,8 +67,8 @@ struct PostgresBatchTests {
                 json_populate_record(null::"S"."t""x", v.j) as r
                 """)
         #expect(batch.answers([(2, "{t}"), (0, "{t,f}"), (1, "{f,NULL}")]) == [true, false, false, true, true])
-        // What is missing is delivered.
-        #expect(batch.answers([(0, "{f}")]) == [false, true, true, false, true])
+        // What is missing is not delivered.
+        #expect(batch.answers([(0, "{t}")]) == [true, false, false, true, false])
     }
 
     @Test func patternsThatUnicodeCallsEquivalentAreTwo() throws {

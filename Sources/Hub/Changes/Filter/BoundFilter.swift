@@ -38,6 +38,7 @@ package struct BoundFilter: Sendable {
     package func question(about record: inout RowRecord) -> PostgresCondition {
         let isSame = record.table === table || record.table.columns == table.columns
         var expressions: [String] = []
+        var sources: [FilterCondition] = []
         var cells: [(name: String, json: ArraySlice<UInt8>)] = []
         for condition in conditions {
             let value = value(of: condition, in: &record, isSame)
@@ -46,13 +47,15 @@ package struct BoundFilter: Sendable {
                 let cell = record.cell(at: place)
             else { continue }
             let name = condition.column.name
+            sources.append(condition.source)
             expressions.append(SQLCondition.text(condition.source, on: "r." + SQLText.identifier(name)))
             if !cells.contains(where: { $0.name == name }) { cells.append((name, cell)) }
         }
         let expression =
             expressions.count == 1 ? expressions[0] : expressions.map { "(\($0))" }.joined(separator: " and ")
         return PostgresCondition(
-            table: record.table, expression: expressions.isEmpty ? "true" : expression, cells: Self.object(cells))
+            table: record.table, expression: expressions.isEmpty ? "true" : expression, sources: sources,
+            cells: Self.object(cells))
     }
 
     private func value(

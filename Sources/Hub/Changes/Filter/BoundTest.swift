@@ -37,7 +37,11 @@ enum BoundTest: Sendable {
         case .ordered(let name, let other): isOrdered(value, name, other) ? .yes : .no
         case .member(let values, let hasNull): values.contains(value) ? .yes : hasNull ? .null : .no
         case .like(let pattern):
-            if case .bytes(let text) = value { pattern.matches(text) ? .yes : .no } else { .unknown }
+            if case .bytes(let text) = value, let isMatch = pattern.matches(text) {
+                isMatch ? .yes : .no
+            } else {
+                .unknown
+            }
         case .asked: .unknown
         }
     }

@@ -10,6 +10,19 @@ package struct FilterCondition: Hashable, Sendable {
         self.test = test
     }
 
+    /// like, ilike, match or imatch
+    var isPattern: Bool {
+        if case .value(let name, _) = test { name.isPattern } else { false }
+    }
+
+    /// match or imatch
+    var isRegularExpression: Bool {
+        switch test {
+        case .value(.match, _), .value(.imatch, _): true
+        default: false
+        }
+    }
+
     package enum Test: Hashable, Sendable {
         /// Every operator with one value.
         case value(FilterOperator, String)

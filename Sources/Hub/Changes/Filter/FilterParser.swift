@@ -16,10 +16,21 @@ struct FilterParser {
     func conditions() throws(SubscriptionError) -> [FilterCondition] {
         // Postgres has no text with a NUL, and a C library would cut a query at it.
         guard !bytes.contains(0) else { throw SubscriptionError("a filter must not contain a NUL character") }
+        guard bytes.count <= ChangeLimits.filterBytes else {
+            throw SubscriptionError(
+                "filter \(quoted(bytes[...])) is longer than \(ChangeLimits.filterBytes) bytes; use a shorter one")
+        }
         guard !Self.trim(bytes[...]).isEmpty else { return [] }
         var conditions: [FilterCondition] = []
-        for segment in segments() {
-            conditions.append(try condition(segment))
+        let segments = segments()
+        guard segments.count <= ChangeLimits.conditions else {
+            throw SubscriptionError(
+                "filter \(quoted(bytes[...])) has more than \(ChangeLimits.conditions) conditions; use fewer")
+        }
+        for segment in segments {
+            let condition = try condition(segment)
+            try FilterBounds.check(condition)
+            conditions.append(condition)
         }
         return conditions
     }

@@ -29,13 +29,22 @@ struct LikePattern: Hashable, Sendable {
         self.tokens = tokens
     }
 
+    /// What matching may cost here: about 1 ms. A pattern such as `%aaaa…b` compares every character of a text of the same
+    /// letters with nearly all of itself.
+    private static let mostSteps = 500_000
+
     /// Characters are code points, as Postgres has it.
-    func matches(_ text: [UInt8]) -> Bool {
+    ///
+    /// - Returns: nil where it takes too many steps; then Postgres is asked, which can be stopped.
+    func matches(_ text: [UInt8]) -> Bool? {
+        var steps = 0
         var at = 0
         var token = 0
         // Where to go on when the text behind the last % turns out not to fit: that % takes one character more.
         var retry: (at: Int, token: Int)?
         while at < text.count {
+            steps += 1
+            guard steps <= Self.mostSteps else { return nil }
             if token < tokens.count {
                 switch tokens[token] {
                 case .anyText:

@@ -45,6 +45,12 @@ package struct SubscriptionIndex: Sendable {
         for (oid, numbers) in removed.entries { unlink(numbers, from: oid) }
     }
 
+    /// Takes one of a group's bindings out; its others stay.
+    package mutating func remove(binding id: Int, of group: Int) {
+        guard let bindings = groups[group]?.bindings else { return }
+        add(bindings.filter { $0.id != id }, as: group)
+    }
+
     // MARK: The catalog
 
     /// Tells which tables are watched. Wildcards follow at once; the groups returned hold a filter that was bound to a

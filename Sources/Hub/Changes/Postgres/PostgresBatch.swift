@@ -6,9 +6,8 @@
 /// - The answers of a table are a matrix of its records and its expressions: batches of one or two thousand questions
 ///   cost microseconds each, much larger ones waste.
 /// - The operators are looked up on the `search_path`: it should name the schemas of extensions such as citext.
-/// - The statement fails as a whole where one expression does (the table was altered or dropped meanwhile). Ask again
-///   with one question per batch, and deliver the change where even that fails: a row too many is better than a row
-///   lost.
+/// - The statement fails as a whole where one expression does (the table was altered or dropped meanwhile), or takes too
+///   long. Ask again with the questions of one filter per batch: what fails then concerns that filter alone.
 package struct PostgresBatch: Sendable {
     package let sql: String
     /// Where the answer to each question stands.
@@ -40,15 +39,15 @@ package struct PostgresBatch: Sendable {
     }
 
     /// Whether each condition is met, in the order in which they were given. `rows` are the result's, as Postgres
-    /// writes them (`{t,f,NULL}`); an answer that is missing counts as yes.
+    /// writes them (`{t,f,NULL}`); what is not answered is not met.
     package func answers(_ rows: [(record: Int, answers: String)]) -> [Bool] {
         var answers: [Int: [Bool]] = [:]
         for row in rows {
             let words = row.answers.utf8.drop { $0 != UInt8(ascii: "{") }.dropFirst()
-            answers[row.record] = words.split(separator: UInt8(ascii: ",")).map { $0.first != UInt8(ascii: "f") }
+            answers[row.record] = words.split(separator: UInt8(ascii: ",")).map { $0.first == UInt8(ascii: "t") }
         }
         return places.map { place in
-            guard let record = answers[place.record], place.answer < record.count else { return true }
+            guard let record = answers[place.record], place.answer < record.count else { return false }
             return record[place.answer]
         }
     }

@@ -1,0 +1,103 @@
+import ChangeFeed
+import Hub
+import Testing
+
+/// Whose filters are given up when they take too long together; times are passed in.
+@Suite struct ConditionBudgetTests {
+    private let start = ContinuousClock.now
+    private let limits = ConditionLimits()
+
+    private static func keys(_ range: Range<Int>) -> [ConditionBudget.Key] {
+        range.map { ConditionBudget.Key(table: 1, expression: "c \($0)") }
+    }
+
+    @Test func quickBatchesMakeNobodySuspect() {
+        var budget = ConditionBudget(limits, at: start)
+        let keys = Self.keys(0..<1000)
+        budget.tookTogether(keys, questions: 1000, .milliseconds(100), at: start)
+        #expect(!keys.contains { budget.isSuspect($0) })
+        budget.tookTogether(keys, questions: 1000, .milliseconds(300), at: start)
+        #expect(keys.allSatisfy { budget.isSuspect($0) })
+    }
+
+    /// A thousand innocents beside one culprit: measured once, they are asked together again, and the culprit alone goes.
+    @Test func theInnocentAreCleared() {
+        var budget = ConditionBudget(limits, at: start)
+        let keys = Self.keys(0..<1000)
+        budget.tookTogether(keys, questions: 1000, .seconds(1), at: start)
+        var gone: [ConditionBudget.Key] = []
+        for round in 0..<20 {
+            let now = start + .milliseconds(100 * round)
+            for (place, key) in keys.enumerated() where budget.isSuspect(key) {
+                budget.tookApart(
+                    key, questions: 1, place == 7 ? .milliseconds(100) : .microseconds(400), at: now)
+            }
+            if round == 0 { #expect(keys.count { budget.isSuspect($0) } == 1) }
+            gone += budget.overdrawn(at: now)
+            if gone.isEmpty { continue }
+            break
+        }
+        #expect(gone == [keys[7]])
+    }
+
+    /// What costly filters may take in all, for as long as they like: the budget, and its share of the time.
+    @Test(arguments: [1, 10, 100, 1000]) func whateverTheirNumberTheirTimeIsBounded(count: Int) {
+        var budget = ConditionBudget(limits, at: start)
+        var left = Self.keys(0..<count)
+        var now = start
+        var spent = Duration.zero
+        budget.suspect(left, at: start)
+        for _ in 0..<1000 where !left.isEmpty {
+            let cost = Duration.milliseconds(5)
+            for key in left where budget.isSuspect(key) {
+                spent += cost
+                now = now + cost
+                budget.tookApart(key, questions: 1, cost, at: now)
+            }
+            let gone = Set(budget.overdrawn(at: now))
+            left.removeAll { gone.contains($0) }
+            now = now + .milliseconds(20)
+        }
+        let passed = now - start
+        // Each time that half of them go, they had used the budget, and in their last round as much as all of them cost.
+        #expect(spent < .seconds(12) + passed * 0.2, "\(spent) in \(passed)")
+    }
+
+    @Test func theCostliestGoFirst() {
+        var budget = ConditionBudget(limits, at: start)
+        let keys = Self.keys(0..<4)
+        for key in keys { budget.suspect([key], at: start) }
+        for (key, milliseconds) in zip(keys, [10, 500, 20, 100]) {
+            budget.tookApart(key, questions: 1, .milliseconds(milliseconds), at: start)
+        }
+        #expect(budget.overdrawn(at: start) == [keys[1]])
+        #expect(budget.overdrawn(at: start) == [])
+        #expect(budget.isSuspect(keys[3]) && !budget.isSuspect(keys[1]))
+    }
+
+    @Test func withinTheirShareNobodyGoes() {
+        var budget = ConditionBudget(limits, at: start)
+        let keys = Self.keys(0..<1)
+        budget.suspect(keys, at: start)
+        for second in 0..<100 {
+            budget.tookApart(keys[0], questions: 1, .milliseconds(90), at: start + .seconds(second))
+            #expect(budget.overdrawn(at: start + .seconds(second)) == [])
+        }
+    }
+
+    /// Beside other conditions, too: a filter is not saved by one more.
+    @Test func whatWasGivenUpIsRefusedForAWhile() throws {
+        var budget = ConditionBudget(limits, at: start)
+        let slow = try ChangeFilter(parsing: "t=match.x")
+        budget.refuse(slow.conditions, on: 7, at: start)
+        #expect(budget.refuses(slow, on: 7, at: start))
+        #expect(budget.refuses(try ChangeFilter(parsing: "id=eq.1,t=match.x"), on: 7, at: start))
+        #expect(!budget.refuses(try ChangeFilter(parsing: "t=match.y"), on: 7, at: start))
+        #expect(!budget.refuses(slow, on: 8, at: start))
+        #expect(!budget.refuses(slow, on: 7, at: start + limits.refusal))
+        for number in 0..<20_000 {
+            budget.refuse(try ChangeFilter(parsing: "t=match.\(number)").conditions, on: 7, at: start)
+        }
+        #expect(budget.refuses(try ChangeFilter(parsing: "t=match.19999"), on: 7, at: start))
+    }
+}
