@@ -13,6 +13,7 @@ enum SQL {
     static let notificationQueue = text(PackageResources.NotificationQueue_sql)
     static let position = text(PackageResources.Position_sql)
     static let outbox = text(PackageResources.Outbox_sql)
+    static let silentWriters = text(PackageResources.SilentWriters_sql)
     static let recoveryGround = text(PackageResources.RecoveryGround_sql)
     static let recoverySlice = text(PackageResources.RecoverySlice_sql)
     static let recoveryStored = text(PackageResources.RecoveryStored_sql)

@@ -31,7 +31,7 @@ package enum Doctor {
             run([("hubs", { try hubs($0, hub) }), ("outbox", { try outbox($0, hub, limits) })])
         }
         run([
-            ("tables", tables), ("realtime", realtime), ("roles", roles), ("policies", policies),
+            ("tables", tables), ("writers", writers), ("realtime", realtime), ("roles", roles), ("policies", policies),
             ("scope", scopes),
         ])
         return findings
