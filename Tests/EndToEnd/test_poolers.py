@@ -1,4 +1,4 @@
-"""A hub behind PgBouncer: one that lends sessions by the transaction is refused before it starts, one in session mode serves."""
+"""A hub behind PgBouncer: refused before it starts where sessions are lent by the transaction, served in session mode."""
 
 import os
 import socket

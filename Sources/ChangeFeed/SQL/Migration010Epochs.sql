@@ -38,7 +38,8 @@ create table roost.epoch (
     relation oid
 );
 create index on roost.epoch (node, born);
-comment on table roost.epoch is 'What the cursors of changes are tagged with; tells a restored database from the one before.';
+comment on table roost.epoch is
+    'What the cursors of changes are tagged with; tells a restored database from the one before.';
 
 -- Stands for all cursors of before there were epochs: honoured if there was a hub.
 insert into roost.epoch (id, node, timeline, system_identifier, relation)
@@ -54,7 +55,8 @@ comment on table roost.run is 'One run of the server: it is empty after a crash,
 alter table roost.meta add unpruned xid8[] not null default '{}';
 comment on column roost.meta.unpruned is
     'Transactions up to pruned_xid that were running when it was noted: of these no change was deleted.';
-comment on column roost.change.op is 'Insert, Update, Delete, Message (of realtime.messages), Truncate; X: this was truncated.';
+comment on column roost.change.op is
+    'Insert, Update, Delete, Message (of realtime.messages), Truncate; X: this table was truncated.';
 
 create function roost.on_gone() returns trigger
     language plpgsql security definer

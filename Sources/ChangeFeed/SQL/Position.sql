@@ -2,8 +2,9 @@
 -- this process has written.
 --
 -- A stored cursor means something only in the history it was taken in. That this is the same is told by the epochs
--- (Migration010Epochs.sql): is_foreign where any was written by another transaction than it says, into another table or on
--- another server, as by a restored dump; then the third column is false. Where somebody emptied the table, the system identifier has to do.
+-- (Migration010Epochs.sql): is_foreign where any was written by another transaction than it says, into another table or
+-- on another server, as by a restored dump; then the third column is false. Where somebody emptied the table, the system
+-- identifier has to do.
 -- Last come the transactions that restored epochs, those of $2 that there are, and whether the server was given a point
 -- to recover to.
 -- The timeline is that of the WAL that is being written: pg_control_checkpoint() tells a promoted server's new one only
@@ -24,10 +25,13 @@ select n.doorbell, c.snapshot,
 from pg_control_system() s
 cross join roost.node n
 cross join (
-    select bool_or(w.is_foreign) as is_foreign, string_agg(distinct w.writer, ',') filter (where w.is_foreign) as restored_by
+    select bool_or(w.is_foreign) as is_foreign,
+           string_agg(distinct w.writer, ',') filter (where w.is_foreign) as restored_by
     from (
-        select e.xmin::text as writer, e.xmin <> e.born::xid and coalesce(
-                   e.system_identifier <> c.system_identifier or e.relation <> 'roost.epoch'::regclass, false) as is_foreign
+        select e.xmin::text as writer,
+               e.xmin <> e.born::xid and coalesce(
+                   e.system_identifier <> c.system_identifier or e.relation <> 'roost.epoch'::regclass, false
+               ) as is_foreign
         from roost.epoch e cross join pg_control_system() c
     ) w
 ) e

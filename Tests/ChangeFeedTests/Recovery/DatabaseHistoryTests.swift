@@ -6,7 +6,7 @@ import Testing
 extension FeedTests {
     /// A database that is not what it was: restored, put back, copied, emptied. What clients lack they are brought, or they
     /// are told that they lack it.
-    @Suite struct HistoryTests {
+    @Suite struct DatabaseHistoryTests {
         private static let binding = #"{"event":"*","schema":"public","table":"t"}"#
 
         private static func prepared(_ cluster: PostgresCluster) throws -> Database {
