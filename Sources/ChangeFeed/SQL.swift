@@ -107,6 +107,7 @@ enum SQL {
         ("006 ring", text(PackageResources.Migration006Ring_sql)),
         ("007 presence", text(PackageResources.Migration007Presence_sql)),
         ("008 push", text(PackageResources.Migration008Push_sql)),
+        ("011 rows", text(PackageResources.Migration011Rows_sql)),
     ]
 
     /// What `roost migrate` creates outside its own schema where it is missing; they run after the migrations, each time.
