@@ -25,6 +25,7 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
     nonisolated(unsafe) private var cursors: CursorWindow?
     nonisolated(unsafe) private var boundaries: Boundaries
     nonisolated(unsafe) private var desk: RecoveryDesk?
+    nonisolated(unsafe) private var postponed = PostponedChanges()
     private let feed = Mutex<ChangeFeed?>(nil)
     private let decisions = Mutex(VisibilityStatistics())
     private let outboxGauge: OutboxGauge
@@ -206,7 +207,20 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
 
     package func windowBegan(_ cursors: CursorWindow) { self.cursors = cursors }
 
+    package func pollEnded() throws {
+        guard let catalog = registry.catalog, postponed.isDue(at: .now) else { return }
+        let items = postponed.items
+        var round = DeliveryRound(items, catalog: catalog)
+        round.match(in: &registry) { asker.answers(to: $0) }
+        try round.judge(for: registry, by: &visibility)
+        let loops = round.events(for: registry, loops: sink.loopCount, encodingWith: &encoder, beside: &postponed)
+        postponed.settle(items.indices.map { round.postponed[$0] ?? [] })
+        send(loops)
+    }
+
     package func marked(_ mark: Int) {
+        // Who is told that it has all up to here must not lack what waits.
+        guard postponed.isEmpty else { return }
         for loop in boundaries.loops(toHearOf: mark, at: .now) {
             sink.deliver([.boundary(mark)], to: loop, whenTaken: {})
         }
@@ -220,9 +234,8 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
         var round = DeliveryRound(entries, catalog: catalog, gate: gate)
         round.match(in: &registry) { asker.answers(to: $0) }
         try round.judge(for: registry, by: &visibility)
-        return round.events(for: registry, loops: sink.loopCount, encodingWith: &encoder).joined().compactMap {
-            if case .change(let delivery) = $0 { delivery } else { nil }
-        }
+        let loops = round.events(for: registry, loops: sink.loopCount, encodingWith: &encoder, beside: &postponed)
+        return loops.joined().compactMap { if case .change(let delivery) = $0 { delivery } else { nil } }
     }
 
     package func consume(_ entries: [FeedEntry]) throws {
@@ -234,14 +247,22 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
             let decided = visibility.statistics
             decisions.withLock { $0 = decided }
         }
-        let loops = round.events(for: registry, loops: sink.loopCount, encodingWith: &encoder)
+        let loops = round.events(for: registry, loops: sink.loopCount, encodingWith: &encoder, beside: &postponed)
+        for (place, members) in round.postponed.sorted(by: { $0.key < $1.key }) {
+            guard case .change(let change) = entries[place] else { continue }
+            postponed.add(change, cursor: cursors?.cursor(change.id) ?? "", for: members, at: .now)
+        }
+        send(loops)
+        guard let tap else { return }
+        let changes = entries.compactMap { if case .change(let change) = $0 { change } else { nil } }
+        if !changes.isEmpty { tap.take(changes) }
+    }
+
+    private func send(_ loops: [[FeedEvent]]) {
         for (loop, events) in loops.enumerated() where !events.isEmpty {
             ahead.wait()
             boundaries.delivered(to: loop)
             sink.deliver(events, to: loop) { [ahead] in ahead.signal() }
         }
-        guard let tap else { return }
-        let changes = entries.compactMap { if case .change(let change) = $0 { change } else { nil } }
-        if !changes.isEmpty { tap.take(changes) }
     }
 }

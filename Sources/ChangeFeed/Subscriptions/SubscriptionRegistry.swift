@@ -68,8 +68,11 @@ struct SubscriptionRegistry: ~Copyable {
     func prefilter(of groups: some Sequence<ChangeGroupID>, mostTexts: Int) -> RowPrefilter? {
         var numbers: Set<Int> = []
         for group in groups {
-            guard let definition = byGroup[group], case .live = definition.outcome else { return nil }
-            numbers.insert(definition.number)
+            guard let definition = byGroup[group] else { return nil }
+            switch definition.outcome {
+            case .live, .partly: numbers.insert(definition.number)
+            default: return nil
+            }
         }
         return index.prefilter(of: numbers, mostTexts: mostTexts)
     }
@@ -84,12 +87,14 @@ struct SubscriptionRegistry: ~Copyable {
         guard let definition = byNumber[number] else { return [] }
         let outcome: ChangeSubscriptionOutcome
         do {
-            index.add(try binder.bind(definition), as: definition.number)
-            outcome = .live
+            let bound = try binder.bind(definition)
+            // The catalog may be a few seconds old: what it refuses is judged again by the current one.
+            if bound.isRefused, !isLastTry { return nil }
+            index.add(bound.bindings, as: definition.number)
+            outcome = bound.outcome
         } catch .invalid(let message) {
             outcome = .failed(message)
         } catch .refused(let message) {
-            // The catalog may be a few seconds old: what it refuses is judged again by the current one.
             guard isLastTry else { return nil }
             outcome = .failed(message)
         } catch {
@@ -113,9 +118,9 @@ struct SubscriptionRegistry: ~Copyable {
         return byNumber.values.filter { definition in
             if stale.contains(definition.number) { return true }
             switch definition.outcome {
-            case .failed: return true
+            case .failed, .partly: return true
             case .live:
-                return !isServed(definition, by: catalog)
+                return !isServed(definition, by: catalog) || before?.faults != catalog.faults
                     || before?.access(of: definition.role) != catalog.access(of: definition.role)
             default: return false
             }
