@@ -118,6 +118,7 @@ enum SQL {
         ("007 presence", text(PackageResources.Migration007Presence_sql)),
         ("008 push", text(PackageResources.Migration008Push_sql)),
         ("010 epochs", text(PackageResources.Migration010Epochs_sql)),
+        ("011 rows", text(PackageResources.Migration011Rows_sql)),
     ]
 
     /// What `roost migrate` creates outside its own schema where it is missing; they run after the migrations, each time.

@@ -10,6 +10,8 @@ final class ChangeGroup {
     /// The same subscribers by who they are, for changes that policies decide about.
     private(set) var principals: [Claims: ChangePrincipal] = [:]
     var state = State.registering
+    /// About bindings that are not served although the group is live; they were sent to the subscribers.
+    var complaints: [SubscriptionComplaint] = []
     /// Who waits for the feed's answer before their join is answered.
     var waiting: [Slot] = []
     /// Who is joined and was not told yet what it missed: the group was not live.

@@ -85,14 +85,24 @@ extension Hub {
     package func changeSubscription(_ id: ChangeGroupID, is outcome: ChangeSubscriptionOutcome) {
         guard let group = groups[id] else { return }
         let before = group.state
+        let complaints = group.complaints
+        group.complaints = []
         switch outcome {
         case .live: group.state = .live
+        case .partly(let complaints):
+            group.state = .live
+            group.complaints = complaints
         case .failed(let message): group.state = .failed(message)
         case .unavailable:
+            group.complaints = complaints
             guard before == .registering else { return }
             return refuseWaiting(group, .databaseUnavailable)
         }
-        if before != group.state { announceState(of: group) }
+        if before != group.state || !complaints.isEmpty && group.complaints.isEmpty {
+            announceState(of: group)
+        } else if complaints != group.complaints {
+            announceComplaints(of: group)
+        }
         let waiting = group.waiting
         group.waiting = []
         for slot in waiting {
@@ -138,6 +148,7 @@ extension Hub {
             system(
                 membership, slot, extension: "postgres_changes", ok: true, message: "Subscribed to PostgreSQL",
                 cursor: cursor)
+            complain(about: group, to: membership, slot)
         case .failed(let message):
             system(membership, slot, extension: "postgres_changes", ok: false, message: message)
             // The Python client takes it for the end of the channel, and joins again some time.
@@ -145,12 +156,32 @@ extension Hub {
         }
     }
 
+    /// Says which of the bindings are not served, behind the word that the others are.
+    private func complain(about group: ChangeGroup, to membership: Membership, _ slot: Slot) {
+        for complaint in group.complaints {
+            system(
+                membership, slot, extension: "postgres_changes", ok: !complaint.isError, message: complaint.message)
+        }
+        if group.complaints.contains(where: \.isError) {
+            // As with a subscription that failed as a whole.
+            membership.recovery?.session.mayBeIgnored(until: latest.monotonic + book.patience)
+        }
+    }
+
     private func announceState(of group: ChangeGroup) {
+        forEachSeated(in: group) { systemState(of: group, to: $0, $1) }
+    }
+
+    private func announceComplaints(of group: ChangeGroup) {
+        forEachSeated(in: group) { complain(about: group, to: $0, $1) }
+    }
+
+    private func forEachSeated(in group: ChangeGroup, _ body: (Membership, Slot) -> Void) {
         for slot in group.audience.v1 + group.audience.v2 {
             guard let membership = connections[Int(slot)]?.memberships.first(where: { $0.group === group }) else {
                 continue
             }
-            systemState(of: group, to: membership, slot)
+            body(membership, slot)
         }
     }
 
@@ -235,8 +266,23 @@ extension Hub {
 package enum ChangeSubscriptionOutcome: Sendable {
     /// Every commit from now on is delivered.
     case live
+    /// What can be served of it is live. The complaints are about the rest.
+    case partly([SubscriptionComplaint])
     /// It cannot be served as it is; the sentence says why and what to do. The feed tries again by itself.
     case failed(String)
     /// The database is away, and what has to be known of its tables is not known yet.
     case unavailable
+}
+
+/// Why one of a group's bindings is not served, or not wholly.
+package struct SubscriptionComplaint: Sendable, Equatable {
+    /// One sentence for people, with what to do.
+    package let message: String
+    /// Changes that the client asked for do not come; else they might not, if somebody wrote in an unusual way.
+    package let isError: Bool
+
+    package init(_ message: String, isError: Bool) {
+        self.message = message
+        self.isError = isError
+    }
 }

@@ -71,7 +71,8 @@ extension DeskLoop {
             drafts.append(
                 AlertDraft(
                     message: change.messageKey, user: member.user, conversation: told.conversation,
-                    variables: variables.json, expiresAt: expiresAt, standing: standing))
+                    variables: variables.json, expiresAt: expiresAt, standing: standing,
+                    place: change.id))
         }
         guard !drafts.isEmpty else { return }
         statistics.alerts += try store.enqueue(drafts)

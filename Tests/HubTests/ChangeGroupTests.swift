@@ -100,6 +100,27 @@ import Wire
         #expect(events == ["phx_reply", "postgres_changes\",\"status", "Replication connection", "presence_state"])
     }
 
+    @Test func whatIsBadOfASubscriptionIsSaidBehindTheRest() throws {
+        let stage = Stage()
+        stage.connect(1)
+        try stage.join("realtime:a", 1, Self.config(Self.todos))
+        let group = try #require(stage.subscribed.first)
+        let bad = SubscriptionComplaint("no such table", isError: true)
+        let note = SubscriptionComplaint("a new partition", isError: false)
+        #expect(
+            try stage.watch { $0.changeSubscription(group, is: .partly([bad])) } == [
+                joinReply(1, Self.todos), system(1, ok: true, "Subscribed to PostgreSQL"),
+                system(1, ok: false, "no such table"),
+            ])
+        #expect(try stage.watch { $0.changeSubscription(group, is: .partly([bad])) }.isEmpty)
+        #expect(
+            try stage.watch { $0.changeSubscription(group, is: .partly([note])) }
+                == [system(1, ok: true, "a new partition")])
+        #expect(
+            try stage.watch { $0.changeSubscription(group, is: .live) }
+                == [system(1, ok: true, "Subscribed to PostgreSQL")])
+    }
+
     @Test func aFailedSubscriptionJoinsAndSaysWhy() throws {
         let stage = Stage()
         stage.connect(1)

@@ -5,8 +5,10 @@ package struct Catalog: Sendable {
     package let tables: [Table]
     /// The sound ones, by the table's oid.
     package let scopes: [UInt32: Scope]
-    /// Sentences about declarations that are not.
+    /// Sentences about declarations that are not, and about faults.
     let warnings: [String]
+    /// What keeps changes of a table from being written, by its oid.
+    let faults: [UInt32: [TableFault]]
     /// The tables that scopes name as members.
     package let memberTables: Set<UInt32>
     /// Differs wherever a table, a policy or a privilege differs; empty before the first reading.
@@ -20,9 +22,18 @@ package struct Catalog: Sendable {
         tables: [Table] = [], scopes: [UInt32: Scope] = [:], warnings: [String] = [],
         roles: [String: RoleAccess] = [:], version: String = ""
     ) {
+        self.init(
+            tables: tables, scopes: scopes, warnings: warnings, faults: [:], roles: roles, version: version)
+    }
+
+    init(
+        tables: [Table], scopes: [UInt32: Scope], warnings: [String], faults: [UInt32: [TableFault]],
+        roles: [String: RoleAccess], version: String
+    ) {
         self.tables = tables
         self.scopes = scopes
         self.warnings = warnings
+        self.faults = faults
         self.roles = roles
         self.version = version
         memberTables = scopes.values.reduce(into: []) { $0.formUnion($1.members) }
@@ -47,11 +58,12 @@ package struct Catalog: Sendable {
     func keeping(_ old: Catalog) -> Catalog {
         Catalog(
             tables: tables.map { table in old.table(table.oid).flatMap { $0.isSame(as: table) ? $0 : nil } ?? table },
-            scopes: scopes, warnings: warnings, roles: roles, version: version)
+            scopes: scopes, warnings: warnings, faults: faults, roles: roles, version: version)
     }
 
     func isSame(as other: Catalog) -> Bool {
-        version == other.version && scopes == other.scopes && roles == other.roles && hasSameTables(as: other)
+        version == other.version && scopes == other.scopes && faults == other.faults && roles == other.roles
+            && hasSameTables(as: other)
     }
 
     func hasSameTables(as other: Catalog) -> Bool {

@@ -8,13 +8,18 @@ enum CatalogReader {
         let version = try connection.query(SQL.catalogVersion).text(0, 0) ?? ""
         let declared = try scopes(from: connection)
         let sound = declared.filter { $0.hasRowSecurity && $0.problems.isEmpty }
+        let tables = try tables(from: connection)
+        let faults = try TableFault.read(from: connection)
+        let complaints = tables.flatMap { table in
+            (faults[table.oid] ?? []).compactMap { $0.complaint(about: table)?.message }
+        }
         return Catalog(
-            tables: try tables(from: connection),
+            tables: tables,
             scopes: Dictionary(
                 uniqueKeysWithValues: sound.map { ($0.oid, Scope(column: $0.column, members: Set($0.members))) }),
             warnings: declared.flatMap { scope in
                 scope.problems.map { "The scope of \(scope.table) is not used: \($0.text); run `roost doctor`." }
-            }, roles: try RoleAccess.read(roles, from: connection), version: version)
+            } + complaints, faults: faults, roles: try RoleAccess.read(roles, from: connection), version: version)
     }
 
     private static func scopes(from connection: PostgresConnection) throws -> [DeclaredScope] {

@@ -43,6 +43,11 @@ package struct Doorbell: Sendable {
         package var longestBackoff: Duration = .milliseconds(64)
         /// Asleep: a poll that should find nothing.
         package var safety: Duration = .seconds(5)
+        /// Writers never ring, as on a server where transactions may be prepared, which those that notified may not be: a
+        /// sleeper has to look often.
+        package var areWritersSilent = false {
+            didSet { if areWritersSilent { safety = min(safety, .milliseconds(200)) } }
+        }
         /// So many rings while B waits mean that writers pay more than polling costs.
         package var ringsWorthCancelling = 16
 
@@ -104,7 +109,7 @@ package struct Doorbell: Sendable {
             pollAt = now + rhythm.safety
             guard rows > 0 else { return nil }
             // The ring of a commit that this very poll saw may still be on its way.
-            suspicion = hasRung ? nil : now
+            suspicion = hasRung || rhythm.areWritersSilent ? nil : now
             return wake(at: now + rhythm.busy)
         }
     }

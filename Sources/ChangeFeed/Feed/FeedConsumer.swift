@@ -19,6 +19,11 @@ package protocol FeedConsumer: AnyObject, Sendable {
 
     func statusChanged(_ status: FeedStatus)
 
+    /// All of what there was to read has been consumed.
+    ///
+    /// - Throws: as `consume`.
+    func pollEnded() throws
+
     /// A window begins, or begins anew: how its entries are told apart by cursors.
     func windowBegan(_ cursors: CursorWindow)
 
@@ -40,6 +45,7 @@ package protocol FeedConsumer: AnyObject, Sendable {
 
 extension FeedConsumer {
     package func windowBegan(_ cursors: CursorWindow) {}
+    package func pollEnded() throws {}
     package func marked(_ mark: Int) {}
     package var oldestMark: Int? { nil }
     package func nobodyIsFromBefore() {}

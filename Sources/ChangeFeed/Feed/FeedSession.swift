@@ -61,7 +61,9 @@ final class FeedSession {
         bell = BellSession(
             try PostgresConnection(options, waiter: sockets, logger: loop.logger), doorbell: position.doorbell)
         let now = ContinuousClock.now
-        doorbell = Doorbell(rhythm: configuration.rhythm, at: now)
+        var rhythm = configuration.rhythm
+        rhythm.areWritersSilent = try reader.query("show max_prepared_transactions").text(0, 0) != "0"
+        doorbell = Doorbell(rhythm: rhythm, at: now)
         storeAt = now
         pruneAt = now + configuration.pruneInterval
         versionAt = now
@@ -130,6 +132,7 @@ final class FeedSession {
             try refreshCatalog()
         }
         let rows = loop.progress.statistics.changes - before
+        try loop.consumer.pollEnded()
         loop.progress.statistics.polls += 1
         loop.published.levelAt = began
         try serveRings()

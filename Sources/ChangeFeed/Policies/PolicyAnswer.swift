@@ -13,6 +13,8 @@ package struct PolicyAnswer: Sendable {
     package var columnsRead: Set<String>?
     /// The subjects, as indices, for whom an error stood in the way: another time they may see more.
     package var failed: Set<Int> = []
+    /// Those of them for whom it may be worth while to ask again soon: not those whose policies took too long.
+    package var undecided: Set<Int> = []
     /// Sentences for the log, without anything of claims or rows. They come again with each answer they are true of.
     package var problems: [String] = []
 

@@ -22,6 +22,7 @@ struct PolicyInquiry {
         case .failed(let sentence):
             answer.tablesRead = nil
             answer.problems = [sentence]
+            answer.undecided = Set(question.subjects.indices)
             return nil
         case .unrestricted:
             answer.isUnrestricted = true
@@ -56,7 +57,9 @@ struct PolicyInquiry {
         }
         let problem = PolicyProblem(question: question)
         let sentences = reply.problems.map { problem.failed($0.key, subjects: $0.value) }.sorted()
-        answer.add(sentences, for: reply.failed.map { call.subjects[$0] })
+        let failed = reply.failed.map { call.subjects[$0] }
+        answer.add(sentences, for: failed)
+        answer.undecided.formUnion(failed)
         answer.tablesRead?.formUnion(reply.tablesRead)
         if reply.isBroken { answer.add([problem.isBroken]) }
     }

@@ -30,6 +30,9 @@ struct PolicyPlan {
 
     let description: PolicyDescription
     private(set) var way: Way
+    private let madeAt = ContinuousClock.now
+    /// Between tries of what Postgres did not take.
+    private static let rest = Duration.seconds(1)
 
     /// - Parameter name: of the function to create, where one is needed.
     init(_ question: PolicyQuestion, _ description: PolicyDescription, name: String, serverVersion: Int) {
@@ -49,6 +52,12 @@ struct PolicyPlan {
     var function: PolicyFunction? {
         guard case .ask(let function) = way else { return nil }
         return function
+    }
+
+    /// Postgres took no such function, and might by now: what the policies call may be there again.
+    func isWorthRetrying(at now: ContinuousClock.Instant) -> Bool {
+        guard case .failed = way else { return false }
+        return now - madeAt > Self.rest
     }
 
     mutating func fail(_ sentence: String) { way = .failed(sentence) }

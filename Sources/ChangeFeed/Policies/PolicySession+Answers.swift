@@ -86,7 +86,11 @@ extension PolicySession {
             if let reply = replies.first {
                 single.take(reply, into: &answer)
             } else if let failure {
-                if failure.isOutOfTime { hung += 1 }
+                if failure.isOutOfTime {
+                    hung += 1
+                } else {
+                    answer.undecided.insert(inquiry.call.subjects[position])
+                }
                 let problem = PolicyProblem(question: inquiry.question)
                 answer.add(
                     failure.isOutOfTime ? [] : [problem.failedAsAWhole(failure)], for: [inquiry.call.subjects[position]]

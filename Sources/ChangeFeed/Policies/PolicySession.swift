@@ -27,7 +27,7 @@ final class PolicySession {
     }
 
     func plan(for question: PolicyQuestion) throws -> PolicyPlan {
-        if let plan = plans[PolicyPlan.Key(question)] { return plan }
+        if let plan = plans[PolicyPlan.Key(question)], !plan.isWorthRetrying(at: .now) { return plan }
         return try makePlan(question)
     }
 

@@ -20,9 +20,12 @@ package struct AlertDraft: Sendable, Equatable {
     /// In milliseconds since 1970; what is not sent by then is not sent.
     package let expiresAt: Int64
     package let standing: Standing
+    /// `RowChange.id` of the message: a user's alerts are sent in this order.
+    package let place: Int64
 
     package init(
-        message: String, user: String, conversation: String?, variables: [UInt8], expiresAt: Int64, standing: Standing
+        message: String, user: String, conversation: String?, variables: [UInt8], expiresAt: Int64, standing: Standing,
+        place: Int64 = 0
     ) {
         self.message = message
         self.user = user
@@ -30,6 +33,7 @@ package struct AlertDraft: Sendable, Equatable {
         self.variables = variables
         self.expiresAt = expiresAt
         self.standing = standing
+        self.place = place
     }
 
     /// What Postgres' texts and indices take; everything else that comes from a database is.

@@ -27,7 +27,7 @@ extension PushStore {
                     + "1,000 bytes or holds U+0000; shorten what alerts.audience returns.")
         }
         guard !storable.isEmpty else { return 0 }
-        var columns = [TextArray](repeating: TextArray(), count: 7)
+        var columns = [TextArray](repeating: TextArray(), count: 8)
         for draft in storable {
             columns[0].append(draft.message.utf8)
             columns[1].append(draft.user.utf8)
@@ -36,6 +36,7 @@ extension PushStore {
             columns[4].append(draft.expiresAt)
             columns[5].append(draft.standing.state.utf8)
             columns[6].append(draft.standing.heldUntil)
+            columns[7].append(draft.place)
         }
         let put = try connection.query(SQL.enqueueAlerts, [node] + columns.map(\.literal))
         return Int(put.integer(0, 0) ?? 0)

@@ -20,6 +20,9 @@ with watched as (
     select 'trigger', string_agg(concat_ws(':', t.oid, t.xmin), ',' order by t.oid)
     from pg_trigger t join watched w on w.oid = t.tgrelid where not t.tgisinternal
     union all
+    select 'partition', string_agg(concat_ws(':', i.inhrelid, i.inhparent, i.xmin), ',' order by i.inhrelid, i.inhparent)
+    from pg_inherits i join watched w on w.oid = i.inhparent
+    union all
     select 'index', string_agg(concat_ws(':', i.indexrelid, i.xmin), ',' order by i.indexrelid)
     from pg_index i join watched w on w.oid = i.indrelid
     union all

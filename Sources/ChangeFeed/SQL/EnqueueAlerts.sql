@@ -1,5 +1,6 @@
 -- Puts alerts into the queue, as this hub ($1) sees the users: $2 messages, $3 users, $4 conversations, $5 variables,
--- $6 when they expire and $8 until when they are held (milliseconds since 1970), $7 states. Returns how many are new
+-- $6 when they expire and $8 until when they are held (milliseconds since 1970), $7 states, $9 the places of the messages in
+-- the outbox, by which a user's alerts are sent. Returns how many are new
 -- or were put right.
 --
 -- Invariants
@@ -11,19 +12,19 @@
 -- Locks: their rows, by (message, user_id) bytewise.
 with draft as (
     select distinct on (message collate pg_catalog."C", user_id collate pg_catalog."C") *
-    from unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::text[], $8::bigint[])
-        with ordinality n (message, user_id, conversation, variables, expires_at, state, until, place)
+    from unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::text[], $8::bigint[], $9::bigint[])
+        with ordinality n (message, user_id, conversation, variables, expires_at, state, until, change, place)
     order by message collate pg_catalog."C", user_id collate pg_catalog."C", place
 ), put as (
     insert into roost.alert as a
-        (message, user_id, conversation, variables, expires_at, state, due_at, node, created_at)
+        (message, user_id, conversation, variables, expires_at, state, due_at, node, created_at, place)
     select message, user_id, conversation, variables, to_timestamp(expires_at / 1000.0), state,
            case state
                when 'held' then to_timestamp(until / 1000.0)
                when 'elsewhere' then statement_timestamp() + interval '30 seconds'
                else statement_timestamp() + place * interval '1 microsecond'
            end,
-           $1, statement_timestamp()
+           $1, statement_timestamp(), change
     from draft
     on conflict (message, user_id) do update
     set state = excluded.state, due_at = excluded.due_at, node = excluded.node

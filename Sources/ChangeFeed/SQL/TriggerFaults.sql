@@ -1,5 +1,6 @@
 -- What is wrong with roost's triggers, on every table that has any of them, whether it fires or not: the watched table
--- (a partition's root), the faults of its members, and whether the table itself is among them.
+-- (a partition's root), the faults of its members, whether the table itself is among them, its oid, and whether changes of
+-- rows are lost by it, not only what a TRUNCATE tells.
 --
 -- Faults
 --   * missing: there is none for the operation. Of a partition: it was added later.
@@ -33,7 +34,7 @@ with known as (
     left join known k on k.tgrelid = m.relid and k.op = w.op
     group by m.root, m.relid, w.op
 ), faults as (
-    select root, relid, case
+    select root, relid, op, case
         when triggers = 0 then 'missing'
         when not fits then 'foreign'
         when firing = 0 then 'silent'
@@ -41,8 +42,8 @@ with known as (
     end as fault
     from found
 )
-select format('%I.%I', n.nspname, c.relname), f.fault, bool_or(f.relid = f.root)
+select format('%I.%I', n.nspname, c.relname), f.fault, bool_or(f.relid = f.root), f.root, bool_or(f.op <> 'truncate')
 from faults f join pg_class c on c.oid = f.root join pg_namespace n on n.oid = c.relnamespace
 where f.fault is not null
-group by 1, 2
+group by 1, 2, 4
 order by 1, 2

@@ -25,6 +25,7 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
     nonisolated(unsafe) private var cursors: CursorWindow?
     nonisolated(unsafe) private var boundaries: Boundaries
     nonisolated(unsafe) private var desk: RecoveryDesk?
+    nonisolated(unsafe) private var postponed = PostponedChanges()
     private let feed = Mutex<ChangeFeed?>(nil)
     private let decisions = Mutex(VisibilityStatistics())
     private let outboxGauge: OutboxGauge
@@ -214,7 +215,20 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
 
     package func windowBegan(_ cursors: CursorWindow) { self.cursors = cursors }
 
+    package func pollEnded() throws {
+        guard let catalog = registry.catalog, postponed.isDue(at: .now) else { return }
+        let items = postponed.items
+        var round = DeliveryRound(items, catalog: catalog)
+        try match(&round)
+        try round.judge(for: registry, by: &visibility)
+        let loops = round.events(for: registry, loops: sink.loopCount, encodingWith: &encoder, beside: &postponed)
+        postponed.settle(items.indices.map { round.postponed[$0] ?? [] })
+        send(loops)
+    }
+
     package func marked(_ mark: Int) {
+        // Who is told that it has all up to here must not lack what waits.
+        guard postponed.isEmpty else { return }
         for loop in boundaries.loops(toHearOf: mark, at: .now) {
             sink.deliver([.boundary(mark)], to: loop, whenTaken: {})
         }
@@ -233,10 +247,8 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
             tell(self.registry.end(end.binding, of: definition.key, because: end.reason))
         }
         try round.judge(for: registry, by: &visibility)
-        let deliveries: [ChangeDelivery] = round.events(for: registry, loops: sink.loopCount, encodingWith: &encoder)
-            .joined().compactMap {
-                if case .change(let delivery) = $0 { delivery } else { nil }
-            }
+        let loops = round.events(for: registry, loops: sink.loopCount, encodingWith: &encoder, beside: &postponed)
+        let deliveries = loops.joined().compactMap { if case .change(let delivery) = $0 { delivery } else { nil } }
         return (deliveries, undecided)
     }
 
@@ -244,22 +256,35 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
         guard let catalog = registry.catalog else { return }
         var round = DeliveryRound(entries, catalog: catalog, cursors: cursors)
         if !registry.isEmpty {
-            for end in try round.match(in: &registry, asking: { try asker.answers(to: $0) }) {
-                guard let definition = registry.definition(end.definition) else { continue }
-                tell(registry.end(end.binding, of: definition.key, because: end.reason))
-            }
+            try match(&round)
             try round.judge(for: registry, by: &visibility)
             let decided = visibility.statistics
             decisions.withLock { $0 = decided }
         }
-        let loops = round.events(for: registry, loops: sink.loopCount, encodingWith: &encoder)
+        let loops = round.events(for: registry, loops: sink.loopCount, encodingWith: &encoder, beside: &postponed)
+        for (place, members) in round.postponed.sorted(by: { $0.key < $1.key }) {
+            guard case .change(let change) = entries[place] else { continue }
+            postponed.add(change, cursor: cursors?.cursor(change.id) ?? "", for: members, at: .now)
+        }
+        send(loops)
+        guard let tap else { return }
+        let changes = entries.compactMap { if case .change(let change) = $0 { change } else { nil } }
+        if !changes.isEmpty { tap.take(changes) }
+    }
+
+    /// Matches a round, and tells those of whose filters the database did not decide one.
+    private func match(_ round: inout DeliveryRound) throws {
+        for end in try round.match(in: &registry, asking: { try asker.answers(to: $0) }) {
+            guard let definition = registry.definition(end.definition) else { continue }
+            tell(registry.end(end.binding, of: definition.key, because: end.reason))
+        }
+    }
+
+    private func send(_ loops: [[FeedEvent]]) {
         for (loop, events) in loops.enumerated() where !events.isEmpty {
             ahead.wait()
             boundaries.delivered(to: loop)
             sink.deliver(events, to: loop) { [ahead] in ahead.signal() }
         }
-        guard let tap else { return }
-        let changes = entries.compactMap { if case .change(let change) = $0 { change } else { nil } }
-        if !changes.isEmpty { tap.take(changes) }
     }
 }

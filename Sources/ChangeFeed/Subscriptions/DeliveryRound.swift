@@ -21,6 +21,12 @@ struct DeliveryRound: ~Copyable {
     private let cursors: CursorWindow?
     /// Nil where everything is meant for everybody.
     private let gate: RecoveryGate?
+    /// Of changes that waited (`PostponedChanges`), by place: for whom. Nil where they come for the first time.
+    private let waiting: [PostponedChanges.Item]?
+    /// For whom each change has to wait, by its place.
+    private(set) var postponed: [Int: Set<PostponedChanges.Member>] = [:]
+    /// For whom some change of this round has to wait.
+    private var behind: Set<PostponedChanges.Member> = []
     private var matches: [Int: Match] = [:]
     private var questions: [QuestionKey: VisibilityQuestion] = [:]
     private let now = ContinuousClock.now
@@ -30,6 +36,18 @@ struct DeliveryRound: ~Copyable {
         self.catalog = catalog
         self.cursors = cursors
         self.gate = gate
+        waiting = nil
+    }
+
+    /// Another try with what waits.
+    init(_ waiting: [PostponedChanges.Item], catalog: Catalog) {
+        entries = waiting.map { .change($0.change) }
+        self.catalog = catalog
+        cursors = nil
+        gate = RecoveryGate(
+            lacks: { group, place in waiting[place].members.contains { $0.group == group } },
+            cursor: { _, place in waiting[place].cursor })
+        self.waiting = waiting
     }
 
     // MARK: Matching
@@ -148,7 +166,8 @@ struct DeliveryRound: ~Copyable {
 
     /// What each of the loops is to deliver, in the order of the entries.
     mutating func events(
-        for registry: borrowing SubscriptionRegistry, loops: Int, encodingWith encoder: inout ChangeEncoder
+        for registry: borrowing SubscriptionRegistry, loops: Int, encodingWith encoder: inout ChangeEncoder,
+        beside postponement: inout PostponedChanges
     ) -> [[FeedEvent]] {
         var events = [[FeedEvent]](repeating: [], count: loops)
         for (place, entry) in entries.enumerated() {
@@ -160,16 +179,17 @@ struct DeliveryRound: ~Copyable {
                 var encoded = EncodedViews(match.change)
                 for delivery in match.deliveries {
                     guard let definition = registry.definition(delivery.group) else { continue }
-                    append(delivery, of: match, to: definition, &encoded, &encoder, &events)
+                    append(delivery, of: match, to: definition, &encoded, &encoder, &events, &postponement)
                 }
             }
         }
         return events
     }
 
-    private func append(
+    private mutating func append(
         _ delivery: Matches.Delivery, of match: Match, to definition: SubscriptionDefinition,
-        _ encoded: inout EncodedViews, _ encoder: inout ChangeEncoder, _ events: inout [[FeedEvent]]
+        _ encoded: inout EncodedViews, _ encoder: inout ChangeEncoder, _ events: inout [[FeedEvent]],
+        _ postponement: inout PostponedChanges
     ) {
         let change = match.change
         guard let access = access(definition.role, change) else { return }
@@ -186,8 +206,9 @@ struct DeliveryRound: ~Copyable {
             // Under row level security a DELETE shows the primary key and no more, to whatever role, as in the original:
             // whoever could see the row cannot be told from whoever could not.
             let isBare = change.operation == .delete && change.table.hasRowSecurity
-            for group in definition.groups.keys where isMeant(for: group, match.place) {
-                send(group, .everybody, isBare ? .primaryKey : .replicaIdentity)
+            for (group, principals) in definition.groups where isMeant(for: group, match.place) {
+                let recipients = recipients(of: match.place, in: group, principals, postponement)
+                if let recipients { send(group, recipients, isBare ? .primaryKey : .replicaIdentity) }
             }
             return
         }
@@ -200,13 +221,73 @@ struct DeliveryRound: ~Copyable {
         for (group, principals) in definition.groups where isMeant(for: group, match.place) {
             var whole: [Claims] = []
             var bare: [Claims] = []
-            for principal in principals.values where question.sees(principal, row) {
+            for principal in principals.values {
+                let member = PostponedChanges.Member(group: group, claims: principal.claims)
+                guard isMeant(for: member, match.place) else { continue }
+                let isUndecided =
+                    question.isUndecided(principal, row)
+                    || oldRow.map { question.sees(principal, row) && question.isUndecided(principal, $0) } ?? false
+                if mustWait(member, isUndecided, match, definition.role, &postponement) { continue }
+                guard question.sees(principal, row) else { continue }
                 let seesOld = oldRow.map { question.sees(principal, $0) } ?? true
                 if seesOld { whole.append(principal.claims) } else { bare.append(principal.claims) }
             }
             if !whole.isEmpty { send(group, .bearers(whole), .replicaIdentity) }
             if !bare.isEmpty { send(group, .bearers(bare), .primaryKey) }
         }
+    }
+}
+
+extension DeliveryRound {
+    // MARK: Waiting for policies
+
+    /// Whether a member is among those that a change is for.
+    private func isMeant(for member: PostponedChanges.Member, _ place: Int) -> Bool {
+        waiting.map { $0[place].members.contains(member) } ?? true
+    }
+
+    /// Who of a group gets a change that no policy decides about; nil for nobody. For those who wait it waits, too.
+    private mutating func recipients(
+        of place: Int, in group: ChangeGroupID, _ principals: [Claims: Principal], _ postponement: PostponedChanges
+    ) -> ChangeDelivery.Recipients? {
+        // Members of whom nothing is known yet, as their claims were not admitted, wait for nothing.
+        guard waiting != nil || gate == nil && !(postponement.isEmpty && behind.isEmpty) else { return .everybody }
+        var present: [Claims] = []
+        var isWhole = waiting == nil
+        for claims in principals.keys {
+            let member = PostponedChanges.Member(group: group, claims: claims)
+            guard isMeant(for: member, place) else { continue }
+            if behind.contains(member) || waiting == nil && postponement.isBehind(member) {
+                postponed[place, default: []].insert(member)
+                isWhole = false
+            } else {
+                present.append(claims)
+            }
+        }
+        if isWhole { return .everybody }
+        return present.isEmpty ? nil : .bearers(present)
+    }
+
+    /// Whether a member has to wait for a change, because a policy failed on it or something else waits.
+    private mutating func mustWait(
+        _ member: PostponedChanges.Member, _ isUndecided: Bool, _ match: Match, _ role: String,
+        _ postponement: inout PostponedChanges
+    ) -> Bool {
+        // A member that catches up is told what is left another way.
+        guard waiting != nil || gate == nil else { return false }
+        let table = match.change.table.oid
+        var waits = behind.contains(member) || waiting == nil && postponement.isBehind(member)
+        if isUndecided, !waits {
+            waits = postponement.isWorthWaiting(table, role, at: now)
+            if let waiting, now >= waiting[match.place].isHopelessAt {
+                postponement.resign(table, role, at: now)
+                waits = false
+            }
+        }
+        guard waits else { return false }
+        behind.insert(member)
+        postponed[match.place, default: []].insert(member)
+        return true
     }
 }
 

@@ -24,35 +24,42 @@ struct SubscriptionBinder {
         case costly(String)
     }
 
-    /// The bindings that are served, and what to say of those that are not served any more.
-    typealias Bound = (bindings: [BoundBinding], costly: String?)
-
-    func bind(_ definition: SubscriptionDefinition) throws(Failure) -> Bound {
+    /// Binds what can be bound: a faulty binding silences no other of its channel.
+    func bind(_ definition: SubscriptionDefinition) throws(Failure) -> BoundDefinition {
         guard let access = catalog.access(of: definition.role) else { throw .mustAsk }
         guard access.exists else {
             throw .refused(
                 "Unable to subscribe to changes as \(definition.role): the database has no such role; correct the claim "
                     + "`role` of the token, or create the role.")
         }
-        var bound: [BoundBinding] = []
-        var costly: String?
+        var bound = BoundDefinition()
         for (binding, id) in zip(definition.bindings, definition.ids) {
             switch binding.parameters {
             case .failure(let error):
-                throw .invalid(error.message)
+                bound.complain(error.message)
             case .success(let parameters):
                 let binder = { (table: Table) throws(Failure) -> BoundFilter in
                     let granted = try admit(definition.role, access, to: table)
                     return try filter(parameters, table, granted)
                 }
                 do {
-                    bound.append(try bind(parameters, id, binder))
-                } catch .costly(let message) {
-                    costly = message
+                    bound.bindings.append(try bind(parameters, id, binder))
+                } catch {
+                    switch error {
+                    case .mustAsk: throw error
+                    case .invalid(let message), .costly(let message): bound.complain(message)
+                    case .refused(let message):
+                        bound.complain(message)
+                        bound.isRefused = true
+                    }
+                    continue
+                }
+                for table in catalog.tables where parameters.tables.includes(table) {
+                    for fault in catalog.faults[table.oid] ?? [] { bound.note(fault.complaint(about: table)) }
                 }
             }
         }
-        return (bound, costly)
+        return bound
     }
 
     /// What clients are told of a binding whose filter is not served any more.
@@ -178,5 +185,31 @@ struct SubscriptionBinder {
 
     private static func json(_ row: [String?]) throws -> JSON {
         try JSON(parsing: Array((row.first.flatMap { $0 } ?? "null").utf8))
+    }
+}
+
+/// What became of the bindings of a definition.
+struct BoundDefinition {
+    var bindings: [BoundBinding] = []
+    private(set) var complaints: [SubscriptionComplaint] = []
+    /// The tables, as the catalog describes them, do not allow one of the bindings.
+    var isRefused = false
+
+    mutating func complain(_ message: String) { note(SubscriptionComplaint(message, isError: true)) }
+
+    mutating func note(_ complaint: SubscriptionComplaint?) {
+        if let complaint, !complaints.contains(complaint) { complaints.append(complaint) }
+    }
+
+    /// Bindings that were ended for what their filters cost, with what to say of them.
+    mutating func leaveOut(_ ended: [Int: String]) {
+        bindings.removeAll { ended[$0.id] != nil }
+        for message in ended.values.sorted() { complain(message) }
+    }
+
+    /// What is told of it.
+    var outcome: ChangeSubscriptionOutcome {
+        if complaints.isEmpty { return .live }
+        return bindings.isEmpty ? .failed(complaints.map(\.message).joined(separator: " ")) : .partly(complaints)
     }
 }

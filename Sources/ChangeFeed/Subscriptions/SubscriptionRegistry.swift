@@ -68,8 +68,11 @@ struct SubscriptionRegistry: ~Copyable {
     func prefilter(of groups: some Sequence<ChangeGroupID>, mostTexts: Int) -> RowPrefilter? {
         var numbers: Set<Int> = []
         for group in groups {
-            guard let definition = byGroup[group], case .live = definition.outcome else { return nil }
-            numbers.insert(definition.number)
+            guard let definition = byGroup[group] else { return nil }
+            switch definition.outcome {
+            case .live, .partly: numbers.insert(definition.number)
+            default: return nil
+            }
         }
         return index.prefilter(of: numbers, mostTexts: mostTexts)
     }
@@ -83,16 +86,16 @@ struct SubscriptionRegistry: ~Copyable {
     ) -> [(ChangeGroupID, ChangeSubscriptionOutcome)]? {
         guard let definition = byNumber[number] else { return [] }
         let outcome: ChangeSubscriptionOutcome
-        var servesOthers = false
         do {
-            let bound = try binder.bind(definition)
-            index.add(bound.bindings.filter { definition.ended[$0.id] == nil }, as: definition.number)
-            outcome = (definition.ended.values.first ?? bound.costly).map { .failed($0) } ?? .live
-            servesOthers = true
+            var bound = try binder.bind(definition)
+            // The catalog may be a few seconds old: what it refuses is judged again by the current one.
+            if bound.isRefused, !isLastTry { return nil }
+            bound.leaveOut(definition.ended)
+            index.add(bound.bindings, as: definition.number)
+            outcome = bound.outcome
         } catch .invalid(let message) {
             outcome = .failed(message)
         } catch .refused(let message) {
-            // The catalog may be a few seconds old: what it refuses is judged again by the current one.
             guard isLastTry else { return nil }
             outcome = .failed(message)
         } catch {
@@ -102,7 +105,7 @@ struct SubscriptionRegistry: ~Copyable {
             guard definition.outcome == nil else { return [] }
             return definition.groups.keys.map { ($0, .unavailable) }
         }
-        if case .failed = outcome, !servesOthers { index.remove(definition.number) }
+        if case .failed = outcome { index.remove(definition.number) }
         definition.outcome = outcome
         return definition.groups.keys.map { ($0, outcome) }
     }
@@ -120,7 +123,14 @@ struct SubscriptionRegistry: ~Copyable {
         else { return [] }
         let message = SubscriptionBinder.farewell(parameters.filter, parameters.tables, because: reason)
         if reason == ConditionAsker.tookTooLong { definition.ended[binding] = message }
-        let outcome = ChangeSubscriptionOutcome.failed(message)
+        let others = definition.ids.contains { $0 != binding && definition.ended[$0] == nil }
+        let outcome: ChangeSubscriptionOutcome
+        switch definition.outcome {
+        case .live where others: outcome = .partly([SubscriptionComplaint(message, isError: true)])
+        case .partly(let earlier) where others:
+            outcome = .partly(earlier + [SubscriptionComplaint(message, isError: true)])
+        default: outcome = .failed(message)
+        }
         definition.outcome = outcome
         return definition.groups.keys.map { ($0, outcome) }
     }
@@ -134,9 +144,9 @@ struct SubscriptionRegistry: ~Copyable {
         return byNumber.values.filter { definition in
             if stale.contains(definition.number) { return true }
             switch definition.outcome {
-            case .failed: return true
+            case .failed, .partly: return true
             case .live:
-                return !isServed(definition, by: catalog)
+                return !isServed(definition, by: catalog) || before?.faults != catalog.faults
                     || before?.access(of: definition.role) != catalog.access(of: definition.role)
             default: return false
             }

@@ -68,7 +68,9 @@ struct Visibility: ~Copyable {
         guard holds else { return false }
         for (question, answer) in zip(open, answers) {
             for (subject, visible) in answer.visible.enumerated() {
-                question.decide(subject, visible, isFinal: !answer.failed.contains(subject))
+                question.decide(
+                    subject, visible, isFinal: !answer.failed.contains(subject),
+                    isUndecided: answer.undecided.contains(subject))
             }
         }
         return true

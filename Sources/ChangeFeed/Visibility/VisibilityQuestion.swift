@@ -35,6 +35,8 @@ final class VisibilityQuestion {
         var rows: Set<Int> = []
         /// Those of them that are visible; none until decided.
         var visible: Set<Int> = []
+        /// An error that may pass stood in the way.
+        var isUndecided = false
     }
 
     /// - Parameter scope: the one that holds for this table and role, or nil.
@@ -83,9 +85,12 @@ final class VisibilityQuestion {
         return subjects.count - 1
     }
 
-    /// - Parameter isFinal: whether the answer may be kept; an error may be gone the next time.
-    func decide(_ subject: Int, _ visible: [Int], isFinal: Bool) {
+    /// - Parameters:
+    ///   - isFinal: whether the answer may be kept; an error may be gone the next time.
+    ///   - isUndecided: whether asking again soon may bring another one.
+    func decide(_ subject: Int, _ visible: [Int], isFinal: Bool, isUndecided: Bool = false) {
         subjects[subject].visible = Set(visible)
+        subjects[subject].isUndecided = isUndecided
         guard isFinal else { return }
         for row in subjects[subject].rows {
             rows[row].known?[subjects[subject].principal] = subjects[subject].visible.contains(row)
@@ -97,5 +102,11 @@ final class VisibilityQuestion {
         if let known = rows[row].known?[principal] { return known }
         guard let place = subjectNumbers[principal.number] else { return false }
         return subjects[place].visible.contains(row)
+    }
+
+    /// Whether it is not known if somebody may see a row, as a policy failed.
+    func isUndecided(_ principal: Principal, _ row: Int) -> Bool {
+        guard rows[row].known?[principal] == nil, let place = subjectNumbers[principal.number] else { return false }
+        return subjects[place].isUndecided && !subjects[place].visible.contains(row)
     }
 }

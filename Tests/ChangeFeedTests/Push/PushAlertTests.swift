@@ -35,6 +35,24 @@ extension FeedTests {
             #expect(try store.enqueue(drafts) == 0, "what was alerted is not alerted again")
         }
 
+        /// What was held falls due at one moment, and what waits for another hub after what is due at once.
+        @Test func goInTheOrderOfTheMessages() throws {
+            let soon = unixTime(in: 0.2)
+            _ = try store.enqueue([
+                .sample("z", "ann", .held(until: soon), place: 1), .sample("y", "ann", .held(until: soon), place: 2),
+                .sample("x", "ann", .held(until: soon), place: 3),
+            ])
+            _ = try store.enqueue([.sample("a", "ann", place: 4), .sample("b", "bob", place: 5)])
+            #expect(try store.takeDue(limit: 10, except: []).alerts.map(\.message) == ["b"], "ann's wait for the first")
+            while unixTime(in: 0) <= soon { usleep(5000) }
+            for message in ["z", "y", "x", "a"] {
+                #expect(try store.takeDue(limit: 10, except: []).alerts.map(\.message) == [message])
+            }
+            _ = try store.enqueue([.sample("e", "ann", .elsewhere, place: 6), .sample("f", "ann", place: 7)])
+            #expect(try store.takeDue(limit: 10, except: []).count == 0)
+            #expect(try store.takeDue(limit: 10).count == 0)
+        }
+
         @Test func whatCannotBeSentIsCounted() throws {
             _ = try store.enqueue([
                 .sample("m", "ann", lasting: -1), .sample("m", "cat"), .sample("m", "nobody"), .sample("m", "bob"),

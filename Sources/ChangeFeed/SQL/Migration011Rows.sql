@@ -1,0 +1,551 @@
+-- A row's changes in the order in which they happened, whatever triggers the application has; and a writer who never
+-- fails, however large the row, whether or not he prepares his transaction.
+--
+-- Order. Our triggers run at the end of their statement, after what the application's row triggers did in it: the
+-- UPDATE that such a trigger makes of the row just inserted is recorded before the INSERT. The ids are put right by the
+-- writer himself, before anybody sees them:
+--   * Changes recorded while a statement was under way by others that its triggers ran (pg_trigger_depth() is higher)
+--     go behind the statement's own of the same row if they found what the statement had left: their old record is its
+--     record, or they insert a key that it freed. Everything that followed in the same key goes along.
+--   * The opposite cannot be: Postgres lets no statement touch a row version that what it set off has made
+--     (TM_SelfModified is an error). Where a BEFORE trigger deletes a row and the statement inserts another under its
+--     key, the DELETE stays first, as its old record is no record of the statement.
+--   * The new ids are drawn while the rows' locks are held, so the order among transactions stays what it was, and
+--     readers (windows, cursors, recoveries) know of nothing.
+--   * roost.nested, a setting of the transaction that a savepoint takes back, tells by depth where the last statement
+--     ended and what the present one's triggers recorded; a statement runs each of its triggers once, which tells
+--     statements apart. Without nested triggers it is not there, and all of this costs a comparison (1 us of 10 for an
+--     INSERT of one row, without its commit). With them a statement of the client costs about 150 us more. A writer who
+--     sets it himself disorders his own changes, no more.
+--   * Not told apart: versions of a row that are the same to the last column, where a row comes back to what it was
+--     within one message of the client; a key that is freed and taken several times by several statements of one
+--     message and their triggers; functions that a statement calls, in RETURNING for example, as they write at its own
+--     depth; what a BEFORE trigger does to a key that a MERGE both updates and inserts.
+--
+-- Moves between partitions. A BEFORE trigger of the new partition may skip the row, which then is in the old transition
+-- table alone, and everything behind it would be paired with its neighbour. Where the tables differ in length, rows are
+-- paired by the primary key, and what finds no partner is a DELETE or an INSERT.
+--
+-- Size. JSON over 1 GB is an error, and of 300 MB it takes a minute: control characters are six times as long in it,
+-- bytea twice, and what is stored compressed up to 255 times. So of a row that takes more than 512 KiB as it is stored
+-- no JSON is made before its columns were looked at one by one; with more than 8 MiB in them it is reduced at once, as
+-- no type's JSON is eight times smaller than its value. Which rows are reduced, and what is kept of them, is what it
+-- was. A row over 1 GB, which only several UPDATEs can make, is still too large for any trigger that has transition
+-- tables.
+--
+-- PREPARE TRANSACTION refuses a transaction that has notified. Where a server allows prepared transactions, nobody
+-- rings: the hub looks more often (FeedSession).
+--
+-- Alerts. What was held for a user falls due at one moment, and what waits for another hub later than what is due at
+-- once: the order of a user's alerts is that of the messages in the outbox (place), which every hub reads alike.
+--
+-- Invariants and lock order are those of Migration002Triggers.sql. Triggers stay as they are, so no table has to be
+-- watched again.
+
+-- Whether the writer, who holds no hub's lock, may notify.
+create function roost.may_notify() returns boolean language sql stable as $$
+    select pg_catalog.current_setting('max_prepared_transactions') operator(pg_catalog.=) '0'
+$$;
+
+-- Of this transaction's changes of `watched` behind `floor`: moves what is not in `ranges`, and lies before `place`,
+-- behind what lies behind it, where it came later. Nobody knows how many rows there are, so the settings: joins are
+-- hashed, the index is used, and nothing is planned anew each time.
+create function roost.reorder(watched oid, floor bigint, place bigint, ranges int8range[]) returns void
+    language plpgsql
+    set search_path = pg_catalog, pg_temp
+    set enable_nestloop = off
+    set enable_seqscan = off
+    set jit = off
+    set plan_cache_mode = force_generic_plan
+as $$
+declare
+    mine constant xid8 := pg_current_xact_id();
+    keys text[];
+begin
+    keys := (
+        select array_agg(a.attname::text order by k.place)
+        from pg_index i cross join unnest(i.indkey::int2[]) with ordinality k (attnum, place)
+        join pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.attnum
+        where i.indrelid = watched and i.indisprimary
+    );
+    with recursive changes as materialized (
+        select c.id, c.id > place as is_own, c.old_record::text as before, c.record::text as version,
+               case
+                   when c.old_record is null then null
+                   when keys is null then c.old_record::text
+                   else (select string_agg(quote_nullable(c.old_record ->> k), ',') from unnest(keys) k)
+               end as old_key,
+               case
+                   when c.record is null then null
+                   when keys is null then c.record::text
+                   else (select string_agg(quote_nullable(c.record ->> k), ',') from unnest(keys) k)
+               end as new_key
+        from roost.change c
+        where c.xid = mine and c.id > floor and c.relid = watched and c.op in ('I', 'U', 'D')
+            and not c.id <@ any (ranges)
+    ), own as materialized (
+        -- A key that the statement takes again was freed in between.
+        select *, case when keys is not null and new_key <> coalesce(old_key, '') then
+            row_number() over (partition by new_key, new_key <> coalesce(old_key, '') order by id) - 1
+            else 0 end as turn
+        from changes where is_own
+    ), nested as materialized (
+        select * from changes where not is_own
+    ), links as materialized (
+        select id, old_key as key from nested where old_key is not null
+        union
+        select id, new_key from nested where new_key is not null
+    ), later (id, turn) as (
+        select n.id, o.turn from nested n join own o on o.version = n.before
+        union
+        select n.id, o.turn from nested n join own o on o.old_key = n.new_key
+        where keys is not null and n.old_key is distinct from n.new_key and o.new_key is distinct from o.old_key
+            -- Else the statement freed what the nested one had made.
+            and not exists (select from nested m where m.version = o.before and m.id >= n.id)
+        union
+        select f.id, l.turn from later l join links a on a.id = l.id join links f on f.key = a.key and f.id > a.id
+    ), moved as (
+        select id, max(turn) as turn, true as is_nested from later group by id
+        union all
+        select id, turn, false from own where turn > 0
+    ), taken as (
+        delete from roost.change c using moved m where c.xid = mine and c.id > floor and c.id = m.id
+        returning c.*, m.turn, m.is_nested
+    )
+    insert into roost.change (id, xid, relid, op, reduced, at, record, old_record)
+    overriding system value
+    select nextval('roost.change_id_seq'), t.xid, t.relid, t.op, t.reduced, t.at, t.record, t.old_record
+    from (select * from taken order by turn, is_nested, id) t;
+end
+$$;
+
+-- Puts the ids of nested changes behind those that the trigger which calls this recorded for `watched` behind `place`.
+create function roost.settle(watched oid, op text, place bigint) returns void
+    language plpgsql
+    set search_path = pg_catalog, pg_temp
+as $$
+declare
+    depth constant integer := pg_trigger_depth();
+    stamp constant text := extract(epoch from statement_timestamp())::text;
+    me constant text := watched || op;
+    setting constant text := coalesce(current_setting('roost.nested', true), '');
+    recorded constant bigint := currval('roost.change_id_seq');
+    state jsonb;
+    -- Of this depth: where its last statement ended, and what the triggers of the present one recorded.
+    floor bigint;
+    fired jsonb := '{}';
+    ranges int8range[];
+    is_outer boolean;
+begin
+    begin
+        if setting <> '' and setting::jsonb ->> 'stamp' = stamp then
+            state := setting::jsonb;
+            floor := coalesce(state -> depth::text ->> 'floor', state ->> 'floor')::bigint;
+            fired := coalesce(state -> depth::text -> 'fired', '{}');
+            if fired ? me then
+                -- A statement runs each of its triggers once: this is another.
+                floor := (state -> depth::text ->> 'last')::bigint;
+                fired := '{}';
+            end if;
+            ranges := array(select value::text::jsonb ->> 0 from jsonb_each(fired))::int8range[];
+            is_outer := exists (
+                select from jsonb_object_keys(state - 'stamp' - 'floor') level where level::integer > depth);
+        end if;
+    exception when others then
+        -- Somebody else's text.
+        state := null;
+    end;
+    if state is null then
+        if depth = 1 then
+            perform set_config('roost.nested', '', true);
+            return;
+        end if;
+        state := jsonb_build_object('stamp', stamp, 'floor', place);
+        floor := place;
+        fired := '{}';
+        is_outer := false;
+    end if;
+    if is_outer then
+        perform roost.reorder(watched, floor, place, ranges);
+    end if;
+    perform set_config('roost.nested', (state || jsonb_build_object(depth, jsonb_build_object(
+        'floor', floor, 'last', currval('roost.change_id_seq'),
+        'fired', fired || jsonb_build_object(me, jsonb_build_array(int8range(place, recorded, '[]')))
+    )))::text, true);
+end
+$$;
+
+-- Notes that a row is too large to be made JSON of, and stands for what takes its place later in the statement's
+-- trigger.
+create function roost.too_large() returns json
+    language plpgsql volatile
+    set search_path = pg_catalog, pg_temp
+as $$
+begin
+    perform set_config('roost.large', 'true', true);
+    return null;
+end
+$$;
+
+-- A row's JSON, or null where it has none, as it would be over 1 GB.
+create function roost.attempt("row" record) returns json
+    language plpgsql stable
+    set search_path = pg_catalog, pg_temp
+as $$
+begin
+    return row_to_json("row");
+exception when others then
+    return null;
+end
+$$;
+
+-- A query of the rows of a transition table: each one's place, its whole record unless that is too large, and its
+-- reduced one, which is made without the JSON of what is large.
+create function roost.careful_query(watched oid, transition text) returns text
+    language sql stable
+    set search_path = pg_catalog, pg_temp
+as $$
+    select format(
+        'select pg_catalog.row_number() over () as place, whole, small from (select '
+        'case when %s operator(pg_catalog.<=) 8388608 then roost.attempt(r.*) end as whole, '
+        '(select coalesce(pg_catalog.json_object_agg(v.key, v.value), ''{}'') from (values %s) v (key, value) '
+        'where pg_catalog.octet_length(v.value::pg_catalog.text) operator(pg_catalog.<=) 64) as small '
+        'from %s r offset 0) r',
+        coalesce(string_agg(format('coalesce(%s, 0)::pg_catalog.int8', format(
+            case when b.typname in ('text', 'varchar', 'json', 'xml')
+                then 'pg_catalog.octet_length(r.%I::pg_catalog.text)'
+            when b.typname = 'bytea' then 'pg_catalog.octet_length(r.%I::pg_catalog.bytea)'
+            when b.typname = 'bpchar' then 'pg_catalog.octet_length(r.%I::pg_catalog.bpchar)'
+            else 'pg_catalog.pg_column_size(r.%I)' end, a.attname)), ' operator(pg_catalog.+) '), '0'),
+        coalesce(string_agg(format(
+            '(%1$L::pg_catalog.text, case when r.%1$I is not distinct from null then ''null''::pg_catalog.json '
+            'when pg_catalog.pg_column_size(r.%1$I) operator(pg_catalog.<=) 4096 '
+            'then pg_catalog.to_json(r.%1$I) end)', a.attname), ', ' order by a.attnum),
+            '(null::pg_catalog.text, null::pg_catalog.json)'),
+        transition)
+    from pg_attribute a
+    join pg_type t on t.oid = a.atttypid
+    left join pg_type b on b.oid = coalesce(nullif(t.typbasetype, 0), t.oid)
+        and b.typnamespace = 'pg_catalog'::regnamespace
+    where a.attrelid = watched and a.attnum > 0 and not a.attisdropped
+$$;
+
+-- The statement that fills in what the trigger that is running left out of its outbox rows, which are those of its last
+-- command.
+create function roost.large_statement(watched oid, letters text) returns text
+    language sql stable
+    set search_path = pg_catalog, pg_temp
+as $$
+    with side as (
+        select letter, case letter when 'n' then 'roost_new' else 'roost_old' end as transition,
+               case letter when 'n' then 'record' else 'old_record' end as field
+        from regexp_split_to_table(letters, '') letter
+    ), limits as (
+        select string_agg(format(
+            '%s.whole is null or pg_catalog.pg_column_size(%1$s.whole) operator(pg_catalog.>) 1048580', letter), ' or ')
+            as is_large
+        from side
+    )
+    select
+        'with mine as materialized (select id, xid, record, old_record, '
+        'pg_catalog.row_number() over (order by id) as place from roost.change '
+        'where xid operator(pg_catalog.=) pg_catalog.pg_current_xact_id() and cmin operator(pg_catalog.=) ('
+        'select cmin from roost.change where xid operator(pg_catalog.=) pg_catalog.pg_current_xact_id() '
+        'and id operator(pg_catalog.=) pg_catalog.currval(''roost.change_id_seq''))) '
+        || format('update roost.change c set reduced = (%s)', is_large)
+        || string_agg(format(', %s = case when %s then %s.small else %3$s.whole end', field, is_large, letter), '')
+        || ' from mine m'
+        || string_agg(format(
+            ' join (%s) %s on %2$s.place operator(pg_catalog.=) m.place',
+            roost.careful_query(watched, transition), letter), '')
+        || ' where c.xid operator(pg_catalog.=) m.xid and c.id operator(pg_catalog.=) m.id and ('
+        || string_agg(format('m.%s is null', field), ' or ') || ')'
+    from side cross join limits
+    group by is_large
+$$;
+
+-- The statement that writes an UPDATE some of whose rows vanished on their way into another partition. Rows are paired
+-- by what of the primary key is no partition key, where both tables have as many of it.
+create function roost.unpaired_statement(watched oid) returns text
+    language sql stable
+    set search_path = pg_catalog, pg_temp
+as $$
+    with key (columns) as (
+        select string_agg(format('r.%I', a.attname), ', ' order by k.place)
+        from pg_index i cross join unnest(i.indkey::int2[]) with ordinality k (attnum, place)
+        join pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.attnum
+        where i.indrelid = watched and i.indisprimary and not k.attnum = any (
+            select unnest(p.partattrs::int2[]) from pg_partitioned_table p where p.partrelid = watched)
+    ), side (query) as (
+        select
+            '(select c.place, c.whole, c.small, k.key, pg_catalog.count(*) over (partition by k.key) as of, '
+            'pg_catalog.row_number() over (partition by k.key order by c.place) as nth from (%s) c '
+            'join (select pg_catalog.row_number() over () as place, '
+            || coalesce(format('pg_catalog.json_build_array(%s)::pg_catalog.text', columns), 'null::pg_catalog.text')
+            || ' as key from %s r) k on k.place operator(pg_catalog.=) c.place)'
+        from key
+    )
+    select
+        'insert into roost.change (relid, op, reduced, record, old_record) select $1, op::"char", large, '
+        'case when large then new_small else new_whole end, case when large then old_small else old_whole end '
+        'from (select case when o.place is null then ''I'' when n.place is null then ''D'' else ''U'' end as op, '
+        'coalesce(n.place, o.place) as place, n.small as new_small, n.whole as new_whole, o.small as old_small, '
+        'o.whole as old_whole, '
+        'n.place is not null and (n.whole is null '
+        'or pg_catalog.pg_column_size(n.whole) operator(pg_catalog.>) 1048580) '
+        'or o.place is not null and (o.whole is null '
+        'or pg_catalog.pg_column_size(o.whole) operator(pg_catalog.>) 1048580) as large from '
+        || format(query, roost.careful_query(watched, 'roost_new'), 'roost_new') || ' n full join '
+        || format(query, roost.careful_query(watched, 'roost_old'), 'roost_old')
+        || ' o on n.key operator(pg_catalog.=) o.key and n.of operator(pg_catalog.=) o.of '
+        'and n.nth operator(pg_catalog.=) o.nth) r '
+        'order by pg_catalog.array_position(''{D,U,I}''::pg_catalog.text[], op), place'
+    from side
+$$;
+
+create or replace function roost.on_insert() returns trigger
+    language plpgsql security definer
+as $$
+declare
+    before pg_catalog.text[];
+    mark pg_catalog.int8;
+begin
+    if not roost.is_pinned() then
+        before := roost.pin();
+    end if;
+    if pg_catalog.pg_trigger_depth() operator(pg_catalog.>) 1
+        or pg_catalog.current_setting('roost.nested', true) operator(pg_catalog.<>) ''
+    then
+        mark := pg_catalog.nextval('roost.change_id_seq');
+    end if;
+    insert into roost.change (relid, op, reduced, record)
+    select
+        coalesce(pg_catalog.pg_partition_root(tg_relid), tg_relid), 'I', coalesce(large, true),
+        case when large then roost.reduced(record) else record end
+    from (
+        select record, pg_catalog.pg_column_size(record) operator(pg_catalog.>) 1048580 as large
+        from (
+            select case when pg_catalog.pg_column_size(n.*) operator(pg_catalog.<=) 524288
+                then pg_catalog.row_to_json(n.*) else roost.too_large() end as record
+            from roost_new n offset 0
+        ) rows
+    ) sized;
+    if found then
+        if pg_catalog.current_setting('roost.large', true) operator(pg_catalog.=) 'true' then
+            perform pg_catalog.set_config('roost.large', '', true);
+            execute roost.large_statement(tg_relid, 'n');
+        end if;
+        if mark is not null then
+            perform roost.settle(coalesce(pg_catalog.pg_partition_root(tg_relid), tg_relid), 'I', mark);
+        end if;
+        if roost.must_ring() and roost.may_notify() then
+            perform pg_catalog.pg_notify('roost', '');
+        end if;
+    end if;
+    if before is not null then
+        perform roost.unpin(before);
+    end if;
+    return null;
+end
+$$;
+
+create or replace function roost.on_delete() returns trigger
+    language plpgsql security definer
+as $$
+declare
+    before pg_catalog.text[];
+    mark pg_catalog.int8;
+begin
+    if not roost.is_pinned() then
+        before := roost.pin();
+    end if;
+    if pg_catalog.pg_trigger_depth() operator(pg_catalog.>) 1
+        or pg_catalog.current_setting('roost.nested', true) operator(pg_catalog.<>) ''
+    then
+        mark := pg_catalog.nextval('roost.change_id_seq');
+    end if;
+    insert into roost.change (relid, op, reduced, old_record)
+    select
+        coalesce(pg_catalog.pg_partition_root(tg_relid), tg_relid), 'D', coalesce(large, true),
+        case when large then roost.reduced(record) else record end
+    from (
+        select record, pg_catalog.pg_column_size(record) operator(pg_catalog.>) 1048580 as large
+        from (
+            select case when pg_catalog.pg_column_size(o.*) operator(pg_catalog.<=) 524288
+                then pg_catalog.row_to_json(o.*) else roost.too_large() end as record
+            from roost_old o offset 0
+        ) rows
+    ) sized;
+    if found then
+        if pg_catalog.current_setting('roost.large', true) operator(pg_catalog.=) 'true' then
+            perform pg_catalog.set_config('roost.large', '', true);
+            execute roost.large_statement(tg_relid, 'o');
+        end if;
+        if mark is not null then
+            perform roost.settle(coalesce(pg_catalog.pg_partition_root(tg_relid), tg_relid), 'D', mark);
+        end if;
+        if roost.must_ring() and roost.may_notify() then
+            perform pg_catalog.pg_notify('roost', '');
+        end if;
+    end if;
+    if before is not null then
+        perform roost.unpin(before);
+    end if;
+    return null;
+end
+$$;
+
+-- The two transition tables list the same rows in the same order; that is the only thing that pairs them, as a key may
+-- be missing or be what the statement changed. FULL, so that a row without its partner is not lost.
+create or replace function roost.on_update() returns trigger
+    language plpgsql security definer
+as $$
+declare
+    before pg_catalog.text[];
+    mark pg_catalog.int8;
+begin
+    if not roost.is_pinned() then
+        before := roost.pin();
+    end if;
+    if pg_catalog.pg_trigger_depth() operator(pg_catalog.>) 1
+        or pg_catalog.current_setting('roost.nested', true) operator(pg_catalog.<>) ''
+    then
+        mark := pg_catalog.nextval('roost.change_id_seq');
+    end if;
+    if pg_catalog.pg_partition_root(tg_relid) is not null
+        and (select pg_catalog.count(*) from roost_new)
+            operator(pg_catalog.<>) (select pg_catalog.count(*) from roost_old)
+    then
+        execute roost.unpaired_statement(tg_relid) using pg_catalog.pg_partition_root(tg_relid)::pg_catalog.oid;
+    else
+        insert into roost.change (relid, op, reduced, record, old_record)
+        select
+            coalesce(pg_catalog.pg_partition_root(tg_relid), tg_relid), 'U', coalesce(large, true),
+            case when large and record is not null then roost.reduced(record) else record end,
+            case when large and old_record is not null then roost.reduced(old_record) else old_record end
+        from (
+            select
+                coalesce(n.place, o.place) as place, record, old_record,
+                greatest(pg_catalog.pg_column_size(record), pg_catalog.pg_column_size(old_record))
+                    operator(pg_catalog.>) 1048580 as large
+            from (
+                select pg_catalog.row_number() over () as place, record
+                from (
+                    select case when pg_catalog.pg_column_size(n.*) operator(pg_catalog.<=) 524288
+                        then pg_catalog.row_to_json(n.*) else roost.too_large() end as record
+                    from roost_new n offset 0
+                ) n
+            ) n
+            full join (
+                select pg_catalog.row_number() over () as place, old_record
+                from (
+                    select case when pg_catalog.pg_column_size(o.*) operator(pg_catalog.<=) 524288
+                        then pg_catalog.row_to_json(o.*) else roost.too_large() end as old_record
+                    from roost_old o offset 0
+                ) o
+            ) o on n.place operator(pg_catalog.=) o.place
+        ) paired
+        order by place;
+    end if;
+    if found then
+        if pg_catalog.current_setting('roost.large', true) operator(pg_catalog.=) 'true' then
+            perform pg_catalog.set_config('roost.large', '', true);
+            execute roost.large_statement(tg_relid, 'no');
+        end if;
+        if mark is not null then
+            perform roost.settle(coalesce(pg_catalog.pg_partition_root(tg_relid), tg_relid), 'U', mark);
+        end if;
+        if roost.must_ring() and roost.may_notify() then
+            perform pg_catalog.pg_notify('roost', '');
+        end if;
+    end if;
+    if before is not null then
+        perform roost.unpin(before);
+    end if;
+    return null;
+end
+$$;
+
+create or replace function roost.on_truncate() returns trigger
+    language plpgsql security definer
+as $$
+begin
+    insert into roost.change (relid, op)
+    values (coalesce(pg_catalog.pg_partition_root(tg_relid), tg_relid), 'T');
+    if roost.must_ring() and roost.may_notify() then
+        perform pg_catalog.pg_notify('roost', '');
+    end if;
+    return null;
+end
+$$;
+
+-- As in Migration003Messages.sql. A row of more than 32 MiB has a payload over the limit: jsonb takes at most eight
+-- times the room of its text.
+create or replace function roost.on_message() returns trigger
+    language plpgsql security definer
+as $$
+declare
+    before pg_catalog.text[];
+    sent pg_catalog.int8;
+    too_large pg_catalog.int8;
+begin
+    if not roost.is_pinned() then
+        before := roost.pin();
+    end if;
+    -- A record counts bytes of hexadecimal digits for a binary payload, hence the second look.
+    with written as (
+        insert into roost.change (relid, op, reduced, record)
+        select
+            coalesce(pg_catalog.pg_partition_root(tg_relid), tg_relid), 'M', large,
+            case when large and not huge then pg_catalog.json_build_object(
+                'topic', record operator(pg_catalog.->) 'topic',
+                'extension', record operator(pg_catalog.->) 'extension',
+                'event', record operator(pg_catalog.->) 'event', 'private', record operator(pg_catalog.->) 'private',
+                'id', record operator(pg_catalog.->) 'id')
+            else record end
+        from (
+            select huge, record, huge or pg_catalog.pg_column_size(record) operator(pg_catalog.>) 3000000 and greatest(
+                pg_catalog.octet_length(record operator(pg_catalog.->>) 'payload'),
+                pg_catalog.octet_length(record operator(pg_catalog.->>) 'binary_payload')
+                    operator(pg_catalog.-) 2 operator(pg_catalog./) 2
+            ) operator(pg_catalog.>) 3000000 as large
+            from (
+                select huge, case when huge then pg_catalog.json_build_object(
+                    'topic', topic, 'extension', extension, 'event', event, 'private', private, 'id', id)
+                    else row end as record
+                from (
+                    select pg_catalog.pg_column_size(n.*) operator(pg_catalog.>) 33554432 as huge,
+                        case when pg_catalog.pg_column_size(n.*) operator(pg_catalog.<=) 33554432
+                            then pg_catalog.row_to_json(n.*) end as row,
+                        n.topic, n.extension, n.event, n.private, n.id
+                    from roost_new n
+                    where n.extension operator(pg_catalog.=) 'broadcast' offset 0
+                ) written_rows
+            ) rows
+        ) sized
+        returning reduced
+    )
+    select pg_catalog.count(*), pg_catalog.count(*) filter (where reduced) into sent, too_large from written;
+    if sent operator(pg_catalog.>) 0 and roost.must_ring() and roost.may_notify() then
+        perform pg_catalog.pg_notify('roost', '');
+    end if;
+    if before is not null then
+        perform roost.unpin(before);
+    end if;
+    if too_large operator(pg_catalog.>) 0 then
+        raise warning 'roost: % of these messages have a payload over 3,000,000 bytes and reach no client', too_large
+            using hint = 'Store what is large, and send its key.';
+    end if;
+    return null;
+end
+$$;
+
+revoke execute on function
+    roost.may_notify(), roost.settle(oid, text, bigint), roost.reorder(oid, bigint, bigint, int8range[]),
+    roost.too_large(), roost.attempt(record),
+    roost.careful_query(oid, text), roost.large_statement(oid, text), roost.unpaired_statement(oid)
+from public;
+
+-- Locks: ACCESS EXCLUSIVE on roost.alert for a moment; nothing is rewritten.
+alter table roost.alert add place bigint not null default 0;
+comment on column roost.alert.place is 'roost.change.id of the message: a user''s alerts are sent in this order.';

@@ -1,0 +1,100 @@
+package import Hub
+
+/// Changes whose readers are not known, as a policy failed: they are judged again until it works.
+///
+/// - A member for whom one change waits gets none of the later ones before it: its order is that of the feed.
+/// - What cannot be decided within `patience` is hidden, as one row that a policy always fails on must not silence its
+///   readers for good. From then on, for `resignation`, what fails for that table and role is hidden at once.
+/// - While anything waits, no mark is told to be covered, so whoever loses its connection meanwhile misses nothing.
+/// - Confined to the feed's thread. Time is passed in.
+package struct PostponedChanges {
+    package typealias Instant = ContinuousClock.Instant
+
+    /// Some of a group's members: those with the same claims.
+    package struct Member: Hashable {
+        let group: ChangeGroupID
+        let claims: Claims
+
+        package init(group: ChangeGroupID, claims: Claims) {
+            self.group = group
+            self.claims = claims
+        }
+    }
+
+    struct Item {
+        let change: RowChange
+        /// What tells a client where it is that has the change.
+        let cursor: String
+        let since: Instant
+        var members: Set<Member>
+
+        var isHopelessAt: Instant { since + PostponedChanges.patience }
+    }
+
+    private struct TableRole: Hashable {
+        let table: UInt32
+        let role: String
+    }
+
+    package static let patience = Duration.seconds(10)
+    package static let resignation = Duration.seconds(300)
+    private static let pause = Duration.milliseconds(500)
+    /// Beyond it what waits longest is hidden.
+    private static let mostItems = 10_000
+
+    private(set) var items: [Item] = []
+    /// How many changes wait for each member.
+    private var waiting: [Member: Int] = [:]
+    private var resigned: [TableRole: Instant] = [:]
+    private var retryAt: Instant?
+
+    package init() {}
+
+    package var isEmpty: Bool { items.isEmpty }
+
+    /// Something waits for the member, so what comes now has to wait, too.
+    package func isBehind(_ member: Member) -> Bool { !waiting.isEmpty && waiting[member] != nil }
+
+    /// Whether what a policy of the table fails on for the role is worth waiting for.
+    package func isWorthWaiting(_ table: UInt32, _ role: String, at now: Instant) -> Bool {
+        resigned.isEmpty || resigned[TableRole(table: table, role: role)].map { $0 <= now } ?? true
+    }
+
+    /// A change waits from `now` on for these members.
+    package mutating func add(_ change: RowChange, cursor: String, for members: Set<Member>, at now: Instant) {
+        guard !members.isEmpty else { return }
+        if items.isEmpty { retryAt = now + Self.pause }
+        items.append(Item(change: change, cursor: cursor, since: now, members: members))
+        for member in members { waiting[member, default: 0] += 1 }
+        while items.count > Self.mostItems { forget(items.removeFirst().members) }
+    }
+
+    /// Whether the items are to be judged again; if so, the next time is a pause away.
+    package mutating func isDue(at now: Instant) -> Bool {
+        guard !items.isEmpty, let due = retryAt, now >= due else { return false }
+        retryAt = now + Self.pause
+        return true
+    }
+
+    /// What was judged again: for each item, in order, those for whom it waits still.
+    package mutating func settle(_ left: [Set<Member>]) {
+        for index in items.indices.reversed() where left.indices.contains(index) {
+            forget(items[index].members.subtracting(left[index]))
+            items[index].members = left[index]
+            if left[index].isEmpty { items.remove(at: index) }
+        }
+    }
+
+    /// The patience with a table's policies for a role is over.
+    package mutating func resign(_ table: UInt32, _ role: String, at now: Instant) {
+        resigned = resigned.filter { $0.value > now }
+        resigned[TableRole(table: table, role: role)] = now + Self.resignation
+    }
+
+    private mutating func forget(_ members: Set<Member>) {
+        for member in members {
+            guard let count = waiting[member] else { continue }
+            waiting[member] = count > 1 ? count - 1 : nil
+        }
+    }
+}

@@ -1,0 +1,133 @@
+import ChangeFeed
+import Foundation
+import Hub
+import Testing
+
+extension FeedTests {
+    /// What is told of bindings that cannot be served, and of policies that fail for a while.
+    @Suite struct PartlyServedTests {
+        private static func binding(_ table: String, _ more: String = "") -> String {
+            #"{"event":"*","schema":"public","table":"\#(table)"\#(more)}"#
+        }
+
+        private func complaints(_ stage: SubscriberStage, _ group: ChangeGroupID) -> [SubscriptionComplaint] {
+            if case .partly(let complaints) = stage.outcome(group) { complaints } else { [] }
+        }
+
+        @Test func oneBadBindingSilencesNoOther() throws {
+            let database = try PostgresCluster.shared.database().chat()
+            try SubscriberStage.with(database) { stage in
+                let group = try stage.join(
+                    Self.binding("marker"), Self.binding("nowhere"), Self.binding("marker", #","filter":"wrong=eq.1""#),
+                    as: "ann")
+                let told = complaints(stage, group)
+                #expect(told.map(\.isError) == [true, true])
+                #expect(told.first?.message.contains("public.nowhere: no such table") ?? false)
+                try stage.settle(database)
+                #expect(stage.shown("ann", group).count == 1)
+                try database.run("create table nowhere (id int); grant select on nowhere to authenticated")
+                try Watcher.watch("nowhere", conninfo: database.conninfo)
+                try eventually("one complaint is left") { complaints(stage, group).count == 1 }
+            }
+        }
+
+        @Test func aRenamedTableStopsNoOther() throws {
+            let database = try PostgresCluster.shared.database().chat()
+            try SubscriberStage.with(database) { stage in
+                let group = try stage.join(Self.binding("messages"), Self.binding("marker"), as: "ann")
+                guard case .live = stage.outcome(group) else {
+                    Issue.record("the subscription is not live")
+                    return
+                }
+                try database.run("alter table messages rename to older; create table messages (id int)")
+                try eventually("the complaint") {
+                    complaints(stage, group).first?.message.contains("run: roost watch public.messages") ?? false
+                }
+                try stage.settle(database)
+                #expect(stage.shown("ann", group).count == 1)
+            }
+        }
+
+        @Test func disabledTriggersAndNewPartitionsAreTold() throws {
+            let database = try PostgresCluster.shared.database().chat()
+            try database.run(
+                """
+                create table parts (id int) partition by range (id);
+                create table part1 partition of parts for values from (0) to (10);
+                grant select on parts to authenticated;
+                """)
+            try Watcher.watch("parts", conninfo: database.conninfo)
+            try SubscriberStage.with(database) { stage in
+                let group = try stage.join(Self.binding("parts"), Self.binding("marker"), as: "ann")
+                try database.run("create table part2 partition of parts for values from (10) to (20)")
+                try eventually("the partition is told of") {
+                    complaints(stage, group).first.map { $0.message.contains("new partition") && !$0.isError } ?? false
+                }
+                try database.run("alter table marker disable trigger roost_update")
+                try eventually("the trigger is told of") { complaints(stage, group).contains { $0.isError } }
+                try Watcher.watch("marker", conninfo: database.conninfo)
+                try Watcher.watch("parts", conninfo: database.conninfo)
+                try eventually("all is well again") { if case .live = stage.outcome(group) { true } else { false } }
+            }
+        }
+
+        /// Rows that a failing policy hid are shown when it works again, in order, with what came meanwhile behind them.
+        @Test func rowsOfAFailingPolicyAreJudgedAgain() throws {
+            let database = try PostgresCluster.shared.database().chat()
+            try SubscriberStage.with(database) { stage in
+                let group = try stage.join(Self.binding("messages"), Self.binding("marker"), as: "ann", "eve")
+                let other = try stage.join(Self.binding("marker"), as: "cat")
+                try database.run("insert into messages values (1, 1, 'before')")
+                try eventually("the first row") { stage.shown("ann", group).count == 1 }
+                try database.run(
+                    """
+                    alter function me() rename to me_;
+                    create function me() returns text language plpgsql as $$ begin raise exception 'broken'; end $$;
+                    drop policy of_mine on messages;
+                    create policy of_mine on messages for select to authenticated using (exists (
+                        select from participants p where p.conversation = messages.conversation and p.member = me()));
+                    """)
+                for id in 2...20 { try database.run("insert into messages values (\(id), 1, 'x')") }
+                try database.run("update messages set body = 'y' where id = 2; delete from messages where id = 3")
+                try database.run("insert into marker values ('during')")
+                try eventually("others hear of what came meanwhile") { !stage.shown("cat", other).isEmpty }
+                #expect(stage.shown("ann", group).count == 1)
+                try database.run(
+                    "create or replace function me() returns text language plpgsql as $$ begin return me_(); end $$")
+                try eventually("all of it") { stage.shown("ann", group).last?.contains("during") ?? false }
+                let ids = stage.shown("ann", group).map { $0.contains("during") ? 0 : Self.id($0) }
+                #expect(ids == Array(1...20) + [2, 3, 0])
+                #expect(stage.shown("eve", group).allSatisfy { $0.contains("during") || $0.contains("DELETE") })
+            }
+        }
+
+        private static func id(_ data: String) -> Int {
+            guard let range = data.range(of: #""id":"#, options: .backwards) else { return -1 }
+            return Int(data[range.upperBound...].prefix { $0.isNumber }) ?? -1
+        }
+
+        /// A row that a policy always fails on is hidden in the end, and its readers go on.
+        @Test func patienceEnds() {
+            let now = ContinuousClock.now
+            let group = ChangeGroupID(loop: 0, serial: 1)
+            let member = PostponedChanges.Member(group: group, claims: SubscriberStage.claims("ann"))
+            let change = RowChange(
+                id: 1, table: Table(oid: 1, schema: "public", name: "t", columns: [], hasRowSecurity: true),
+                operation: .insert, commitTimestamp: "", record: nil, oldRecord: nil, isReduced: false)
+            var postponed = PostponedChanges()
+            #expect(postponed.isWorthWaiting(1, "a", at: now))
+            postponed.add(change, cursor: "", for: [member], at: now)
+            #expect(postponed.isBehind(member))
+            let due = [0, 500, 600].map { postponed.isDue(at: now + .milliseconds($0)) }
+            #expect(due == [false, true, false])
+            postponed.settle([[member]])
+            #expect(postponed.isBehind(member))
+            postponed.resign(1, "a", at: now)
+            #expect(!postponed.isWorthWaiting(1, "a", at: now + .seconds(1)))
+            #expect(postponed.isWorthWaiting(1, "b", at: now + .seconds(1)))
+            #expect(postponed.isWorthWaiting(1, "a", at: now + PostponedChanges.resignation))
+            postponed.settle([[]])
+            #expect(postponed.isEmpty && !postponed.isBehind(member))
+        }
+    }
+}
