@@ -23,6 +23,7 @@ for option in "$@"; do
     --tests)
         wants_tests=true
         packages+=(python3 python3-venv chromium fonts-dejavu-core)
+        packages+=(pgbouncer) # what the hub refuses to work through
         packages+=(openssl) # what the hub offers by TLS, in the eyes of another
         packages+=(python3-h2 python3-cryptography nghttp2-server) # the stand-in for APNs, and a second referee of the client
         ;;
@@ -74,12 +75,28 @@ without_a_cluster() {
     sed -i '/installation by Roost/d' "$settings"
 }
 
+# Of what the tests bring up themselves nothing is to run by itself.
+without_services() {
+    local policy=/usr/sbin/policy-rc.d
+    if [[ -e $policy ]]; then "$@"; return; fi
+    printf '#!/bin/sh\nexit 101\n' >"$policy"
+    chmod +x "$policy"
+    # shellcheck disable=SC2064 # the values of now
+    trap "rm -f $policy" EXIT
+    "$@"
+    trap - EXIT
+    rm -f "$policy"
+}
+
 install_packages() {
     local missing=("$@") run=()
     [[ $(id -u) == 0 ]] || fail "run this once as root, then start over: apt-get install ${missing[*]}"
     echo "setup: installing ${missing[*]}"
     apt update
     [[ " ${missing[*]} " == *" postgresql "* ]] && run=(without_a_cluster)
+    if [[ " ${missing[*]} " == *" pgbouncer "* ]]; then
+        without_services apt install --no-install-recommends pgbouncer
+    fi
     "${run[@]}" apt install --no-install-recommends "${missing[@]}"
 }
 

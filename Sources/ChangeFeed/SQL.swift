@@ -13,6 +13,14 @@ enum SQL {
     static let notificationQueue = text(PackageResources.NotificationQueue_sql)
     static let position = text(PackageResources.Position_sql)
     static let outbox = text(PackageResources.Outbox_sql)
+    static let epochs = text(PackageResources.Epochs_sql)
+    static let makeEpoch = text(PackageResources.MakeEpoch_sql)
+    static let mendEpoch = text(PackageResources.MendEpoch_sql)
+    static let pruneEpochs = text(PackageResources.PruneEpochs_sql)
+    static let serverRun = text(PackageResources.ServerRun_sql)
+    static let newIncarnation = text(PackageResources.NewIncarnation_sql)
+    static let foreignChanges = text(PackageResources.ForeignChanges_sql)
+    static let silentWriters = text(PackageResources.SilentWriters_sql)
     static let recoveryGround = text(PackageResources.RecoveryGround_sql)
     static let recoverySlice = text(PackageResources.RecoverySlice_sql)
     static let recoveryStored = text(PackageResources.RecoveryStored_sql)
@@ -107,6 +115,7 @@ enum SQL {
         ("006 ring", text(PackageResources.Migration006Ring_sql)),
         ("007 presence", text(PackageResources.Migration007Presence_sql)),
         ("008 push", text(PackageResources.Migration008Push_sql)),
+        ("010 epochs", text(PackageResources.Migration010Epochs_sql)),
     ]
 
     /// What `roost migrate` creates outside its own schema where it is missing; they run after the migrations, each time.

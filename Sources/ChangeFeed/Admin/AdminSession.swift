@@ -31,6 +31,7 @@ func administer<Outcome>(_ task: String, _ body: () throws -> Outcome) throws ->
     do {
         return try body()
     } catch let error as PostgresError {
+        if error.isOfPooler { throw AdminError("Cannot \(task): \(error.message).") }
         switch error.sqlState {
         case SQLState.insufficientPrivilege:
             throw AdminError("Cannot \(task): \(error.message); run it as the owner, or have the right granted.")

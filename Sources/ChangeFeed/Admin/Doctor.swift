@@ -12,6 +12,8 @@ package enum Doctor {
         let connection: PostgresConnection
         do {
             connection = try AdminSession.open(conninfo)
+        } catch let error as PostgresError where error.isOfPooler {
+            return [Finding(.error, "pooler", error.message + ".")]
         } catch {
             return [Finding(.error, "postgres", "Postgres cannot be reached (\(error)); check ROOST_DATABASE_URL.")]
         }
@@ -29,7 +31,8 @@ package enum Doctor {
             run([("hubs", { try hubs($0, hub) }), ("outbox", { try outbox($0, hub, limits) })])
         }
         run([
-            ("tables", tables), ("realtime", realtime), ("roles", roles), ("policies", policies), ("scope", scopes),
+            ("tables", tables), ("writers", writers), ("realtime", realtime), ("roles", roles), ("policies", policies),
+            ("scope", scopes),
         ])
         return findings
 

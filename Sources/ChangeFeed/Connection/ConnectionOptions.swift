@@ -108,6 +108,13 @@ struct ConnectionOptions {
     /// For messages.
     var hostName: String { value("host") ?? value("hostaddr") ?? "its host" }
 
+    /// What to do about a refusal, where it is one that a person who knows what Postgres said would have to look up.
+    func remedy(for reason: String) -> String? {
+        guard reason.contains("permission denied for database") else { return nil }
+        let names = ["dbname", "user"].map { (value($0) ?? "…").replacing("\"", with: "\"\"") }
+        return " Run `grant connect on database \"\(names[0])\" to \"\(names[1])\"` as the database's owner."
+    }
+
     /// Starts connecting without blocking (but for the look-up of a host name).
     func start() -> OpaquePointer? {
         let keywords = values.map { strdup($0.keyword) } + [nil]

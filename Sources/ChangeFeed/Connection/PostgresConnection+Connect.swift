@@ -14,7 +14,8 @@ extension PostgresConnection {
                 return raw
             } catch {
                 PQfinish(raw)
-                reasons.append((error as? PostgresError)?.message ?? "\(error)")
+                let reason = (error as? PostgresError)?.message ?? "\(error)"
+                reasons.append(reason + (host.remedy(for: reason) ?? ""))
             }
         }
         throw PostgresError(.connection, reasons.joined(separator: "; "))

@@ -14,22 +14,38 @@ final class PostgresConnection {
     private var unfinished: QueryResult?
 
     var descriptor: Int32 { PQsocket(raw) }
-    var backendID: Int32 { PQbackendPID(raw) }
+    /// The process of the session, as Postgres tells it; a pooler tells another.
+    private(set) var backendID: Int32
     /// As libpq counts: 150004 is 15.4.
     var serverVersion: Int { Int(PQserverVersion(raw)) }
 
     /// Connects to the first host that will have it, and sets the session up.
     ///
     /// - Parameter limit: for each host to connect, where `connect_timeout` is not shorter, and for the set-up.
-    init(
+    /// - Throws: `PostgresError`, also where a pooler lends sessions by the transaction; nothing was set then.
+    convenience init(
         _ options: ConnectionOptions, waiter: any SocketWaiter, logger: Logger, within limit: Duration = .seconds(10)
+    ) throws {
+        try self.init(bare: options, waiter: waiter, logger: logger, within: limit)
+        if let process = try Pooler.process(of: self, limit), process != backendID {
+            try Pooler.demandSession(of: self, within: limit) {
+                try PostgresConnection(bare: options, waiter: waiter, logger: logger, within: limit)
+            }
+            backendID = process
+        }
+        try run(SQL.session, within: limit)
+    }
+
+    /// A session as Postgres gives it.
+    private init(
+        bare options: ConnectionOptions, waiter: any SocketWaiter, logger: Logger, within limit: Duration
     ) throws {
         raw = try Self.connect(options, waiter, within: limit)
         self.waiter = waiter
+        backendID = PQbackendPID(raw)
         notices = NoticeSink(logger: logger)
         guard PQsetnonblocking(raw, 1) == 0 else { throw failure() }
         notices.attach(to: raw)
-        try run(SQL.session, within: limit)
     }
 
     deinit { PQfinish(raw) }

@@ -5,6 +5,8 @@ struct FeedProgress {
     var systemIdentifier: String?
     /// See `FeedPosition.timeline`.
     var timeline: Int?
+    /// The server goes on where this process knew it to be, or somewhat before; not another database, nor a dump.
+    var isSameHistory = true
     var handed = HandedChanges()
     var settling = Settling()
     /// Handed on since the cursor; to be left out of the next window.
@@ -18,8 +20,9 @@ struct FeedProgress {
     /// Whose access the catalog is to tell.
     var roles: Set<String> = []
     var statistics = FeedStatistics()
-    /// Nil until the database was reached once.
+    /// What cursors are tagged with; nil until the database was reached once.
     var epoch: DatabaseEpoch?
+    var epochs = EpochRenewal()
     var marks = MarkRing()
     /// The mark from where on snapshots are needed, as it was when it was last asked for.
     var oldestMark = 0
@@ -39,7 +42,7 @@ struct FeedProgress {
 enum RestartPoint {
     /// Where nothing was stored, where this process began: a member that came before the first mark starts there, too.
     case snapshot(Snapshot)
-    /// It was stored on another database.
+    /// What was stored does not fit this database.
     case foreign
 }
 

@@ -39,6 +39,7 @@ extension FeedSession {
         storeAt = .now + .milliseconds(100)
         loop.progress.handed.stored(
             covering: place.covered, insertedAt: row.integer(0, 0) ?? .max, flushedTo: row.integer(0, 1) ?? 0)
+        try renewEpoch(insertedAt: row.integer(0, 0) ?? .max, flushedTo: row.integer(0, 1) ?? 0)
     }
 
     /// What is not settled when the hub stops comes again when it starts, to clients as well; so it is given a moment.
@@ -71,6 +72,10 @@ extension FeedSession {
                 loop.logger.info("\(news)")
             }
             pruneAt = .now + (batch.pause ?? interval)
+            if batch.pause == nil {
+                try deleteForeignChanges()
+                _ = try reader.query(SQL.pruneEpochs, [retention])
+            }
         } catch let error as PostgresError where error.kind == .server {
             loop.logger.warning("Old changes or messages cannot be deleted, so their tables grow: \(error.message)")
             pruneAt = .now + interval

@@ -14,6 +14,8 @@ final class FeedSession {
     var claim: NodeClaim
     var storeAt: ContinuousClock.Instant
     var isCursorRefused = false
+    /// Names the time since the server was started or crashed; nil where it takes no writes.
+    var run: String?
     var pruneAt: ContinuousClock.Instant
     var pruner = Pruner()
     var pruneRound = PruneRound()
@@ -46,7 +48,13 @@ final class FeedSession {
         try Migrator.demandCurrentSchema(on: reader)
         // Before anything is read: what commits from here on rings here.
         try reader.run("listen roost")
-        let position = try FeedPosition(of: configuration.node, on: reader)
+        var position = try FeedPosition(
+            of: configuration.node, knowing: loop.progress.epochs.known, on: reader)
+        let restore = position.restore
+        if let restore {
+            try reader.run(Self.newIncarnation(behind: restore))
+            position = try FeedPosition(of: configuration.node, knowing: loop.progress.epochs.known, on: reader)
+        }
         hasCommitTimestamps = position.hasCommitTimestamps
         doorbellNumber = position.doorbell
         _ = try reader.query(SQL.claimNode, [position.doorbell])
@@ -63,8 +71,10 @@ final class FeedSession {
         sockets.bell = bell
         loop.progress.statistics.connections += 1
         loop.progress.readers.insert(reader.backendID)
-        loop.progress.adopt(position, logger: loop.logger)
+        loop.progress.adopt(position, isRestored: restore != nil, logger: loop.logger)
         try findRestart(position)
+        try deleteForeignChanges()
+        try beginEpoch(position)
         let catalog = try CatalogReader.read(from: reader, roles: loop.progress.roles)
         loop.adopt(catalog.keeping(loop.progress.catalog))
         // They may have been altered and altered back.
@@ -164,6 +174,13 @@ final class FeedSession {
                 window.reopen()
                 return .table(back)
             }
+        }
+        if window.wasEmptied {
+            loop.logger.warning(
+                """
+                The outbox was emptied (TRUNCATE roost.change): changes that had not been handed on by then are lost to \
+                clients that were connected; those that come back and lack some are told to load their data again.
+                """)
         }
         if window.undelivered > 0 {
             loop.logger.warning(

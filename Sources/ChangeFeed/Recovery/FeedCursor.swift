@@ -27,19 +27,3 @@ package struct FeedCursor: Sendable, Equatable {
         seen.sees(transaction) || id <= self.id && window.sees(transaction)
     }
 }
-
-/// Which history of which database the numbers of a cursor belong to: 32 bits that differ, but for one case in four
-/// billion, between two clusters and between the two sides of a failover.
-package struct DatabaseEpoch: Sendable, Equatable {
-    package let value: UInt32
-
-    package init(value: UInt32) { self.value = value }
-
-    /// - Parameters:
-    ///   - systemIdentifier: `pg_control_system()`'s.
-    ///   - timeline: of the WAL; it changes whenever a standby is promoted.
-    package init(systemIdentifier: String, timeline: Int) {
-        // FNV-1a: the same on every hub, unlike Swift's own hashes.
-        value = "\(systemIdentifier)/\(timeline)".utf8.reduce(2_166_136_261) { ($0 ^ UInt32($1)) &* 16_777_619 }
-    }
-}

@@ -42,12 +42,17 @@ extension FeedSession {
         else { return }
         desk.begin(
             on: RecoveryGround(
-                epoch: epoch, present: present, marks: loop.progress.marks,
-                restart: restart, pruned: pruned), slicesOf: Self.sliceRows, asking: ask)
+                epoch: epoch, epochs: try knownEpochs(of: desk.epochsOfNewcomers.subtracting([epoch])),
+                present: present, marks: loop.progress.marks, restart: restart, pruned: pruned),
+            slicesOf: Self.sliceRows, asking: ask)
     }
 
-    private func pruned() throws -> UInt64? {
-        try reader.query(SQL.recoveryGround).text(0, 0).flatMap { UInt64($0) }
+    /// Sees every transaction of which a change may be gone; nil where nothing is.
+    func pruned() throws -> Snapshot? {
+        let row = try reader.query(SQL.recoveryGround)
+        guard let highest = row.text(0, 0).flatMap({ UInt64($0) }) else { return nil }
+        let spared = (row.text(0, 1) ?? "").split(separator: ",").compactMap { UInt64($0) }
+        return Snapshot(xmax: highest + 1, running: spared.filter { $0 <= highest }.sorted())
     }
 
     /// Reads what is left for all who wait, if it is little, and brings them to the present: nothing is read live before
@@ -131,8 +136,9 @@ extension FeedSession {
                 on: connection, within: .seconds(60))
             scans.append((scan, .ready))
             // They may have waited long, and what they lack been pruned meanwhile; they are told when they join again.
-            let pruned = try pruned() ?? 0
-            desk.fail(members.filter { $0.start.map { $0.seen.xmin <= pruned } ?? true })
+            if let pruned = try pruned() {
+                desk.fail(members.filter { $0.start.map { !pruned.precedes($0.seen) } ?? true })
+            }
         } catch {
             loop.logger.warning("Missed changes cannot be read, so clients are asked to join again: \(error)")
             desk.fail(members)
@@ -159,9 +165,7 @@ extension FeedSession {
 
     /// Finds out on which history the feed is now, and, once in a process, what the last one left.
     func findRestart(_ position: FeedPosition) throws {
-        let isFirst = loop.progress.epoch == nil
-        loop.progress.epoch = DatabaseEpoch(
-            systemIdentifier: position.systemIdentifier, timeline: position.timeline)
+        let isFirst = loop.progress.restart == nil
         guard let cursor = loop.progress.cursor else { return }
         var start = cursor
         if isFirst {
@@ -181,13 +185,11 @@ extension FeedSession {
                 loop.progress.restart = .snapshot(start)
             }
         } else if case .snapshot(let snapshot) = loop.progress.restart,
-            position.stored == nil
-                || !snapshot.precedes(cursor)
+            !loop.progress.isSameHistory || !snapshot.precedes(cursor)
         {
-            loop.progress.restart = position.stored == nil ? .foreign : .snapshot(cursor)
+            loop.progress.restart = .snapshot(cursor)
         }
-        loop.progress.marks.connected(
-            at: start, isSameHistory: isFirst || position.stored != nil, now: .now)
+        loop.progress.marks.connected(at: start, isSameHistory: isFirst || loop.progress.isSameHistory, now: .now)
         // A first mark at once, so that hardly anybody has none, which would count as having come with the last process.
         if isFirst { loop.progress.marks.handedOn() }
         loop.progress.storedRecovery = nil

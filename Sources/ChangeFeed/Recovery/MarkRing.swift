@@ -93,13 +93,13 @@ package struct MarkRing: Sendable {
     /// and so is every snapshot that precedes it. Marks beyond it are taken back to it: what came in between comes again.
     /// That is so little that an unchanged server is not told apart; a crash that the server recovered from by itself
     /// could not be told for certain anyway.
+    ///
+    /// On another history, as of a dump that was restored, no snapshot of before means anything: all who remember a mark
+    /// go on at `start`, behind which nothing of the new history was told.
     package mutating func connected(at start: Snapshot, isSameHistory: Bool, now: ContinuousClock.Instant) {
-        if !isSameHistory {
-            let mark = latest
-            entries = [Entry(mark: entries.isEmpty ? mark : mark + 1, snapshot: start, at: now, changes: changes)]
-        } else if entries.isEmpty {
-            entries = [Entry(mark: 0, snapshot: start, at: now, changes: changes)]
+        if entries.isEmpty { entries = [Entry(mark: 0, snapshot: start, at: now, changes: changes)] }
+        for index in entries.indices where !isSameHistory || !entries[index].snapshot.precedes(start) {
+            entries[index].snapshot = start
         }
-        for index in entries.indices where !entries[index].snapshot.precedes(start) { entries[index].snapshot = start }
     }
 }

@@ -90,6 +90,13 @@ package final class RecoveryDesk {
 
     var isEmpty: Bool { members.isEmpty }
     var hasNewcomers: Bool { newcomers.contains { !$0.isGone } }
+    /// Of the cursors that those who have just come bring.
+    var epochsOfNewcomers: Set<DatabaseEpoch> {
+        Set(
+            newcomers.compactMap { member in
+                if case .cursor(let text) = member.question.from { FeedCursor(text)?.epoch } else { nil }
+            })
+    }
 
     /// Tells those who have just come whether they can be told what they missed.
     ///

@@ -3,12 +3,14 @@ import Hub
 /// What the feed knows of the past while recoveries begin.
 struct RecoveryGround {
     let epoch: DatabaseEpoch
+    /// What the database knows of the epochs of the cursors that members bring.
+    let epochs: [DatabaseEpoch: KnownEpoch]
     /// Up to here all was handed on; what a member misses ends here.
     let present: Snapshot
     let marks: MarkRing
     let restart: RestartPoint
-    /// The highest transaction of which changes were pruned.
-    let pruned: UInt64?
+    /// Sees every transaction of which a change may be gone; nil where nothing is.
+    let pruned: Snapshot?
 
     enum Start {
         case from(FeedCursor)
@@ -38,15 +40,19 @@ struct RecoveryGround {
 
     private func judged(_ text: String) -> Start {
         guard let cursor = FeedCursor(text) else { return .refused(.malformed) }
-        guard cursor.epoch == epoch else { return .refused(.otherDatabase) }
+        var start = cursor
+        if cursor.epoch != epoch {
+            guard let known = epochs[cursor.epoch]?.start(from: cursor) else { return .refused(.otherDatabase) }
+            // What it is told from here on is this hub's word.
+            start = FeedCursor(epoch: epoch, seen: known.seen, window: known.window, id: known.id)
+        }
         // The present was read after the client asked, so no hub can have handed on more than it sees.
-        guard cursor.window.precedes(present) else { return .refused(.ahead) }
-        return kept(cursor)
+        guard start.window.precedes(present) else { return .refused(.ahead) }
+        return kept(start)
     }
 
     private func kept(_ cursor: FeedCursor) -> Start {
-        // Of what was pruned only the highest transaction is known: all below it may be gone.
-        if let pruned, pruned >= cursor.seen.xmin { return .refused(.tooOld) }
+        if let pruned, !pruned.precedes(cursor.seen) { return .refused(.tooOld) }
         return .from(cursor)
     }
 }

@@ -10,7 +10,14 @@ with messages as (
 select what from (values
     ('USAGE on schema roost', has_schema_privilege('roost', 'usage')),
     ('SELECT on roost.meta', has_table_privilege('roost.meta', 'select')),
-    ('UPDATE (pruned_xid) on roost.meta', has_column_privilege('roost.meta', 'pruned_xid', 'update')),
+    ('UPDATE (pruned_xid, unpruned) on roost.meta',
+        has_column_privilege('roost.meta', 'pruned_xid', 'update')
+        and has_column_privilege('roost.meta', 'unpruned', 'update')),
+    ('SELECT, INSERT, UPDATE, DELETE on roost.epoch',
+        has_table_privilege('roost.epoch', 'select') and has_table_privilege('roost.epoch', 'insert')
+        and has_table_privilege('roost.epoch', 'update') and has_table_privilege('roost.epoch', 'delete')),
+    ('SELECT, INSERT on roost.run',
+        has_table_privilege('roost.run', 'select') and has_table_privilege('roost.run', 'insert')),
     ('SELECT on roost.change', has_table_privilege('roost.change', 'select')),
     ('DELETE on roost.change', has_table_privilege('roost.change', 'delete')),
     ('SELECT, INSERT on roost.node',

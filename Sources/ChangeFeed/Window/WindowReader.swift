@@ -15,6 +15,8 @@ final class WindowReader {
     private(set) var isComplete = false
     /// Messages that cannot be delivered: over the limit, or without a topic.
     private(set) var undelivered = 0
+    /// The outbox was truncated.
+    private(set) var wasEmptied = false
 
     enum Obstacle {
         /// A table that the catalog does not know, or knows otherwise than the record shows it.
@@ -79,6 +81,9 @@ final class WindowReader {
             return true
         // Nobody is told of a TRUNCATE; that it happened to a members table came with the facts.
         case UInt8(ascii: "T"): return true
+        case UInt8(ascii: "X"):
+            wasEmptied = true
+            return true
         default: return try add(row, id: id, key: key, at: row.bytes(0, 5) ?? at)
         }
     }

@@ -35,7 +35,8 @@ extension RecoveryStart {
 /// Why changes that a client may have missed cannot be told; the raw value is what the join's reply says.
 package enum RecoveryRefusal: String, Sendable {
     case tooOld = "The cursor is older than the changes that are kept: load the data again."
-    case otherDatabase = "The cursor was given out by another database, or before a failover: load the data again."
+    case otherDatabase =
+        "The cursor was given out by another database, or before a restore or a failover: load the data again."
     case malformed = "The cursor is not one that this hub gave out: load the data again."
     case ahead = "The cursor lies ahead of the database, which may have been restored: load the data again."
 }

@@ -57,6 +57,9 @@ struct Server {
         // A peer that is gone is an error of the write, not of the process.
         signal(SIGPIPE, SIG_IGN)
         let logger = configuration.logger
+        if let problem = Pooler.problem(of: databaseURL, within: .seconds(3)) {
+            throw RunFailure(problem + ".", .configuration)
+        }
         let service = try RunFailure.wrapping { try start(logger) }
         let group = ServiceGroup(
             configuration: ServiceGroupConfiguration(

@@ -122,6 +122,12 @@ extension FeedTests {
                         else 'b0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11' end)::uuid, i, 'plain', 'text'
                     from generate_series(1, \(rows)) i
                     """)
+                // When the place was stored nothing moves the present any more, for which another look would be taken.
+                try eventually("the place behind them is stored") {
+                    try database.value(
+                        "select 1 from roost.cursor where pg_snapshot_xmax(snapshot) > "
+                            + "(select xid from roost.change order by xid desc limit 1)") != nil
+                }
                 try stage.settleQuietly(database)
                 let before = stage.statistics.recoveryReads
                 let recovered = try stage.recovery(of: group, from: .mark(mark))

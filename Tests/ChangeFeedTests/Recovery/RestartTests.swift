@@ -79,7 +79,8 @@ extension FeedTests {
         @Test func foreignLeftoversAreRefused() throws {
             let database = try Self.prepared(.shared)
             try SubscriberStage.with(database) { _ in }
-            try database.run("update roost.cursor set system_identifier = 1")
+            // It fits no history of this server.
+            try database.run("update roost.cursor set snapshot = '9000000:9000000:', recovery = '9000000:9000000:'")
             try SubscriberStage.with(database) { stage in
                 let group = try stage.join(Self.binding, as: "ann")
                 #expect(try stage.recovery(of: group, from: .restart).start == .refused(.otherDatabase))
@@ -106,7 +107,11 @@ extension FeedTests {
                 #expect(recovered.start == .resumed)
                 #expect(Set(recovered.changes.map(\.data)).isSuperset(of: stage.seen[3..<6].map(\.data)))
                 #expect(recovered.changes.last.map { ResumeTests.key($0.data) } == #"{"n":6"#)
-                #expect(try stage.recovery(of: group, from: .cursor(cursor)).changes.count == 4)
+                // A server that crashed may have forgotten what was not stored when it did, so some of it comes again.
+                let resumed = try stage.recovery(of: group, from: .cursor(cursor))
+                #expect(resumed.start == .resumed)
+                #expect(Set(resumed.changes.map(\.data)).isSuperset(of: stage.seen[3..<6].map(\.data)))
+                #expect(resumed.changes.last.map { ResumeTests.key($0.data) } == #"{"n":6"#)
             }
         }
 

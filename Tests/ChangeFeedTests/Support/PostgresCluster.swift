@@ -96,7 +96,7 @@ final class PostgresCluster: Sendable {
         "host=\(directory) dbname=\(database) user=\(user)"
     }
 
-    private func postgres(_ arguments: String...) throws { try Self.asPostgres(arguments) }
+    func postgres(_ arguments: String...) throws { try Self.asPostgres(arguments) }
 
     private static func asPostgres(_ arguments: String...) throws { try asPostgres(arguments) }
 
@@ -112,7 +112,7 @@ final class PostgresCluster: Sendable {
     }
 
     /// Not Foundation's Process: that waits until a daemon the command leaves behind has ended too.
-    private static func run(_ arguments: [String]) throws {
+    static func run(_ arguments: [String]) throws {
         struct Failed: Error { let command: String }
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)

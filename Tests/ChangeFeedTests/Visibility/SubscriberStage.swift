@@ -50,15 +50,17 @@ final class SubscriberStage: ChangeSink {
 
     /// Runs `body` with a feed on the database.
     static func with<Outcome>(
-        _ database: Database, node: String = "test", recoveryWindow: Duration = .zero,
-        oldestMark: @escaping @Sendable () -> Int? = { nil }, _ body: (SubscriberStage) throws -> Outcome
+        _ database: Database, node: String = "test", recoveryWindow: Duration = .zero, logger: Logger = .silent,
+        oldestMark: @escaping @Sendable () -> Int? = { nil }, pruneInterval: Duration = .seconds(60),
+        _ body: (SubscriberStage) throws -> Outcome
     ) throws -> Outcome {
         let stage = SubscriberStage()
         var configuration = FeedConfiguration(conninfo: database.conninfo, node: node)
         configuration.firstRetry = .milliseconds(100)
         configuration.recoveryWindow = recoveryWindow
+        configuration.pruneInterval = pruneInterval
         let subscriptions = ChangeSubscriptions(
-            configuration: configuration, sink: stage, logger: .silent, oldestMark: oldestMark
+            configuration: configuration, sink: stage, logger: logger, oldestMark: oldestMark
         ) { _ in }
         stage.subscriptions.withLock { $0 = subscriptions }
         subscriptions.start()

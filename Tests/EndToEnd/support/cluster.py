@@ -69,6 +69,31 @@ class Cluster:
     def stop(self, mode="fast"):
         self._run("pg_ctl", "stop", "-w", "-t", "30", "-D", self.data, "-m", mode, "-s")
 
+    def dump(self, database, into, name):
+        """Restores a dump of a database as a new one of another cluster."""
+        file = f"{into.folder}/dump"
+        self._run("pg_dump", "-Fc", "-f", file, "-d", self.url(database))
+        into.create_database(name)
+        into._run("pg_restore", "--exit-on-error", "-d", into.url(name), file)
+
+    def copy_of_files(self):
+        """The server must not run."""
+        copy = f"{self.folder}/copy"
+        shutil.rmtree(copy, ignore_errors=True)
+        subprocess.run(["cp", "-a", self.data, copy], check=True)
+        return copy
+
+    def put_back(self, copy):
+        """The files of before; the server must not run."""
+        shutil.rmtree(self.data)
+        subprocess.run(["cp", "-a", copy, self.data], check=True)
+
+    def move_to(self, port):
+        """From the next start on."""
+        with open(f"{self.data}/postgresql.conf", "a") as file:
+            file.write(f"port = {port}\n")
+        self.port = port
+
     def remove(self):
         if os.path.exists(f"{self.data}/postmaster.pid"):
             self.stop("immediate")
