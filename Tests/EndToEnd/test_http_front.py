@@ -154,6 +154,21 @@ async def test_pipelining(connect_front, http):
     assert [(await client.next("broadcast")).payload["payload"]["n"] for _ in requests] == list(range(300))
 
 
+async def test_a_client_that_asks_much_and_reads_late_gets_all_of_it_in_order(front):
+    async with await HTTPConnection.open(front.ops_port) as http:
+        expected = [(await http.request("GET", path)).body for path in ("/dashboard.js", "/dashboard.css")]
+        memory = front.resident_bytes
+        http.write((get("/dashboard.js") + get("/dashboard.css")).replace(b"host: x", b"host: localhost") * 300)
+        http.reader._transport.pause_reading()
+        async with await HTTPConnection.open(front.ops_port) as other:
+            for _ in range(20):
+                assert (await other.request("GET", "/livez")).status == 200
+        assert front.resident_bytes < memory + 8 * MEGABYTE, "one answer waits, and not all of them"
+        http.reader._transport.resume_reading()
+        for _ in range(300):
+            assert [(await http.answer()).body for _ in range(2)] == expected
+
+
 async def test_chunked_bodies(connect_front, http):
     client = await connect_front()
     await client.join("realtime:chunked")

@@ -24,6 +24,14 @@ import Testing
         ])
     func otherNames(host: String?) {
         #expect(isForbidden(local.judge(host: host, origin: nil, token: nil)))
+        // The rest of the port is for probes, too, which name no host; browsers always do.
+        #expect(isForbidden(local.judge(host: host)) == (host != nil))
+    }
+
+    @Test func theWholePortIsForNamesOfTheMachineWhileNothingElseGuardsIt() {
+        for host in ["127.0.0.1:4001", "localhost", "[::1]:4001"] { #expect(local.judge(host: host) == .allowed) }
+        #expect(OpsAccess(host: "127.0.0.1", token: token).judge(host: "ops.example.com") == .allowed)
+        #expect(OpsAccess(host: "0.0.0.0", token: nil).judge(host: "10.1.2.3:4001") == .allowed)
     }
 
     @Test(

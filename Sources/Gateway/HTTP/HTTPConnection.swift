@@ -53,6 +53,8 @@ package struct HTTPConnection: Sendable {
     private var decoder = HTTPBodyDecoder(.none)
     /// What came and was not looked at, or belongs to a head that is not complete.
     private var unread: [UInt8] = []
+    /// How much of that is used up: to cut it off for each of many short requests would move all that follow.
+    private var used = 0
     private var content: [UInt8] = []
     private var framing = HTTPBodyFraming.none
     private var isHead = false
@@ -149,7 +151,7 @@ package struct HTTPConnection: Sendable {
             hasBegunHead = true
             deadline = second + limits.headSeconds
         }
-        switch pending.isEmpty ? parser.parse(input) : pending.withUnsafeBytes({ parser.parse($0) }) {
+        switch pending.isEmpty ? parser.parse(input) : pending.withUnsafeBytes({ parser.parse(rest(of: $0)) }) {
         case .incomplete:
             keep(&input)
             return .wait
@@ -172,7 +174,8 @@ package struct HTTPConnection: Sendable {
         let pending = unread
         let (consumed, progress) =
             pending.isEmpty
-            ? decoder.decode(input, into: &content) : pending.withUnsafeBytes { decoder.decode($0, into: &content) }
+            ? decoder.decode(input, into: &content)
+            : pending.withUnsafeBytes { decoder.decode(rest(of: $0), into: &content) }
         consume(consumed, &input)
         if content.count > limits.bodyBytes {
             refuse(bodyTooLarge, at: second)
@@ -204,22 +207,32 @@ package struct HTTPConnection: Sendable {
     private mutating func consume(_ count: Int, _ input: inout UnsafeRawBufferPointer) {
         if unread.isEmpty {
             input = UnsafeRawBufferPointer(rebasing: input[count...])
-        } else if count == unread.count {
-            unread = []
         } else {
-            unread.removeFirst(count)
+            used += count
+            if used == unread.count { dropUnread() }
         }
+    }
+
+    private func rest(of pending: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(rebasing: pending[used...])
     }
 
     private mutating func keep(_ input: inout UnsafeRawBufferPointer) {
         guard !input.isEmpty else { return }
+        unread.removeFirst(used)
+        used = 0
         unread.append(contentsOf: input)
         input = UnsafeRawBufferPointer(rebasing: input[input.count...])
     }
 
     private mutating func drop() {
-        unread = []
+        dropUnread()
         content = []
+    }
+
+    private mutating func dropUnread() {
+        unread = []
+        used = 0
     }
 
     // MARK: Answers out
@@ -236,7 +249,7 @@ package struct HTTPConnection: Sendable {
             return
         case .length(let length):
             guard length <= limits.bodyBytes else { return refuse(bodyTooLarge, at: second) }
-            content.reserveCapacity(min(length, unread.count + input.count))
+            content.reserveCapacity(min(length, unread.count - used + input.count))
         case .chunked: break
         }
         decoder = HTTPBodyDecoder(framing)
@@ -278,7 +291,7 @@ package struct HTTPConnection: Sendable {
     /// What the client sent behind the head that is to be judged; the connection is another's from here on.
     package mutating func takeRest(_ input: UnsafeRawBufferPointer) -> [UInt8] {
         phase = .closed
-        let rest = unread + input
+        let rest = Array(unread[used...] + input)
         drop()
         return rest
     }
@@ -300,10 +313,10 @@ package struct HTTPConnection: Sendable {
     // MARK: Bounds
 
     /// Whether there is room for more. While there is not, only a reset shows that the client is gone.
-    package var wantsInput: Bool { unread.count < limits.readAheadBytes }
+    package var wantsInput: Bool { unread.count - used < limits.readAheadBytes }
 
     /// What is held of a request that is not complete, or waits for its turn.
-    package var heldBytes: Int { unread.count + content.count }
+    package var heldBytes: Int { unread.count - used + content.count }
 
     /// Too much is held of all connections together. An answer that is being made is not disturbed.
     package mutating func shed(at second: Int32) {

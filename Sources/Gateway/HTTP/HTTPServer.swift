@@ -94,7 +94,8 @@ final class HTTPServer {
     private func judge(_ head: HTTPHead, of peer: HTTPPeer, _ input: inout UnsafeRawBufferPointer) {
         if WebSocketHandshake.isAsked(by: head) { return upgrade(head, of: peer, input) }
         if let refusal = loop.refusal(of: head, isOps: peer.isOps) {
-            return peer.connection.answer(refusal, closes: refusal.status >= 500, at: loop.second)
+            return peer.connection.answer(
+                refusal, closes: refusal.status >= 500 || head.method == "CONNECT", at: loop.second)
         }
         var call = HTTPCall(head, isOps: peer.isOps)
         if let response = loop.judge(&call) {
