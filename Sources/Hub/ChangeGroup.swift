@@ -10,6 +10,8 @@ final class ChangeGroup {
     /// The same subscribers by who they are, for changes that policies decide about.
     private(set) var principals: [Claims: ChangePrincipal] = [:]
     var state = State.registering
+    /// The loop's mark when it became live; nil while it is not. What concerns it came by here only since then.
+    var liveMark: Int?
     /// Who waits for the feed's answer before their join is answered.
     var waiting: [Slot] = []
     /// Who is joined and was not told yet what it missed: the group was not live.

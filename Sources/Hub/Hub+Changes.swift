@@ -86,8 +86,12 @@ extension Hub {
         guard let group = groups[id] else { return }
         let before = group.state
         switch outcome {
-        case .live: group.state = .live
-        case .failed(let message): group.state = .failed(message)
+        case .live:
+            if before != .live { group.liveMark = mark }
+            group.state = .live
+        case .failed(let message):
+            group.state = .failed(message)
+            group.liveMark = nil
         case .unavailable:
             guard before == .registering else { return }
             return refuseWaiting(group, .databaseUnavailable)
@@ -160,12 +164,15 @@ extension Hub {
         case .change(let change): deliver(change)
         case .broadcast(let message): deliver(message)
         case .recovery(let id, let step): recovery(id, step)
-        case .boundary(let mark): self.mark = max(self.mark, mark)
+        case .boundary(let mark):
+            self.mark = max(self.mark, mark)
+            passed = nil
         }
     }
 
     /// One change for a group of subscribers: one frame for each protocol version, whatever their number.
     private func deliver(_ change: ChangeDelivery) {
+        if !change.cursor.isEmpty { passed = change.cursor }
         guard let group = groups[change.group] else { return }
         let audience: Audience
         switch change.recipients {
