@@ -50,7 +50,7 @@ package struct RecoveryPace {
     package mutating func givesUp(at now: Int64) -> Bool {
         guard let askedAt, now - askedAt >= Self.patience else { return false }
         step = Self.smallest
-        asked = 0
+        (asked, sent) = (0, 0)
         self.askedAt = nil
         return true
     }

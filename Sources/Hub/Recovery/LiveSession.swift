@@ -107,6 +107,9 @@ package final class LiveSession: Sendable {
     /// Of what it is brought, all up to this cursor has arrived.
     func hasReached(_ cursor: String) { start.withLock { $0.standing.partway = cursor } }
 
+    /// It may stand for another session from here on, until its socket answers again.
+    func forgetsTheWay() { start.withLock { $0.standing.partway = nil } }
+
     /// The member has its seat: proofs from the next one on are about its changes, too.
     func isSeated(provenFrom serial: Int) { start.withLock { $0.proof = serial } }
 

@@ -17,7 +17,7 @@ import Synchronization
 /// Safe from any thread: all of it is behind one lock, which is held for a look-up.
 package final class RecoveryBook: Sendable {
     struct Ended {
-        let standing: RecoveryPosition
+        var standing: RecoveryPosition
         /// Milliseconds, monotonic.
         var until: Int64
         /// Of the last process's sessions and those of clients without one nobody knows the socket.
@@ -243,7 +243,8 @@ package final class RecoveryBook: Sendable {
     private static func suspects(of session: LiveSession, _ state: State) -> [LiveSession] {
         guard session.key.hasSubject, let live = state.buckets[session.key]?.live else { return [] }
         return live.prefix(mostLive).filter { other in
-            other !== session && other.isSettled && other.lifeline !== session.lifeline
+            // Who joined later is no socket of before.
+            other.moment < session.moment && other.isSettled && other.lifeline !== session.lifeline
                 && !other.wasAlive(after: session.moment)
                 && !other.claims.contains { $0.isCertain && !other.wasAlive(after: $0.session.moment) }
         }
@@ -275,6 +276,13 @@ package final class RecoveryBook: Sendable {
                 } else {
                     state.buckets[key]?.ended[free[latest]].claims.append(claim)
                 }
+            }
+            if positions.count > 1 {
+                // What is left may stand for another of them, which lies no earlier, but was on no way of its own.
+                for index in state.buckets[key]?.ended.indices ?? 0..<0 {
+                    state.buckets[key]?.ended[index].standing.partway = nil
+                }
+                for suspect in suspects { suspect.forgetsTheWay() }
             }
         }
         let lacking = positions.enumerated().filter { $0.offset < free.count || !here.isReached($0.element) }

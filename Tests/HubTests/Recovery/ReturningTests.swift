@@ -260,6 +260,27 @@ import Wire
         #expect(try join(stage, 5, ref: 9).point == .mark(3))
     }
 
+    /// Of two that are away one was halfway. Whoever comes first, the other is not taken for the one that was.
+    @Test func theWayOfOneIsNotThatOfAnother() throws {
+        let stage = try stage()
+        try stage.disconnect(1)
+        stage.connect(2, subject: "ann")
+        _ = try stage.join("realtime:a", 2, ref: "2", Self.config)
+        let group = try #require(stage.subscribed.first)
+        _ = try stage.watch { $0.changeSubscription(group, is: .live) }
+        let id = try #require(stage.recoveries.first)
+        _ = try stage.watch { $0.deliver(.recovery(id, .began(.resumed))) }
+        _ = try stage.watch { $0.deliver(.recovery(id, .changes([change(group, 1)]))) }
+        // A new one, which is brought nothing, and stays where it began.
+        try join(stage, 3, ref: 1, alive: [2])
+        let ping = try #require(stage.hub.proofPing(for: 2))
+        #expect(stage.hub.pong(try ping.shown().dropFirst(5).utf8, from: 2))
+        try stage.disconnect(2)
+        try stage.disconnect(3)
+        #expect(try join(stage, 4, ref: 3).point == .mark(3))
+        #expect(try join(stage, 5, ref: 3, alive: [4]).point == .mark(3))
+    }
+
     /// A token that is refreshed right behind a row does not bring it again.
     @Test func aNewTokenGoesOnAtTheLastChange() throws {
         let stage = Stage(book: .ofTheFirst)
