@@ -104,6 +104,12 @@ enum SQL {
     static let claimNode = text(PackageResources.ClaimNode_sql)
     static let hubSessions = text(PackageResources.HubSessions_sql)
     static let nodes = text(PackageResources.Nodes_sql)
+    static let sessionOfSessions = text(PackageResources.SessionOfSessions_sql)
+    static let storeSessions = text(PackageResources.StoreSessions_sql)
+    static let forgetSessions = text(PackageResources.ForgetSessions_sql)
+    static let storedSessions = text(PackageResources.StoredSessions_sql)
+    static let sessionsAreListed = text(PackageResources.SessionsAreListed_sql)
+    static let sessionsAreUnknown = text(PackageResources.SessionsAreUnknown_sql)
     static let lockHolder = text(PackageResources.LockHolder_sql)
     static let sessionWait = text(PackageResources.SessionWait_sql)
 
@@ -117,6 +123,7 @@ enum SQL {
         ("006 ring", text(PackageResources.Migration006Ring_sql)),
         ("007 presence", text(PackageResources.Migration007Presence_sql)),
         ("008 push", text(PackageResources.Migration008Push_sql)),
+        ("009 sessions", text(PackageResources.Migration009Sessions_sql)),
         ("010 epochs", text(PackageResources.Migration010Epochs_sql)),
         ("011 rows", text(PackageResources.Migration011Rows_sql)),
     ]

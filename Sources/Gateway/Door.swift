@@ -9,6 +9,8 @@ struct Door {
     struct Admission {
         let version: ProtocolVersion
         let claims: Claims
+        /// A browser opened it: only those name an origin (RFC 6455, section 4.1).
+        let isPage: Bool
         /// Nil where it is not known.
         var peer: IPAddress?
         /// The address that it was counted for, if it was.
@@ -52,7 +54,9 @@ struct Door {
             return .refused(Self.error(401, Refusal.apiKeyMissing.message), .keyMissing)
         }
         do {
-            return .admitted(Admission(version: version, claims: try claims(candidates, at: now)))
+            let isPage = headers.header(WSI_TOKEN_ORIGIN) != nil
+            return .admitted(
+                Admission(version: version, claims: try claims(candidates, at: now), isPage: isPage))
         } catch {
             return .refused(Self.answer(to: error), .token)
         }

@@ -36,11 +36,9 @@ extension EventLoop {
         for _ in 0..<min(proofsInStep, proofsDue.count) {
             let slot = proofsDue.removeLast()
             let socket = delivery.sockets[Int(slot)]
-            guard socket.isOpen, !socket.isClosing, socket.hasUnproven, let ping = hub.proofPing(for: slot) else {
-                continue
-            }
-            delivery.send(ping, to: slot)
-            delivery.proofAsked(slot, second: second)
+            // One ping at a time, or the answers to all but the last would prove nothing.
+            guard socket.isOpen, !socket.isClosing, socket.hasUnproven, paces[slot]?.askedAt == nil else { continue }
+            askForProof(slot)
         }
         guard !proofsDue.isEmpty else { return }
         uv_timer_start(
@@ -68,8 +66,28 @@ extension EventLoop {
         delivery.beginClosing(slot, code, reason: reason)
     }
 
+    /// Asks a socket for a proof of what was sent to it, and that it lives.
+    func askForProof(_ slot: Slot) {
+        guard delivery.sockets[Int(slot)].isOpen, !delivery.sockets[Int(slot)].isClosing,
+            let ping = hub.proofPing(for: slot)
+        else { return }
+        delivery.send(ping, to: slot)
+        delivery.proofAsked(slot, second: second)
+        paces[slot]?.asks(at: Self.milliseconds)
+    }
+
+    /// Of all loops' sockets these are to be asked now.
+    func askForProof(_ places: [SocketPlace]) {
+        for place in places where place.loop == index && Int(place.slot) < delivery.sockets.count {
+            askForProof(place.slot)
+        }
+    }
+
     func answered(_ slot: Slot, _ payload: UnsafeRawBufferPointer) {
         delivery.heard(slot, second: second)
-        hub.pong(payload, from: slot)
+        hub.advance(to: now())
+        guard hub.pong(payload, from: slot) else { return }
+        execute()
+        paceIsAnswered(slot)
     }
 }

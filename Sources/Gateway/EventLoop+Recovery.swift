@@ -1,3 +1,4 @@
+import CWebSockets
 import Hub
 
 /// Brings members what they missed as fast as their sockets take it.
@@ -33,6 +34,7 @@ extension EventLoop {
 
     /// The socket is gone: the feed waits for nothing any more.
     func forgetParked(_ slot: Slot) {
+        paces[slot] = nil
         for case .taken(let whenTaken) in parked.take(slot) { whenTaken() }
     }
 
@@ -40,24 +42,63 @@ extension EventLoop {
         switch step {
         case .changes(let changes):
             for (index, change) in changes.enumerated() {
+                guard paces[slot]?.hasRoom ?? true else {
+                    // The answer to a ping goes on with it.
+                    return parked.append(.step(id, .changes(Array(changes[index...]))), for: slot)
+                }
                 guard delivery.hasRoom(slot, for: change.data.count) else {
                     return park(.step(id, .changes(Array(changes[index...]))), slot)
                 }
                 hub.recovery(id, .changes([change]))
                 execute()
+                paces[slot, default: RecoveryPace()].sends(change.data.count + Self.overhead)
+                if paces[slot]?.wantsProof == true { askForProof(slot) }
             }
         case .caughtUp(let cursor) where wasParked:
             // What comes live has been passing it by since then.
             hub.recovery(id, .passedBy(since: cursor))
             execute()
-        case .began, .caughtUp, .passedBy, .unavailable:
+        case .caughtUp:
+            hub.recovery(id, step)
+            execute()
+            // A ping was part of that.
+            if hub.isAskedForProof(slot) { paces[slot]?.asks(at: Self.milliseconds) }
+        case .began, .passedBy, .unavailable:
             hub.recovery(id, step)
             execute()
         }
     }
 
+    /// About as many bytes as a change's frame has beside the change.
+    private static let overhead = 150
+
     private func park(_ item: ParkedSteps.Item, _ slot: Slot) {
         parked.append(item, for: slot)
         delivery.awaitRoom(slot)
+    }
+
+    // MARK: Pace
+
+    static var milliseconds: Int64 { Int64(uv_hrtime() / 1_000_000) }
+
+    /// The socket answered the last ping that asks for a proof.
+    func paceIsAnswered(_ slot: Slot) {
+        guard paces[slot] != nil else { return }
+        paces[slot]?.isAnswered(at: Self.milliseconds)
+        goOn(slot)
+    }
+
+    private func goOn(_ slot: Slot) {
+        if parked.has(slot) { delivery.awaitRoom(slot) }
+        if paces[slot]?.wantsProof == true { askForProof(slot) }
+        if paces[slot]?.isIdle == true, !parked.has(slot) { paces[slot] = nil }
+    }
+
+    /// Once a second: sockets that answer no pings.
+    func lookAfterPaces() {
+        let now = Self.milliseconds
+        for slot in Array(paces.keys) where delivery.pending.isEmpty(slot) {
+            if paces[slot]?.givesUp(at: now) == true { goOn(slot) }
+        }
     }
 }

@@ -79,6 +79,8 @@ final class EventLoop {
     private var postponed = 0
     var changes = ChangeQueue()
     var parked = ParkedSteps()
+    /// Of sockets that are brought what they missed, while some of it is not proven.
+    var paces: [Slot: RecoveryPace] = [:]
     /// No socket is let in any more.
     var isDraining = false
     private(set) var second: Int32 = 0
@@ -207,6 +209,11 @@ final class EventLoop {
             case .withdraw(let id, let claims): feed?.withdraw(claims, from: id)
             case .recover(let id, let question): feed?.recover(id, question)
             case .abandon(let id): feed?.abandon(id)
+            case .askForProof(let places):
+                askForProof(places)
+                if places.contains(where: { $0.loop != index }) {
+                    for sibling in siblings { sibling.post(.askForProof(places)) }
+                }
             case .authorize(let id, let question): ask(question) { .authorization(id, $0) }
             }
         }
@@ -288,6 +295,7 @@ final class EventLoop {
             case .changes(let batch):
                 changes.append(batch)
                 pumpChanges()
+            case .askForProof(let places): askForProof(places)
             case .show(let summary): hub.show(summary)
             case .adopt(let rules): adopt(rules)
             case .respond(let exchange, let response): httpReplied(exchange, response)
@@ -338,6 +346,7 @@ final class EventLoop {
             }
         }
         askForProofs()
+        lookAfterPaces()
         configuration.book.forget(at: now())
         lookAfterCertificate()
         gauges.publish(self)
@@ -360,7 +369,8 @@ final class EventLoop {
         counters.accepted += 1
         noteBirth(of: slot)
         hub.connect(
-            slot, version: admission.version, claims: admission.claims, isCounted: admission.countedUser != nil)
+            slot, version: admission.version, claims: admission.claims, isCounted: admission.countedUser != nil,
+            isPage: admission.isPage)
         gauges.connections.store(hub.connectionCount, ordering: .relaxed)
         return slot
     }
@@ -372,9 +382,11 @@ final class EventLoop {
         delivery.tracer.forget(slot)
         counters.closed[delivery.sockets[Int(slot)].endCode, default: 0] += 1
         logEnd(of: slot)
+        // What a browser says that unloads a page (WHATWG WebSockets, "make disappear").
+        let isUnloaded = delivery.sockets[Int(slot)].endCode == 1001 && delivery.reasons[slot] == nil
         delivery.close(slot)
         forgetParked(slot)
-        hub.disconnect(slot, at: now())
+        hub.disconnect(slot, at: now(), isUnloaded: isUnloaded)
         leaveSeat(slot)
         gauges.connections.store(hub.connectionCount, ordering: .relaxed)
         freeSlots.append(slot)

@@ -12,6 +12,7 @@ enum LoopTask: Sendable {
     case authorization(AuthorizationID, AuthorizationOutcome)
     case publicationRight(Int, topic: String, AuthorizationOutcome)
     case changes(ChangeQueue.Batch)
+    case askForProof([SocketPlace])
     case show(ActivitySummary)
     case adopt(GatewayRules)
     case respond(Int, HTTPResponse)

@@ -17,6 +17,8 @@ package enum Action: Sendable {
     /// What a member missed is to be read; the answer comes as `FeedEvent.recovery`.
     case recover(RecoveryID, RecoveryQuestion)
     case abandon(RecoveryID)
+    /// Sockets are to be asked at once whether they live, by `Hub.proofPing`.
+    case askForProof([SocketPlace])
     /// The policies of a private channel are to be asked; the answer comes by `authorization`.
     case authorize(AuthorizationID, AuthorizationQuestion)
 }

@@ -12,6 +12,8 @@ final class ChangeGroup {
     var state = State.registering
     /// About bindings that are not served although the group is live; they were sent to the subscribers.
     var complaints: [SubscriptionComplaint] = []
+    /// The loop's mark when it became live; nil while it is not. What concerns it came by here only since then.
+    var liveMark: Int?
     /// Who waits for the feed's answer before their join is answered.
     var waiting: [Slot] = []
     /// Who is joined and was not told yet what it missed: the group was not live.

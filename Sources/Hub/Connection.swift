@@ -5,6 +5,12 @@ final class Connection {
     let version: ProtocolVersion
     /// From the token at the door; joins without a token of their own act by it.
     let claims: Claims
+    /// A browser opened it.
+    let isPage: Bool
+    /// When it was opened, in monotonic milliseconds.
+    let began: Int64
+    /// Messages that came by it.
+    var received = 0
     var memberships = Memberships()
     /// What it has certainly received; from its first membership on that hears row changes.
     var lifeline: Lifeline?
@@ -20,8 +26,10 @@ final class Connection {
     /// And which of that user's devices.
     var device: String?
 
-    init(version: ProtocolVersion, claims: Claims) {
+    init(version: ProtocolVersion, claims: Claims, isPage: Bool, at now: Int64) {
         self.version = version
         self.claims = claims
+        self.isPage = isPage
+        began = now
     }
 }

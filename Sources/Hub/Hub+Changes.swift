@@ -88,11 +88,11 @@ extension Hub {
         let complaints = group.complaints
         group.complaints = []
         switch outcome {
-        case .live: group.state = .live
-        case .partly(let complaints):
-            group.state = .live
-            group.complaints = complaints
-        case .failed(let message): group.state = .failed(message)
+        case .live: becomesLive(group, complaints: [])
+        case .partly(let complaints): becomesLive(group, complaints: complaints)
+        case .failed(let message):
+            group.state = .failed(message)
+            group.liveMark = nil
         case .unavailable:
             group.complaints = complaints
             guard before == .registering else { return }
@@ -137,6 +137,12 @@ extension Hub {
                 expel(at: index, of: slot, refusal)
             }
         }
+    }
+
+    private func becomesLive(_ group: ChangeGroup, complaints: [SubscriptionComplaint]) {
+        if group.state != .live { group.liveMark = mark }
+        group.state = .live
+        group.complaints = complaints
     }
 
     func systemState(of group: ChangeGroup, to membership: Membership, _ slot: Slot) {
@@ -191,12 +197,15 @@ extension Hub {
         case .change(let change): deliver(change)
         case .broadcast(let message): deliver(message)
         case .recovery(let id, let step): recovery(id, step)
-        case .boundary(let mark): self.mark = max(self.mark, mark)
+        case .boundary(let mark):
+            self.mark = max(self.mark, mark)
+            passed = nil
         }
     }
 
     /// One change for a group of subscribers: one frame for each protocol version, whatever their number.
     private func deliver(_ change: ChangeDelivery) {
+        if !change.cursor.isEmpty { passed = change.cursor }
         guard let group = groups[change.group] else { return }
         let audience: Audience
         switch change.recipients {

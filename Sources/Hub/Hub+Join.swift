@@ -70,6 +70,7 @@ extension Hub {
         // "Live means live": the reply makes clients report SUBSCRIBED, so it waits until the feed has the bindings. In a
         // private channel the policies are asked meanwhile; whichever answers last completes the join.
         if let group, group.state == .registering { group.waiting.append(slot) }
+        if membership.recovery?.arrival != nil { awaitArrival(of: membership.member, on: slot) }
         askToRead(at: index, of: slot)
         completeJoin(at: index, of: slot)
     }
@@ -128,7 +129,8 @@ extension Hub {
     func completeJoin(at index: Int, of slot: Slot) {
         guard let version = connections[Int(slot)]?.version,
             let membership = connections[Int(slot)]?.memberships[index], let pending = membership.pending,
-            membership.group?.state != .registering, membership.pass == nil || membership.pass?.read != nil
+            membership.group?.state != .registering, membership.pass == nil || membership.pass?.read != nil,
+            membership.recovery?.arrival == nil
         else { return }
         askForMissed(at: index, of: slot)
         // The reply says whether it could be resumed, and clients take no changes before the reply.

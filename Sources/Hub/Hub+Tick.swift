@@ -28,6 +28,7 @@ extension Hub {
             case .leases: endLeases()
             case .presence(let key): if let channel = channels[key] { tellPresence(of: channel) }
             case .occupancy(let key): if let channel = channels[key] { tellOccupancy(of: channel) }
+            case .arrivals: settleArrivals()
             case .typing(let key): if let channel = channels[key] { advanceTyping(in: channel) }
             }
         }

@@ -25,6 +25,8 @@ package final class Hub {
     package internal(set) var questions: [AuthorizationID: (slot: Slot, member: MemberID)] = [:]
     /// Whose missed changes the feed is reading.
     var recoveries: [RecoveryID: (slot: Slot, member: MemberID)] = [:]
+    /// Joins that are not answered yet, because something has to be known of who else is there.
+    var arrivals: [(slot: Slot, member: MemberID)] = []
     let book: RecoveryBook
     let history: HistoryBook
     /// Bytes of kept messages that a socket was sent in this second.
@@ -58,6 +60,8 @@ package final class Hub {
     package internal(set) var counters = HubCounters()
     /// Up to where the feed's changes were passed on.
     package internal(set) var mark = 0
+    /// The cursor of the last change that was passed on since the mark; nil if there was none.
+    var passed: String?
     /// The time as it was told last.
     var latest = HubTime(monotonic: 0, unix: 0)
     /// What was received before this, by the hub's clock, may have waited for the hub.
@@ -127,21 +131,30 @@ package final class Hub {
 
     // MARK: Connections
 
-    /// - Parameter isCounted: whether the door counted the socket among its user's.
-    package func connect(_ slot: Slot, version: ProtocolVersion, claims: Claims, isCounted: Bool = true) {
+    /// - Parameters:
+    ///   - isCounted: whether the door counted the socket among its user's.
+    ///   - isPage: a browser opened it.
+    package func connect(
+        _ slot: Slot, version: ProtocolVersion, claims: Claims, isCounted: Bool = true, isPage: Bool = false
+    ) {
         while connections.count <= Int(slot) { connections.append(nil) }
-        connections[Int(slot)] = Connection(version: version, claims: claims)
+        connections[Int(slot)] = Connection(
+            version: version, claims: claims, isPage: isPage, at: latest.monotonic)
         if isCounted { adoptUser(of: claims, slot) }
         comeOnline(claims, slot)
         connectionCount += 1
     }
 
-    /// - Parameter now: nil for the time that the hub was told last.
-    package func disconnect(_ slot: Slot, at now: HubTime? = nil) {
+    /// - Parameters:
+    ///   - now: nil for the time that the hub was told last.
+    ///   - isUnloaded: the socket was that of a page that is gone for good.
+    package func disconnect(_ slot: Slot, at now: HubTime? = nil, isUnloaded: Bool = false) {
         guard let connection = connections[Int(slot)] else { return }
         if let now { advance(to: now) }
         let window = onlineWindow(of: connection)
-        for index in connection.memberships.indices.reversed() { removeMembership(at: index, of: slot) }
+        for index in connection.memberships.indices.reversed() {
+            removeMembership(at: index, of: slot, isUnloaded ? .unloaded : .lost)
+        }
         releaseUser(of: connection)
         goOffline(connection, window: window)
         connections[Int(slot)] = nil
@@ -157,6 +170,7 @@ package final class Hub {
     ) throws(ClientFrame.Malformed) {
         guard let version = connections[Int(slot)]?.version else { return }
         advance(to: now)
+        connections[Int(slot)]?.received += 1
         let frame =
             isBinary
             ? try ClientFrame(binary: message, version: version) : try ClientFrame(text: message, version: version)

@@ -9,6 +9,8 @@ struct Timetable {
         case presence(ChannelKey)
         case occupancy(ChannelKey)
         case typing(ChannelKey)
+        /// Joins wait for others' sockets, or to be written down.
+        case arrivals
     }
 
     private struct Entry: Comparable {

@@ -33,7 +33,7 @@ extension FeedTests {
             try database.run("alter role crowded connection limit -1")
             let crowded = findings("connections", as: "crowded")
             #expect(crowded.map(\.severity) == [.warning])
-            #expect(crowded.first?.message.contains("by the database's limit, and a hub takes up to 9") ?? false)
+            #expect(crowded.first?.message.contains("by the database's limit, and a hub takes up to 10") ?? false)
             let pushing = findings("connections", as: "crowded", for: ExaminedHub(sendsPushes: true))
             #expect(pushing.first?.message.contains("takes up to 11") ?? false)
             // What a running hub takes is there already.

@@ -9,6 +9,8 @@ from support.tokens import token
 from packaged import PackagedClient
 from raw import RawClient
 
+#: As clients do it: see RawClient.
+HABITS = ("counts", "anew", "page")
 EVENTS = ("INSERT", "UPDATE", "DELETE")
 
 
@@ -37,7 +39,11 @@ class Cast:
                 self.packaged.append(client)
             else:
                 version = 1 + number % 2
-                client = RawClient(f"{number} (version {version})", version, hub.port, token(sub=user))
+                # Every other one has a sign-in of its own; those of the demo's tokens have none.
+                sign_in = {"session_id": f"sign-in {number}"} if number % 4 < 2 else {}
+                habit = HABITS[number % 3]
+                client = RawClient(f"{number} (version {version}, {habit})", version, hub.port,
+                                   token(sub=user, **sign_in), habit)
                 self.raw.append(client)
                 if self.chance.random() < 0.1:
                     self.late.append(client)

@@ -176,6 +176,19 @@ class Faults:
             if paused:
                 client.resume(paused)
 
+    async def _reload(self, fault, chance):
+        for client in self._some(fault, chance):
+            if hasattr(client, "reload"):
+                client.reload()
+
+    async def _slow(self, fault, chance):
+        chosen = [client for client in self._some(fault, chance) if hasattr(client, "slow_down")]
+        for client in chosen:
+            client.slow_down(48_000)
+        await asyncio.sleep(fault.seconds)
+        for client in chosen:
+            client.slow_down(None)
+
     @staticmethod
     def _signal(pid, number):
         with contextlib.suppress(ProcessLookupError):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 HUB = ("hub-kill", "hub-stop", "hub-freeze")
 DATABASE = ("backend-kill", "backend-freeze", "pg-fast", "pg-immediate", "pg-kill")
-CLIENTS = ("rst", "half-open", "stall")
+CLIENTS = ("rst", "half-open", "stall", "reload", "slow")
 KINDS = (*HUB, *DATABASE, *CLIENTS)
 
 #: Clients lose their sockets more often than servers die.
@@ -23,7 +23,8 @@ class Fault:
 
     def __str__(self):
         about = {"rst": f"{self.share:.0%} of the sockets", "half-open": f"{self.share:.0%} of the sockets",
-                 "stall": f"{self.share:.0%} of the readers, {self.seconds:.0f} s", "backend-kill": "",
+                 "stall": f"{self.share:.0%} of the readers, {self.seconds:.0f} s", "reload": f"{self.share:.0%} of the pages",
+                 "slow": f"{self.share:.0%} of the readers at 48 KB/s, {self.seconds:.0f} s", "backend-kill": "",
                  "pg-kill": ""}.get(self.kind, f"{self.seconds:.1f} s")
         return f"{self.at:7.1f} s  {self.kind} {about}".rstrip()
 
@@ -42,7 +43,7 @@ def plan(seed, seconds, only, every):
         left = max(seconds + 4 - at, 1)
         lasts = {"hub-kill": chance.uniform(0, 3), "hub-stop": chance.uniform(0, 2), "hub-freeze": chance.uniform(1, 5),
                  "backend-freeze": chance.uniform(2, 20), "pg-fast": chance.uniform(0, 2),
-                 "pg-immediate": chance.uniform(0, 2), "stall": STALL}.get(kind, 0)
+                 "pg-immediate": chance.uniform(0, 2), "stall": STALL, "slow": STALL}.get(kind, 0)
         # One in four hits everybody.
         share = 1 if chance.random() < 0.25 else chance.uniform(0.03, 0.3)
         faults.append(Fault(at, kind, min(lasts, left), share if kind in CLIENTS else 0, chance.randrange(1 << 30)))

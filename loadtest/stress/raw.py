@@ -16,8 +16,10 @@ PING, PONG_DEADLINE = 20, 20
 class RawClient:
     """Version 2 is realtime-js: an unanswered heartbeat ends the socket. Version 1 is realtime-py: a ping does."""
 
-    def __init__(self, name, version, port, token):
+    def __init__(self, name, version, port, token, habit="counts"):
+        self.habit = habit  # "counts": refs go on over reconnects; "anew": they begin with 1; "page": it is reloaded, too
         self.name, self.version, self.port, self.token = name, version, port, token
+        self._pace = None
         self.path = "/realtime/v1/websocket?" + urllib.parse.urlencode({"apikey": token, "vsn": f"{version}.0.0"})
         self.channels = {}
         self.journal = Journal()
@@ -65,6 +67,23 @@ class RawClient:
         self._deaf.append(self._wire)
         self.lost("abandoned")
 
+    def reload(self):
+        """As a browser does: the socket is closed with 1001, and what comes then knows nothing of before."""
+        if self.habit != "page" or not self._wire or not self.is_open:
+            return
+        wire = self._wire
+        wire.forget()
+        wire.close(1001)
+        self._refs = 0
+        for channel in self.channels.values():
+            channel.subscription.begin_anew()
+        self.lost("reloaded", at_once=True)
+
+    def slow_down(self, pace):
+        self._pace = pace
+        if self._wire:
+            self._wire.slow_down(pace)
+
     # Life
 
     def start(self):
@@ -73,6 +92,7 @@ class RawClient:
     async def _connect(self):
         try:
             self._wire = await Wire.open(self, self.port, self.path)
+            self._wire.slow_down(self._pace)
         except OSError as error:
             self.lost(f"not reached: {type(error).__name__}")
 
@@ -92,6 +112,8 @@ class RawClient:
     def opened(self):
         self.journal.note("connected")
         self.is_open, self._tries = True, 0
+        if self.habit == "anew":
+            self._refs = 0
         self._after(HEARTBEAT, self._beat)
         if self.version == 1:
             self._beat_now()
@@ -100,7 +122,7 @@ class RawClient:
             if channel.state == "errored":
                 channel.join()
 
-    def lost(self, reason):
+    def lost(self, reason, at_once=False):
         was_open, self.is_open, self._wire = self.is_open, False, None
         self._stop_timers()
         if self._ended:
@@ -108,7 +130,7 @@ class RawClient:
         self.journal.note("lost" if was_open else "not connected", reason)
         for channel in self.channels.values():
             channel.disconnected()
-        delay = RECONNECT_DELAYS[min(self._tries, len(RECONNECT_DELAYS) - 1)]
+        delay = 0 if at_once else RECONNECT_DELAYS[min(self._tries, len(RECONNECT_DELAYS) - 1)]
         self._tries += 1
         self._retry = asyncio.ensure_future(self._reconnect(delay))
 

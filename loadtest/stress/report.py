@@ -33,6 +33,9 @@ class Outcome:
         subscriptions = [subscription for _, subscription, _ in self.verdicts]
         deliveries = sum(len(subscription.received) + subscription.repeats for subscription in subscriptions)
         repeats = sum(subscription.repeats for subscription in subscriptions)
+        old = sum(subscription.since.sees(self.truth.by_key[value].transaction)
+                  for subscription in subscriptions if subscription.since is not None
+                  for value in subscription.received if value in self.truth.by_key)
         journal = sum((collections.Counter(client.journal.counts) for client in self.clients), collections.Counter())
         events = collections.Counter(change.event for change in self.truth.changes)
         faults = ", ".join(f"{kind} {count}" for kind, count in sorted(self.faults.counts.items())) or "none"
@@ -40,7 +43,8 @@ class Outcome:
             f"writes       {len(self.truth.changes):,} committed changes ({events['INSERT']:,} inserts, "
             f"{events['UPDATE']:,} updates, {events['DELETE']:,} deletes) in {self._sum('committed'):,} transactions; "
             f"{self._sum('rolled_back'):,} rolled back, {self._sum('failed'):,} cut off by faults",
-            f"deliveries   {deliveries:,} to {len(self.clients)} clients, of which {repeats:,} repeats",
+            f"deliveries   {deliveries:,} to {len(self.clients)} clients, of which {repeats:,} repeats "
+            f"({repeats / max(deliveries, 1):.1%}); {old:,} were older than the client",
             f"faults       {sum(self.faults.counts.values())}: {faults}",
             f"clients      {journal['lost'] + journal['channel error']:,} losses of a socket or a channel, "
             f"{journal['joined']:,} joins, {journal['not connected']:,} attempts in vain, "

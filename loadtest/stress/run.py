@@ -122,13 +122,14 @@ class Run:
         def snapshot():
             with self.cluster.connect(DATABASE, connect_timeout=5) as connection:
                 return Snapshot(connection.execute("select pg_current_snapshot()::text").fetchone()[0])
-        while subscription.since is Everything:
+        life = subscription.lives
+        while subscription.since is Everything and subscription.lives == life:
             try:
                 found = await asyncio.to_thread(snapshot)
             except (psycopg.Error, OSError):
                 await asyncio.sleep(0.3)
                 continue
-            if subscription.since is Everything:
+            if subscription.since is Everything and subscription.lives == life:
                 subscription.since = found
 
     async def _settle(self, cast, faults):

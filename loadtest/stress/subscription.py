@@ -39,10 +39,19 @@ class Subscription:
     def __init__(self, event, conversation, memberships):
         self.event, self.conversation, self.memberships = event, conversation, memberships
         self.since = None  # the snapshot that was taken when it was first live; None: before anything was written
+        self.lives = 0
         self.received = set()
         self.repeats = 0
         self.out_of_order = []
         self.garbled = []
+        self._highest, self.latest = {}, {}
+
+    def begin_anew(self):
+        """Another client, which knows nothing and is owed what comes from when it is live."""
+        from cast import Everything
+        self.since = Everything
+        self.lives += 1
+        self.received = set()
         self._highest, self.latest = {}, {}
 
     @property

@@ -21,6 +21,7 @@ class Wire(asyncio.Protocol):
         self._buffer = bytearray()
         self._upgraded = False
         self._reason = "cut"
+        self._pace = None  # bytes a second
 
     @classmethod
     async def open(cls, owner, port, path):
@@ -42,10 +43,14 @@ class Wire(asyncio.Protocol):
                 socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.transport.abort()
 
-    def close(self):
+    def close(self, code=1000):
         if self.transport and not self.transport.is_closing():
-            self._send(CLOSE, struct.pack(">H", 1000))
+            self._send(CLOSE, struct.pack(">H", code))
             self.transport.close()
+
+    def slow_down(self, pace):
+        """From here on no more than so many bytes are read in a second; None ends it."""
+        self._pace = pace
 
     def pause(self):
         if self.transport and not self.transport.is_closing():
@@ -81,6 +86,9 @@ class Wire(asyncio.Protocol):
             self.owner.lost(self._reason if error is None else f"{type(error).__name__}")
 
     def data_received(self, data):
+        if self._pace:
+            self.pause()
+            asyncio.get_running_loop().call_later(len(data) / self._pace, self.resume)
         self._buffer += data
         if not self._upgraded and not self._upgrade():
             return

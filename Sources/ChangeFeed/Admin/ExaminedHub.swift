@@ -15,5 +15,5 @@ package struct ExaminedHub: Sendable {
 
     /// The most sessions with Postgres that the hub has at a time: two of the feed, one each for conditions, policies
     /// of rows and presence, two for readings of what clients missed, two for policies of channels; two for pushes.
-    var sessions: Int { sendsPushes ? 11 : 9 }
+    var sessions: Int { sendsPushes ? 12 : 10 }
 }

@@ -12,7 +12,7 @@ package struct ChangeBinding: Sendable {
     package let parametersHash: Int
     /// Event, schema, table, filter and select with their defaults. Bytes, because two strings that Unicode calls
     /// equivalent are different values in Postgres.
-    private let identity: [UInt8]
+    let identity: [UInt8]
 
     /// - Parameter expressions: whether regular expressions are served at all.
     package init(_ raw: JSON, expressions: Bool = true) {

@@ -5,7 +5,7 @@ extension Hub {
     /// The socket's lifeline, made for the first membership that hears row changes.
     func lifeline(of slot: Slot) -> Lifeline {
         if let lifeline = connections[Int(slot)]?.lifeline { return lifeline }
-        let lifeline = Lifeline(mark: mark)
+        let lifeline = Lifeline(mark: mark, of: SocketPlace(loop: loop, slot: slot))
         connections[Int(slot)]?.lifeline = lifeline
         return lifeline
     }
@@ -14,7 +14,11 @@ extension Hub {
     package func proofPing(for slot: Slot) -> Frame? {
         guard connections[Int(slot)]?.lifeline != nil else { return nil }
         let serial = nextProof(of: slot)
-        connections[Int(slot)]?.asked = Lifeline.Proof(serial: serial, mark: mark, at: latest.monotonic)
+        connections[Int(slot)]?.asked = Lifeline.Proof(
+            serial: serial, mark: mark, at: latest.monotonic, moment: book.moment())
+        for membership in connections[Int(slot)]?.memberships ?? Memberships() {
+            membership.recovery?.reaches(provenBy: serial)
+        }
         return .ping(String(serial))
     }
 
@@ -25,13 +29,24 @@ extension Hub {
     }
 
     /// The socket answered a ping.
-    package func pong(_ payload: some Sequence<UInt8>, from slot: Slot) {
+    ///
+    /// - Returns: whether it was the last proof that it was asked for.
+    @discardableResult package func pong(_ payload: some Sequence<UInt8>, from slot: Slot) -> Bool {
         guard let asked = connections[Int(slot)]?.asked, payload.elementsEqual(String(asked.serial).utf8) else {
-            return
+            return false
         }
         connections[Int(slot)]?.asked = nil
         connections[Int(slot)]?.lifeline?.advance(to: asked)
+        for membership in connections[Int(slot)]?.memberships ?? Memberships() {
+            membership.recovery?.isProven(by: asked.serial)
+        }
+        // Once for all that answer in this turn.
+        if !arrivals.isEmpty { timetable.note(.arrivals, at: latest.monotonic) }
+        return true
     }
+
+    /// Whether the socket was asked for a proof and has not answered.
+    package func isAskedForProof(_ slot: Slot) -> Bool { connections[Int(slot)]?.asked != nil }
 
     /// The socket has nothing that is not proven: whatever the feed brought since did not concern it.
     package func nothingUnproven(of slot: Slot) {
@@ -39,7 +54,9 @@ extension Hub {
         else { return }
         let proof = lifeline.proof
         // It says nothing of whether the socket lives.
-        if proof.mark < mark { lifeline.advance(to: .init(serial: proof.serial + 1, mark: mark, at: proof.at)) }
+        if proof.mark < mark {
+            lifeline.advance(to: .init(serial: proof.serial + 1, mark: mark, at: proof.at, moment: proof.moment))
+        }
     }
 
     /// A close frame follows all that was sent so far: its answer proves it.

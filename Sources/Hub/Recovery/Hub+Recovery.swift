@@ -2,28 +2,128 @@ import Wire
 
 /// Bringing members what they missed: what is asked of the feed, and what becomes of its answers.
 extension Hub {
-    /// Opens the session of a member that joins a group, and finds out what it may have missed.
+    /// Opens the session of a member that joins a group, and begins to find out what it may have missed.
     func recovery(
         of config: JoinConfig, joinRef: JSON, claims: Claims, group: ChangeGroup, slot: Slot, at now: HubTime
     ) -> MemberRecovery {
         let key = RecoveryKey(claims: claims, channel: group.channel.key, subscription: group.subscription)
-        let number = Int(joinRef.string ?? joinRef.description) ?? 0
+        let evidence = evidence(of: claims, joinRef: joinRef, slot, at: now)
         let lifeline = lifeline(of: slot)
         if let cursor = config.resumeCursor {
             let session = book.enter(
-                key, joinNumber: number, lifeline: lifeline, from: .cursor(cursor), at: now)
+                key, evidence: evidence, lifeline: lifeline, at: RecoveryPosition(point: .cursor(cursor)), now)
             return MemberRecovery(session: session, point: .cursor(cursor), isReported: true)
         }
-        let (session, point) = book.enter(key, joinNumber: number, lifeline: lifeline, mark: mark, at: now)
+        let (session, doubts) = book.enter(
+            key, evidence: evidence, lifeline: lifeline, here: position(of: group), at: now)
+        let recovery = MemberRecovery(session: session, point: nil, isReported: config.wantsCursor)
+        recovery.arrival = MemberRecovery.Arrival(doubts: doubts, since: now.monotonic)
+        if !doubts.isEmpty { actions.append(.askForProof(doubts.map(\.lifeline.socket))) }
+        advanceArrival(of: recovery, in: group)
+        return recovery
+    }
+
+    /// Whether a client that joins was here before.
+    ///
+    /// Its refs tell it where they are further on than the messages that came by this socket, each of which takes one, and
+    /// where it joins at once, as clients do who come back; others may be new to the channel. Clients in browsers count
+    /// their refs on, so that one that begins anew there is a new page. Others may begin anew with each socket.
+    private func evidence(of claims: Claims, joinRef: JSON, _ slot: Slot, at now: HubTime) -> LiveSession.Evidence {
+        guard let connection = connections[Int(slot)] else { return .none }
+        if let number = Int(joinRef.string ?? joinRef.description), number > connection.received,
+            now.monotonic - connection.began < Self.promptReturn
+        {
+            return .refs
+        }
+        return claims.subject != nil && claims.session != nil && !connection.isPage ? .signIn : .none
+    }
+
+    /// Milliseconds in which clients that come back join their channels again.
+    private static let promptReturn: Int64 = 5000
+
+    private func position(of group: ChangeGroup) -> LoopPosition {
+        LoopPosition(mark: mark, isPastMark: passed != nil, isHeard: group.liveMark.map { mark > $0 } ?? false)
+    }
+
+    // MARK: Before a join is answered
+
+    /// How long sockets have to say that they live, and how long a join waits to be written down, in milliseconds.
+    private static let longestDoubt: Int64 = 1000
+    private static let longestRecording: Int64 = 2000
+    /// How often joins that wait are looked at, in milliseconds; where thousands wait, more seldom.
+    private var arrivalStep: Int64 { min(50, 5 + Int64(arrivals.count / 100)) }
+
+    /// Goes on with an arrival, as far as it can.
+    private func advanceArrival(of recovery: MemberRecovery, in group: ChangeGroup) {
+        guard let arrival = recovery.arrival else { return }
+        let session = recovery.session
+        if let doubts = arrival.doubts {
+            guard
+                latest.monotonic - arrival.since >= Self.longestDoubt
+                    || doubts.allSatisfy({ book.isDecided($0, for: session) })
+            else { return }
+            settle(recovery, in: group)
+        }
+        if book.isRecorded(session) || latest.monotonic - (recovery.arrival?.since ?? 0) >= Self.longestRecording {
+            book.isAnswered(session)
+            recovery.arrival = nil
+        }
+    }
+
+    private func settle(_ recovery: MemberRecovery, in group: ChangeGroup) {
+        let here = position(of: group)
+        let found = book.settle(recovery.session, here: here, at: latest)
         // Whoever wants to resume later has to be told where it is now, which the feed knows.
-        let asked = config.wantsCursor ? point ?? .mark(mark) : point
-        return MemberRecovery(session: session, point: asked, isReported: config.wantsCursor)
+        recovery.point = recovery.isReported ? found ?? .mark(mark) : found
+        recovery.settled = here
+        recovery.arrival = MemberRecovery.Arrival(doubts: nil, since: latest.monotonic)
+    }
+
+    /// What is handed on while a join waits is missed, too, by who lacked nothing until then.
+    private func noteMissedMeanwhile(_ recovery: MemberRecovery, in group: ChangeGroup) {
+        guard let settled = recovery.settled else { return }
+        recovery.settled = nil
+        if recovery.point == nil, book.mayMissMore(recovery.session), settled != position(of: group) {
+            recovery.point = .mark(settled.mark)
+        }
+    }
+
+    /// Sees to it that a join that waits is answered.
+    func awaitArrival(of member: MemberID, on slot: Slot) {
+        arrivals.append((slot, member))
+        timetable.note(.arrivals, at: latest.monotonic + arrivalStep)
+    }
+
+    /// Answers joins for which nothing has to be waited for any more.
+    func settleArrivals() {
+        guard !arrivals.isEmpty else { return }
+        let waiting = arrivals
+        arrivals = []
+        for (slot, member) in waiting {
+            guard let index = connections[Int(slot)]?.memberships.firstIndex(where: { $0.member == member }),
+                let membership = connections[Int(slot)]?.memberships[index], let recovery = membership.recovery,
+                recovery.arrival != nil
+            else { continue }
+            if let group = membership.group { advanceArrival(of: recovery, in: group) }
+            if recovery.arrival == nil {
+                completeJoin(at: index, of: slot)
+            } else {
+                awaitArrival(of: member, on: slot)
+            }
+        }
     }
 
     /// Asks for what the member missed, once its group is live.
     func askForMissed(at index: Int, of slot: Slot) {
+        if let membership = connections[Int(slot)]?.memberships[index], let group = membership.group,
+            group.state == .live,
+            let recovery = membership.recovery, recovery.arrival == nil
+        {
+            noteMissedMeanwhile(recovery, in: group)
+        }
         guard let membership = connections[Int(slot)]?.memberships[index], let recovery = membership.recovery,
-            let group = membership.group, let point = recovery.point, recovery.question == nil, group.state == .live
+            let group = membership.group, let point = recovery.point, recovery.question == nil, group.state == .live,
+            recovery.arrival == nil
         else { return }
         let id = RecoveryID(loop: loop, serial: nextSerial())
         recovery.question = id
@@ -43,19 +143,24 @@ extension Hub {
     }
 
     /// A member whose claims changed. What was judged for the old ones and is on its way does not reach it any more, so it
-    /// recovers from what was passed on so far.
+    /// recovers from what was passed on so far: nothing before that comes again.
     func startAnew(_ membership: Membership, wasSeated: Bool, in group: ChangeGroup, slot: Slot) {
         guard let recovery = membership.recovery else { return }
+        if recovery.arrival?.doubts != nil { settle(recovery, in: group) }
         abandonQuestion(of: recovery)
-        if wasSeated { recovery.point = .mark(mark) }
+        if wasSeated {
+            recovery.point = passed.map { .cursor($0) } ?? .mark(mark)
+        } else if recovery.point != nil, let reached = recovery.reached {
+            recovery.point = .cursor(reached)
+        }
         let old = recovery.session
         let key = RecoveryKey(
             claims: membership.claims, channel: group.channel.key, subscription: group.subscription)
-        let point = old.point(at: latest.monotonic)
-        guard key != old.key else { return old.begins(at: point) }
+        let standing = old.standing(at: latest.monotonic)
+        guard key != old.key else { return old.begins(at: standing) }
         book.remove(old)
         recovery.session = book.enter(
-            key, joinNumber: old.joinNumber, lifeline: lifeline(of: slot), from: point, at: latest)
+            key, evidence: old.evidence, lifeline: lifeline(of: slot), at: standing, latest)
     }
 
     /// Gives up a question that is under way.
@@ -85,7 +190,10 @@ extension Hub {
             }
             completeJoin(at: index, of: slot)
         case .changes(let changes):
-            for change in changes { send(change, to: membership, slot) }
+            for change in changes {
+                send(change, to: membership, slot)
+                recovery.hasSent(change)
+            }
         case .caughtUp(let cursor):
             recoveries[id] = nil
             recovery.question = nil
@@ -124,6 +232,7 @@ extension Hub {
         abandonQuestion(of: recovery)
         switch end {
         case .left: book.leave(recovery.session, at: latest)
+        case .unloaded: book.unload(recovery.session)
         case .replaced: book.replace(recovery.session, at: latest)
         case .lost, .revoked: book.lose(recovery.session, at: latest)
         }

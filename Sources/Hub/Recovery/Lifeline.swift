@@ -13,15 +13,28 @@ package final class Lifeline: Sendable {
         var mark: Int
         /// The hub's clock, in monotonic milliseconds, when the last was asked that was answered: the socket lived then.
         var at = Int64.min
+        /// The same moment, as `RecoveryBook.moment` counts them.
+        var moment = 0
     }
 
     private let latest: Mutex<Proof>
+    /// Where to ask for another.
+    let socket: SocketPlace
 
-    init(mark: Int) { latest = Mutex(Proof(mark: mark)) }
+    init(mark: Int, of socket: SocketPlace) {
+        latest = Mutex(Proof(mark: mark))
+        self.socket = socket
+    }
 
     var proof: Proof { latest.withLock { $0 } }
 
     func advance(to proof: Proof) {
         latest.withLock { if proof.serial > $0.serial { $0 = proof } }
     }
+}
+
+/// A socket of one of the loops, as long as it is open; after that perhaps another one.
+package struct SocketPlace: Sendable, Equatable {
+    package let loop: Int
+    package let slot: Slot
 }

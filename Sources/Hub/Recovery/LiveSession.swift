@@ -6,71 +6,109 @@ import Synchronization
 /// for it until they join again; they answer pings meanwhile. So a proof is believed only of a member whose client
 /// certainly knows that it joined, and until then it counts as standing where it began.
 package final class LiveSession: Sendable {
+    /// Whether its client was here before, and so came for one of the sessions that wait.
+    enum Evidence {
+        /// Nothing tells.
+        case none
+        /// Its sign-in is one of a device that is no browser, where there is rarely more than one client.
+        case signIn
+        /// Its refs count on from those of a socket before this one.
+        case refs
+    }
+
     private struct Start {
         /// Where to recover from while nothing was proven since the member took its seat.
-        var point: RecoveryPoint
+        var standing: RecoveryPosition
         /// The first proof that counts; nil before there is a seat.
         var proof: Int?
         /// Where it began: when it joined, or when its client may have stopped to listen.
-        var origin: RecoveryPoint
+        var origin: RecoveryPosition
+        /// It had missed something when it joined; so its leave is one of a client that has all of that only when it is
+        /// proven.
+        var hadMissed = false
         /// Until when the client may be one that does not listen, by the hub's clock.
         var doubtedUntil = Int64.min
     }
 
     let key: RecoveryKey
-    /// The number of the join's ref. Clients count their refs on over reconnects, so one that comes back has a higher one.
-    let joinNumber: Int
+    let evidence: Evidence
     /// When it joined, in monotonic milliseconds.
     let began: Int64
-    /// It had missed something when it joined; so its leave is one of a client that has all of that only when it is proven.
-    let hadMissed: Bool
-    private let lifeline: Lifeline
+    /// The same among all that sockets are asked, as `RecoveryBook.moment` counts.
+    let moment: Int
+    let lifeline: Lifeline
     private let start: Mutex<Start>
-    /// Its place in the key's list; the book's lock guards it.
+    // These are only read and written under the book's lock, which is what makes them safe.
+    /// Its place in the key's list.
     nonisolated(unsafe) var place = 0
-    /// Guarded by the book's lock, too.
     nonisolated(unsafe) var hasEnded = false
+    /// What it may have missed is decided, so that it can be missed itself.
+    nonisolated(unsafe) var isSettled = false
+    /// It missed nothing when that was decided, but may have missed what came then before it had its seat.
+    nonisolated(unsafe) var mayMissMore = false
+    /// Joins that were brought what this one lacks, because they may be its client's.
+    nonisolated(unsafe) var claims: [RecoveryClaim] = []
+    /// How many sessions of the key have to be written down before this one's join is answered.
+    nonisolated(unsafe) var needed = 0
 
     init(
-        key: RecoveryKey, joinNumber: Int, lifeline: Lifeline, point: RecoveryPoint, hadMissed: Bool, at now: HubTime
+        key: RecoveryKey, evidence: Evidence, lifeline: Lifeline, from point: RecoveryPoint, at now: HubTime,
+        moment: Int
     ) {
         self.key = key
-        self.joinNumber = joinNumber
+        self.evidence = evidence
         self.lifeline = lifeline
-        self.hadMissed = hadMissed
         began = now.monotonic
-        start = Mutex(Start(point: point, origin: point))
+        self.moment = moment
+        start = Mutex(Start(standing: RecoveryPosition(point: point), origin: RecoveryPosition(point: point)))
     }
 
     /// From where the member would have to recover if it were lost this moment.
-    func point(at now: Int64) -> RecoveryPoint {
+    func standing(at now: Int64) -> RecoveryPosition {
         let start = start.withLock { $0 }
         return now < start.doubtedUntil ? start.origin : proven(start)
     }
 
-    var origin: RecoveryPoint { start.withLock { $0.origin } }
+    var origin: RecoveryPosition { start.withLock { $0.origin } }
 
     /// Whether a leave ends it for good.
     func isConfirmed(at now: Int64) -> Bool {
         let start = start.withLock { $0 }
         guard now >= start.doubtedUntil else { return false }
-        return !hadMissed || isProven(start)
+        return !start.hadMissed || isProven(start)
     }
 
-    /// Whether its socket answered something that was asked after a moment of the hub's clock.
-    func wasAlive(after moment: Int64) -> Bool { lifeline.proof.at > moment }
+    /// Whether its socket answered something that it was asked after a moment (`RecoveryBook.moment`).
+    func wasAlive(after moment: Int) -> Bool { lifeline.proof.moment > moment }
 
     private func isProven(_ start: Start) -> Bool { start.proof.map { lifeline.proof.serial >= $0 } ?? false }
 
-    private func proven(_ start: Start) -> RecoveryPoint { isProven(start) ? .mark(lifeline.proof.mark) : start.point }
+    private func proven(_ start: Start) -> RecoveryPosition {
+        isProven(start) ? RecoveryPosition(point: .mark(lifeline.proof.mark)) : start.standing
+    }
+
+    /// Where it begins is found.
+    func settles(at standing: RecoveryPosition, hadMissed: Bool) {
+        start.withLock {
+            $0.standing = standing
+            $0.origin = standing
+            $0.hadMissed = hadMissed
+        }
+    }
 
     /// The member is brought what it missed from here on; until that is proven, this is where it would start again.
-    func begins(at point: RecoveryPoint) {
+    func begins(at standing: RecoveryPosition) {
         start.withLock {
-            $0.point = point
+            $0.standing = standing
             $0.proof = nil
         }
     }
+
+    /// Of what it is brought, all up to this cursor has arrived.
+    func hasReached(_ cursor: String) { start.withLock { $0.standing.partway = cursor } }
+
+    /// It may stand for another session from here on, until its socket answers again.
+    func forgetsTheWay() { start.withLock { $0.standing.partway = nil } }
 
     /// The member has its seat: proofs from the next one on are about its changes, too.
     func isSeated(provenFrom serial: Int) { start.withLock { $0.proof = serial } }
@@ -86,6 +124,31 @@ package final class LiveSession: Sendable {
             $0.doubtedUntil = end
         }
     }
+}
+
+/// A join that was brought what a session lacks.
+struct RecoveryClaim {
+    let session: LiveSession
+    /// Its client was certainly here before, so it came for one of the sessions that were there to come for.
+    let isCertain: Bool
+
+    /// Whether nobody else can have come for the session.
+    ///
+    /// Where a sign-in names the device, its next join is most likely the same client; but as long as the one that came
+    /// lives, the next one is another, and may be the owner.
+    var counts: Bool { isCertain || session.hasEnded }
+}
+
+/// How far a member is.
+struct RecoveryPosition: Sendable, Equatable {
+    /// It has all up to here.
+    var point: RecoveryPoint
+    /// And of what came since, all up to this cursor: it was on its way to the present. Cursors that lie on the way from
+    /// different points cannot be compared, so that it counts only for whom it is about.
+    var partway: String?
+
+    /// Where to go on who certainly stands here.
+    var exact: RecoveryPoint { partway.map { .cursor($0) } ?? point }
 }
 
 extension RecoveryPoint {

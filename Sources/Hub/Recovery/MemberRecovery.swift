@@ -18,10 +18,42 @@ final class MemberRecovery {
     let isReported: Bool
     /// Where the changes begin to come live.
     var cursor: String?
+    /// What has to be known before its join can be answered; nil once it is.
+    var arrival: Arrival?
+    /// Where the loop was when it was found out what the member missed, until it is asked for.
+    var settled: LoopPosition?
+    /// The cursor of the last change that it was sent of what it missed.
+    private var sent: String?
+    /// The ping that asks whether it arrived.
+    private var asked: (serial: Int, cursor: String)?
+
+    struct Arrival {
+        /// Live sessions that may be dead ones of the same client, and are asked. Nil once that is decided.
+        var doubts: [LiveSession]?
+        /// Since when they are, or since when it waits to be written down, in monotonic milliseconds.
+        var since: Int64
+    }
 
     init(session: LiveSession, point: RecoveryPoint?, isReported: Bool) {
         self.session = session
         self.point = point
         self.isReported = isReported
+    }
+
+    func hasSent(_ change: ChangeDelivery) {
+        if !change.cursor.isEmpty { sent = change.cursor }
+    }
+
+    /// Of what it missed it was told all up to here, whether it arrived or not; nil if that is where it began.
+    var reached: String? { sent }
+
+    /// A ping follows all that was sent so far.
+    func reaches(provenBy serial: Int) { asked = sent.map { (serial, $0) } }
+
+    /// A ping was answered.
+    func isProven(by serial: Int) {
+        guard let asked, asked.serial == serial else { return }
+        self.asked = nil
+        session.hasReached(asked.cursor)
     }
 }

@@ -12,6 +12,7 @@ struct HubService: Service {
     let subscriptions: ChangeSubscriptions
     let authority: PolicyAuthority
     let keeper: PresenceKeeper
+    let sessions: SessionKeeper
     let desk: PushDesk?
     let health: Health
     let reload: Reload
@@ -43,6 +44,7 @@ struct HubService: Service {
         desk?.stop(within: .seconds(2))
         deadline.enters("writing down who is present")
         keeper.stop()
+        sessions.stop()
         deadline.enters("ending the sessions that ask policies")
         authority.stop()
         deadline.enters("ending the event loops")

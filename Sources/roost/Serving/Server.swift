@@ -120,7 +120,12 @@ struct Server {
         let keeper = PresenceKeeper(
             settings, configuration, conninfo: databaseURL, usersStatement ?? desk.map { _ in Statements.nobody },
             logger)
+        let sessions = SessionKeeper(
+            conninfo: databaseURL, node: configuration.nodeName, book: settings.book, logger: logger)
+        sessions.restore()
         gateway.restorePresence(keeper.restore(to: settings, within: configuration.restartSeconds))
+        // First, so that nobody is answered who is not written down.
+        if configuration.recoveryWindowSeconds > 0 { sessions.start() }
         try gateway.start(feed: subscriptions, authority: authority)
         supervision?.begin()
         MemoryReturn().begin()
@@ -129,7 +134,8 @@ struct Server {
         keeper.start()
         desk?.start()
         return HubService(
-            gateway: gateway, subscriptions: subscriptions, authority: authority, keeper: keeper, desk: desk,
+            gateway: gateway, subscriptions: subscriptions, authority: authority, keeper: keeper,
+            sessions: sessions, desk: desk,
             health: health, reload: reload,
             reloaded: Reload.Rooms(gateway: gateway, desk: desk, keys: keys, supervision: supervision),
             supervision: supervision, logger: logger)

@@ -1,3 +1,4 @@
+import Foundation
 import Hub
 import Testing
 import Wire
@@ -6,30 +7,41 @@ import Wire
 /// change since it first heard that it is subscribed. With every other seed the hub is killed on the way.
 @Suite struct RecoveryModelTests {
     /// Behind the first come seeds of which each once lost something.
-    @Test(arguments: Array(1...20) + [57, 82, 91, 121, 125]) func nothingIsLost(seed: Int) throws {
+    @Test(arguments: Array(1...40) + [57, 82, 91, 121, 125]) func nothingIsLost(seed: Int) throws {
         var world = RecoveryWorld(seed: UInt64(seed))
         for step in 0..<800 {
-            if seed % 2 == 0, step == 250 + seed * 10 { try world.killHub() }
+            if seed % 2 == 0, step == 150 + seed * 10 { try world.killHub() }
             try world.step()
         }
         try world.settle()
         for client in world.clients {
             let since = try #require(client.since)
             let missing = (since..<world.rows).filter { !client.got.contains($0) }
-            #expect(missing.isEmpty, "client \(client.number) of seed \(seed)")
+            #expect(missing.isEmpty, "client \(client.number) of seed \(seed), \(client.habit)")
         }
         #expect(world.losses > 10)
         #expect(world.recovered > 10)
+        if ProcessInfo.processInfo.environment["ROOST_MODEL_FIGURES"] != nil { print("seed \(seed): \(world.figures)") }
     }
 }
 
 /// A feed, two hubs and clients with wires between them that can break.
 private struct RecoveryWorld {
+    enum Habit {
+        /// Its refs count on over reconnects.
+        case counts
+        /// They begin with 1 on each socket.
+        case beginsAnew
+        /// In a browser: counts on, and is reloaded now and then, which makes another client of it.
+        case isPage
+    }
+
     struct Client {
         let number: Int
         let subject: String?
         /// Of some the tokens tell devices apart.
         let session: String?
+        let habit: Habit
         var socket: Int?
         var ref = 0
         /// The first change that it has to get: it was committed after the client heard that it is subscribed.
@@ -43,6 +55,8 @@ private struct RecoveryWorld {
         let loop: Int
         let slot: Slot
         let client: Int
+        /// The client it belonged to was reloaded meanwhile.
+        var isOfPast = false
         var isOpenAtHub = true
         /// Sent by the hub and not read yet.
         var wire: [String] = []
@@ -56,27 +70,44 @@ private struct RecoveryWorld {
         var hasBegun = false
     }
 
+    struct Figures {
+        /// Changes that clients were sent, how many of them they had, and how many were older than the client.
+        var sent = 0
+        var repeats = 0
+        var old = 0
+        var reloads = 0
+    }
+
     private static let config = #"{"postgres_changes":[{"event":"*","schema":"public","table":"todos"}]}"#
     private var random: SeededGenerator
     private var stages: [Stage]
     private var book = RecoveryBook.ofTheFirst
     /// Where the process before left its clients, as it stored it; nil in the first.
     private var restart: Int?
+    /// What is written down of the book.
+    private var records: [RecoveryKey: Int] = [:]
     private var sockets: [Socket] = []
     private var nextSlot: Slot = 1
     private var groups: [[ChangeGroupID]] = [[], []]
     private var recoveries: [Recovery] = []
     private var marks = [0]
-    private(set) var clients: [Client]
+    private(set) var clients: [Client] = []
     private(set) var rows = 0
     private(set) var losses = 0
     private(set) var recovered = 0
+    private(set) var figures = Figures()
 
     init(seed: UInt64) {
         random = SeededGenerator(seed: seed)
         stages = Self.stages(book)
-        clients = (0..<9).map {
-            Client(number: $0, subject: $0 < 2 ? nil : ["ann", "bob"][$0 % 2], session: $0 < 7 ? nil : "session \($0)")
+        keepRecords()
+        let kinds: [(String?, String?, Habit)] = [
+            (nil, nil, .counts), (nil, nil, .beginsAnew), ("ann", nil, .counts), ("ann", nil, .beginsAnew),
+            ("ann", nil, .isPage), ("bob", nil, .counts), ("bob", nil, .counts), ("eve", "phone", .beginsAnew),
+            ("eve", "desk", .isPage), ("eve", "desk", .isPage), ("joe", nil, .isPage), ("sue", nil, .beginsAnew),
+        ]
+        for (number, (subject, session, habit)) in kinds.enumerated() {
+            clients.append(Client(number: number, subject: subject, session: session, habit: habit))
         }
     }
 
@@ -85,14 +116,25 @@ private struct RecoveryWorld {
     private mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &random) < percent }
 
     mutating func step() throws {
-        switch Int.random(in: 0..<10, using: &random) {
+        switch Int.random(in: 0..<11, using: &random) {
         case 0, 1: try commit()
         case 2, 3: for socket in sockets.indices { try read(socket, most: Int.random(in: 0...40, using: &random)) }
         case 4, 5: try serve(mayStop: true)
         case 6: try tick()
         case 7, 8: if let client = clients.indices.randomElement(using: &random) { try comeOrGo(client) }
+        case 9: write()
         default: try endHalfOpen()
         }
+    }
+
+    // MARK: What outlives a process
+
+    private func keepRecords() { book.record(whenAwaited: {}) }
+
+    private mutating func write() {
+        let changed = book.takeChanged(upTo: 100)
+        for record in changed { records[record.key] = record.count == 0 ? nil : record.count }
+        book.isWritten(changed, successfully: true)
     }
 
     /// The next process knows what was stored, and all that the clients had on their way is cut short.
@@ -112,16 +154,20 @@ private struct RecoveryWorld {
         recoveries = []
         groups = [[], []]
         book = RecoveryBook()
+        // Postgres may have crashed, too.
+        if chance(70) { book.restore(records.map { RecoveryBook.Record(key: $0, count: $1) }) } else { records = [:] }
         stages = Self.stages(book)
+        keepRecords()
     }
 
     /// Everybody is back, and has read all.
     mutating func settle() throws {
         for client in clients.indices where clients[client].socket == nil { try connect(client) }
-        for _ in 0..<5 {
-            try commit()
+        for round in 0..<40 {
+            if round < 5 { try commit() }
             try serve(mayStop: false)
             for socket in sockets.indices { try read(socket, most: .max) }
+            write()
             try tick()
         }
     }
@@ -144,8 +190,10 @@ private struct RecoveryWorld {
         }
     }
 
+    /// The cursor is the number of what comes next.
     private static func change(_ row: Int, _ group: ChangeGroupID) -> ChangeDelivery {
-        ChangeDelivery(group: group, operation: .insert, ids: [1], data: Array(String(row).utf8))
+        ChangeDelivery(
+            group: group, operation: .insert, ids: [1], data: Array(String(row).utf8), cursor: String(row + 1))
     }
 
     private mutating func serve(mayStop: Bool) throws {
@@ -155,12 +203,21 @@ private struct RecoveryWorld {
             let changes = (recovery.position..<end).map { Self.change($0, recovery.group) }
             let steps: [RecoveryStep] =
                 (recovery.hasBegun ? [] : [.began(.resumed)]) + (changes.isEmpty ? [] : [.changes(changes)])
-                + (end == rows ? [.caughtUp(cursor: "c")] : [])
+                + (end == rows ? [.caughtUp(cursor: String(rows))] : [])
             recovery.hasBegun = true
             recovery.position = end
             recoveries.removeAll { $0.id == recovery.id }
             if end < rows { recoveries.append(recovery) } else { recovered += 1 }
             for step in steps { try perform(recovery.id.loop) { $0.deliver(.recovery(recovery.id, step)) } }
+            // On the way, too, as the gateway does it.
+            if end < rows, chance(50),
+                let socket = sockets.lastIndex(where: {
+                    $0.isOpenAtHub && $0.loop == recovery.id.loop
+                        && $0.slot == stages[recovery.id.loop].hub.slot(of: recovery.id)
+                })
+            {
+                try ask(socket)
+            }
         }
     }
 
@@ -178,22 +235,42 @@ private struct RecoveryWorld {
         for text in sockets[socket].wire.prefix(arriving) { hear(text, client) }
         sockets[socket].wire = []
         clients[client].socket = nil
+        if clients[client].habit == .isPage, chance(40) {
+            // Its good-bye may be lost.
+            if chance(80) { try close(socket, isUnloaded: true) }
+            try reload(client)
+            return
+        }
         // Half-open: the hub does not hear of it for a while. Without a user nobody could tell whose it was.
         if clients[client].subject == nil || chance(50) { try close(socket) }
-        if chance(70) { try connect(client) }
+        if chance(70) {
+            try connect(client)
+        } else {
+            clients[client].waits = Int.random(in: 0...6, using: &random)
+        }
+    }
+
+    private mutating func reload(_ client: Int) throws {
+        figures.reloads += 1
+        let old = clients[client]
+        for socket in sockets.indices where sockets[socket].client == client { sockets[socket].isOfPast = true }
+        clients[client] = Client(number: old.number, subject: old.subject, session: old.session, habit: old.habit)
+        try connect(client)
     }
 
     private mutating func endHalfOpen() throws {
         for socket in sockets.indices
-        where sockets[socket].isOpenAtHub && clients[sockets[socket].client].socket != socket && chance(30) {
+        where sockets[socket].isOpenAtHub
+            && (sockets[socket].isOfPast || clients[sockets[socket].client].socket != socket) && chance(30)
+        {
             try close(socket)
         }
     }
 
-    private mutating func close(_ socket: Int) throws {
+    private mutating func close(_ socket: Int, isUnloaded: Bool = false) throws {
         sockets[socket].isOpenAtHub = false
         let slot = sockets[socket].slot
-        try perform(sockets[socket].loop) { $0.disconnect(slot) }
+        try perform(sockets[socket].loop) { $0.disconnect(slot, isUnloaded: isUnloaded) }
     }
 
     private mutating func connect(_ client: Int) throws {
@@ -202,52 +279,74 @@ private struct RecoveryWorld {
         nextSlot += 1
         sockets.append(Socket(loop: loop, slot: slot, client: client))
         clients[client].socket = sockets.count - 1
-        stages[loop].connect(slot, subject: clients[client].subject, session: clients[client].session)
-        clients[client].ref += 1
-        let ref = clients[client].ref
+        // Both loops' clocks are one.
         let now = stages[loop].now
+        stages[loop].hub.advance(to: now)
+        stages[loop].connect(
+            slot, subject: clients[client].subject, session: clients[client].session,
+            isPage: clients[client].habit == .isPage)
+        clients[client].ref = clients[client].habit == .beginsAnew ? 1 : clients[client].ref + 1
+        let ref = clients[client].ref
         let text = #"["\#(ref)","\#(ref)","realtime:a","phx_join",{"config":\#(Self.config)}]"#
         try perform(loop) { try $0.receive(Array(text.utf8)[...], isBinary: false, from: slot, at: now) }
     }
 
     private mutating func read(_ socket: Int, most: Int) throws {
         let client = sockets[socket].client
-        guard clients[client].socket == socket else { return }
+        guard !sockets[socket].isOfPast, clients[client].socket == socket else { return }
         let texts = Array(sockets[socket].wire.prefix(most))
         sockets[socket].wire.removeFirst(texts.count)
         for text in texts {
             hear(text, client)
             if text.hasPrefix("ping ") {
-                stages[sockets[socket].loop].hub.pong(text.dropFirst(5).utf8, from: sockets[socket].slot)
+                let slot = sockets[socket].slot
+                try perform(sockets[socket].loop) { _ = $0.pong(text.dropFirst(5).utf8, from: slot) }
             }
         }
     }
 
     private mutating func hear(_ text: String, _ client: Int) {
         if text.contains("phx_reply"), clients[client].since == nil { clients[client].since = rows }
-        if let range = text.firstRange(of: #""data":"#), let row = Int(text[range.upperBound...].prefix { $0.isNumber })
+        if text.contains("postgres_changes"), let range = text.firstRange(of: #""data":"#),
+            let row = Int(text[range.upperBound...].prefix { $0.isNumber })
         {
-            clients[client].got.insert(row)
+            figures.sent += 1
+            if let since = clients[client].since, row < since - 3 { figures.old += 1 }
+            if !clients[client].got.insert(row).inserted { figures.repeats += 1 }
         }
     }
 
     private mutating func tick() throws {
-        for loop in stages.indices { _ = try stages[loop].tick(after: 50) }
+        for loop in stages.indices { try perform(loop, tickAfter: 50) }
         for socket in sockets.indices where sockets[socket].isOpenAtHub {
             let hub = stages[sockets[socket].loop].hub
             if !sockets[socket].hasUnproven {
                 hub.nothingUnproven(of: sockets[socket].slot)
-            } else if chance(50), let ping = hub.proofPing(for: sockets[socket].slot) {
-                sockets[socket].wire.append(try ping.shown())
-                sockets[socket].hasUnproven = false
+            } else if chance(50) {
+                try ask(socket)
             }
         }
     }
 
+    private mutating func ask(_ socket: Int) throws {
+        guard let ping = stages[sockets[socket].loop].hub.proofPing(for: sockets[socket].slot) else { return }
+        sockets[socket].wire.append(try ping.shown())
+        sockets[socket].hasUnproven = false
+    }
+
     // MARK: The gateway
+
+    private mutating func perform(_ loop: Int, tickAfter milliseconds: Int64) throws {
+        _ = try stages[loop].tick(after: milliseconds)
+        try act(loop)
+    }
 
     private mutating func perform(_ loop: Int, _ body: (Hub) throws -> Void) throws {
         _ = try stages[loop].watch(body)
+        try act(loop)
+    }
+
+    private mutating func act(_ loop: Int) throws {
         for action in stages[loop].actions {
             switch action {
             case .send(let frame, let slot, let kind): try send(frame, [slot], loop, kind)
@@ -261,10 +360,20 @@ private struct RecoveryWorld {
                     switch question.from {
                     case .mark(let mark): marks[mark]
                     case .restart: restart ?? marks[0]
-                    case .cursor: 0
+                    case .cursor(let text): Int(text) ?? 0
                     }
                 recoveries.append(Recovery(id: id, group: question.group, position: position))
             case .abandon(let id): recoveries.removeAll { $0.id == id }
+            case .askForProof(let places):
+                for place in places {
+                    let socket = sockets.lastIndex {
+                        $0.isOpenAtHub && $0.loop == place.loop && $0.slot == place.slot
+                    }
+                    if let socket {
+                        stages[place.loop].hub.advance(to: stages[place.loop].now)
+                        try ask(socket)
+                    }
+                }
             default: break
             }
         }
@@ -275,7 +384,9 @@ private struct RecoveryWorld {
         for socket in sockets.indices
         where sockets[socket].loop == loop && sockets[socket].isOpenAtHub && audience.contains(sockets[socket].slot) {
             if kind == .change { sockets[socket].hasUnproven = true }
-            if clients[sockets[socket].client].socket == socket { sockets[socket].wire.append(text) }
+            if !sockets[socket].isOfPast, clients[sockets[socket].client].socket == socket {
+                sockets[socket].wire.append(text)
+            }
         }
     }
 }

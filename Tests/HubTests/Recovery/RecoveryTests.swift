@@ -104,8 +104,8 @@ import Wire
         #expect(try point(of: "ann", stage, topic: "realtime:b") == nil)
     }
 
-    /// Where tokens tell devices apart, whoever comes back a second time is not brought the first loss again.
-    @Test(arguments: [(nil, RecoveryPoint.mark(3)), ("phone", .mark(8))])
+    /// Whoever comes back a second time is not brought the first loss again: its refs count on.
+    @Test(arguments: [(nil, RecoveryPoint.mark(8)), ("phone", .mark(8))])
     func whoComesBackAgain(session: String?, point: RecoveryPoint) throws {
         let stage = Stage(book: .ofTheFirst)
         for (slot, mark) in [(1, 3), (2, 8)] as [(Slot, Int)] {
@@ -121,15 +121,6 @@ import Wire
             try stage.disconnect(slot)
         }
         #expect(try self.point(of: "ann", stage, session: session) == point)
-    }
-
-    @Test func aSocketThatOnlySeemsAliveIsRecoveredFrom() throws {
-        let stage = try stage()
-        try stage.tick(after: 121_000)
-        stage.hub.nothingUnproven(of: 1)
-        // The client counts its refs on; whoever begins at 1 is another one.
-        #expect(try point(of: "ann", stage, ref: "1") == nil)
-        #expect(try point(of: "ann", stage, ref: "9") == .mark(3))
     }
 
     @Test func aWindowThatIsOver() throws {

@@ -47,14 +47,14 @@ final class Stage {
 
     func connect(
         _ slot: Slot, _ version: ProtocolVersion = .v2, role: String = "anon", subject: String? = nil,
-        session: String? = nil, expiresAt: Int = 10_000
+        session: String? = nil, expiresAt: Int = 10_000, isPage: Bool = false
     ) {
         let claims = Self.claims(role, subject: subject, session: session, expiresAt: expiresAt)
-        hub.connect(slot, version: version, claims: claims)
+        hub.connect(slot, version: version, claims: claims, isPage: isPage)
     }
 
-    @discardableResult func disconnect(_ slot: Slot) throws -> [String] {
-        hub.disconnect(slot, at: now)
+    @discardableResult func disconnect(_ slot: Slot, isUnloaded: Bool = false) throws -> [String] {
+        hub.disconnect(slot, at: now, isUnloaded: isUnloaded)
         return try take()
     }
 
@@ -181,6 +181,8 @@ final class Stage {
         case .admit, .withdraw: nil
         case .recover(let id, let question): "recover \(id.loop).\(question.group.serial) \(question.from)"
         case .abandon: "abandon"
+        case .askForProof(let places):
+            "ask \(places.map { "\($0.loop).\($0.slot)" }.joined(separator: ","))"
         case .authorize(_, let question): "authorize \(Self.describe(question))"
         }
     }

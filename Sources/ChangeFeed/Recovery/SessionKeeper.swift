@@ -1,0 +1,255 @@
+import CPostgres
+import Glibc
+package import Hub
+package import Logging
+import Synchronization
+
+/// Writes down whom the hub serves with row changes (`roost.session`), so that the next process knows who was there.
+///
+/// One thread and one connection of its own. A join whose session is not written yet waits for it, for some milliseconds;
+/// all else is written within a second.
+package final class SessionKeeper: Sendable {
+    private let conninfo: String
+    private let node: String
+    private let book: RecoveryBook
+    private let logger: Logger
+    private let signal = PresenceSignal()
+    private let bell: Int32
+    private let thread = Mutex<FeedThread?>(nil)
+    /// For reading at start-up, and for writing the rest at the end.
+    private static let patience = Duration.seconds(3)
+
+    package init(conninfo: String, node: String, book: RecoveryBook, logger: Logger) {
+        self.conninfo = conninfo
+        self.node = node
+        self.book = book
+        self.logger = logger
+        bell = eventfd(0, roost_eventfd_flags)
+        precondition(bell >= 0, "no file descriptor left for sessions")
+    }
+
+    deinit { close(bell) }
+
+    /// Reads whom the last process served. To be called before the hub listens. Where it fails, nobody is known, and what
+    /// was missed is brought to everybody who joins.
+    package func restore() {
+        let (conninfo, node, book, logger) = (conninfo, node, book, logger)
+        let signal = PresenceSignal()
+        let deadline = ContinuousClock.now + Self.patience
+        signal.stop(within: Self.patience)
+        // The look-up of a host's name has no deadline in libpq, so the thread may have to be left behind.
+        let reader = FeedThread(named: "roost-restore") {
+            defer { signal.noteEnd() }
+            do {
+                let connection = try Self.open(
+                    conninfo, PresenceWaiter(signal: signal), logger, within: Self.patience / 2)
+                let rows = try connection.query(SQL.storedSessions, [node])
+                guard rows.count > 0 else { return }
+                book.restore((0..<rows.count).compactMap { RecoveryBook.Record(rows, $0) })
+            } catch let error as PostgresError where error.kind == .server && error.sqlState == nil {
+                logger.debug("Nobody is known from before the start: \(error)")
+            } catch {
+                logger.warning(
+                    """
+                    Whom the hub served before cannot be read, so whoever joins is brought what happened since then: \
+                    \(error)
+                    """)
+            }
+        }
+        if signal.hasEnded(by: deadline + .milliseconds(100)) { reader.join() }
+    }
+
+    /// Starts the thread. From here on joins wait to be written down. Once in the life of a keeper.
+    package func start() {
+        let bell = bell
+        book.record { _ = eventfd_write(bell, 1) }
+        thread.withLock { thread in
+            guard thread == nil else { return }
+            thread = FeedThread(named: "roost-sessions") { [self] in
+                var loop = SessionLoop(node: node, book: book, logger: logger, signal: signal, bell: bell)
+                loop.run { [self] in try Self.open(conninfo, PresenceWaiter(signal: signal), logger) }
+            }
+        }
+    }
+
+    /// Writes what waits and ends the thread; one that hangs is left behind.
+    package func stop() {
+        signal.stop(within: Self.patience)
+        let running = thread.withLock { thread in
+            defer { thread = nil }
+            return thread
+        }
+        if let running, signal.hasEnded(by: .now + Self.patience + .milliseconds(100)) { running.join() }
+    }
+
+    private static func open(
+        _ conninfo: String, _ waiter: any SocketWaiter, _ logger: Logger, within limit: Duration = .seconds(10)
+    ) throws -> PostgresConnection {
+        let connection = try PostgresConnection(
+            ConnectionOptions(conninfo: conninfo), waiter: waiter, logger: logger, within: limit)
+        try connection.run(SQL.sessionOfSessions)
+        try Primary.demand(on: connection)
+        try Migrator.demandCurrentSchema(on: connection)
+        return connection
+    }
+}
+
+/// The life of the keeper's thread: connect, write all, then what changes.
+private struct SessionLoop: ~Copyable {
+    private let node: String
+    private let book: RecoveryBook
+    private let logger: Logger
+    private let signal: PresenceSignal
+    private let bell: Int32
+    private var connection: PostgresConnection?
+    private var isListed = false
+    private var isAway = false
+    private var backoff = Backoff()
+    private var retryAt = ContinuousClock.now
+
+    /// Written by one statement.
+    private static let batch = 2000
+    private static let beat = Duration.seconds(1)
+
+    init(node: String, book: RecoveryBook, logger: Logger, signal: PresenceSignal, bell: Int32) {
+        self.node = node
+        self.book = book
+        self.logger = logger
+        self.signal = signal
+        self.bell = bell
+    }
+
+    mutating func run(_ open: () throws -> PostgresConnection) {
+        while true {
+            // Before the last look: what changes after it is written by the next one.
+            let isLast = signal.isStopping
+            serve(open, isLast: isLast)
+            if isLast { break }
+            rest(until: .now + Self.beat)
+        }
+        connection = nil
+        signal.noteEnd()
+    }
+
+    private mutating func serve(_ open: () throws -> PostgresConnection, isLast: Bool) {
+        do {
+            if connection == nil {
+                guard retryAt <= .now || isLast else { return }
+                let fresh = try open()
+                try writeAll(on: fresh)
+                connection = fresh
+                backoff.connected(at: .now)
+                if isAway { logger.info("Whom the hub serves is written to the database again.") }
+                isAway = false
+            }
+            if let connection { try writeChanges(on: connection) }
+        } catch {
+            connection = nil
+            retryAt = .now + backoff.failed(at: .now, random: .random(in: 0..<1))
+            if !isAway, !isLast {
+                logger.warning("Whom the hub serves is not written to the database for now, and tried again: \(error)")
+            }
+            isAway = true
+        }
+    }
+
+    /// Whatever happened to the tables meanwhile.
+    private mutating func writeAll(on connection: PostgresConnection) throws {
+        book.nothingIsWritten()
+        var written: [RecoveryBook.Record] = []
+        do {
+            try connection.run("begin")
+            _ = try connection.query(SQL.forgetSessions, [node])
+            while case let records = book.takeChanged(upTo: Self.batch), !records.isEmpty {
+                written += records
+                try store(records, on: connection)
+            }
+            _ = try connection.query(SQL.sessionsAreUnknown, [node])
+            isListed = book.isComplete(at: Self.now)
+            if isListed { _ = try connection.query(SQL.sessionsAreListed, [node]) }
+            try connection.run("commit")
+        } catch {
+            book.isWritten(written, successfully: false)
+            throw error
+        }
+        book.isWritten(written, successfully: true)
+    }
+
+    private mutating func writeChanges(on connection: PostgresConnection) throws {
+        while case let records = book.takeChanged(upTo: Self.batch), !records.isEmpty {
+            do { try store(records, on: connection) } catch {
+                book.isWritten(records, successfully: false)
+                throw error
+            }
+            book.isWritten(records, successfully: true)
+        }
+        let isComplete = book.isComplete(at: Self.now)
+        guard isComplete != isListed else { return }
+        _ = try connection.query(isComplete ? SQL.sessionsAreListed : SQL.sessionsAreUnknown, [node])
+        isListed = isComplete
+    }
+
+    private func store(_ records: [RecoveryBook.Record], on connection: PostgresConnection) throws {
+        var (gone, keys, counts) = (TextArray(), TextArray(), TextArray())
+        for record in records {
+            if record.count == 0 {
+                gone.append(record.key.text.utf8)
+            } else {
+                keys.append(record.key.text.utf8)
+                counts.append(Int64(record.count))
+            }
+        }
+        _ = try connection.query(SQL.storeSessions, [node, gone.literal, keys.literal, counts.literal])
+    }
+
+    /// Until a join waits, the next beat, or the end; a connection that goes away is noticed at once, as the tables may be
+    /// empty by then.
+    private mutating func rest(until end: ContinuousClock.Instant) {
+        var polled = [
+            pollfd(fd: signal.descriptor, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: bell, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: connection?.descriptor ?? -1, events: Int16(POLLIN), revents: 0),
+        ]
+        guard poll(&polled, nfds_t(polled.count), milliseconds(until: end)) > 0 else { return }
+        if polled[1].revents != 0 {
+            var count: eventfd_t = 0
+            eventfd_read(bell, &count)
+        }
+        guard polled[2].revents != 0 else { return }
+        do { _ = try connection?.takeNotifications() } catch { connection = nil }
+    }
+
+    private static var now: HubTime {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return HubTime(monotonic: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000, unix: 0)
+    }
+}
+
+extension RecoveryBook.Record {
+    /// A row of StoredSessions.sql; nil for the one that stands for nobody.
+    fileprivate init?(_ rows: QueryResult, _ row: Int) {
+        guard let key = rows.text(row, 0).flatMap({ RecoveryKey(text: $0) }), let count = rows.integer(row, 1) else {
+            return nil
+        }
+        self.init(key: key, count: Int(count))
+    }
+}
+
+extension RecoveryKey {
+    /// The form of a uuid, which Postgres keeps in 16 bytes.
+    fileprivate var text: String {
+        [high, low].map { word in
+            let digits = String(word, radix: 16)
+            return String(repeating: "0", count: 16 - digits.count) + digits
+        }.joined()
+    }
+
+    fileprivate init?(text: String) {
+        let digits = text.filter { $0 != "-" }
+        guard digits.count == 32, let high = UInt64(digits.prefix(16), radix: 16),
+            let low = UInt64(digits.suffix(16), radix: 16)
+        else { return nil }
+        self.init(high: high, low: low)
+    }
+}

@@ -1,0 +1,146 @@
+/// What is to be written down of the book, so that the next process knows whom this one served.
+///
+/// For each key the number of sessions somebody may come back for. A join is answered when its own is written down, so
+/// that the list is complete whenever the hub is killed: who is not on it was told nothing yet.
+struct SessionRecording {
+    /// Somebody writes.
+    var isKept = false
+    /// Keys whose number is another than the one that is written down.
+    var changed: Set<RecoveryKey> = []
+    /// A join was answered although its session was not written.
+    var isBehind = false
+    /// A join waits for some of them.
+    var isAwaited = false
+    var whenAwaited: @Sendable () -> Void = {}
+}
+
+extension RecoveryBook {
+    /// One key, and how many sessions of it there are; with 0 it is to be forgotten.
+    package struct Record: Sendable, Equatable {
+        package let key: RecoveryKey
+        package let count: Int
+
+        package init(key: RecoveryKey, count: Int) {
+            self.key = key
+            self.count = count
+        }
+    }
+
+    /// Somebody will write down what changes, and calls `isWritten`.
+    ///
+    /// - Parameter whenAwaited: called from any thread and under the book's lock, when a join waits for it.
+    package func record(whenAwaited: @escaping @Sendable () -> Void) {
+        state.withLock {
+            $0.recording.isKept = true
+            $0.recording.whenAwaited = whenAwaited
+        }
+    }
+
+    /// Whom the last process served. To be called before anybody joins; otherwise it is not known.
+    package func restore(_ records: [Record]) {
+        state.withLock { state in
+            guard state.restored == nil else { return }
+            state.restored = Dictionary(records.map { ($0.key, $0.count) }, uniquingKeysWith: max)
+            for record in records { state.buckets[record.key, default: Bucket()].recorded = record.count }
+        }
+    }
+
+    /// Whether all who may come back are known, so that a list of them would be complete.
+    package func isComplete(at now: HubTime) -> Bool {
+        state.withLock { state in
+            if state.recording.isBehind, state.recording.changed.isEmpty { state.recording.isBehind = false }
+            return !state.recording.isBehind
+                && (state.restored != nil || state.restartUntil.map { $0 <= now.monotonic } ?? false)
+        }
+    }
+
+    /// Nothing is written down any more, as far as anybody knows. All there is comes from `takeChanged` again.
+    package func nothingIsWritten() {
+        state.withLock { state in
+            for key in Array(state.buckets.keys) {
+                state.buckets[key]?.recorded = 0
+                Self.note(key, &state)
+            }
+            // Who was served before and has not come yet.
+            for (key, count) in state.restored ?? [:] where count > 0 { state.recording.changed.insert(key) }
+        }
+    }
+
+    /// What is to be written next.
+    package func takeChanged(upTo most: Int) -> [Record] {
+        state.withLock { state in
+            let keys = Array(state.recording.changed.prefix(most))
+            for key in keys { state.recording.changed.remove(key) }
+            state.recording.isAwaited = false
+            return keys.map { Record(key: $0, count: Self.count(of: $0, state)) }
+        }
+    }
+
+    /// They were written, or were not.
+    package func isWritten(_ records: [Record], successfully: Bool) {
+        state.withLock { state in
+            for record in records {
+                if successfully {
+                    if state.buckets[record.key] != nil {
+                        state.buckets[record.key]?.recorded = record.count
+                    } else if record.count > 0 {
+                        state.buckets[record.key] = Bucket(recorded: record.count)
+                    }
+                    Self.note(record.key, &state)
+                } else {
+                    state.recording.changed.insert(record.key)
+                }
+            }
+        }
+    }
+
+    package var hasChanged: Bool { state.withLock { !$0.recording.changed.isEmpty } }
+
+    /// Whether a member's join can be answered, as far as that goes.
+    func isRecorded(_ session: LiveSession) -> Bool {
+        state.withLock { state in
+            guard state.recording.isKept else { return true }
+            return state.buckets[session.key]?.recorded ?? 0 >= session.needed
+        }
+    }
+
+    /// A join is answered although its session is not written: it took too long.
+    func isAnswered(_ session: LiveSession) {
+        guard !isRecorded(session) else { return }
+        state.withLock { $0.recording.isBehind = true }
+    }
+
+    // MARK: Under the lock
+
+    private static func count(of key: RecoveryKey, _ state: State) -> Int {
+        let waiting = state.restored?[key] ?? 0
+        guard let bucket = state.buckets[key] else { return waiting }
+        if bucket.ended.contains(where: \.isMany) { return many }
+        let live = bucket.live.lazy.filter { session in
+            session.isSettled
+                && !session.claims.contains { $0.isCertain && !session.wasAlive(after: $0.session.moment) }
+        }
+        return min(many, waiting + live.prefix(many).count + bucket.ended.lazy.filter { !$0.isTaken }.count)
+    }
+
+    /// The key's sessions changed.
+    static func note(_ key: RecoveryKey, needing session: LiveSession? = nil, _ state: inout State) {
+        guard state.recording.isKept else {
+            if state.buckets[key]?.isEmpty == true { state.buckets[key] = nil }
+            return
+        }
+        let count = count(of: key, state)
+        let recorded = state.buckets[key]?.recorded ?? 0
+        session?.needed = count
+        if count == recorded {
+            state.recording.changed.remove(key)
+        } else {
+            state.recording.changed.insert(key)
+        }
+        if count > recorded, session != nil, !state.recording.isAwaited {
+            state.recording.isAwaited = true
+            state.recording.whenAwaited()
+        }
+        if count == 0, recorded == 0, state.buckets[key]?.isEmpty == true { state.buckets[key] = nil }
+    }
+}
