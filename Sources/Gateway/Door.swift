@@ -54,7 +54,7 @@ struct Door {
             return .refused(Self.error(401, Refusal.apiKeyMissing.message), .keyMissing)
         }
         do {
-            let isPage = headers.header(WSI_TOKEN_ORIGIN) != nil
+            let isPage = head.field("origin") != nil
             return .admitted(
                 Admission(version: version, claims: try claims(candidates, at: now), isPage: isPage))
         } catch {
