@@ -7,6 +7,8 @@
 --   * setting: session_replication_role is replica for a role, a database, or one in the other.
 --   * default: it is so for this very session, which set nothing itself, so for all that set nothing.
 --   * session: that is what a session, which is still there, asked last.
+-- Subscriptions are named by their statistics: before Postgres 14 only superusers may join pg_subscription, whose oid is
+-- hidden from others.
 -- Triggers that are enabled ALWAYS fire under that setting, so tables of theirs do not count there.
 -- Locks: none beyond those of reading the catalog.
 with triggered as (
@@ -21,7 +23,7 @@ with triggered as (
 select distinct 'subscription', format('%I.%I', n.nspname, c.relname), quote_ident(s.subname)
 from triggered t
 join pg_subscription_rel r on r.srrelid = t.oid or r.srrelid = t.root
-join pg_subscription s on s.oid = r.srsubid
+join pg_stat_subscription s on s.subid = r.srsubid
 join pg_class c on c.oid = t.root
 join pg_namespace n on n.oid = c.relnamespace
 union all
