@@ -105,6 +105,17 @@ package enum JSONString {
         value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
     }
 
+    /// How many bytes `encode` makes of a text, its quotes included.
+    package static func encodedCount(_ text: String) -> Int {
+        text.utf8.reduce(2) { count, byte in
+            switch byte {
+            case UInt8(ascii: "\""), UInt8(ascii: "\\"), 0x09, 0x0A, 0x0D: count + 2
+            case 0..<0x20: count + 6
+            default: count + 1
+            }
+        }
+    }
+
     package static func encode(_ text: String) -> [UInt8] {
         var out: [UInt8] = []
         out.reserveCapacity(text.utf8.count + 2)

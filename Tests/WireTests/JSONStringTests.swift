@@ -30,6 +30,7 @@ import Wire
             guard let scalar = Unicode.Scalar(value) else { continue }
             let text = String(scalar)
             let encoded = JSONString.encode(text)
+            #expect(JSONString.encodedCount(text) == encoded.count)
             let decoded = JSONString.decode(encoded[1..<(encoded.count - 1)])
             if decoded.unicodeScalars.first != scalar || decoded.unicodeScalars.count != 1 {
                 Issue.record("U+\(String(value, radix: 16))")

@@ -59,7 +59,7 @@ struct PolicyInquiry {
         let sentences = reply.problems.map { problem.failed($0.key, subjects: $0.value) }.sorted()
         let failed = reply.failed.map { call.subjects[$0] }
         answer.add(sentences, for: failed)
-        answer.undecided.formUnion(failed)
+        answer.undecided.formUnion(reply.undecided.map { call.subjects[$0] })
         answer.tablesRead?.formUnion(reply.tablesRead)
         if reply.isBroken { answer.add([problem.isBroken]) }
     }

@@ -9,6 +9,9 @@ struct PolicyReply {
     private(set) var seen: [Set<Int>]
     /// The subjects of the call, as indices, whose policies met an error.
     private(set) var failed: [Int] = []
+    /// Those of them whose error may pass. What a policy cannot make of a user's claims and a row (class 22, data exception:
+    /// a `sub` that is no uuid) it can never make of them.
+    private(set) var undecided: [Int] = []
     /// Records that are no rows of the table any more.
     private(set) var isBroken = false
     private(set) var tablesRead: Set<UInt32> = []
@@ -24,7 +27,10 @@ struct PolicyReply {
             if let subject = result.integer(row, 0) {
                 guard seen.indices.contains(Int(subject) - 1) else { return nil }
                 seen[Int(subject) - 1] = Set(numbers.map { $0 - 1 })
-                if result.text(row, 2) != nil { failed.append(Int(subject) - 1) }
+                if let state = result.text(row, 2) {
+                    failed.append(Int(subject) - 1)
+                    if !state.hasPrefix("22") { undecided.append(Int(subject) - 1) }
+                }
             } else {
                 isBroken = !numbers.isEmpty
                 tablesRead = Set(Self.numbers(result.bytes(row, 4)).compactMap { UInt32(exactly: $0) })

@@ -59,13 +59,22 @@ extension Hub {
         on meta: PresenceMeta, inPlaceOf old: PresenceMeta?, in channel: Channel
     ) -> Refusal.PresenceBound? {
         let presence = channel.presence
-        if let old, old.isListed, Presence.saysTheSame(old.payload, meta.payload) { return nil }
         let members = presence.listedCount - (old?.isListed == true ? 1 : 0)
         let bytes = presence.listedBytes - (old?.listedBytes ?? 0)
-        if members >= presenceRules.listedMembers { return .members }
-        if bytes + meta.listedBytes > presenceRules.listedBytes { return .bytes }
         let total = presenceBytes - (old?.listedBytes ?? 0) + meta.listedBytes
-        return total > presenceRules.totalBytes ? .total : nil
+        let bound: Refusal.PresenceBound
+        if members >= presenceRules.listedMembers {
+            bound = .members
+        } else if bytes + meta.listedBytes > presenceRules.listedBytes {
+            bound = .bytes
+        } else if total > presenceRules.totalBytes {
+            bound = .total
+        } else {
+            return nil
+        }
+        // Who says what is listed already takes no room.
+        if let old, old.isListed, Presence.saysTheSame(old.payload, meta.payload) { return nil }
+        return bound
     }
 
     /// Every change of a channel's presence goes through here, so that the sum of all channels is known.

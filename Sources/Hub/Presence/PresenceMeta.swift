@@ -23,7 +23,7 @@ package struct PresenceMeta: Sendable, Equatable {
     package var isListed: Bool { !payload.isEmpty }
 
     /// At most what it adds to a `presence_state`: its payload, its key as JSON, two refs, and 45 bytes around them.
-    var listedBytes: Int { isListed ? payload.count + JSONString.encode(key).count + 2 * ref.utf8.count + 64 : 0 }
+    var listedBytes: Int { isListed ? payload.count + JSONString.encodedCount(key) + 2 * ref.utf8.count + 64 : 0 }
 
     /// The same without what others would be shown.
     var unlisted: PresenceMeta { PresenceMeta(member: member, key: key, ref: ref, payload: []) }

@@ -51,21 +51,29 @@ package struct TypingSign: Sendable {
     ]
 
     private static func lastWord(of key: ArraySlice<UInt8>) -> String {
-        var word: [UInt8] = []
-        for byte in key.reversed() {
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"): word.append(byte)
+        var start = key.endIndex
+        while start > key.startIndex {
+            switch key[start - 1] {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"): start -= 1
             // The first letter of a word in the middle of a name, or one of an abbreviation (`userID`).
             case UInt8(ascii: "A")...UInt8(ascii: "Z"):
-                word.append(byte | 0x20)
-                if naming.contains(text(word)) { return text(word) }
-            default: return text(word)
+                start -= 1
+                let word = lowercased(key[start...])
+                if naming.contains(word) { return word }
+            default: return lowercased(key[start...])
             }
         }
-        return text(word)
+        return lowercased(key)
     }
 
-    private static func text(_ reversed: [UInt8]) -> String { String(decoding: reversed.reversed(), as: UTF8.self) }
+    private static func lowercased(_ letters: ArraySlice<UInt8>) -> String {
+        String(unsafeUninitializedCapacity: letters.count) { out in
+            for (place, letter) in letters.enumerated() {
+                out[place] = UInt8(ascii: "A")...UInt8(ascii: "Z") ~= letter ? letter | 0x20 : letter
+            }
+            return letters.count
+        }
+    }
 
     /// Whether another sign says the same of its user, but perhaps that he types.
     func says(theSameAs other: TypingSign) -> Bool { typingPayload == other.typingPayload }

@@ -107,9 +107,13 @@ final class SubscriberStage: ChangeSink {
 
     func outcome(_ id: ChangeGroupID) -> ChangeSubscriptionOutcome? { content.withLock { $0.outcomes[id] } }
 
-    /// The sentence a subscription failed with.
+    /// The sentence that a subscription, or one of its bindings, failed with.
     func refusal(_ id: ChangeGroupID) -> String? {
-        if case .failed(let sentence) = outcome(id) { sentence } else { nil }
+        switch outcome(id) {
+        case .failed(let sentence): sentence
+        case .partly(let complaints): complaints.first(where: \.isError)?.message
+        default: nil
+        }
     }
 
     /// How many changes were delivered, to whomever.
