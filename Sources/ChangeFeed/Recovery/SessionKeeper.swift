@@ -59,10 +59,16 @@ package final class SessionKeeper: Sendable {
         if signal.hasEnded(by: deadline + .milliseconds(100)) { reader.join() }
     }
 
-    /// Starts the thread. From here on joins wait to be written down. Once in the life of a keeper.
-    package func start() {
+    /// From here on joins wait to be written down, which `start` begins with.
+    package func record() {
         let bell = bell
         book.record { _ = eventfd_write(bell, 1) }
+    }
+
+    /// Starts the thread, which takes the place of what a hub of this name wrote down before. From any thread; only the first
+    /// time counts.
+    package func start() {
+        let bell = bell
         thread.withLock { thread in
             guard thread == nil else { return }
             thread = FeedThread(named: "roost-sessions") { [self] in

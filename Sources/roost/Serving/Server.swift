@@ -95,12 +95,17 @@ struct Server {
             logger: logger)
         link.set(gateway)
         dashboard.attach(gateway)
+        let sessions = SessionKeeper(
+            conninfo: databaseURL, node: configuration.nodeName, book: settings.book, logger: logger)
+        let recovers = configuration.recoveryWindowSeconds > 0
         let subscriptions = ChangeSubscriptions(
             configuration: configuration.feed(conninfo: databaseURL), sink: gateway, tap: desk, logger: logger,
             oldestMark: { [book = settings.book] in book.oldestMark() },
             whenFirst: { [book = settings.book] in book.nobodyIsFromBefore() }
         ) { status in
             health.feed(problem: status.problem)
+            // Not before: until then another hub may have this one's name, and what is written down would be its.
+            if status == .ready, recovers { sessions.start() }
         }
         let authority = PolicyAuthority(conninfo: databaseURL, logger: logger)
         rooms.set(gateway, subscriptions, settings.history)
@@ -120,12 +125,10 @@ struct Server {
         let keeper = PresenceKeeper(
             settings, configuration, conninfo: databaseURL, usersStatement ?? desk.map { _ in Statements.nobody },
             logger)
-        let sessions = SessionKeeper(
-            conninfo: databaseURL, node: configuration.nodeName, book: settings.book, logger: logger)
         sessions.restore()
         gateway.restorePresence(keeper.restore(to: settings, within: configuration.restartSeconds))
         // First, so that nobody is answered who is not written down.
-        if configuration.recoveryWindowSeconds > 0 { sessions.start() }
+        if recovers { sessions.record() }
         try gateway.start(feed: subscriptions, authority: authority)
         supervision?.begin()
         MemoryReturn().begin()
