@@ -255,6 +255,7 @@ extension Hub {
     package func feed(isReady: Bool) {
         let wasReady = feedIsReady
         feedIsReady = isReady
+        book.feed(isReady: isReady, at: latest)
         guard isReady, !wasReady else { return }
         for slot in connections.indices {
             for index in connections[slot]?.memberships.indices ?? 0..<0

@@ -9,8 +9,8 @@ package import Logging
 /// - Whatever cannot be decided is hidden, and from those alone whom it cannot be decided for.
 /// - A policy sees a JSON null in a column as SQL's null: in a record both look alike. A policy that reads system
 ///   columns (`ctid`, `tableoid`) cannot be asked, and hides everything.
-/// - Confined to one thread, on which it waits. It owns its connection: opened with the first question, and again with
-///   the next one after a loss.
+/// - Confined to one thread, on which it waits. It owns its connection: opened with the first question, and again where
+///   it was lost.
 package struct PolicyEngine: ~Copyable {
     private let conninfo: String
     private let logger: Logger
@@ -31,6 +31,9 @@ package struct PolicyEngine: ~Copyable {
 
     /// One answer for each question, all in one round trip where nothing has to be looked up in the catalog.
     ///
+    /// A session that was lost since the last questions is replaced here and now: the caller may be the feed, which would
+    /// take the loss for its own and begin anew.
+    ///
     /// - Parameter version: differs whenever a table, a policy, a role or a privilege does: what was looked up under
     ///   another is forgotten. Between a change and the new version the old policies answer.
     /// - Throws: `PostgresError` of kind `connection` or `timeout` where nothing is decided, as the database is away or
@@ -38,6 +41,7 @@ package struct PolicyEngine: ~Copyable {
     package mutating func answers(
         to questions: [PolicyQuestion], version: String
     ) throws(PostgresError) -> [PolicyAnswer] {
+        let wasOpen = session != nil
         do {
             let session = try open(version)
             do {
@@ -47,8 +51,11 @@ package struct PolicyEngine: ~Copyable {
                 return try questions.flatMap { try fresh.answers(to: [$0]) }
             }
         } catch let error as PostgresError {
+            let isLost = error.kind != .timeout && session?.isBroken == true
             // A refusal that nobody expected leaves a session in an unknown state.
             if error.kind != .timeout || session?.isBroken == true { session = nil }
+            // Somebody ended it while nothing was asked, which shows only now. Once: the session is a new one then.
+            if isLost, wasOpen { return try answers(to: questions, version: version) }
             throw error.kind == .server
                 ? PostgresError(.connection, sqlState: error.sqlState, error.message) : error
         } catch {

@@ -18,7 +18,7 @@ import Synchronization
 package final class RecoveryBook: Sendable {
     struct Ended {
         var standing: RecoveryPosition
-        /// Milliseconds, monotonic.
+        /// Milliseconds, by the book's clock.
         var until: Int64
         /// Of the last process's sessions and those of clients without one nobody knows the socket.
         let lifeline: Lifeline?
@@ -35,18 +35,22 @@ package final class RecoveryBook: Sendable {
         var ended: [Ended] = []
         /// How many sessions are written down.
         var recorded = 0
+        /// The last of the moments at which some of them are forgotten (`State.ends`).
+        var lastEnd = Int64.min
 
         var isEmpty: Bool { live.isEmpty && ended.isEmpty }
     }
 
     struct State {
         var buckets: [RecoveryKey: Bucket] = [:]
-        /// In the order of their end, for forgetting them.
+        /// By which `until` counts, here and elsewhere.
+        var clock: RecoveryClock
+        /// In the order of their end, for forgetting them; one for each key and moment.
         var ends: [(key: RecoveryKey, until: Int64)] = []
         var firstEnd = 0
         /// When the book was last told the time.
         var now = Int64.min
-        /// Until when those come back whom the hub's last process served; nil before the first join.
+        /// Until when those come back whom the hub's last process served, by the book's clock; nil before the first join.
         var restartUntil: Int64?
         /// Whom the last process served; nil where that is not known.
         var restored: [RecoveryKey: Int]?
@@ -62,13 +66,32 @@ package final class RecoveryBook: Sendable {
     /// Of so many sessions it is written down that they are many.
     static let many = 32
 
+    /// Of so many keys sessions are kept for as long as the feed is away. With more of them the window runs on, so that
+    /// an outage of days does not take all memory.
+    private static let mostHeld = 1_000_000
+
     let window: Int64
-    let state = Mutex(State())
+    let state: Mutex<State>
     private let moments = Atomic<Int>(0)
 
-    /// - Parameter window: how long a session waits to be taken over, in milliseconds; with 0 there are none.
-    package init(window: Int64 = 120_000) {
+    /// - Parameters:
+    ///   - window: how long a session waits to be taken over, in milliseconds; with 0 there are none.
+    ///   - isFeedReady: false where `feed(isReady:at:)` will say when the window begins to run.
+    package init(window: Int64 = 120_000, isFeedReady: Bool = true) {
         self.window = window
+        state = Mutex(State(clock: RecoveryClock(isRunning: isFeedReady)))
+    }
+
+    /// Whether row changes flow. While they do not, no session runs out. Every loop says so, each in its time.
+    package func feed(isReady: Bool, at now: HubTime) {
+        state.withLock { state in
+            if isReady {
+                state.clock.start(at: now.monotonic)
+            } else {
+                Self.forget(&state, at: now.monotonic)
+                state.clock.stop(at: now.monotonic)
+            }
+        }
     }
 
     /// Counts what sockets are asked and who joins, to tell what came first; clocks are too coarse for it.
@@ -119,7 +142,7 @@ package final class RecoveryBook: Sendable {
             guard window > 0 else { return nil }
             var found = Self.found(for: session, here, &state)
             // Nobody knows whom the last process served, so that anybody may have been there.
-            if let until = state.restartUntil, now.monotonic < until, state.restored == nil {
+            if let until = state.restartUntil, state.clock.time(at: now.monotonic) < until, state.restored == nil {
                 found =
                     found?.point == .restart || found?.point.isEarlier(than: .restart) == true
                     ? found.map { RecoveryPosition(point: $0.point) } : RecoveryPosition(point: .restart)
@@ -193,14 +216,15 @@ package final class RecoveryBook: Sendable {
             defer { Self.note(session.key, &state) }
             // Who joined while it answered did not come for it.
             let claims = session.claims.filter { !session.wasAlive(after: $0.session.moment) }
-            let until = now.monotonic + window
+            if state.ends.count - state.firstEnd >= Self.mostHeld { state.clock.start(at: now.monotonic) }
+            let until = state.clock.time(at: now.monotonic) + window
             guard !claims.contains(where: \.isCertain) else {
-                state.ends.append((session.key, until))
-                return Self.prolong(session.key, to: until, &state)
+                Self.prolong(session.key, to: until, &state)
+                return Self.expectEnd(of: session.key, until, &state)
             }
             state.buckets[session.key, default: Bucket()].ended.append(
                 Ended(standing: standing, until: until, lifeline: session.lifeline, claims: claims))
-            state.ends.append((session.key, until))
+            Self.expectEnd(of: session.key, until, &state)
             Self.thin(session.key, &state)
         }
     }
@@ -235,7 +259,8 @@ package final class RecoveryBook: Sendable {
         state.withLock { Self.forget(&$0, at: now.monotonic) }
     }
 
-    package var endedCount: Int { state.withLock { $0.ends.count - $0.firstEnd } }
+    /// How many keys are to be looked at later, because sessions of theirs run out then; some count twice.
+    package var expectedEnds: Int { state.withLock { $0.ends.count - $0.firstEnd } }
 
     // MARK: Under the lock
 
@@ -299,6 +324,14 @@ package final class RecoveryBook: Sendable {
         }
     }
 
+    /// Some of the key's sessions are to be forgotten then. While the clock stands it is always the same moment, however
+    /// often a client tries to join.
+    private static func expectEnd(of key: RecoveryKey, _ until: Int64, _ state: inout State) {
+        guard let last = state.buckets[key]?.lastEnd, last != until else { return }
+        state.buckets[key]?.lastEnd = until
+        state.ends.append((key, until))
+    }
+
     private static func earliest(of standings: [RecoveryPosition]) -> RecoveryPosition? {
         guard standings.count > 1 else { return standings.first }
         return standings.map(\.point).min { $0.isEarlier(than: $1) }.map { RecoveryPosition(point: $0) }
@@ -306,7 +339,7 @@ package final class RecoveryBook: Sendable {
 
     private static func beginRestart(_ state: inout State, at now: Int64, _ window: Int64) {
         guard state.restartUntil == nil else { return }
-        let until = now + window
+        let until = state.clock.time(at: now) + window
         state.restartUntil = until
         guard let restored = state.restored, window > 0 else { return }
         for (key, count) in restored {
@@ -314,7 +347,7 @@ package final class RecoveryBook: Sendable {
                 standing: RecoveryPosition(point: .restart), until: until, lifeline: nil, isMany: count >= many)
             let copies = count >= many ? 1 : count
             state.buckets[key, default: Bucket()].ended += Array(repeating: ended, count: copies)
-            for _ in 0..<copies { state.ends.append((key, until)) }
+            expectEnd(of: key, until, &state)
         }
         state.restored = [:]
     }
@@ -348,11 +381,12 @@ package final class RecoveryBook: Sendable {
 
     private static func forget(_ state: inout State, at now: Int64) {
         state.now = max(state.now, now)
-        while state.firstEnd < state.ends.count, state.ends[state.firstEnd].until <= now {
+        let time = state.clock.time(at: now)
+        while state.firstEnd < state.ends.count, state.ends[state.firstEnd].until <= time {
             let key = state.ends[state.firstEnd].key
             state.firstEnd += 1
             guard state.buckets[key] != nil else { continue }
-            state.buckets[key]?.ended.removeAll { $0.until <= now }
+            state.buckets[key]?.ended.removeAll { $0.until <= time }
             note(key, &state)
         }
         if state.firstEnd > 1024, state.firstEnd * 2 > state.ends.count {

@@ -50,7 +50,8 @@ extension RecoveryBook {
         state.withLock { state in
             if state.recording.isBehind, state.recording.changed.isEmpty { state.recording.isBehind = false }
             return !state.recording.isBehind
-                && (state.restored != nil || state.restartUntil.map { $0 <= now.monotonic } ?? false)
+                && (state.restored != nil
+                    || state.restartUntil.map { $0 <= state.clock.time(at: now.monotonic) } ?? false)
         }
     }
 

@@ -17,7 +17,7 @@ extension RoostConfiguration {
         gateway.loops = loops
         gateway.usesIOUring = ioUring
         gateway.rules = rules
-        gateway.book = RecoveryBook(window: Int64(recoveryWindowSeconds) * 1000)
+        gateway.book = RecoveryBook(window: Int64(recoveryWindowSeconds) * 1000, isFeedReady: false)
         gateway.history = HistoryBook(limits: gateway.rules.limits, window: Int64(recoveryWindowSeconds) * 1000)
         gateway.presenceLog = PresenceLog()
         return gateway
