@@ -209,7 +209,8 @@ package final class RecoveryDesk {
             lacks: { key, place in served[key].map { !$0.isGone && !$0.has(shown[place]) } ?? false },
             cursor: { key, place in served[key]?.cursor(at: shown[place], of: upper) ?? "" })
         let (deliveries, undecided) = try judge(shown.compactMap { $0.change.map { .change($0) } }, gate, &registry)
-        // Of these it is not known what they missed: they join again, and are told then what their filter lacks.
+        // Of these it is not known what they missed: they join again, and are told then what their filter lacks, or what a
+        // policy failed on.
         fail(undecided.compactMap { members[$0] })
         var batches: [ChangeGroupID: [ChangeDelivery]] = [:]
         for delivery in deliveries where !undecided.contains(delivery.group) {

@@ -249,7 +249,7 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
         try round.judge(for: registry, by: &visibility)
         let loops = round.events(for: registry, loops: sink.loopCount, encodingWith: &encoder, beside: &postponed)
         let deliveries = loops.joined().compactMap { if case .change(let delivery) = $0 { delivery } else { nil } }
-        return (deliveries, undecided)
+        return (deliveries, undecided.union(round.failed))
     }
 
     package func consume(_ entries: [FeedEntry]) throws {

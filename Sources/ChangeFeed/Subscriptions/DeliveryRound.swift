@@ -25,6 +25,8 @@ struct DeliveryRound: ~Copyable {
     private let waiting: [PostponedChanges.Item]?
     /// For whom each change has to wait, by its place.
     private(set) var postponed: [Int: Set<PostponedChanges.Member>] = [:]
+    /// Members that recover, and for whom a policy failed on what they missed.
+    private(set) var failed: Set<ChangeGroupID> = []
     /// For whom some change of this round has to wait.
     private var behind: Set<PostponedChanges.Member> = []
     private var matches: [Int: Match] = [:]
@@ -273,9 +275,15 @@ extension DeliveryRound {
         _ member: PostponedChanges.Member, _ isUndecided: Bool, _ match: Match, _ role: String,
         _ postponement: inout PostponedChanges
     ) -> Bool {
-        // A member that catches up is told what is left another way.
-        guard waiting != nil || gate == nil else { return false }
         let table = match.change.table.oid
+        guard waiting != nil || gate == nil else {
+            if failed.contains(member.group) { return true }
+            guard isUndecided, postponement.endsRecovery(match.change.id, of: table, role, at: now) else {
+                return false
+            }
+            failed.insert(member.group)
+            return true
+        }
         var waits = behind.contains(member) || waiting == nil && postponement.isBehind(member)
         if isUndecided, !waits {
             waits = postponement.isWorthWaiting(table, role, at: now)

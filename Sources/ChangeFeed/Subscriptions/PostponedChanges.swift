@@ -5,6 +5,7 @@ package import Hub
 /// - A member for whom one change waits gets none of the later ones before it: its order is that of the feed.
 /// - What cannot be decided within `patience` is hidden, as one row that a policy always fails on must not silence its
 ///   readers for good. From then on, for `resignation`, what fails for that table and role is hidden at once.
+/// - Nothing waits for a member that recovers: its recovery ends, and begins again when its client has joined again.
 /// - While anything waits, no mark is told to be covered, so whoever loses its connection meanwhile misses nothing.
 /// - Confined to the feed's thread. Time is passed in.
 package struct PostponedChanges {
@@ -36,6 +37,12 @@ package struct PostponedChanges {
         let role: String
     }
 
+    /// What a recovery could not be told of.
+    private struct MissedChange: Hashable {
+        let policies: TableRole
+        let id: Int64
+    }
+
     package static let patience = Duration.seconds(10)
     package static let resignation = Duration.seconds(300)
     private static let pause = Duration.milliseconds(500)
@@ -47,6 +54,8 @@ package struct PostponedChanges {
     private var waiting: [Member: Int] = [:]
     private var resigned: [TableRole: Instant] = [:]
     private var retryAt: Instant?
+    /// Since when a policy fails on changes that members missed.
+    private var missed: [MissedChange: Instant] = [:]
 
     package init() {}
 
@@ -85,10 +94,30 @@ package struct PostponedChanges {
         }
     }
 
+    /// Whether a recovery has to end because a policy failed on a change: its client joins again, and is told then.
+    ///
+    /// Where the same change fails for longer than `patience`, the hub resigns: one row that a policy always fails on must
+    /// not keep its readers from ever catching up.
+    package mutating func endsRecovery(_ change: Int64, of table: UInt32, _ role: String, at now: Instant) -> Bool {
+        guard isWorthWaiting(table, role, at: now) else { return false }
+        let key = MissedChange(policies: TableRole(table: table, role: role), id: change)
+        // An older failure is another one: nobody asked in between.
+        if let since = missed[key], now < since + Self.resignation {
+            guard now >= since + Self.patience else { return true }
+            resign(table, role, at: now)
+            return false
+        }
+        if missed.count >= Self.mostItems { missed.removeAll() }
+        missed[key] = now
+        return true
+    }
+
     /// The patience with a table's policies for a role is over.
     package mutating func resign(_ table: UInt32, _ role: String, at now: Instant) {
         resigned = resigned.filter { $0.value > now }
-        resigned[TableRole(table: table, role: role)] = now + Self.resignation
+        let policies = TableRole(table: table, role: role)
+        resigned[policies] = now + Self.resignation
+        missed = missed.filter { $0.key.policies != policies }
     }
 
     private mutating func forget(_ members: Set<Member>) {

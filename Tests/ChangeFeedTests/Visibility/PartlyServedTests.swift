@@ -101,6 +101,52 @@ extension FeedTests {
             }
         }
 
+        /// What a failing policy hides is no reason to say that a member has caught up: it joins again until it works.
+        @Test func aFailingPolicyEndsARecovery() throws {
+            let database = try PostgresCluster.shared.database().chat()
+            try SubscriberStage.with(database) { stage in
+                let group = try stage.join(Self.binding("messages"), Self.binding("marker"), as: "ann", "eve")
+                try stage.settle(database)
+                let cursor = try #require(stage.seen.last?.cursor)
+                try database.run("insert into messages values (1, 1, 'missed'), (2, 1, 'missed')")
+                try database.run(
+                    """
+                    alter function me() rename to me_;
+                    create function me() returns text language plpgsql as $$ begin
+                        if me_() = 'ann' then raise exception 'broken'; end if; return me_(); end $$;
+                    drop policy of_mine on messages;
+                    create policy of_mine on messages for select to authenticated using (exists (
+                        select from participants p where p.conversation = messages.conversation and p.member = me()));
+                    """)
+                let failed = try stage.recovery(of: group, as: "ann", from: .cursor(cursor))
+                #expect(failed.isUnavailable && failed.seam == nil && failed.changes.isEmpty && failed.faults == 0)
+                // A policy that says no is none that fails.
+                let eve = try stage.recovery(of: group, as: "eve", from: .cursor(cursor))
+                #expect(eve.seam != nil && eve.changes.isEmpty)
+                try database.run(
+                    "create or replace function me() returns text language plpgsql as $$ begin return me_(); end $$")
+                let told = try stage.recovery(of: group, as: "ann", from: .cursor(cursor))
+                #expect(told.seam != nil && told.changes.map { Self.id($0.data) } == [1, 2])
+            }
+        }
+
+        /// A change that a policy always fails on keeps nobody from catching up for good.
+        @Test func patienceWithRecoveriesEnds() {
+            let now = ContinuousClock.now
+            var postponed = PostponedChanges()
+            func ends(_ change: Int64, after seconds: Int) -> Bool {
+                postponed.endsRecovery(change, of: 1, "a", at: now + .seconds(seconds))
+            }
+            #expect(ends(7, after: 0) && ends(7, after: 9))
+            #expect(ends(8, after: 11), "another change has only begun to fail")
+            #expect(!ends(7, after: 12) && !ends(8, after: 12))
+            #expect(!postponed.isWorthWaiting(1, "a", at: now + .seconds(13)))
+            let over = 12 + Int(PostponedChanges.resignation.components.seconds)
+            #expect(ends(7, after: over) && ends(7, after: over + 1))
+            // Nobody knows of what happened between two failures that are far apart.
+            #expect(ends(7, after: 3 * over))
+        }
+
         private static func id(_ data: String) -> Int {
             guard let range = data.range(of: #""id":"#, options: .backwards) else { return -1 }
             return Int(data[range.upperBound...].prefix { $0.isNumber }) ?? -1
