@@ -120,6 +120,19 @@ extension FeedTests {
                 setUp: trigger("a_touch", "after insert", "update t set note = 'seen' where id = new.id"),
                 script: "insert into t values (5, 5), (6, 6)", operations: "IIUU"),
             Statement(
+                testDescription: "AFTER triggers write the one row again and again",
+                setUp: trigger(
+                    "a_touch", "after insert",
+                    "update t set note = 'a' where id = new.id; update t set note = 'b' where id = new.id")
+                    + trigger("z_drop", "after insert", "delete from t where id = new.id and n = 6"),
+                script: "insert into t values (5, 5); insert into t values (6, 6)", operations: "IUUIUUD"),
+            Statement(
+                testDescription: "an AFTER trigger writes the one row and another",
+                setUp: trigger(
+                    "a_touch", "after insert",
+                    "update t set note = 'a' where id = new.id; update t set n = 0 where id = 1"),
+                script: "insert into t values (5, 5)"),
+            Statement(
                 testDescription: "an AFTER trigger deletes the row",
                 setUp: trigger("z_drop", "after insert or update", "delete from t where id = new.id and n > 5"),
                 script: "insert into t values (5, 6), (7, 1); update t set n = 8 where id = 7", operations: "IIDUD"),
