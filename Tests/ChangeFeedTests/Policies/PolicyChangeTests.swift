@@ -108,6 +108,8 @@ extension FeedTests {
             try #expect(stage.ask(table, records: records, users: .named("ann")).visible == [[0, 1, 2]])
         }
 
+        /// After a restart of Postgres the first questions find the session of before dead. The feed asks them at once, for
+        /// all who came back, and took the loss for its own: it connected anew after some seconds, and refused all joins.
         @Test func theConnectionIsLost() throws {
             let (stage, table, records) = try PolicyStage.notes("create policy p on notes using (owner = sub())")
             try #expect(stage.ask(table, records: records, users: .named("ann")).visible == [[0, 2]])
@@ -115,10 +117,6 @@ extension FeedTests {
                 "pg_stat_activity where application_name = 'roost policies' and datname = current_database()"
             _ = try stage.session.rows("select pg_terminate_backend(pid) from \(sessions)")
             try eventually("the session is gone") { try stage.database.value("select 1 from \(sessions)") == nil }
-            let error = #expect(throws: PostgresError.self) {
-                _ = try stage.ask(table, records: records, users: .named("ann"))
-            }
-            #expect(error?.kind == .connection)
             try #expect(stage.ask(table, records: records, users: .named("ann")).visible == [[0, 2]])
         }
 

@@ -119,22 +119,6 @@ extension FeedTests {
             try #expect(stage.ask(table, records: records, users: .named("ann")).visible == [[0, 1, 2]])
         }
 
-        /// After a restart of Postgres the first questions find the session of before dead. The feed asks them at once, for
-        /// all who came back, and took the loss for its own: it connected anew after some seconds, and refused all joins.
-        @Test func theSessionEndedMeanwhile() throws {
-            let (stage, table, records) = try PolicyStage.notes("create policy p on notes using (owner = sub())")
-            for _ in 0..<2 {
-                try #expect(stage.ask(table, records: records, users: .named("ann")).visible == [[0, 2]])
-                let policies =
-                    "from pg_stat_activity where datname = current_database() and application_name = 'roost policies'"
-                try #expect(stage.session.rows("select pg_terminate_backend(pid) \(policies)").count == 1)
-                try eventually("the end of the session", within: .seconds(20)) {
-                    try stage.session.rows("select pid \(policies)").isEmpty
-                }
-            }
-            try #expect(stage.ask(table, records: records, users: .named("bob")).visible == [[1]])
-        }
-
         @Test func noTemporaryFunctions() throws {
             let (stage, table, records) = try PolicyStage.notes(
                 "grant policy_user to policy_hub; create policy p on notes using (true)", user: "policy_hub")
