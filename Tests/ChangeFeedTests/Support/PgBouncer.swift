@@ -39,8 +39,9 @@ struct PgBouncer {
         return pid_t(String(decoding: text, as: UTF8.self).filter(\.isNumber))
     }
 
+    /// By a signal that cannot be blocked: the daemon inherits what the threads of a Swift test block, SIGTERM among it.
     func stop() {
-        if let process { kill(process, SIGTERM) }
+        if let process { kill(process, SIGKILL) }
     }
 
     func database(_ database: Database) -> Database {
