@@ -13,7 +13,7 @@ struct HubService: Service {
     let subscriptions: ChangeSubscriptions
     let authority: PolicyAuthority
     let keeper: PresenceKeeper
-    let sessions: SessionKeeper
+    let sessions: SessionWriter
     let desk: PushDesk?
     let health: Health
     let reload: Reload

@@ -95,7 +95,7 @@ struct Server {
             logger: logger)
         link.set(gateway)
         dashboard.attach(gateway)
-        let sessions = SessionKeeper(
+        let sessions = SessionWriter(
             conninfo: databaseURL, node: configuration.nodeName, book: settings.book, logger: logger)
         let recovers = configuration.recoveryWindowSeconds > 0
         let subscriptions = ChangeSubscriptions(

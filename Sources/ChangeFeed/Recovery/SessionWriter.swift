@@ -8,7 +8,7 @@ import Synchronization
 ///
 /// One thread and one connection of its own. A join whose session is not written yet waits for it, for some milliseconds;
 /// all else is written within a second.
-package final class SessionKeeper: Sendable {
+package final class SessionWriter: Sendable {
     private let conninfo: String
     private let node: String
     private let book: RecoveryBook
@@ -100,7 +100,7 @@ package final class SessionKeeper: Sendable {
     }
 }
 
-/// The life of the keeper's thread: connect, write all, then what changes.
+/// The life of the writer's thread: connect, write all, then what changes.
 private struct SessionLoop: ~Copyable {
     private let node: String
     private let book: RecoveryBook
