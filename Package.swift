@@ -24,10 +24,8 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0", traits: ["YAML"]),
-        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
-        .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.1"),
         // The load tester's alone.
         .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", exact: "0.2.0"),
     ],
@@ -44,11 +42,9 @@ let package = Package(
         ),
         .target(
             name: "Identity",
-            dependencies: [
-                "CCurl", "Hub", "Wire", logging, .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "JWTKit", package: "jwt-kit"),
-            ],
-            swiftSettings: strict),
+            dependencies: ["CCurl", "Hub", "Signatures", "Wire", logging], swiftSettings: strict),
+        .target(name: "Signatures", dependencies: ["CCrypto"], swiftSettings: strict),
+        .target(name: "CCrypto", linkerSettings: [.linkedLibrary("crypto")]),
         .target(
             name: "CCurl",
             linkerSettings: [.linkedLibrary("curl"), .linkedLibrary("nghttp2"), .linkedLibrary("ssl")]),
@@ -65,7 +61,7 @@ let package = Package(
         .target(
             name: "Push",
             dependencies: [
-                "CCurl", "Hub", "Wire", logging, .product(name: "Crypto", package: "swift-crypto"),
+                "CCurl", "Hub", "Signatures", "Wire", logging,
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
                 .product(name: "OrderedCollections", package: "swift-collections"),
@@ -129,17 +125,17 @@ let package = Package(
         .testTarget(name: "HubTests", dependencies: ["Hub", "Wire"], swiftSettings: quick),
         .testTarget(name: "GatewayTests", dependencies: ["Gateway", "Hub"], swiftSettings: quick),
         .testTarget(
-            name: "IdentityTests",
-            dependencies: [
-                "Identity", "Hub", "Wire", logging, .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "CryptoExtras", package: "swift-crypto"),
-            ],
+            name: "IdentityTests", dependencies: ["CTestKeys", "Identity", "Hub", "Signatures", "Wire", logging],
             swiftSettings: quick),
+        // Key pairs that tests sign with.
+        .target(
+            name: "CTestKeys", dependencies: ["CCrypto"], path: "Tests/CTestKeys",
+            linkerSettings: [.linkedLibrary("crypto")]),
         .testTarget(name: "OpsTests", dependencies: ["Ops", "Gateway", "Hub"], swiftSettings: quick),
         .testTarget(name: "SettingsTests", dependencies: ["Settings"], swiftSettings: quick),
         .testTarget(
             name: "PushTests",
-            dependencies: ["Push", "Hub", "Wire", logging, .product(name: "Crypto", package: "swift-crypto")],
+            dependencies: ["CTestKeys", "Push", "Hub", "Signatures", "Wire", logging],
             swiftSettings: quick),
         .testTarget(name: "ChangeFeedTests", dependencies: ["ChangeFeed", "Hub"], swiftSettings: quick),
     ]

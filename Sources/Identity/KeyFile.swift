@@ -21,9 +21,9 @@ struct KeyFile {
             nanoseconds: status.st_mtim.tv_nsec)
     }
 
-    func read() async throws(KeyProblem) -> KeySet {
+    func read() throws(KeyProblem) -> KeySet {
         do {
-            let set = try await KeySet(parsing: bytes())
+            let set = try KeySet(parsing: bytes())
             if set.keys.isEmpty { throw KeyProblem("it has no keys") }
             return set
         } catch {

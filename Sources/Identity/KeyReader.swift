@@ -1,4 +1,4 @@
-import JWTKit
+import Signatures
 import Wire
 
 /// Reads one JWK (RFC 7517, section 4) as far as it verifies signatures.
@@ -26,23 +26,28 @@ struct KeyReader {
         id = json["kid"]?.string
     }
 
-    /// Nil where the key is faulty, too weak or of a type that is not known.
-    func key() async -> VerificationKey? {
-        switch json["kty"]?.string {
-        case "oct": secret()
-        case "RSA": await publicKey(SignatureAlgorithm.rsa)
-        case "EC": await publicKey(Self.curves[json["crv"]?.string ?? ""] ?? [])
-        case "OKP": await publicKey(json["crv"]?.string == "Ed25519" ? [.edDSA] : [])
-        default: nil
+    /// Nil where the key is faulty, too weak or of a type that is not known. Private parts, which have no business in a set
+    /// of verification keys, are left alone.
+    func key() -> VerificationKey? {
+        switch (json["kty"]?.string, json["crv"]?.string) {
+        case ("oct", _):
+            secret()
+        case ("RSA", _):
+            publicKey(SignatureAlgorithm.rsa) { PublicKey(modulus: number("n"), exponent: number("e")) }
+        case ("EC", "P-256"):
+            publicKey([.es256]) { PublicKey(.p256, x: number("x"), y: number("y")) }
+        case ("EC", "P-384"):
+            publicKey([.es384]) { PublicKey(.p384, x: number("x"), y: number("y")) }
+        case ("EC", "P-521"):
+            publicKey([.es512]) { PublicKey(.p521, x: number("x"), y: number("y")) }
+        case ("OKP", "Ed25519"):
+            publicKey([.edDSA]) { PublicKey(ed25519: number("x")) }
+        default:
+            nil
         }
     }
 
-    /// The curve decides the hash (RFC 7518, section 3.4).
-    private static let curves: [String: Set<SignatureAlgorithm>] = [
-        "P-256": [.es256], "P-384": [.es384], "P-521": [.es512],
-    ]
-
-    /// A symmetric key (RFC 7518, section 6.4). JWTKit reads none.
+    /// A symmetric key (RFC 7518, section 6.4).
     private func secret() -> VerificationKey? {
         guard let text = json["k"]?.string, let bytes = Base64URL.decode(Array(text.utf8)),
             bytes.count >= TokenMint.minimumBytes, !bytes.starts(with: "-----BEGIN".utf8)
@@ -52,38 +57,27 @@ struct KeyReader {
         return key.algorithms.isEmpty ? nil : key
     }
 
-    private func publicKey(_ possible: Set<SignatureAlgorithm>) async -> VerificationKey? {
-        var verifiers: [SignatureAlgorithm: any JWTAlgorithm] = [:]
-        for candidate in algorithm.map({ possible.intersection([$0]) }) ?? possible {
-            guard let verifier = await verifier(candidate) else { return nil }
-            verifiers[candidate] = verifier
-        }
-        return verifiers.isEmpty ? nil : VerificationKey(id: id, verifiers: verifiers)
+    /// - Parameter possible: what a key of this kind can sign with; the curve decides the hash (RFC 7518, section 3.4).
+    private func publicKey(_ possible: Set<SignatureAlgorithm>, _ make: () -> PublicKey?) -> VerificationKey? {
+        let algorithms = algorithm.map { possible.intersection([$0]) } ?? possible
+        guard !algorithms.isEmpty, let key = make() else { return nil }
+        return VerificationKey(key, id: id, for: algorithms)
     }
 
-    /// Private parts, which have no business in a set of verification keys, are left alone.
-    private func verifier(_ algorithm: SignatureAlgorithm) async -> (any JWTAlgorithm)? {
-        let any = JWKIdentifier(string: "any")
-        let name = JWK.Algorithm(rawValue: algorithm.rawValue)
-        let x = json["x"]?.string
-        let jwk: JWK
-        switch algorithm {
-        case .es256, .es384, .es512:
-            let curve = json["crv"]?.string.flatMap { ECDSACurve(rawValue: $0) }
-            jwk = .ecdsa(name, identifier: any, x: x, y: json["y"]?.string, curve: curve)
-        case .edDSA:
-            jwk = .octetKeyPair(name, identifier: any, x: x, y: nil, curve: .ed25519)
-        default:
-            guard let modulus = json["n"]?.string, modulus.utf8.count <= Self.longestModulus else { return nil }
-            jwk = .rsa(name, identifier: any, modulus: modulus, exponent: json["e"]?.string)
+    /// The bytes of a number or a point; none where the member is no text in base 64, which is no key's.
+    ///
+    /// Some services write these in base 64 with its plain alphabet or with padding, which RFC 7518 does not allow and
+    /// which can mean nothing else.
+    private func number(_ name: String) -> [UInt8] {
+        guard let text = json[name]?.string else { return [] }
+        let digits = text.utf8.map { digit in
+            switch digit {
+            case UInt8(ascii: "+"): UInt8(ascii: "-")
+            case UInt8(ascii: "/"): UInt8(ascii: "_")
+            default: digit
+            }
         }
-        do {
-            return try await JWTKeyCollection().add(jwk: jwk).getKey(for: any)
-        } catch {
-            return nil
-        }
+        let padding = digits.reversed().prefix { $0 == UInt8(ascii: "=") }.count
+        return Base64URL.decode(digits.dropLast(min(padding, 2))) ?? []
     }
-
-    /// 8,192 bits in base 64. A check takes time in the square of the length, and it is a loop's time.
-    private static let longestModulus = 1366
 }

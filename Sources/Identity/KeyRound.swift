@@ -37,7 +37,7 @@ struct KeyRound: Sendable {
     mutating func read() async throws(KeyProblem) {
         if let file {
             version = file.version
-            fromFile = try await file.read()
+            fromFile = try file.read()
         }
         if url != nil { await fetch() }
     }
@@ -52,7 +52,7 @@ struct KeyRound: Sendable {
     mutating func go(_ bell: Bell) async {
         let isWanted = bell.isWaiting
         if isWanted, url == nil { bell.answer() }
-        let fileChanged = await readFile()
+        let fileChanged = readFile()
         var urlChanged = false
         if url != nil, isDue(isWanted) {
             // Before the fetch: who rings during it may have a key that came too late for its answer.
@@ -69,14 +69,14 @@ struct KeyRound: Sendable {
     }
 
     /// True where there are other keys than before.
-    private mutating func readFile() async -> Bool {
+    private mutating func readFile() -> Bool {
         guard let file else { return false }
         // Taken before reading: a change during it makes another version, which the next look sees.
         let found = file.version
         guard found != version || (fileFails && found != nil) else { return false }
         version = found
         do {
-            let set = try await file.read()
+            let set = try file.read()
             defer { fromFile = set }
             if fileFails { logger.notice("The key file can be used again.") }
             fileFails = false

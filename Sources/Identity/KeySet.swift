@@ -15,7 +15,7 @@ package struct KeySet: Sendable {
     /// What cannot be used is skipped, since a set may hold keys for purposes of others (RFC 7517, section 5).
     ///
     /// - Throws: `KeyProblem` where the whole is no JWK Set, or one that holds keys and none of them for tokens.
-    package init(parsing bytes: [UInt8]) async throws(KeyProblem) {
+    package init(parsing bytes: [UInt8]) throws(KeyProblem) {
         if bytes.starts(with: "-----BEGIN".utf8) {
             throw KeyProblem("it is a PEM file and not a JWK Set; convert the public key to a JWK")
         }
@@ -30,10 +30,7 @@ package struct KeySet: Sendable {
         guard entries.count <= Self.maximumKeys else {
             throw KeyProblem("it has more than \(Self.maximumKeys) keys")
         }
-        var keys: [VerificationKey] = []
-        for entry in entries {
-            if let key = await KeyReader(entry)?.key() { keys.append(key) }
-        }
+        let keys = entries.compactMap { KeyReader($0)?.key() }
         guard entries.isEmpty || !keys.isEmpty else {
             throw KeyProblem("none of its keys can verify a token; RSA, EC, Ed25519 and oct keys for signatures can")
         }

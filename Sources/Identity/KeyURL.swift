@@ -20,7 +20,7 @@ struct KeyURL {
             queue.async { continuation.resume(returning: Self.get(url)) }
         }
         do {
-            return try await KeySet(parsing: answer.get())
+            return try KeySet(parsing: answer.get())
         } catch {
             throw KeyProblem("The keys at jwks.url cannot be had: \(error)")
         }

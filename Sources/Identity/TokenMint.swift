@@ -1,10 +1,10 @@
-import Crypto
 package import Hub
+import Signatures
 package import Wire
 
 /// Signs tokens for development, tests and the demo. In production an identity service does.
 package struct TokenMint: Sendable {
-    private let key: SymmetricKey
+    private let key: MessageAuthenticationKey
     private let algorithm: SignatureAlgorithm
 
     /// Shorter secrets can be guessed offline from any token (RFC 7518, section 3.2, wants as many bits as the hash has).
@@ -13,7 +13,7 @@ package struct TokenMint: Sendable {
     /// - Parameter algorithm: one of the symmetric ones.
     package init(secret: String, algorithm: SignatureAlgorithm = .hs256) {
         precondition(algorithm.isSymmetric, "a secret signs with HS256, HS384 or HS512")
-        key = SymmetricKey(data: Array(secret.utf8))
+        key = MessageAuthenticationKey(Array(secret.utf8), algorithm.hash)
         self.algorithm = algorithm
     }
 
@@ -37,14 +37,6 @@ package struct TokenMint: Sendable {
         payload.append(UInt8(ascii: "}"))
         let header = "{\"alg\":\"\(algorithm.rawValue)\",\"typ\":\"JWT\"}"
         let signed = Base64URL.encode(header.utf8) + "." + Base64URL.encode(payload)
-        return signed + "." + Base64URL.encode(code(Array(signed.utf8)))
-    }
-
-    private func code(_ signed: [UInt8]) -> [UInt8] {
-        switch algorithm {
-        case .hs384: Array(HMAC<SHA384>.authenticationCode(for: signed, using: key))
-        case .hs512: Array(HMAC<SHA512>.authenticationCode(for: signed, using: key))
-        default: Array(HMAC<SHA256>.authenticationCode(for: signed, using: key))
-        }
+        return signed + "." + Base64URL.encode(key.code(for: Array(signed.utf8)))
     }
 }

@@ -1,5 +1,4 @@
-import Crypto
-import JWTKit
+import Signatures
 
 /// One key, and the algorithms that it may be used with.
 ///
@@ -11,26 +10,29 @@ package struct VerificationKey: Sendable {
     private let check: Check
 
     private enum Check {
-        case secret(SymmetricKey, Set<SignatureAlgorithm>)
-        case publicKey([SignatureAlgorithm: any JWTAlgorithm])
+        case secret([SignatureAlgorithm: MessageAuthenticationKey])
+        case publicKey(PublicKey, Set<SignatureAlgorithm>)
     }
 
     /// A shared secret.
     package init(secret: [UInt8], id: String? = nil, for algorithms: Set<SignatureAlgorithm>) {
         self.id = id
-        check = .secret(SymmetricKey(data: secret), algorithms.intersection(SignatureAlgorithm.symmetric))
+        let keys = algorithms.intersection(SignatureAlgorithm.symmetric).map {
+            ($0, MessageAuthenticationKey(secret, $0.hash))
+        }
+        check = .secret(Dictionary(uniqueKeysWithValues: keys))
     }
 
-    /// A public key, as what verifies each of its algorithms.
-    init(id: String?, verifiers: [SignatureAlgorithm: any JWTAlgorithm]) {
+    /// A public key, and which of the algorithms that fit it are meant.
+    init(_ key: PublicKey, id: String?, for algorithms: Set<SignatureAlgorithm>) {
         self.id = id
-        check = .publicKey(verifiers.filter { !$0.key.isSymmetric })
+        check = .publicKey(key, algorithms)
     }
 
     package var algorithms: Set<SignatureAlgorithm> {
         switch check {
-        case .secret(_, let algorithms): algorithms
-        case .publicKey(let verifiers): Set(verifiers.keys)
+        case .secret(let keys): Set(keys.keys)
+        case .publicKey(_, let algorithms): algorithms
         }
     }
 
@@ -38,10 +40,10 @@ package struct VerificationKey: Sendable {
     func restricted(to allowed: Set<SignatureAlgorithm>) -> VerificationKey? {
         guard !algorithms.isDisjoint(with: allowed) else { return nil }
         switch check {
-        case .secret(let key, let algorithms):
-            return VerificationKey(id: id, check: .secret(key, algorithms.intersection(allowed)))
-        case .publicKey(let verifiers):
-            return VerificationKey(id: id, check: .publicKey(verifiers.filter { allowed.contains($0.key) }))
+        case .secret(let keys):
+            return VerificationKey(id: id, check: .secret(keys.filter { allowed.contains($0.key) }))
+        case .publicKey(let key, let algorithms):
+            return VerificationKey(id: id, check: .publicKey(key, algorithms.intersection(allowed)))
         }
     }
 
@@ -53,22 +55,11 @@ package struct VerificationKey: Sendable {
     /// Whether this key signed `signed` under `algorithm`. A code is compared in constant time.
     func verifies(_ signature: [UInt8], of signed: [UInt8], under algorithm: SignatureAlgorithm) -> Bool {
         switch check {
-        case .secret(let key, let algorithms):
-            guard algorithms.contains(algorithm) else { return false }
-            switch algorithm {
-            case .hs256: return HMAC<SHA256>.isValidAuthenticationCode(signature, authenticating: signed, using: key)
-            case .hs384: return HMAC<SHA384>.isValidAuthenticationCode(signature, authenticating: signed, using: key)
-            case .hs512: return HMAC<SHA512>.isValidAuthenticationCode(signature, authenticating: signed, using: key)
-            default: return false
-            }
-        case .publicKey(let verifiers):
-            guard let verifier = verifiers[algorithm] else { return false }
-            do {
-                return try verifier.verify(signature, signs: signed)
-            } catch {
-                // A signature of a length that cannot be: the token's fault, like any other wrong signature.
-                return false
-            }
+        case .secret(let keys):
+            return keys[algorithm]?.isCode(signature, for: signed) ?? false
+        case .publicKey(let key, let algorithms):
+            guard algorithms.contains(algorithm), let scheme = algorithm.scheme else { return false }
+            return key.verifies(signature, of: signed, scheme)
         }
     }
 }

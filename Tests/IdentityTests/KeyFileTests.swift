@@ -24,29 +24,29 @@ import Wire
 
     @Test("a changed file is read by the clock, and what it no longer has is out")
     func changes() async throws {
-        try write(keySet(try old.jwk(kid: "old")))
+        try write(keySet(old.jwk(kid: "old")))
         defer { remove() }
         let (logger, _) = LogBook.open()
         let keeper = try await KeyKeeper.open(settings(look: .milliseconds(10)), logger: logger)
-        let (oldToken, newToken) = (try old.token(.es256, kid: "old"), try new.token(.edDSA, kid: "new"))
+        let (oldToken, newToken) = (old.token(.es256, kid: "old"), new.token(.edDSA, kid: "new"))
         #expect(keeper.refusal(oldToken) == nil)
         // Written and not asked for: only the clock can find it.
-        try write(keySet(try old.jwk(kid: "old"), try new.jwk(kid: "new")))
+        try write(keySet(old.jwk(kid: "old"), new.jwk(kid: "new")))
         try await eventually("the new key") { keeper.refusal(newToken) == nil }
         #expect(keeper.refusal(oldToken) == nil)
-        try write(keySet(try new.jwk(kid: "new")))
+        try write(keySet(new.jwk(kid: "new")))
         try await eventually("the old key is gone") { keeper.refusal(oldToken) == .keyUnknown }
         #expect(keeper.refusal(newToken) == nil)
     }
 
     @Test("a token that names a new key makes it look at once")
     func unknownKey() async throws {
-        try write(keySet(try old.jwk(kid: "old")))
+        try write(keySet(old.jwk(kid: "old")))
         defer { remove() }
         let (logger, _) = LogBook.open()
         let keeper = try await KeyKeeper.open(settings(look: .seconds(3600)), logger: logger)
-        try write(keySet(try new.jwk(kid: "new")))
-        let token = try new.token(.edDSA, kid: "new")
+        try write(keySet(new.jwk(kid: "new")))
+        let token = new.token(.edDSA, kid: "new")
         #expect(keeper.refusal(token) == .keyUnknown, "refused at once, never waited for")
         try await eventually("the new key") { keeper.refusal(token) == nil }
     }
@@ -55,7 +55,7 @@ import Wire
         "a file that goes bad leaves the last good keys, and is complained of once",
         arguments: ["", "{", "{\"keys\":[]}"])
     func goesBad(_ text: String) async throws {
-        try write(keySet(try old.jwk(kid: "old")))
+        try write(keySet(old.jwk(kid: "old")))
         defer { remove() }
         let (logger, lines) = LogBook.open()
         let keeper = try await KeyKeeper.open(settings(look: .milliseconds(5)), logger: logger)
@@ -63,8 +63,8 @@ import Wire
         func complaints() -> [String] { lines.all.filter { $0.hasPrefix("warning") } }
         try await eventually("a complaint") { !complaints().isEmpty }
         try write(text + " ")
-        try write(keySet(try new.jwk(kid: "new")))
-        let token = try new.token(.edDSA, kid: "new")
+        try write(keySet(new.jwk(kid: "new")))
+        let token = new.token(.edDSA, kid: "new")
         try await eventually("good again") { keeper.refusal(token) == nil }
         #expect(complaints().count == 1)
         #expect(complaints().first?.contains(path) == true)
@@ -72,12 +72,12 @@ import Wire
 
     @Test("a file that goes away leaves the last good keys")
     func goesAway() async throws {
-        try write(keySet(try old.jwk(kid: "old")))
+        try write(keySet(old.jwk(kid: "old")))
         let (logger, lines) = LogBook.open()
         let keeper = try await KeyKeeper.open(settings(look: .milliseconds(5)), logger: logger)
         remove()
         try await eventually("a complaint") { lines.all.contains { $0.contains("no such file") } }
-        #expect(keeper.refusal(try old.token(.es256, kid: "old")) == nil)
+        #expect(keeper.refusal(old.token(.es256, kid: "old")) == nil)
     }
 
     @Test(

@@ -62,35 +62,35 @@ import Wire
         await #expect(throws: KeyProblem.self) { try await keeper.adopt(asked) }
         #expect(keeper.refusal(inSecret) == nil, "all is as it was")
         let (first, second) = (SigningKey(for: .es256), SigningKey(for: .es256))
-        try keySet(try first.jwk(kid: "1")).write(toFile: path, atomically: true, encoding: .utf8)
+        try keySet(first.jwk(kid: "1")).write(toFile: path, atomically: true, encoding: .utf8)
         defer {
             do { try FileManager.default.removeItem(atPath: path) } catch { print("cannot remove \(path): \(error)") }
         }
         try await keeper.adopt(asked)
-        #expect(keeper.refusal(try first.token(.es256, kid: "1")) == nil)
+        #expect(keeper.refusal(first.token(.es256, kid: "1")) == nil)
         #expect(keeper.refusal(inSecret) != nil)
-        try keySet(try second.jwk(kid: "2")).write(toFile: path, atomically: true, encoding: .utf8)
-        let changed = try second.token(.es256, kid: "2")
+        try keySet(second.jwk(kid: "2")).write(toFile: path, atomically: true, encoding: .utf8)
+        let changed = second.token(.es256, kid: "2")
         try await eventually("the changed file") { keeper.refusal(changed) == nil }
     }
 
     @Test("a URL that does not answer at a reload loses none of its keys; another URL's are not taken for them")
     func urls() async throws {
         let key = SigningKey(for: .es256)
-        let server = KeyServer(.body(keySet(try key.jwk(kid: "k"))))
+        let server = KeyServer(.body(keySet(key.jwk(kid: "k"))))
         defer { server.stop() }
         var withURL = settings()
         withURL.url = server.url
         withURL.rhythm.look = .seconds(3600)
         let (logger, _) = LogBook.open()
         let keeper = try await KeyKeeper.open(withURL, logger: logger)
-        let token = try key.token(.es256, kid: "k")
+        let token = key.token(.es256, kid: "k")
         #expect(keeper.refusal(token) == nil)
         server.answer(.status(500))
         withURL.secrets = [old]
         try await keeper.adopt(withURL)
         #expect(keeper.refusal(token) == nil)
-        #expect(keeper.refusal(try self.token(old)) == nil, "and it was a reload")
+        #expect(keeper.refusal(self.token(old)) == nil, "and it was a reload")
         withURL.url = server.url + "/elsewhere"
         try await keeper.adopt(withURL)
         #expect(keeper.refusal(token) == .keyUnknown)

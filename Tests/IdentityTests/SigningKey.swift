@@ -1,62 +1,47 @@
-import Crypto
-import CryptoExtras
-import Foundation
+import CTestKeys
 import Identity
+import Signatures
 import Wire
 
-/// Somebody who signs tokens, by swift-crypto and not by what the hub verifies with.
+/// Somebody who signs tokens.
 enum SigningKey {
     case secret([UInt8])
-    case rsa(_RSA.Signing.PrivateKey)
-    case p256(P256.Signing.PrivateKey)
-    case p384(P384.Signing.PrivateKey)
-    case p521(P521.Signing.PrivateKey)
-    case ed25519(Curve25519.Signing.PrivateKey)
+    case pair(KeyPair)
 
     /// Made once: an RSA key takes its time.
-    static let someRSA = SigningKey.rsa(generatedRSA(2048))
-    static let otherRSA = SigningKey.rsa(generatedRSA(2048))
+    static let someRSA = SigningKey.pair(KeyPair("RSA", bits: 2048))
+    static let otherRSA = SigningKey.pair(KeyPair("RSA", bits: 2048))
 
-    static func generatedRSA(_ bits: Int) -> _RSA.Signing.PrivateKey {
-        do { return try _RSA.Signing.PrivateKey(unsafeKeySize: .init(bitCount: bits)) } catch {
-            fatalError("no RSA key: \(error)")
-        }
-    }
-
-    /// A new key that signs with `algorithm`; for RSA one of two.
+    /// A new key that signs with `algorithm`; for RSA always the same.
     init(for algorithm: SignatureAlgorithm) {
         switch algorithm {
         case .hs256, .hs384, .hs512: self = .secret((0..<64).map { _ in UInt8.random(in: 0...255) })
-        case .es256: self = .p256(.init())
-        case .es384: self = .p384(.init())
-        case .es512: self = .p521(.init())
-        case .edDSA: self = .ed25519(.init())
+        case .es256: self = .pair(KeyPair("P-256"))
+        case .es384: self = .pair(KeyPair("P-384"))
+        case .es512: self = .pair(KeyPair("P-521"))
+        case .edDSA: self = .pair(KeyPair("ED25519"))
         default: self = Self.someRSA
         }
     }
 
-    func sign(_ signed: [UInt8], _ algorithm: SignatureAlgorithm) throws -> [UInt8] {
+    /// A stranger's key for `algorithm`.
+    static func another(for algorithm: SignatureAlgorithm) -> SigningKey {
+        let key = SigningKey(for: algorithm)
+        if case .pair(let pair) = key, pair.type == "RSA" { return otherRSA }
+        return key
+    }
+
+    func sign(_ signed: [UInt8], _ algorithm: SignatureAlgorithm) -> [UInt8] {
         switch self {
         case .secret(let bytes):
-            let key = SymmetricKey(data: bytes)
-            return switch algorithm {
-            case .hs384: Array(HMAC<SHA384>.authenticationCode(for: signed, using: key))
-            case .hs512: Array(HMAC<SHA512>.authenticationCode(for: signed, using: key))
-            default: Array(HMAC<SHA256>.authenticationCode(for: signed, using: key))
-            }
-        case .rsa(let key):
-            let padding: _RSA.Signing.Padding = algorithm.rawValue.hasPrefix("PS") ? .PSS : .insecurePKCS1v1_5
-            return switch algorithm {
-            case .rs384, .ps384:
-                try Array(key.signature(for: SHA384.hash(data: signed), padding: padding).rawRepresentation)
-            case .rs512, .ps512:
-                try Array(key.signature(for: SHA512.hash(data: signed), padding: padding).rawRepresentation)
-            default: try Array(key.signature(for: SHA256.hash(data: signed), padding: padding).rawRepresentation)
-            }
-        case .p256(let key): return try Array(key.signature(for: signed).rawRepresentation)
-        case .p384(let key): return try Array(key.signature(for: signed).rawRepresentation)
-        case .p521(let key): return try Array(key.signature(for: signed).rawRepresentation)
-        case .ed25519(let key): return try Array(key.signature(for: signed))
+            let hash: HashFunction =
+                switch algorithm {
+                case .hs384: .sha384
+                case .hs512: .sha512
+                default: .sha256
+                }
+            return MessageAuthenticationKey(bytes, hash).code(for: signed)
+        case .pair(let pair): return pair.sign(signed, algorithm)
         }
     }
 
@@ -64,34 +49,72 @@ enum SigningKey {
     func token(
         _ algorithm: SignatureAlgorithm, _ payload: String = TokenForge.payload, kid: String? = nil,
         header: String? = nil
-    ) throws -> String {
+    ) -> String {
         let usual =
             "{\"alg\":\"\(algorithm.rawValue)\",\"typ\":\"JWT\"" + (kid.map { ",\"kid\":\"\($0)\"" } ?? "") + "}"
         let signed = Base64URL.encode((header ?? usual).utf8) + "." + Base64URL.encode(payload.utf8)
-        return signed + "." + Base64URL.encode(try sign(Array(signed.utf8), algorithm))
+        return signed + "." + Base64URL.encode(sign(Array(signed.utf8), algorithm))
     }
 
     /// The key as others may know it. `more` is spliced in: `,"use":"sig"`.
-    func jwk(kid: String? = nil, alg: SignatureAlgorithm? = nil, _ more: String = "") throws -> String {
+    func jwk(kid: String? = nil, alg: SignatureAlgorithm? = nil, _ more: String = "") -> String {
         let names = (kid.map { ",\"kid\":\"\($0)\"" } ?? "") + (alg.map { ",\"alg\":\"\($0.rawValue)\"" } ?? "") + more
-        func curve(_ name: String, _ raw: Data) -> String {
-            let half = raw.count / 2
-            return #"{"kty":"EC","crv":"\#(name)","x":"\#(Base64URL.encode(raw.prefix(half)))""#
-                + #","y":"\#(Base64URL.encode(raw.suffix(half)))"\#(names)}"#
-        }
         switch self {
         case .secret(let bytes): return #"{"kty":"oct","k":"\#(Base64URL.encode(bytes))"\#(names)}"#
-        case .rsa(let key):
-            let numbers = try key.publicKey.getKeyPrimitives()
-            return #"{"kty":"RSA","n":"\#(Base64URL.encode(numbers.modulus))""#
-                + #","e":"\#(Base64URL.encode(numbers.publicExponent))"\#(names)}"#
-        case .p256(let key): return curve("P-256", key.publicKey.rawRepresentation)
-        case .p384(let key): return curve("P-384", key.publicKey.rawRepresentation)
-        case .p521(let key): return curve("P-521", key.publicKey.rawRepresentation)
-        case .ed25519(let key):
-            return
-                #"{"kty":"OKP","crv":"Ed25519","x":"\#(Base64URL.encode(key.publicKey.rawRepresentation))"\#(names)}"#
+        case .pair(let pair):
+            func member(_ name: String, _ part: String) -> String {
+                "\"\(name)\":\"\(Base64URL.encode(pair.number(part)))\""
+            }
+            return switch pair.type {
+            case "RSA": #"{"kty":"RSA",\#(member("n", "n")),\#(member("e", "e"))\#(names)}"#
+            case "ED25519": #"{"kty":"OKP","crv":"Ed25519",\#(member("x", "pub"))\#(names)}"#
+            default: #"{"kty":"EC","crv":"\#(pair.type)",\#(member("x", "x")),\#(member("y", "y"))\#(names)}"#
+            }
         }
+    }
+}
+
+/// A key pair that libcrypto made.
+///
+/// `@unchecked` because of the pointer: the key is not written to once it is made (CCrypto.h).
+final class KeyPair: @unchecked Sendable {
+    /// RSA, ED25519 or a curve of ECDSA.
+    let type: String
+    private let key: OpaquePointer
+
+    init(_ type: String, bits: Int = 0) {
+        guard let key = roost_test_key_create(type, bits) else { fatalError("libcrypto made no key of type \(type)") }
+        self.type = type
+        self.key = key
+    }
+
+    deinit { roost_key_free(key) }
+
+    func sign(_ signed: [UInt8], _ algorithm: SignatureAlgorithm) -> [UInt8] {
+        let hash =
+            switch algorithm.rawValue.suffix(3) {
+            case "384": ROOST_SHA384
+            case "512": ROOST_SHA512
+            default: ROOST_SHA256
+            }
+        let scheme =
+            switch algorithm.rawValue.prefix(2) {
+            case "RS": ROOST_RSA_PKCS1
+            case "PS": ROOST_RSA_PSS
+            case "ES": ROOST_ECDSA
+            default: ROOST_ED25519
+            }
+        return bytes(1024) { out, _ in roost_key_sign(key, scheme, hash, signed, signed.count, out) }
+    }
+
+    /// A part of the public key, by the names of CTestKeys.h.
+    func number(_ name: String) -> [UInt8] { bytes(2048) { roost_test_key_number(key, name, $0, $1) } }
+
+    var publicPEM: [UInt8] { bytes(8192) { roost_test_key_write(key, ROOST_PUBLIC_PEM, $0, $1) } }
+    var publicDER: [UInt8] { bytes(8192) { roost_test_key_write(key, ROOST_PUBLIC_DER, $0, $1) } }
+
+    private func bytes(_ capacity: Int, _ write: (UnsafeMutablePointer<UInt8>?, Int) -> Int) -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: capacity) { $1 = write($0.baseAddress, capacity) }
     }
 }
 
@@ -102,10 +125,10 @@ func keySet(_ keys: String...) -> String { "{\"keys\":[\(keys.joined(separator: 
 func gate(
     _ set: String, secret: String? = nil, allowing allowed: Set<SignatureAlgorithm>? = nil,
     rules: ClaimRules = ClaimRules(), onUnknownKey: @escaping @Sendable () -> Void = {}
-) async throws -> TokenGate {
+) throws -> TokenGate {
     let secrets = (secret.map { [$0] } ?? []).map {
         VerificationKey(secret: Array($0.utf8), for: SignatureAlgorithm.symmetric)
     }
-    let keys = try await KeySet(parsing: Array(set.utf8)).keys
+    let keys = try KeySet(parsing: Array(set.utf8)).keys
     return TokenGate(KeyRing(secrets + keys, allowing: allowed), rules: rules, onUnknownKey: onUnknownKey)
 }

@@ -1,14 +1,14 @@
-import Crypto
 import Identity
+import Signatures
 import Wire
 
 /// Signs whatever it is told to, as somebody who knows the secret could.
 struct TokenForge {
-    private let key: SymmetricKey
+    private let key: [UInt8]
 
     init(_ secret: String = TokenForge.secret) { self.init(key: Array(secret.utf8)) }
 
-    init(key: [UInt8]) { self.key = SymmetricKey(data: key) }
+    init(key: [UInt8]) { self.key = key }
 
     static let secret = "a secret of more than thirty-two bytes"
     static let header = #"{"alg":"HS256","typ":"JWT"}"#
@@ -21,11 +21,11 @@ struct TokenForge {
     }
 
     func signature(_ signed: String) -> String {
-        Base64URL.encode(HMAC<SHA256>.authenticationCode(for: Array(signed.utf8), using: key))
+        Base64URL.encode(MessageAuthenticationKey(key, .sha256).code(for: Array(signed.utf8)))
     }
 
     /// What HS512 would append.
     func longCode(_ signed: String) -> [UInt8] {
-        Array(HMAC<SHA512>.authenticationCode(for: Array(signed.utf8), using: key))
+        MessageAuthenticationKey(key, .sha512).code(for: Array(signed.utf8))
     }
 }

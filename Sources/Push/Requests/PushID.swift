@@ -1,4 +1,4 @@
-import Crypto
+import Signatures
 
 /// What one notification is called: APNs' `apns-id`, a lower-case UUID.
 ///
@@ -15,7 +15,7 @@ package struct PushID: Hashable, Sendable {
     /// The same one for the same name, on every hub and after every restart: the first 16 bytes of the name's SHA-256 as
     /// a UUID of version 8 (RFC 9562, section 5.8: for ways of one's own).
     package init(named name: String) {
-        self.init(shaping: Array(SHA256.hash(data: Array(name.utf8)).prefix(16)), version: 8)
+        self.init(shaping: Array(HashFunction.sha256.hash(Array(name.utf8)).prefix(16)), version: 8)
     }
 
     /// Nil where `text` is no UUID.

@@ -1,4 +1,4 @@
-import Crypto
+import Signatures
 
 /// The operator's key for APNs (a `.p8` file from Apple's developer pages), which signs provider tokens.
 package struct ProviderKey: Sendable {
@@ -6,7 +6,7 @@ package struct ProviderKey: Sendable {
     package let teamID: String
     /// The ten characters that Apple gave the key.
     package let keyID: String
-    let key: P256.Signing.PrivateKey
+    let key: P256PrivateKey
 
     /// - Parameter pem: PKCS #8 in PEM; line breaks may be written as `\n`, as in an environment variable.
     /// - Throws: `ProviderKeyError`, one sentence that never quotes the key.
@@ -18,11 +18,8 @@ package struct ProviderKey: Sendable {
             .filter { !$0.isEmpty }.joined(separator: "\n")
         guard !text.isEmpty else { throw .empty }
         guard text.hasPrefix("-----BEGIN ") else { throw .notPEM }
-        do {
-            key = try P256.Signing.PrivateKey(pemRepresentation: text)
-        } catch {
-            throw .unusable
-        }
+        guard let key = P256PrivateKey(pem: text) else { throw .unusable }
+        self.key = key
         self.teamID = teamID
         self.keyID = keyID
     }

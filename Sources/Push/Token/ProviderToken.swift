@@ -1,4 +1,3 @@
-import Crypto
 import Wire
 
 /// The JWT that stands for the operator at APNs (Apple, "Establishing a token-based connection to APNs"; RFC 7515).
@@ -12,8 +11,8 @@ struct ProviderToken: Sendable {
         let header = "{\"alg\":\"ES256\",\"kid\":\"\(key.keyID)\"}"
         let claims = "{\"iss\":\"\(key.teamID)\",\"iat\":\(issuedAt)}"
         let signed = Base64URL.encode(header.utf8) + "." + Base64URL.encode(claims.utf8)
-        let signature = try key.key.signature(for: Array(signed.utf8))
-        jwt = signed + "." + Base64URL.encode(signature.rawRepresentation)
+        guard let signature = key.key.signature(of: Array(signed.utf8)) else { throw ProviderKeyError.unusable }
+        jwt = signed + "." + Base64URL.encode(signature)
         self.generation = generation
     }
 }

@@ -1,15 +1,25 @@
-import Crypto
+import CTestKeys
 import Hub
 import Testing
 
 @testable import Push
 
 enum Samples {
-    static let privateKey = P256.Signing.PrivateKey()
+    static let privatePEM = pem("P-256")
     static let start = HubTime(monotonic: 1_000_000, unix: 1_790_000_000_000)
 
     static func key() throws -> ProviderKey {
-        try ProviderKey(teamID: "TEAM567890", keyID: "KEY4567890", pem: privateKey.pemRepresentation)
+        try ProviderKey(teamID: "TEAM567890", keyID: "KEY4567890", pem: privatePEM)
+    }
+
+    /// A new private key, as CTestKeys.h names its type.
+    static func pem(_ type: String) -> String {
+        let key = roost_test_key_create(type, 0)
+        defer { roost_key_free(key) }
+        let bytes = [UInt8](unsafeUninitializedCapacity: 4096) {
+            $1 = roost_test_key_write(key, ROOST_PRIVATE_PEM, $0.baseAddress, 4096)
+        }
+        return String(decoding: bytes, as: UTF8.self)
     }
 
     static func configuration() throws -> APNsConfiguration { APNsConfiguration(key: try key()) }

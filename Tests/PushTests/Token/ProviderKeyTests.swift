@@ -1,11 +1,11 @@
-import Crypto
+import CTestKeys
 import Foundation
 import Testing
 
 @testable import Push
 
 struct ProviderKeyTests {
-    let pem = Samples.privateKey.pemRepresentation
+    let pem = Samples.privatePEM
 
     @Test func takesLineBreaksAsAnEnvironmentVariableHasThem() throws {
         for text in [
@@ -13,13 +13,13 @@ struct ProviderKeyTests {
             pem.replacing("\n", with: "\n   "),
         ] {
             let key = try ProviderKey(teamID: "TEAM567890", keyID: "KEY4567890", pem: text)
-            #expect(key.key.rawRepresentation == Samples.privateKey.rawRepresentation)
+            #expect(isSigned(try #require(key.key.signature(of: [1, 2, 3])), [1, 2, 3]))
         }
     }
 
     @Test func saysWhatIsWrongAndNeverTheKey() throws {
         let secret = pem.split(separator: "\n")[1]
-        let other = P384.Signing.PrivateKey().pemRepresentation
+        let other = Samples.pem("P-384")
         let cases: [(String, String, String, ProviderKeyError)] = [
             ("TEAM", "KEY4567890", pem, .team), ("TEAM56789.", "KEY4567890", pem, .team),
             ("TEAM567890", "", pem, .keyID), ("TEAM567890", "KEY4567890", " ", .empty),
@@ -43,7 +43,12 @@ struct ProviderKeyTests {
         #expect(decoded[0] == Data("{\"alg\":\"ES256\",\"kid\":\"KEY4567890\"}".utf8))
         #expect(decoded[1] == Data("{\"iss\":\"TEAM567890\",\"iat\":1790000000}".utf8))
         #expect(decoded[2].count == 64)
-        let signature = try P256.Signing.ECDSASignature(rawRepresentation: decoded[2])
-        #expect(Samples.privateKey.publicKey.isValidSignature(signature, for: Data((parts[0] + "." + parts[1]).utf8)))
+        #expect(isSigned(Array(decoded[2]), Array((parts[0] + "." + parts[1]).utf8)))
+    }
+
+    private func isSigned(_ signature: [UInt8], _ bytes: [UInt8]) -> Bool {
+        let key = roost_key_p256_pem(pem, pem.utf8.count)
+        defer { roost_key_free(key) }
+        return roost_key_verify(key, ROOST_ECDSA, ROOST_SHA256, signature, signature.count, bytes, bytes.count)
     }
 }

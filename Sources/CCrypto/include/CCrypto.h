@@ -1,0 +1,66 @@
+// Hashes, message authentication codes and signatures by OpenSSL's libcrypto 3: what tokens are verified with and what
+// provider tokens are signed with.
+//
+// Invariants
+//   - Any thread may call any of these. A roost_mac and a roost_key never change once they are made, so several threads
+//     may use one at once (openssl-threads(7)); only their owner frees them.
+//   - The thread's error queue is left as it was found: TLS on the same thread reads it (SSL_get_error(3)).
+//   - Nothing asks a person: a private key behind a passphrase is no key.
+//   - Lengths are bytes. A pointer to no bytes may be NULL.
+
+#ifndef ROOST_CCRYPTO_H
+#define ROOST_CCRYPTO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum roost_hash { ROOST_SHA256, ROOST_SHA384, ROOST_SHA512 };
+enum roost_curve { ROOST_P256, ROOST_P384, ROOST_P521 };
+enum roost_scheme {
+    ROOST_RSA_PKCS1, // RSASSA-PKCS1-v1_5 (RFC 8017, section 8.2)
+    ROOST_RSA_PSS,   // RSASSA-PSS with MGF1 of the same hash and a salt of the hash's length (RFC 7518, section 3.5)
+    ROOST_ECDSA,     // r and s, each of the curve's length (RFC 7518, section 3.4), not DER
+    ROOST_ED25519    // EdDSA (RFC 8032); the hash is not looked at
+};
+
+#define ROOST_LONGEST_HASH 64
+#define ROOST_LONGEST_SIGNATURE 1024 // of an RSA key of 8,192 bits
+
+typedef struct roost_mac roost_mac;
+typedef struct roost_key roost_key;
+
+// The length of the hash, which is written to `out`; 0 where memory is short.
+size_t roost_hash(enum roost_hash hash, const uint8_t *bytes, size_t count, uint8_t out[ROOST_LONGEST_HASH]);
+
+// Whether two texts of one length are the same, in a time that depends on the length alone.
+bool roost_equal(const uint8_t *one, const uint8_t *other, size_t count);
+
+// HMAC (RFC 2104) with one key. NULL where memory is short.
+roost_mac *roost_mac_create(enum roost_hash hash, const uint8_t *key, size_t count);
+void roost_mac_free(roost_mac *mac);
+// The length of the code of `bytes`, which is written to `out`; 0 where memory is short.
+size_t roost_mac_code(const roost_mac *mac, const uint8_t *bytes, size_t count, uint8_t out[ROOST_LONGEST_HASH]);
+
+// Public keys. NULL where the numbers are no key, or one that is too weak or too large to be checked on a thread that
+// others need: RSA with fewer than 2,048 bits or more than 8,192, or with a public exponent of more than 33 bits; a point
+// that is not on its curve or whose coordinates do not have the curve's length.
+roost_key *roost_key_rsa(const uint8_t *modulus, size_t modulus_count, const uint8_t *exponent, size_t exponent_count);
+roost_key *roost_key_ec(enum roost_curve curve, const uint8_t *x, size_t x_count, const uint8_t *y, size_t y_count);
+roost_key *roost_key_ed25519(const uint8_t *bytes, size_t count);
+
+// A private key of the curve P-256 in PEM, without a passphrase. NULL where it is anything else.
+roost_key *roost_key_p256_pem(const char *pem, size_t count);
+
+void roost_key_free(roost_key *key);
+
+bool roost_key_verify(
+    const roost_key *key, enum roost_scheme scheme, enum roost_hash hash, const uint8_t *signature,
+    size_t signature_count, const uint8_t *bytes, size_t count);
+
+// The length of the signature, which is written to `out`; 0 where the key cannot sign so.
+size_t roost_key_sign(
+    const roost_key *key, enum roost_scheme scheme, enum roost_hash hash, const uint8_t *bytes, size_t count,
+    uint8_t out[ROOST_LONGEST_SIGNATURE]);
+
+#endif
