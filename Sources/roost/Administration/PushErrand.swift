@@ -1,3 +1,4 @@
+import Glibc
 import Logging
 import Push
 import Synchronization
@@ -22,7 +23,7 @@ struct PushErrand {
     /// - Returns: whether all were delivered.
     /// - Throws: whatever `next` throws, once those before it have ended.
     func run(_ next: () throws -> Push?) async throws -> Bool {
-        Interruption.listen()
+        Signals.listen(to: [SIGINT, SIGTERM])
         let progress = Shared()
         let client = PushClient(configuration, logger: logger) { finished in
             for (push, outcome) in finished { StandardOutput.line(outcome.line(for: push.id)) }
@@ -35,7 +36,7 @@ struct PushErrand {
         var sent = 0
         var failure: (any Error)?
         do {
-            while !EarlySignal.wasSeen {
+            while !Signals.wasInterrupted {
                 guard client.room > 0 else {
                     try await Task.sleep(for: .milliseconds(5))
                     continue
@@ -47,7 +48,7 @@ struct PushErrand {
         } catch {
             failure = error
         }
-        while !EarlySignal.wasSeen, progress.state.withLock({ $0.finished }) < sent {
+        while !Signals.wasInterrupted, progress.state.withLock({ $0.finished }) < sent {
             try await Task.sleep(for: .milliseconds(5))
         }
         client.stop(within: Self.lastAnswers)

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import RoostClient
 import Settings
 import Wire
@@ -18,7 +19,7 @@ struct TopicTail {
     /// Until Ctrl-C or SIGTERM, or until the hub refuses the channel for good.
     func run() async throws {
         let token = try token()
-        Interruption.listen()
+        Signals.listen(to: [SIGINT, SIGTERM])
         var settings = RoostClient.Configuration { token }
         settings.bufferLimit = Self.patience
         let client = RoostClient(url: try url(), configuration: settings)
@@ -39,7 +40,7 @@ struct TopicTail {
         let (messages, sockets, events) = (channel.messages, client.socketEvents, channel.events)
         return await withTaskGroup(of: RoostError?.self) { group in
             group.addTask {
-                await Interruption.wait()
+                await Signals.interruption()
                 return nil
             }
             group.addTask {

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Glibc
 import Settings
 
 struct ServeCommand: AsyncParsableCommand {
@@ -18,7 +19,7 @@ struct ServeCommand: AsyncParsableCommand {
 
     func run() async throws {
         // Before anything that takes time: a hub that is told to reload while it starts is not to end by it.
-        HangUp.listen()
+        Signals.listen(to: [SIGHUP])
         let configuration = try await options.load()
         try await configuration.checkForServing()
         try await Server(configuration) { [options] in try await options.read() }.run()

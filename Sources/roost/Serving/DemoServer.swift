@@ -1,6 +1,7 @@
 import ChangeFeed
 import Demo
 import Foundation
+import Glibc
 import Identity
 import Settings
 
@@ -19,7 +20,7 @@ struct DemoServer {
     }
 
     func run() async throws {
-        EarlySignal.listen()
+        Signals.listen(to: [SIGINT, SIGTERM])
         let programs = ProcessInfo.processInfo.environment[Setting.postgresProgramsVariable]
         let cluster = try RunFailure.wrapping {
             try PrivateCluster(folder: folder, port: postgresPort, programs: programs.flatMap { $0.isEmpty ? nil : $0 })
@@ -28,10 +29,10 @@ struct DemoServer {
         let secret: String
         do {
             secret = try RunFailure.wrapping { try start(cluster, conninfo) }
-            if EarlySignal.wasSeen { return try RunFailure.wrapping { try cluster.stop() } }
+            if Signals.wasInterrupted { return try RunFailure.wrapping { try cluster.stop() } }
         } catch {
             // Ctrl-C reaches the programs that set the database up, too: their failing is no failure then.
-            if EarlySignal.wasSeen { return try RunFailure.wrapping { try cluster.stop() } }
+            if Signals.wasInterrupted { return try RunFailure.wrapping { try cluster.stop() } }
             throw error
         }
         let psql = "psql \(conninfo)"

@@ -1,14 +1,12 @@
 import ChangeFeed
 import Dispatch
 import Gateway
-import Glibc
 import Logging
 import Notify
 import Ops
-import ServiceLifecycle
 
 /// The running hub: waits for a signal, then takes its leave in good order.
-struct HubService: Service {
+struct HubService {
     let gateway: Gateway
     let subscriptions: ChangeSubscriptions
     let authority: PolicyAuthority
@@ -24,13 +22,11 @@ struct HubService: Service {
     /// The order matters. Sockets end first, because what a client has certainly got is known when its socket has ended,
     /// and the last cursor that the feed stores must not be beyond that. Then the feed, which hands to the loops; then the
     /// authority, which answers them; the loops last, because the others wait for them.
-    func run() async throws {
-        let reloading = Task { await reload.follow(HangUp.signals, reloaded) }
-        try await gracefulShutdown()
+    func run() async {
+        let reloading = Task { await reload.follow(Signals.hangUps, reloaded) }
+        await Signals.interruption()
         reloading.cancel()
         let drain = reload.configuration.drain
-        // Whoever asks twice means it.
-        for number in [SIGTERM, SIGINT] { signal(number, SIG_DFL) }
         let deadline = DrainDeadline(drain)
         health.drain()
         supervision?.stops(within: .seconds(drain.longest))

@@ -7,7 +7,6 @@ import Logging
 import Notify
 import Ops
 import Push
-import ServiceLifecycle
 import Settings
 
 /// `roost serve`: puts the rooms together and runs them until a signal.
@@ -61,10 +60,9 @@ struct Server {
             throw RunFailure(problem + ".", .configuration)
         }
         let service = try RunFailure.wrapping { try start(logger) }
-        let group = ServiceGroup(
-            configuration: ServiceGroupConfiguration(
-                services: [service], gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
-        try await group.run()
+        // Until here a signal ends the process: there is nothing yet to take leave of.
+        Signals.listen(to: [SIGTERM, SIGINT])
+        await service.run()
     }
 
     private func start(_ logger: Logger) throws -> HubService {
