@@ -90,7 +90,7 @@ import Wire
         withURL.secrets = [old]
         try await keeper.adopt(withURL)
         #expect(keeper.refusal(token) == nil)
-        #expect(keeper.refusal(self.token(old)) == nil, "and it was a reload")
+        #expect(keeper.refusal(try self.token(old)) == nil, "and it was a reload")
         withURL.url = server.url + "/elsewhere"
         try await keeper.adopt(withURL)
         #expect(keeper.refusal(token) == .keyUnknown)
