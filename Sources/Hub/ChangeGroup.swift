@@ -15,9 +15,9 @@ final class ChangeGroup {
     /// The loop's mark when it became live; nil while it is not. What concerns it came by here only since then.
     var liveMark: Int?
     /// Who waits for the feed's answer before their join is answered.
-    var waiting: [Slot] = []
+    var waiting: [Membership] = []
     /// Who is joined and was not told yet what it missed: the group was not live.
-    var outstanding: [Slot] = []
+    var outstanding: [Membership] = []
 
     enum State: Equatable {
         case registering

@@ -30,7 +30,7 @@ final class Channel {
     /// Those who asked for row changes, by what they asked for.
     var groups: [ChangeGroup] = []
     /// Whose join waits for a replay.
-    var awaitingReplay: [Slot] = []
+    var awaitingReplay: [Membership] = []
     /// By a message's id: to whom it was replayed.
     var replayed: [String: Set<Slot>] = [:]
 

@@ -2,6 +2,7 @@ import Wire
 
 /// One WebSocket, as the hub sees it. A class, because what a message asks of it would otherwise copy all of it.
 final class Connection {
+    let slot: Slot
     let version: ProtocolVersion
     /// From the token at the door; joins without a token of their own act by it.
     let claims: Claims
@@ -26,10 +27,17 @@ final class Connection {
     /// And which of that user's devices.
     var device: String?
 
-    init(version: ProtocolVersion, claims: Claims, isPage: Bool, at now: Int64) {
+    init(_ slot: Slot, version: ProtocolVersion, claims: Claims, isPage: Bool, at now: Int64) {
+        self.slot = slot
         self.version = version
         self.claims = claims
         self.isPage = isPage
         began = now
     }
+
+    /// Whose it is: by the token at the door, or else of a channel that it is in. Nil where none names a user.
+    var subject: String? { claims.subject ?? memberships.lazy.compactMap(\.claims.subject).first }
+
+    /// The number of the first proof that is about what is sent from here on.
+    var nextProof: Int { max(lifeline?.proof.serial ?? 0, asked?.serial ?? 0) + 1 }
 }

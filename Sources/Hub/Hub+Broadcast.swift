@@ -2,29 +2,28 @@ import Wire
 
 /// Messages from one to all (wire-protocol A7).
 extension Hub {
-    func broadcast(_ frame: ClientFrame, from slot: Slot, membership index: Int) {
-        guard let membership = connections[Int(slot)]?.memberships[index] else { return }
+    func broadcast(_ frame: ClientFrame, of membership: Membership) {
         let message: Broadcast
         switch frame.body {
         case .userBroadcast(let user):
             guard user.payload.count <= limits.payloadBytes else {
-                return refuse(frame, from: slot, joinRef: membership.joinRef, .over(.payloadBytes, limits.payloadBytes))
+                return refuse(frame.ref, of: membership, .over(.payloadBytes, limits.payloadBytes))
             }
             message = .user(user)
         case .json(let payload):
             guard payload.bytes.count <= limits.payloadBytes else {
-                return refuse(frame, from: slot, joinRef: membership.joinRef, .over(.payloadBytes, limits.payloadBytes))
+                return refuse(frame.ref, of: membership, .over(.payloadBytes, limits.payloadBytes))
             }
             guard payload.kind == .object else {
-                return refuse(frame, from: slot, joinRef: membership.joinRef, .payloadNotAnObject)
+                return refuse(frame.ref, of: membership, .payloadNotAnObject)
             }
             message = .text(Array(payload.bytes))
         }
         guard !ActivitySummary.isReserved(message, topic: membership.channel.key.topic) else {
-            return refuse(frame, from: slot, joinRef: membership.joinRef, .summaryReserved)
+            return refuse(frame.ref, of: membership, .summaryReserved)
         }
-        guard !consumesAppState(message, frame, from: slot, membership: index) else { return }
-        write(.broadcast(message), ref: frame.ref, from: slot, membership: index)
+        guard !consumesAppState(message, frame, of: membership) else { return }
+        write(.broadcast(message), ref: frame.ref, of: membership)
     }
 
     /// A message that came by HTTP. Clients send theirs so while they are not joined, so it may be about typing.

@@ -23,24 +23,18 @@ extension Hub {
     }
 
     /// Seats a member whose join is answered: changes reach it from here on.
-    func seatInGroup(at index: Int, of slot: Slot) {
-        guard let version = connections[Int(slot)]?.version,
-            let membership = connections[Int(slot)]?.memberships[index], let group = membership.group
-        else { return }
-        guard membership.groupSeat == nil else { return }
-        membership.recovery?.session.isSeated(provenFrom: nextProof(of: slot))
-        connections[Int(slot)]?.memberships[index].groupSeat = group.audience.add(slot, version)
-        connections[Int(slot)]?.memberships[index].principalSeat = membership.principal?.audience.add(slot, version)
-        systemState(of: group, to: membership, slot)
+    func seatInGroup(_ membership: Membership) {
+        guard let group = membership.group, membership.groupSeat == nil else { return }
+        membership.recovery?.session.isSeated(provenFrom: membership.connection.nextProof)
+        membership.groupSeat = group.audience.add(membership.slot, membership.version)
+        membership.principalSeat = membership.principal?.audience.add(membership.slot, membership.version)
+        systemState(of: group, to: membership)
     }
 
     /// Takes a member's subscription over to other claims, when its token changed. A new "Subscribed to PostgreSQL"
     /// follows, as in the original.
-    func resubscribe(at index: Int, of slot: Slot, as claims: Claims) {
-        guard let version = connections[Int(slot)]?.version,
-            let membership = connections[Int(slot)]?.memberships[index],
-            let left = membership.place, membership.principal?.claims != claims
-        else { return }
+    func resubscribe(_ membership: Membership, as claims: Claims) {
+        guard let left = membership.place, membership.principal?.claims != claims else { return }
         let subscription = ChangeSubscription(
             role: claims.role, bindings: left.group.subscription.bindings, ids: left.group.subscription.ids,
             isLegacy: left.group.subscription.isLegacy)
@@ -50,20 +44,24 @@ extension Hub {
         enter(group, membership)
         membership.groupSeat = nil
         membership.principalSeat = nil
-        leave(left, in: membership.channel, slot, version)
-        startAnew(membership, wasSeated: left.groupSeat != nil, in: group, slot: slot)
+        leave(left, membership)
+        startAnew(membership, wasSeated: left.groupSeat != nil, in: group)
         if group.state == .registering {
-            group.waiting.append(slot)
-        } else if membership.pending != nil {
-            completeJoin(at: index, of: slot)
+            group.waiting.append(membership)
         } else {
-            takeSeatOrWait(at: index, of: slot)
+            goOn(membership)
         }
     }
 
+    /// What waited for the group's state goes on: the join's answer, or the changes to a member whose token is new.
+    private func goOn(_ membership: Membership) {
+        if membership.pending != nil { completeJoin(of: membership) } else { takeSeatOrWait(membership) }
+    }
+
     /// Takes a member out of its group.
-    func leave(_ place: ChangePlace, in channel: Channel, _ slot: Slot, _ version: ProtocolVersion) {
+    func leave(_ place: ChangePlace, _ membership: Membership) {
         let (group, principal) = (place.group, place.principal)
+        let (channel, version) = (membership.channel, membership.version)
         if let seat = place.groupSeat, let moved = group.audience.remove(at: seat, version) {
             reseat(moved, in: channel, \.groupSeat, seat)
         }
@@ -72,8 +70,8 @@ extension Hub {
         }
         if group.exit(principal) { actions.append(.withdraw(group.id, principal.claims)) }
         if place.groupSeat == nil {
-            group.waiting.removeAll { $0 == slot }
-            group.outstanding.removeAll { $0 == slot }
+            group.waiting.removeAll { $0 === membership }
+            group.outstanding.removeAll { $0 === membership }
         }
         guard group.principals.isEmpty else { return }
         channel.groups.removeAll { $0 === group }
@@ -105,37 +103,17 @@ extension Hub {
         }
         let waiting = group.waiting
         group.waiting = []
-        for slot in waiting {
-            guard let index = connections[Int(slot)]?.memberships.firstIndex(where: { $0.group === group }) else {
-                continue
-            }
-            if connections[Int(slot)]?.memberships[index].pending != nil {
-                completeJoin(at: index, of: slot)
-            } else {
-                takeSeatOrWait(at: index, of: slot)
-            }
-        }
+        for membership in waiting where membership.isIn(group) { goOn(membership) }
         guard group.state == .live else { return }
         let outstanding = group.outstanding
         group.outstanding = []
-        for slot in outstanding {
-            if let index = connections[Int(slot)]?.memberships.firstIndex(where: { $0.group === group }) {
-                askForMissed(at: index, of: slot)
-            }
-        }
+        for membership in outstanding where membership.isIn(group) { askForMissed(by: membership) }
     }
 
     /// Without a database nothing can be promised: clients are told to come again.
     private func refuseWaiting(_ group: ChangeGroup, _ refusal: Refusal) {
-        for slot in group.waiting {
-            guard let index = connections[Int(slot)]?.memberships.firstIndex(where: { $0.group === group }) else {
-                continue
-            }
-            if connections[Int(slot)]?.memberships[index].pending != nil {
-                refuseJoin(at: index, of: slot, refusal)
-            } else {
-                expel(at: index, of: slot, refusal)
-            }
+        for membership in group.waiting where membership.isIn(group) {
+            if membership.pending != nil { refuseJoin(of: membership, refusal) } else { expel(membership, refusal) }
         }
     }
 
@@ -145,28 +123,28 @@ extension Hub {
         group.complaints = complaints
     }
 
-    func systemState(of group: ChangeGroup, to membership: Membership, _ slot: Slot) {
+    func systemState(of group: ChangeGroup, to membership: Membership) {
         switch group.state {
         case .registering: break
         case .live:
             // A client that resumes by cursors has one from here on, even if no change ever comes.
             let cursor = membership.recovery?.isReported == true ? membership.recovery?.cursor : nil
             system(
-                membership, slot, extension: "postgres_changes", ok: true, message: "Subscribed to PostgreSQL",
+                membership, extension: "postgres_changes", ok: true, message: "Subscribed to PostgreSQL",
                 cursor: cursor)
-            complain(about: group, to: membership, slot)
+            complain(about: group, to: membership)
         case .failed(let message):
-            system(membership, slot, extension: "postgres_changes", ok: false, message: message)
+            system(membership, extension: "postgres_changes", ok: false, message: message)
             // The Python client takes it for the end of the channel, and joins again some time.
             membership.recovery?.session.mayBeIgnored(until: latest.monotonic + book.patience)
         }
     }
 
     /// Says which of the bindings are not served, behind the word that the others are.
-    private func complain(about group: ChangeGroup, to membership: Membership, _ slot: Slot) {
+    private func complain(about group: ChangeGroup, to membership: Membership) {
         for complaint in group.complaints {
             system(
-                membership, slot, extension: "postgres_changes", ok: !complaint.isError, message: complaint.message)
+                membership, extension: "postgres_changes", ok: !complaint.isError, message: complaint.message)
         }
         if group.complaints.contains(where: \.isError) {
             // As with a subscription that failed as a whole.
@@ -175,19 +153,18 @@ extension Hub {
     }
 
     private func announceState(of group: ChangeGroup) {
-        forEachSeated(in: group) { systemState(of: group, to: $0, $1) }
+        forEachSeated(in: group) { systemState(of: group, to: $0) }
     }
 
     private func announceComplaints(of group: ChangeGroup) {
-        forEachSeated(in: group) { complain(about: group, to: $0, $1) }
+        forEachSeated(in: group) { complain(about: group, to: $0) }
     }
 
-    private func forEachSeated(in group: ChangeGroup, _ body: (Membership, Slot) -> Void) {
+    private func forEachSeated(in group: ChangeGroup, _ body: (Membership) -> Void) {
         for slot in group.audience.v1 + group.audience.v2 {
-            guard let membership = connections[Int(slot)]?.memberships.first(where: { $0.group === group }) else {
-                continue
+            if let membership = connection(slot)?.memberships[group.channel], membership.group === group {
+                body(membership)
             }
-            body(membership, slot)
         }
     }
 
@@ -257,18 +234,17 @@ extension Hub {
         feedIsReady = isReady
         book.feed(isReady: isReady, at: latest)
         guard isReady, !wasReady else { return }
-        for slot in connections.indices {
-            for index in connections[slot]?.memberships.indices ?? 0..<0
-            where connections[slot]?.memberships[index].awaitsReplication == true {
-                announceReplication(to: index, of: Slot(slot))
+        for connection in connections.lazy.compactMap({ $0 }) {
+            for membership in connection.memberships where membership.awaitsReplication {
+                announceReplication(to: membership)
             }
         }
     }
 
-    func announceReplication(to index: Int, of slot: Slot) {
-        connections[Int(slot)]?.memberships[index].awaitsReplication = !feedIsReady
-        guard feedIsReady, let membership = connections[Int(slot)]?.memberships[index] else { return }
-        system(membership, slot, extension: "system", ok: true, message: "Replication connection established")
+    func announceReplication(to membership: Membership) {
+        membership.awaitsReplication = !feedIsReady
+        guard feedIsReady else { return }
+        system(membership, extension: "system", ok: true, message: "Replication connection established")
     }
 }
 

@@ -2,85 +2,77 @@ import Wire
 
 /// Joining and leaving channels (wire-protocol A4, A9).
 extension Hub {
-    func join(_ frame: ClientFrame, from slot: Slot, at now: HubTime) {
-        guard connections[Int(slot)] != nil, case .json(let payload) = frame.body else { return }
+    func join(_ frame: ClientFrame, on connection: Connection, at now: HubTime) {
+        guard case .json(let payload) = frame.body else { return }
         guard frame.topic.utf8.starts(with: ChannelKey.prefix.utf8) else {
-            return refuse(frame, from: slot, joinRef: .null, .unmatchedTopic)
+            return refuse(frame, on: connection, .unmatchedTopic)
         }
         let joinRef = frame.joinRef.isNull ? frame.ref : frame.joinRef
         // A join on a joined topic replaces the old incarnation. Its phx_close is not sent: the Python client would take
         // it for the new one's and drop the channel.
         let config = JoinConfig(payload, topic: frame.topic, limits: limits)
-        if let old = connections[Int(slot)]?.memberships.index(of: frame.topic) {
-            refuseHeld(at: old, of: slot, .unmatchedTopic)
-            if let membership = connections[Int(slot)]?.memberships[old] {
-                giveUpPresence(of: membership, unlessFor: config)
-            }
-            removeMembership(at: old, of: slot, .replaced)
+        if let old = connection.memberships[frame.topic] {
+            refuseHeld(of: old, .unmatchedTopic)
+            giveUpPresence(of: old, unlessFor: config)
+            remove(old, .replaced)
         }
-        // Not the connection itself: its memberships would have to be copied when one is added.
-        guard let joined = connections[Int(slot)]?.memberships.count, let bearer = connections[Int(slot)]?.claims
-        else { return }
 
         let claims: Claims
         let bindings: [ChangeBinding]
         let subscription: ChangeSubscription
         do {
-            try countJoin(of: slot)
-            claims = try admit(frame, config, bearer: bearer, joined: joined, at: now)
+            try countJoin(on: connection)
+            claims = try admit(frame, config, on: connection, at: now)
             // Copied, because a group outlives the frame that its bindings came in.
             bindings = config.changes.map {
                 ChangeBinding(JSON(trusted: Array($0.bytes)[...]), expressions: limits.regularExpressions)
             }
             subscription = ChangeSubscription(
                 role: claims.role, bindings: bindings, ids: ChangeBinding.ids(for: bindings), isLegacy: config.isLegacy)
-            try countPatterns(subscription, of: slot)
-            try countUser(claims, of: slot)
+            try countPatterns(subscription, of: connection)
+            try countUser(claims, of: connection)
         } catch {
             counters.joinsRefused += 1
-            return refuse(frame, from: slot, joinRef: joinRef, error)
+            return refuse(frame, joinRef: joinRef, on: connection, error)
         }
 
         let ids = subscription.ids
         let channel = channel(ChannelKey(topic: frame.topic, isPrivate: config.isPrivate))
         let group = bindings.isEmpty ? nil : group(of: channel, subscription)
         let membership = Membership(
-            config, in: channel, joinRef: joinRef.description, claims: claims,
+            config, of: connection, in: channel, joinRef: joinRef.description, claims: claims,
             member: MemberID(loop: loop, serial: nextSerial()), presenceKey: config.presenceKey ?? randomUUID(),
             pass: pass(config),
             pending: PendingJoin(
                 ref: JSON(trusted: Array(frame.ref.bytes)[...]), response: Self.joinResponse(bindings, ids),
                 wantsPresence: config.wantsPresence, wantsOccupancy: config.wantsOccupancy,
                 wantsReplicationReady: config.wantsReplicationReady))
-        membership.history = history(config, joinRef: joinRef, claims: claims, in: channel, of: slot)
+        membership.history = history(config, joinRef: joinRef, claims: claims, in: channel, on: connection)
         if let group {
             enter(group, membership)
             membership.recovery = recovery(
-                of: config, joinRef: joinRef, claims: claims, group: group, slot: slot, at: now)
+                of: config, joinRef: joinRef, claims: claims, group: group, on: connection, at: now)
         }
-        let index = connections[Int(slot)]?.memberships.count ?? 0
-        connections[Int(slot)]?.memberships.append(membership)
+        connection.memberships.append(membership)
         channel.memberCount += 1
         counters.memberships += 1
-        if let state = config.appState { set(state, of: slot) }
-        comeOnline(claims, slot)
+        if let state = config.appState { set(state, of: connection) }
+        comeOnline(connection, as: claims)
         expectPresence(of: membership)
-        connections[Int(slot)]?.wasEmptyAtSweep = false
+        connection.wasEmptyAtSweep = false
         earliestExpiry = min(earliestExpiry, Int64(claims.expiresAt))
         // "Live means live": the reply makes clients report SUBSCRIBED, so it waits until the feed has the bindings. In a
         // private channel the policies are asked meanwhile; whichever answers last completes the join.
-        if let group, group.state == .registering { group.waiting.append(slot) }
-        if membership.recovery?.arrival != nil { awaitArrival(of: membership.member, on: slot) }
-        askToRead(at: index, of: slot)
-        completeJoin(at: index, of: slot)
+        if let group, group.state == .registering { group.waiting.append(membership) }
+        if membership.recovery?.arrival != nil { awaitArrival(of: membership) }
+        askToRead(membership)
+        completeJoin(of: membership)
     }
 
-    private func countPatterns(_ subscription: ChangeSubscription, of slot: Slot) throws(Refusal) {
+    private func countPatterns(_ subscription: ChangeSubscription, of connection: Connection) throws(Refusal) {
         guard subscription.patterns > 0 else { return }
-        let before = connections[Int(slot)]?.memberships.reduce(0) {
-            $0 + ($1.group?.subscription.patterns ?? 0)
-        }
-        guard subscription.patterns + (before ?? 0) <= limits.patternsPerConnection else {
+        let before = connection.memberships.reduce(0) { $0 + ($1.group?.subscription.patterns ?? 0) }
+        guard subscription.patterns + before <= limits.patternsPerConnection else {
             throw .over(.patternsPerConnection, limits.patternsPerConnection)
         }
     }
@@ -93,11 +85,11 @@ extension Hub {
 
     /// The checks before a join, in the original's order.
     private func admit(
-        _ frame: ClientFrame, _ config: JoinConfig, bearer: Claims, joined: Int, at now: HubTime
+        _ frame: ClientFrame, _ config: JoinConfig, on connection: Connection, at now: HubTime
     ) throws(Refusal) -> Claims {
         guard frame.topic != ChannelKey.prefix else { throw .topicNameRequired }
         if limits.privateOnly, !config.isPrivate { throw .privateOnly }
-        guard joined < limits.channelsPerConnection else {
+        guard connection.memberships.count < limits.channelsPerConnection else {
             throw .over(.channelsPerConnection, limits.channelsPerConnection)
         }
         guard !config.hasTooManyChanges else {
@@ -105,7 +97,7 @@ extension Hub {
         }
         let claims =
             try config.token.map { token throws(Refusal) in try verifier.verify(token, at: now) }
-            ?? bearer
+            ?? connection.claims
         if let expired = claims.expired(at: now) { throw expired }
         if let replay = config.replay {
             guard config.isPrivate else { throw .replayNotAllowed }
@@ -126,78 +118,73 @@ extension Hub {
     }
 
     /// Answers a join and lets the member in, unless the feed or the policies still have to be heard.
-    func completeJoin(at index: Int, of slot: Slot) {
-        guard let version = connections[Int(slot)]?.version,
-            let membership = connections[Int(slot)]?.memberships[index], let pending = membership.pending,
-            membership.group?.state != .registering, membership.pass == nil || membership.pass?.read != nil,
+    func completeJoin(of membership: Membership) {
+        guard let pending = membership.pending, membership.group?.state != .registering,
+            membership.pass == nil || membership.pass?.read != nil,
             membership.recovery?.arrival == nil
         else { return }
-        askForMissed(at: index, of: slot)
+        askForMissed(by: membership)
         // The reply says whether it could be resumed, and clients take no changes before the reply.
         if let recovery = membership.recovery, recovery.question != nil, recovery.start == nil { return }
         guard membership.pass?.replay?.overflowed != true else {
-            return refuseJoin(at: index, of: slot, .replayFailed)
+            return refuseJoin(of: membership, .replayFailed)
         }
         let channel = membership.channel
-        let missed = missedMessages(at: index, of: slot)
-        let reply = channel.frames(version).reply(
+        let missed = missedMessages(by: membership)
+        let reply = membership.frames.reply(
             joinRef: membership.joinRef, ref: pending.ref, ok: true,
             response: Self.response(Self.response(pending.response, membership.recovery), membership, missed))
-        actions.append(.send(reply, to: slot))
+        actions.append(.send(reply, to: membership.slot))
 
         counters.joins += 1
-        connections[Int(slot)]?.memberships[index].pending = nil
+        membership.pending = nil
         if let recovery = membership.recovery { joinIsAnswered(recovery) }
-        if let pass = membership.pass { sendReplay(pass, to: membership, slot, version) }
-        if membership.mayRead(.broadcast) { takeMemberSeat(at: index, of: slot, after: missed) }
-        takeSeatOrWait(at: index, of: slot)
-        if pending.wantsReplicationReady { announceReplication(to: index, of: slot) }
-        resumePresence(at: index, of: slot)
-        if pending.wantsPresence, membership.mayRead(.presence) { showPresence(at: index, of: slot) }
-        if pending.wantsOccupancy, membership.mayRead(.presence) { showOccupancy(at: index, of: slot) }
-        if membership.mayRead(.broadcast) { showTyping(in: channel, to: slot, version) }
+        if let pass = membership.pass { sendReplay(pass, to: membership) }
+        if membership.mayRead(.broadcast) { takeMemberSeat(membership, after: missed) }
+        takeSeatOrWait(membership)
+        if pending.wantsReplicationReady { announceReplication(to: membership) }
+        resumePresence(of: membership)
+        if pending.wantsPresence, membership.mayRead(.presence) { showPresence(to: membership) }
+        if pending.wantsOccupancy, membership.mayRead(.presence) { showOccupancy(to: membership) }
+        if membership.mayRead(.broadcast) { showTyping(to: membership) }
         summaryJoins?.note(channel.key.topic, by: membership.claims.subject)
-        releaseWrites(at: index, of: slot)
+        releaseWrites(of: membership)
     }
 
     /// Answers a join with a no.
-    func refuseJoin(at index: Int, of slot: Slot, _ refusal: Refusal) {
-        guard let membership = connections[Int(slot)]?.memberships[index], let pending = membership.pending else {
-            return
-        }
+    func refuseJoin(of membership: Membership, _ refusal: Refusal) {
+        guard let pending = membership.pending else { return }
         counters.joinsRefused += 1
-        refuse(pending.ref, of: membership, slot, refusal)
-        refuseHeld(at: index, of: slot, refusal)
-        removeMembership(at: index, of: slot)
+        refuse(pending.ref, of: membership, refusal)
+        refuseHeld(of: membership, refusal)
+        remove(membership)
     }
 
-    func leave(_ frame: ClientFrame, from slot: Slot) {
-        guard let index = connections[Int(slot)]?.memberships.index(of: frame.topic),
-            let membership = connections[Int(slot)]?.memberships[index]
-        else { return reply(to: frame, joinRef: frame.joinRef, from: slot, ok: true) }
+    func leave(_ frame: ClientFrame, on connection: Connection) {
+        guard let membership = connection.memberships[frame.topic] else {
+            return reply(to: frame, joinRef: frame.joinRef, on: connection, ok: true)
+        }
         // A leave of an older incarnation must not end the one that replaced it (realtime-js leaves when a join times
         // out and may have joined again by then).
         if !frame.joinRef.isNull, frame.joinRef.description != membership.joinRefText {
-            return reply(to: frame, joinRef: frame.joinRef, from: slot, ok: true)
+            return reply(to: frame, joinRef: frame.joinRef, on: connection, ok: true)
         }
-        refuseHeld(at: index, of: slot, .unmatchedTopic)
-        removeMembership(at: index, of: slot, .left)
-        reply(to: frame, joinRef: membership.joinRef, from: slot, ok: true)
-        let close = frames(slot, topic: frame.topic).push(
+        refuseHeld(of: membership, .unmatchedTopic)
+        remove(membership, .left)
+        reply(to: frame.ref, of: membership, ok: true)
+        let close = membership.frames.push(
             "phx_close", joinRef: membership.joinRef, ref: membership.joinRef, payload: Array("{}".utf8))
-        actions.append(.send(close, to: slot))
+        actions.append(.send(close, to: membership.slot))
     }
 
     /// Takes a member out of every list of the channel, and the channel out of the hub when nothing is left in it.
-    ///
-    func removeMembership(at index: Int, of slot: Slot, _ end: MembershipEnd = .lost) {
-        guard let version = connections[Int(slot)]?.version, let appState = connections[Int(slot)].map(\.appState),
-            let membership = connections[Int(slot)]?.memberships.remove(at: index)
-        else { return }
-        let channel = membership.channel
+    func remove(_ membership: Membership, _ end: MembershipEnd = .lost) {
+        guard membership.connection.memberships.remove(membership) else { return }
+        membership.hasEnded = true
+        let (channel, version) = (membership.channel, membership.version)
         channel.memberCount -= 1
         counters.memberships -= 1
-        if let pass = membership.pass { discard(pass, of: slot, in: channel) }
+        if let pass = membership.pass { discard(pass, of: membership) }
         if let seat = membership.memberSeat, let moved = channel.members.remove(at: seat, version) {
             reseat(moved, in: channel, \.memberSeat, seat)
         }
@@ -207,19 +194,18 @@ extension Hub {
         if let seat = membership.counterSeat, let moved = channel.counters.remove(at: seat, version) {
             reseat(moved, in: channel, \.counterSeat, seat)
         }
-        if let place = membership.place { leave(place, in: channel, slot, version) }
+        if let place = membership.place { leave(place, membership) }
         endSession(of: membership, end)
-        endHistory(of: membership, slot, version, isLeave: end == .left)
+        endHistory(of: membership, isLeave: end == .left)
         endTyping(of: membership)
-        releasePresence(of: membership, end, appState)
+        releasePresence(of: membership, end)
         discardIfIdle(channel)
     }
 
     func reseat(
         _ slot: Slot, in channel: Channel, _ seat: ReferenceWritableKeyPath<Membership, Int32?>, _ position: Int32
     ) {
-        guard let index = connections[Int(slot)]?.memberships.index(of: channel) else { return }
-        connections[Int(slot)]?.memberships[index][keyPath: seat] = position
+        connection(slot)?.memberships[channel]?[keyPath: seat] = position
     }
 
     // MARK: Channels

@@ -43,13 +43,12 @@ extension Hub {
         nextSweep = due
         guard now.monotonic >= due else { return }
         nextSweep = now.monotonic + Self.sweepInterval
-        for slot in connections.indices {
-            guard let connection = connections[slot] else { continue }
+        for connection in connections.lazy.compactMap({ $0 }) {
             let isEmpty = connection.memberships.isEmpty
             if isEmpty, connection.wasEmptyAtSweep {
-                actions.append(.close(Slot(slot), .normal, reason: "no channels"))
+                actions.append(.close(connection.slot, .normal, reason: "no channels"))
             }
-            connections[slot]?.wasEmptyAtSweep = isEmpty
+            connection.wasEmptyAtSweep = isEmpty
         }
     }
 }

@@ -17,16 +17,17 @@ package final class Hub {
     private(set) var limits: HubLimits
     let verifier: any TokenVerifier
     var random: any RandomNumberGenerator
-    var connections: [Connection?] = []
+    /// By slot.
+    private(set) var connections: [Connection?] = []
     var channels: [ChannelKey: Channel] = [:]
     var groups: [ChangeGroupID: ChangeGroup] = [:]
     var serial = 0
     /// What the authority was asked and has not answered, and for whom.
-    package internal(set) var questions: [AuthorizationID: (slot: Slot, member: MemberID)] = [:]
+    var questions: [AuthorizationID: Membership] = [:]
     /// Whose missed changes the feed is reading.
-    var recoveries: [RecoveryID: (slot: Slot, member: MemberID)] = [:]
+    var recoveries: [RecoveryID: Membership] = [:]
     /// Joins that are not answered yet, because something has to be known of who else is there.
-    var arrivals: [(slot: Slot, member: MemberID)] = []
+    var arrivals: [Membership] = []
     let book: RecoveryBook
     let history: HistoryBook
     /// Bytes of kept messages that a socket was sent in this second.
@@ -112,9 +113,11 @@ package final class Hub {
     package var groupCount: Int { groups.count }
 
     /// Whose connection it is: by the token at the door, or else of a channel that it is in. Nil where none names a user.
-    package func user(of slot: Slot) -> String? {
-        guard let connection = connections[Int(slot)] else { return nil }
-        return connection.claims.subject ?? connection.memberships.lazy.compactMap { $0.claims.subject }.first
+    package func user(of slot: Slot) -> String? { connection(slot)?.subject }
+
+    /// Nil where nobody is connected.
+    func connection(_ slot: Slot) -> Connection? {
+        connections.indices.contains(Int(slot)) ? connections[Int(slot)] : nil
     }
 
     func nextSerial() -> Int {
@@ -138,10 +141,10 @@ package final class Hub {
         _ slot: Slot, version: ProtocolVersion, claims: Claims, isCounted: Bool = true, isPage: Bool = false
     ) {
         while connections.count <= Int(slot) { connections.append(nil) }
-        connections[Int(slot)] = Connection(
-            version: version, claims: claims, isPage: isPage, at: latest.monotonic)
-        if isCounted { adoptUser(of: claims, slot) }
-        comeOnline(claims, slot)
+        let connection = Connection(slot, version: version, claims: claims, isPage: isPage, at: latest.monotonic)
+        connections[Int(slot)] = connection
+        if isCounted { adoptUser(of: connection) }
+        comeOnline(connection, as: claims)
         connectionCount += 1
     }
 
@@ -149,12 +152,10 @@ package final class Hub {
     ///   - now: nil for the time that the hub was told last.
     ///   - isUnloaded: the socket was that of a page that is gone for good.
     package func disconnect(_ slot: Slot, at now: HubTime? = nil, isUnloaded: Bool = false) {
-        guard let connection = connections[Int(slot)] else { return }
+        guard let connection = connection(slot) else { return }
         if let now { advance(to: now) }
         let window = onlineWindow(of: connection)
-        for index in connection.memberships.indices.reversed() {
-            removeMembership(at: index, of: slot, isUnloaded ? .unloaded : .lost)
-        }
+        for membership in connection.memberships.reversed() { remove(membership, isUnloaded ? .unloaded : .lost) }
         releaseUser(of: connection)
         goOffline(connection, window: window)
         connections[Int(slot)] = nil
@@ -168,26 +169,26 @@ package final class Hub {
     package func receive(
         _ message: ArraySlice<UInt8>, isBinary: Bool, from slot: Slot, at now: HubTime
     ) throws(ClientFrame.Malformed) {
-        guard let version = connections[Int(slot)]?.version else { return }
+        guard let connection = connection(slot) else { return }
         advance(to: now)
-        connections[Int(slot)]?.received += 1
+        connection.received += 1
         let frame =
             isBinary
-            ? try ClientFrame(binary: message, version: version) : try ClientFrame(text: message, version: version)
+            ? try ClientFrame(binary: message, version: connection.version)
+            : try ClientFrame(text: message, version: connection.version)
         switch frame.event {
-        case "heartbeat" where frame.topic == "phoenix": reply(to: frame, joinRef: .null, from: slot, ok: true)
-        case "phx_join": join(frame, from: slot, at: now)
-        case "phx_leave": leave(frame, from: slot)
+        case "heartbeat" where frame.topic == "phoenix": reply(to: frame, joinRef: .null, on: connection, ok: true)
+        case "phx_join": join(frame, on: connection, at: now)
+        case "phx_leave": leave(frame, on: connection)
         default:
-            guard let index = connections[Int(slot)]?.memberships.index(of: frame.topic) else {
-                refuse(frame, from: slot, joinRef: .null, .unmatchedTopic)
-                return
+            guard let membership = connection.memberships[frame.topic] else {
+                return refuse(frame, on: connection, .unmatchedTopic)
             }
             switch frame.event {
-            case "broadcast": broadcast(frame, from: slot, membership: index)
-            case "presence": presence(frame, from: slot, membership: index)
-            case Self.appStateEvent: appState(frame, from: slot, membership: index)
-            case "access_token": accessToken(frame, from: slot, membership: index, at: now)
+            case "broadcast": broadcast(frame, of: membership)
+            case "presence": presence(frame, of: membership)
+            case Self.appStateEvent: appState(frame, of: membership)
+            case "access_token": accessToken(frame, of: membership, at: now)
             default: break  // The original answers unknown events with silence; clients count on none of them.
             }
         }
@@ -195,30 +196,43 @@ package final class Hub {
 
     // MARK: Answering
 
-    func frames(_ slot: Slot, topic: String) -> ServerFrame {
-        ServerFrame(connections[Int(slot)]?.version ?? .v2, topic: JSONString.encode(topic))
+    /// Answers a frame that is about no membership.
+    func reply(
+        to frame: ClientFrame, joinRef: JSON, on connection: Connection, ok: Bool,
+        response: [UInt8] = Array("{}".utf8)
+    ) {
+        let frames = ServerFrame(connection.version, topic: JSONString.encode(frame.topic))
+        let answer = frames.reply(joinRef: joinRef, ref: frame.ref, ok: ok, response: response)
+        actions.append(.send(answer, to: connection.slot))
     }
 
-    func reply(to frame: ClientFrame, joinRef: JSON, from slot: Slot, ok: Bool, response: [UInt8] = Array("{}".utf8)) {
-        let answer = frames(slot, topic: frame.topic).reply(
-            joinRef: joinRef, ref: frame.ref, ok: ok, response: response)
-        actions.append(.send(answer, to: slot))
-    }
-
-    func refuse(_ frame: ClientFrame, from slot: Slot, joinRef: JSON, _ refusal: Refusal) {
+    /// Refuses a frame that is about no membership.
+    func refuse(_ frame: ClientFrame, joinRef: JSON = .null, on connection: Connection, _ refusal: Refusal) {
         countRefusal(refusal)
-        reply(to: frame, joinRef: joinRef, from: slot, ok: false, response: refusal.response)
+        reply(to: frame, joinRef: joinRef, on: connection, ok: false, response: refusal.response)
+    }
+
+    /// Answers a message of a member.
+    func reply(to ref: JSON, of membership: Membership, ok: Bool, response: [UInt8] = Array("{}".utf8)) {
+        let reply = membership.frames.reply(joinRef: membership.joinRef, ref: ref, ok: ok, response: response)
+        actions.append(.send(reply, to: membership.slot))
+    }
+
+    /// Refuses a message of a member. Without a ref, too: clients match replies to their refs and overlook one with
+    /// `null`, but it is on the wire for whoever looks; a `system` error would end the channel in the Python client.
+    func refuse(_ ref: JSON, of membership: Membership, _ refusal: Refusal) {
+        countRefusal(refusal)
+        reply(to: ref, of: membership, ok: false, response: refusal.response)
     }
 
     /// A `system` message to one member.
     func system(
-        _ membership: Membership, _ slot: Slot, extension name: String, ok: Bool, message: String, cursor: String? = nil
+        _ membership: Membership, extension name: String, ok: Bool, message: String, cursor: String? = nil
     ) {
-        guard let version = connections[Int(slot)]?.version else { return }
         var payload = Self.systemPayload(membership.channel.key, extension: name, ok: ok, message: message)
         if let cursor { payload = payload.dropLast() + Array(",\"cursor\":\"\(cursor)\"}".utf8) }
-        let frame = membership.channel.frames(version).push("system", joinRef: membership.joinRef, payload: payload)
-        actions.append(.send(frame, to: slot))
+        let frame = membership.frames.push("system", joinRef: membership.joinRef, payload: payload)
+        actions.append(.send(frame, to: membership.slot))
     }
 
     /// All four keys are required by the Python client.

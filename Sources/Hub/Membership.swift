@@ -1,8 +1,13 @@
 import Wire
 
 /// One connection's part in one channel, from its join to its leave. A class, as `Connection` is, and for the same reason.
+///
+/// It and its connection hold each other until `Hub.remove` ends it, as it does before the connection goes.
 final class Membership {
+    let connection: Connection
     let channel: Channel
+    /// It was removed from its connection: nothing is sent to it any more.
+    var hasEnded = false
     /// The channel's: a socket in a thousand channels looks for one of them without visiting each.
     let topicHash: Int
     /// The ref of the join, as JSON text. A String, because short ones are kept in place and a slice would keep the
@@ -39,10 +44,12 @@ final class Membership {
     var pending: PendingJoin?
 
     init(
-        _ config: JoinConfig, in channel: Channel, joinRef: String, claims: Claims, member: MemberID,
+        _ config: JoinConfig, of connection: Connection, in channel: Channel, joinRef: String, claims: Claims,
+        member: MemberID,
         presenceKey: String,
         pass: ChannelPass?, pending: PendingJoin
     ) {
+        self.connection = connection
         self.channel = channel
         topicHash = channel.topicHash
         joinRefText = joinRef
@@ -57,6 +64,12 @@ final class Membership {
         self.pending = pending
     }
 
+    var slot: Slot { connection.slot }
+    var version: ProtocolVersion { connection.version }
+    /// What makes frames for it.
+    var frames: ServerFrame { channel.frames(version) }
+    /// Whether it hears the group's changes, or waits for them.
+    func isIn(_ group: ChangeGroup) -> Bool { !hasEnded && self.group === group }
     var joinRef: JSON { JSON(trusted: Array(joinRefText.utf8)[...]) }
 }
 

@@ -5,11 +5,9 @@ import Wire
 /// A member that is not granted reading has no seat in any audience, so nothing can reach it.
 extension Hub {
     /// Asks for a member; the answer comes by `authorization`.
-    func ask(_ right: AuthorizationQuestion.Right, as claims: Claims, for membership: Membership, _ slot: Slot)
-        -> AuthorizationID
-    {
+    func ask(_ right: AuthorizationQuestion.Right, as claims: Claims, for membership: Membership) -> AuthorizationID {
         let id = AuthorizationID(loop: loop, serial: nextSerial())
-        questions[id] = (slot, membership.member)
+        questions[id] = membership
         let topic = String(membership.channel.key.name)
         actions.append(.authorize(id, AuthorizationQuestion(claims: claims, topic: topic, right: right)))
         return id
@@ -17,105 +15,96 @@ extension Hub {
 
     /// The authority's word. One that comes after the member left, rejoined or brought another token changes nothing.
     package func authorization(_ id: AuthorizationID, is outcome: AuthorizationOutcome) {
-        guard let (slot, member) = questions.removeValue(forKey: id),
-            let index = connections[Int(slot)]?.memberships.firstIndex(where: { $0.member == member }),
-            let pass = connections[Int(slot)]?.memberships[index].pass
+        guard let membership = questions.removeValue(forKey: id), !membership.hasEnded, let pass = membership.pass
         else { return }
-        guard pass.readQuestion == id else { return writeDecided(id, outcome, pass, at: index, of: slot) }
+        guard pass.readQuestion == id else { return writeDecided(id, outcome, pass, of: membership) }
         pass.readQuestion = nil
         switch outcome {
-        case .unavailable: refuseReading(at: index, of: slot, .databaseUnavailable)
-        case .replayFailed: refuseReading(at: index, of: slot, .replayFailed)
+        case .unavailable: refuseReading(of: membership, .databaseUnavailable)
+        case .replayFailed: refuseReading(of: membership, .replayFailed)
         case .decided(let read, let replay):
             if pass.read == nil {
-                joinDecided(read, replay, pass, at: index, of: slot)
+                joinDecided(read, replay, pass, of: membership)
             } else {
-                tokenDecided(read, pass, at: index, of: slot)
+                tokenDecided(read, pass, of: membership)
             }
         }
     }
 
     /// Asks, at a join, what the member may read.
-    func askToRead(at index: Int, of slot: Slot) {
-        guard let membership = connections[Int(slot)]?.memberships[index], let pass = membership.pass else { return }
-        if pass.replay != nil, !membership.channel.awaitingReplay.contains(slot) {
-            membership.channel.awaitingReplay.append(slot)
+    func askToRead(_ membership: Membership) {
+        guard let pass = membership.pass else { return }
+        if pass.replay != nil, !membership.channel.awaitingReplay.contains(where: { $0 === membership }) {
+            membership.channel.awaitingReplay.append(membership)
         }
-        pass.readQuestion = ask(.read(replay: pass.replay?.request), as: membership.claims, for: membership, slot)
+        pass.readQuestion = ask(.read(replay: pass.replay?.request), as: membership.claims, for: membership)
     }
 
     private func joinDecided(
-        _ read: ChannelExtensions, _ replay: [ReplayedMessage], _ pass: ChannelPass, at index: Int, of slot: Slot
+        _ read: ChannelExtensions, _ replay: [ReplayedMessage], _ pass: ChannelPass, of membership: Membership
     ) {
-        guard let key = connections[Int(slot)]?.memberships[index].channel.key else { return }
         // A replay to who may not read broadcasts is refused, as in the original, not left out.
         guard !read.isEmpty, pass.replay == nil || read.contains(.broadcast) else {
-            return refuseReading(at: index, of: slot, .unauthorized(topic: String(key.name)))
+            return refuseReading(of: membership, .unauthorized(topic: String(membership.channel.key.name)))
         }
         pass.read = read
         pass.replay?.messages = replay
-        completeJoin(at: index, of: slot)
+        completeJoin(of: membership)
     }
 
     // MARK: New tokens
 
     /// A new token on a private channel: what it may read is asked first. Until then the member keeps what it has, as
     /// long as its old token is valid; its writes wait, to be judged by the new one.
-    func renew(_ pass: ChannelPass, as claims: Claims, at index: Int, of slot: Slot) {
-        guard let membership = connections[Int(slot)]?.memberships[index],
-            claims != (pass.newClaims ?? membership.claims)
-        else { return }
+    func renew(_ pass: ChannelPass, as claims: Claims, of membership: Membership) {
+        guard claims != (pass.newClaims ?? membership.claims) else { return }
         forgetQuestions(of: pass)
         pass.write = WriteRights()
         guard pass.read != nil else {
             // The join itself is not decided: it is asked anew, for this token.
-            connections[Int(slot)]?.memberships[index].claims = claims
+            membership.claims = claims
             earliestExpiry = min(earliestExpiry, Int64(claims.expiresAt))
-            askToRead(at: index, of: slot)
-            return resubscribe(at: index, of: slot, as: claims)
+            askToRead(membership)
+            return resubscribe(membership, as: claims)
         }
         pass.newClaims = claims == membership.claims ? nil : claims
-        if pass.newClaims == nil { return releaseWrites(at: index, of: slot) }
-        pass.readQuestion = ask(.read(replay: nil), as: claims, for: membership, slot)
+        if pass.newClaims == nil { return releaseWrites(of: membership) }
+        pass.readQuestion = ask(.read(replay: nil), as: claims, for: membership)
     }
 
     /// A right that is lost ends the channel, as in the original; the client joins again and gets what is left.
-    private func tokenDecided(_ read: ChannelExtensions, _ pass: ChannelPass, at index: Int, of slot: Slot) {
-        guard let membership = connections[Int(slot)]?.memberships[index], let claims = pass.newClaims,
-            let before = pass.read
-        else { return }
+    private func tokenDecided(_ read: ChannelExtensions, _ pass: ChannelPass, of membership: Membership) {
+        guard let claims = pass.newClaims, let before = pass.read else { return }
         guard read.isSuperset(of: before) else {
-            return expel(at: index, of: slot, .readRevoked(topic: String(membership.channel.key.name)), .revoked)
+            return expel(membership, .readRevoked(topic: String(membership.channel.key.name)), .revoked)
         }
         pass.read = read
         pass.newClaims = nil
-        connections[Int(slot)]?.memberships[index].claims = claims
+        membership.claims = claims
         earliestExpiry = min(earliestExpiry, Int64(claims.expiresAt))
-        if membership.pending == nil { seat(at: index, of: slot) }
-        resubscribe(at: index, of: slot, as: claims)
-        releaseWrites(at: index, of: slot)
+        if membership.pending == nil { seat(membership) }
+        resubscribe(membership, as: claims)
+        releaseWrites(of: membership)
     }
 
     /// Gives a member whose join is answered the places that it may have and has not.
-    func seat(at index: Int, of slot: Slot) {
-        guard let membership = connections[Int(slot)]?.memberships[index] else { return }
+    func seat(_ membership: Membership) {
         if membership.memberSeat == nil, membership.history?.seat == nil, membership.mayRead(.broadcast) {
-            takeMemberSeat(at: index, of: slot, after: missedMessages(at: index, of: slot))
+            takeMemberSeat(membership, after: missedMessages(by: membership))
         }
         if membership.watcherSeat == nil, membership.pass?.wantsPresence == true, membership.mayRead(.presence) {
-            showPresence(at: index, of: slot)
+            showPresence(to: membership)
         }
     }
 
     // MARK: Refusals
 
     /// Ends a join that waits for its answer, or a channel whose new token cannot be judged.
-    private func refuseReading(at index: Int, of slot: Slot, _ refusal: Refusal) {
-        guard let membership = connections[Int(slot)]?.memberships[index] else { return }
+    private func refuseReading(of membership: Membership, _ refusal: Refusal) {
         if membership.pending != nil, membership.pass?.read == nil {
-            refuseJoin(at: index, of: slot, refusal)
+            refuseJoin(of: membership, refusal)
         } else {
-            expel(at: index, of: slot, refusal)
+            expel(membership, refusal)
         }
     }
 
@@ -125,10 +114,10 @@ extension Hub {
     }
 
     /// Takes a member's pass out of all lists.
-    func discard(_ pass: ChannelPass, of slot: Slot, in channel: Channel) {
+    func discard(_ pass: ChannelPass, of membership: Membership) {
         forgetQuestions(of: pass)
         heldBytes -= pass.held.bytes
-        endReplay(pass, of: slot, in: channel)
+        endReplay(pass, of: membership)
     }
 }
 

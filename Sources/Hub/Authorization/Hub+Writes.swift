@@ -2,13 +2,12 @@ import Wire
 
 /// What members want the others to hear: at once in a public channel, by the right to do so in a private one.
 extension Hub {
-    func write(_ write: MemberWrite, ref: JSON, from slot: Slot, membership index: Int) {
-        guard let membership = connections[Int(slot)]?.memberships[index] else { return }
-        guard let pass = membership.pass else { return perform(write, ref, membership, at: index, of: slot) }
+    func write(_ write: MemberWrite, ref: JSON, of membership: Membership) {
+        guard let pass = membership.pass else { return perform(write, ref, of: membership) }
         if pass.held.isEmpty, pass.readQuestion == nil, membership.pending == nil {
             switch write.need.map({ pass.write[$0] }) ?? .allowed {
-            case .allowed: return perform(write, ref, membership, at: index, of: slot)
-            case .denied: return refuse(ref, of: membership, slot, denial(of: write, in: membership))
+            case .allowed: return perform(write, ref, of: membership)
+            case .denied: return refuse(ref, of: membership, denial(of: write, in: membership))
             case .unknown, .asked: break
             }
         }
@@ -16,31 +15,29 @@ extension Hub {
         // The first is always kept, as it is no larger than a payload may be.
         guard pass.held.entries.count < limits.heldPerMember, heldBytes + entry.bytes <= limits.heldBytes,
             pass.held.isEmpty || pass.held.bytes + entry.bytes <= limits.payloadBytes
-        else { return refuse(ref, of: membership, slot, .writesPending) }
+        else { return refuse(ref, of: membership, .writesPending) }
         pass.held.append(entry)
         heldBytes += entry.bytes
-        releaseWrites(at: index, of: slot)
+        releaseWrites(of: membership)
     }
 
     /// Performs or refuses what waits, in order, as far as it is decided; asks for what the next one needs.
-    func releaseWrites(at index: Int, of slot: Slot) {
-        guard let membership = connections[Int(slot)]?.memberships[index], let pass = membership.pass,
-            membership.pending == nil, pass.readQuestion == nil
-        else { return }
+    func releaseWrites(of membership: Membership) {
+        guard let pass = membership.pass, membership.pending == nil, pass.readQuestion == nil else { return }
         while let next = pass.held.first {
             switch next.write.need.map({ pass.write[$0] }) ?? .allowed {
             case .asked: return
             case .unknown:
                 if let need = next.write.need {
-                    pass.write[need] = .asked(ask(.write(need), as: membership.claims, for: membership, slot))
+                    pass.write[need] = .asked(ask(.write(need), as: membership.claims, for: membership))
                 }
                 return
             case .allowed:
                 drop(next, of: pass)
-                perform(next.write, next.ref, membership, at: index, of: slot)
+                perform(next.write, next.ref, of: membership)
             case .denied:
                 drop(next, of: pass)
-                refuse(next.ref, of: membership, slot, denial(of: next.write, in: membership))
+                refuse(next.ref, of: membership, denial(of: next.write, in: membership))
             }
         }
     }
@@ -51,7 +48,7 @@ extension Hub {
     }
 
     func writeDecided(
-        _ id: AuthorizationID, _ outcome: AuthorizationOutcome, _ pass: ChannelPass, at index: Int, of slot: Slot
+        _ id: AuthorizationID, _ outcome: AuthorizationOutcome, _ pass: ChannelPass, of membership: Membership
     ) {
         guard let need = [ChannelExtensions.broadcast, .presence].first(where: { pass.write[$0] == .asked(id) }) else {
             return
@@ -61,17 +58,17 @@ extension Hub {
         } else {
             // Nothing is known, so the next write asks again.
             pass.write[need] = .unknown
-            refuseHeld(at: index, of: slot, .databaseUnavailable, needing: need)
+            refuseHeld(of: membership, .databaseUnavailable, needing: need)
         }
-        releaseWrites(at: index, of: slot)
+        releaseWrites(of: membership)
     }
 
     /// Answers writes that wait and will never be performed: nothing is dropped in silence.
-    func refuseHeld(at index: Int, of slot: Slot, _ refusal: Refusal, needing need: ChannelExtensions? = nil) {
-        guard let membership = connections[Int(slot)]?.memberships[index], let pass = membership.pass else { return }
+    func refuseHeld(of membership: Membership, _ refusal: Refusal, needing need: ChannelExtensions? = nil) {
+        guard let pass = membership.pass else { return }
         for entry in pass.held.removeAll(needing: need) {
             heldBytes -= entry.bytes
-            refuse(entry.ref, of: membership, slot, refusal)
+            refuse(entry.ref, of: membership, refusal)
         }
     }
 
@@ -82,37 +79,21 @@ extension Hub {
 
     // MARK: Performing
 
-    private func perform(
-        _ write: MemberWrite, _ ref: JSON, _ membership: Membership, at index: Int, of slot: Slot
-    ) {
+    private func perform(_ write: MemberWrite, _ ref: JSON, of membership: Membership) {
         switch write {
-        case .broadcast(let message) where consumesTyping(message, of: membership, from: slot):
+        case .broadcast(let message) where consumesTyping(message, of: membership):
             guard membership.acknowledges, !ref.isNull else { return }
         case .broadcast(let message):
-            deliver(message, in: membership.channel, except: membership.echoesToSelf ? nil : slot)
+            deliver(message, in: membership.channel, except: membership.echoesToSelf ? nil : membership.slot)
             actions.append(.relay(.broadcast(membership.channel.key, message)))
             guard membership.acknowledges, !ref.isNull else { return }
         case .track(let payload):
-            do { try track(payload, from: slot, membership: index) } catch {
-                return refuse(ref, of: membership, slot, error)
+            do { try track(payload, of: membership) } catch {
+                return refuse(ref, of: membership, error)
             }
         case .untrack:
             withdrawPresence(membership.presence, in: membership.channel)
         }
-        answer(ref, of: membership, slot, ok: true, response: Array("{}".utf8))
-    }
-
-    /// Refuses a message of a member. Without a ref, too: clients match replies to their refs and overlook one with
-    /// `null`, but it is on the wire for whoever looks; a `system` error would end the channel in the Python client.
-    func refuse(_ ref: JSON, of membership: Membership, _ slot: Slot, _ refusal: Refusal) {
-        countRefusal(refusal)
-        answer(ref, of: membership, slot, ok: false, response: refusal.response)
-    }
-
-    func answer(_ ref: JSON, of membership: Membership, _ slot: Slot, ok: Bool, response: [UInt8]) {
-        guard let version = connections[Int(slot)]?.version else { return }
-        let reply = membership.channel.frames(version).reply(
-            joinRef: membership.joinRef, ref: ref, ok: ok, response: response)
-        actions.append(.send(reply, to: slot))
+        reply(to: ref, of: membership, ok: true)
     }
 }

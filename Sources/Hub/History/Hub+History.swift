@@ -6,14 +6,14 @@ extension Hub {
 
     /// The member's part in the channel's history, where its join asks for one: from here on messages are kept.
     func history(
-        _ config: JoinConfig, joinRef: JSON, claims: Claims, in channel: Channel, of slot: Slot
+        _ config: JoinConfig, joinRef: JSON, claims: Claims, in channel: Channel, on connection: Connection
     ) -> MemberHistory? {
         guard let request = config.history else { return nil }
         let isOff = limits.historyMessages <= 0
         if !isOff {
             attachHistory(to: channel, request).memberCount += 1
             // Its socket is pinged now and then, which proves what it has received.
-            _ = lifeline(of: slot)
+            _ = lifeline(of: connection)
         }
         return MemberHistory(
             request: request, key: HistoryKey(claims, presenceKey: config.presenceKey),
@@ -30,17 +30,17 @@ extension Hub {
     }
 
     /// What a member that is about to be let in missed. Nil where it did not ask or may not hear broadcasts.
-    func missedMessages(at index: Int, of slot: Slot) -> HistoryAnswer? {
-        guard let membership = connections[Int(slot)]?.memberships[index], let member = membership.history,
-            !member.isOff, member.session == nil, membership.mayRead(.broadcast)
+    func missedMessages(by membership: Membership) -> HistoryAnswer? {
+        guard let member = membership.history, !member.isOff, member.session == nil, membership.mayRead(.broadcast)
         else { return nil }
         // The others first, so that this loop is at one position with all of its members.
         showNews(in: membership.channel)
         guard let kept = membership.channel.history else { return nil }
-        let sent = historySent[slot] ?? 0
+        let sent = historySent[membership.slot] ?? 0
         let arrival = HistoryArrival(
-            key: member.key, member: membership.member, joinNumber: member.joinNumber, lifeline: lifeline(of: slot),
-            firstProof: nextProof(of: slot), after: member.request.after, seated: kept.shown,
+            key: member.key, member: membership.member, joinNumber: member.joinNumber,
+            lifeline: lifeline(of: membership.connection),
+            firstProof: membership.connection.nextProof, after: member.request.after, seated: kept.shown,
             room: limits.historyBytesPerReturn - sent, isFresh: sent == 0)
         guard let (answer, session) = history.answer(arrival, in: membership.channel.key) else { return nil }
         member.session = session
@@ -66,20 +66,18 @@ extension Hub {
     }
 
     /// Seats a member that may hear the channel's broadcasts: what it missed comes first.
-    func takeMemberSeat(at index: Int, of slot: Slot, after missed: HistoryAnswer?) {
-        guard let version = connections[Int(slot)]?.version,
-            let membership = connections[Int(slot)]?.memberships[index]
-        else { return }
+    func takeMemberSeat(_ membership: Membership, after missed: HistoryAnswer?) {
+        let (slot, version) = (membership.slot, membership.version)
         guard let member = membership.history, !member.isOff, let kept = membership.channel.history else {
-            connections[Int(slot)]?.memberships[index].memberSeat = membership.channel.members.add(slot, version)
+            membership.memberSeat = membership.channel.members.add(slot, version)
             return
         }
-        if let missed { send(missed, to: membership, slot, version) }
+        if let missed { send(missed, to: membership) }
         member.seat = kept.audience.add(slot, version)
     }
 
-    private func send(_ missed: HistoryAnswer, to membership: Membership, _ slot: Slot, _ version: ProtocolVersion) {
-        let channel = membership.channel
+    private func send(_ missed: HistoryAnswer, to membership: Membership) {
+        let (channel, slot, version) = (membership.channel, membership.slot, membership.version)
         guard let kept = channel.history else { return }
         for message in missed.messages {
             // Its own it knows, if it did not want them back when they were sent.
@@ -94,17 +92,17 @@ extension Hub {
         // Python client.
         if missed.gap != nil, membership.history?.request.after == nil {
             system(
-                membership, slot, extension: "broadcast", ok: true,
+                membership, extension: "broadcast", ok: true,
                 message: "Messages that were sent while you were away are missing: load what you show again.")
         }
     }
 
     /// Takes a member out of its channel's history.
-    func endHistory(of membership: Membership, _ slot: Slot, _ version: ProtocolVersion, isLeave: Bool) {
+    func endHistory(of membership: Membership, isLeave: Bool) {
         let channel = membership.channel
         guard let member = membership.history, !member.isOff, let kept = channel.history else { return }
-        if let seat = member.seat, let moved = kept.audience.remove(at: seat, version) {
-            connections[Int(moved)]?.memberships.first { $0.channel === channel }?.history?.seat = seat
+        if let seat = member.seat, let moved = kept.audience.remove(at: seat, membership.version) {
+            connection(moved)?.memberships[channel]?.history?.seat = seat
         }
         if let session = member.session { history.end(session, in: channel.key, lost: !isLeave, at: latest) }
         kept.memberCount -= 1
@@ -120,9 +118,7 @@ extension Hub {
     /// - Parameter except: who sent it and does not want it back.
     func keep(_ message: Broadcast, to key: ChannelKey, in channel: Channel?, except: Slot?) {
         guard history.isUsed else { return }
-        let sender = except.flatMap { slot in
-            connections[Int(slot)]?.memberships.first { $0.channel === channel }?.member
-        }
+        let sender = channel.flatMap { channel in except.flatMap { connection($0)?.memberships[channel]?.member } }
         history.append(message, to: key, sender: sender, at: latest)
     }
 

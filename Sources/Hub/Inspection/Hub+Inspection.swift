@@ -42,10 +42,7 @@ extension Hub {
     }
 
     private func member(of channel: Channel, _ slot: Slot) -> ChannelView.Member? {
-        guard let connection = connections[Int(slot)], let index = connection.memberships.index(of: channel) else {
-            return nil
-        }
-        let membership = connection.memberships[index]
+        guard let membership = connection(slot)?.memberships[channel] else { return nil }
         return ChannelView.Member(
             slot: slot, user: membership.claims.subject, role: membership.claims.role,
             presenceKey: Excerpt.redacted(membership.presenceKey),
@@ -55,7 +52,7 @@ extension Hub {
 
     /// Nil where nobody is connected.
     package func connection(at slot: Slot) -> ConnectionView? {
-        guard Int(slot) < connections.count, let connection = connections[Int(slot)] else { return nil }
+        guard let connection = connection(slot) else { return nil }
         return ConnectionView(
             version: connection.version, user: connection.subject, role: connection.claims.role,
             appState: connection.appState,
@@ -70,17 +67,11 @@ extension Hub {
 
     /// The connections that a user opened or joined a channel with, by the claim `sub`.
     package func slots(ofUser user: String) -> [Slot] {
-        connections.indices.compactMap { slot in
-            guard let connection = connections[slot] else { return nil }
+        connections.compactMap { connection in
+            guard let connection else { return nil }
             let isTheirs =
                 connection.claims.subject == user || connection.memberships.contains { $0.claims.subject == user }
-            return isTheirs ? Slot(slot) : nil
+            return isTheirs ? connection.slot : nil
         }
-    }
-}
-
-extension Connection {
-    fileprivate var subject: String? {
-        claims.subject ?? memberships.lazy.compactMap(\.claims.subject).first
     }
 }

@@ -5,9 +5,10 @@ extension Hub {
     // MARK: Going
 
     /// What becomes of a presence whose member is not in the channel any more.
-    func releasePresence(of membership: Membership, _ end: MembershipEnd, _ appState: AppState?) {
+    func releasePresence(of membership: Membership, _ end: MembershipEnd) {
         let channel = membership.channel
         guard channel.presence[membership.presence] != nil else { return }
+        let appState = membership.connection.appState
         let window = presenceRules.windows(of: channel.key)[appState]
         guard !end.isFinal, window > 0 || presences.isDraining else {
             return withdrawPresence(membership.presence, in: channel)
@@ -69,23 +70,19 @@ extension Hub {
 
     /// A member with a key of its own goes on where it was: it need not say again what the others have never unlearnt.
     /// In a private channel it has to, because it may not be allowed to any more.
-    func resumePresence(at index: Int, of slot: Slot) {
-        guard let membership = connections[Int(slot)]?.memberships[index], membership.pass == nil,
-            membership.presencePlace.key != nil
-        else { return }
+    func resumePresence(of membership: Membership) {
+        guard membership.pass == nil, membership.presencePlace.key != nil else { return }
         // Of several it is not known which is its own until it says who it is.
         let offered = offers.count { $0.place == membership.presencePlace }
         guard offered + presences.count(of: membership.presencePlace) == 1 else { return }
-        takeOverPresence(at: index, of: slot, saying: nil)
+        takeOverPresence(of: membership, saying: nil)
     }
 
     /// Makes a lease the member's own, if there is one for it.
     ///
     /// - Parameter payload: what the member is about to say; of several leases, the one that says the same is its own.
-    func takeOverPresence(at index: Int, of slot: Slot, saying payload: [UInt8]?) {
-        guard let membership = connections[Int(slot)]?.memberships[index], membership.presencePlace.mayReturn else {
-            return
-        }
+    func takeOverPresence(of membership: Membership, saying payload: [UInt8]?) {
+        guard membership.presencePlace.mayReturn else { return }
         let (place, presence) = (membership.presencePlace, membership.channel.presence)
         func isBest(_ lease: PresenceLease) -> Bool {
             guard let payload, let meta = presence[lease.member] else { return false }
@@ -95,9 +92,9 @@ extension Hub {
         // What the loop that had it said of it before it let go is on its way here, or has arrived.
         hearOthers()
         counters.presenceLeavesAvoided += 1
-        connections[Int(slot)]?.memberships[index].presence = lease.member
-        connections[Int(slot)]?.memberships[index].presenceKey = lease.key
-        if connections[Int(slot)]?.appState == nil { connections[Int(slot)]?.appState = lease.appState }
+        membership.presence = lease.member
+        membership.presenceKey = lease.key
+        if membership.connection.appState == nil { membership.connection.appState = lease.appState }
     }
 
     private func takeOffer(_ place: PresenceLease.Place, _ isBest: (PresenceLease) -> Bool) -> PresenceLease? {
@@ -124,11 +121,11 @@ extension Hub {
 
     // MARK: Writing down
 
-    func record(of meta: PresenceMeta, _ membership: Membership, _ slot: Slot) -> PresenceRecord {
+    func record(of meta: PresenceMeta, _ membership: Membership) -> PresenceRecord {
         PresenceRecord(
             channel: membership.channel.key, ref: meta.ref, key: meta.key,
             hasMadeKey: membership.presencePlace.key == nil, user: membership.claims.subject, payload: meta.payload,
-            appState: connections[Int(slot)]?.appState)
+            appState: membership.connection.appState)
     }
 }
 

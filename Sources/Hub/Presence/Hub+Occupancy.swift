@@ -6,13 +6,11 @@ import Wire
 /// `{"event":"presence_occupancy","payload":{"members":…,"keys":…},"type":"broadcast"}`.
 extension Hub {
     /// Sends the count, and from here on every new one.
-    func showOccupancy(at index: Int, of slot: Slot) {
-        guard let connection = connections[Int(slot)] else { return }
-        let channel = connection.memberships[index].channel
-        let seat = channel.counters.add(slot, connection.version)
-        connections[Int(slot)]?.memberships[index].counterSeat = seat
-        let frame = channel.frames(connection.version).push("broadcast", payload: [Self.occupancy(of: channel)[...]])
-        actions.append(.send(frame, to: slot))
+    func showOccupancy(to membership: Membership) {
+        let channel = membership.channel
+        membership.counterSeat = channel.counters.add(membership.slot, membership.version)
+        let frame = membership.frames.push("broadcast", payload: [Self.occupancy(of: channel)[...]])
+        actions.append(.send(frame, to: membership.slot))
     }
 
     func occupancyChanged(in channel: Channel) {

@@ -2,42 +2,38 @@ import Wire
 
 /// Who is there (wire-protocol A6).
 extension Hub {
-    func presence(_ frame: ClientFrame, from slot: Slot, membership index: Int) {
-        guard let membership = connections[Int(slot)]?.memberships[index],
-            membership.pending == nil || membership.pass != nil,
-            case .json(let request) = frame.body
-        else { return }
+    func presence(_ frame: ClientFrame, of membership: Membership) {
+        guard membership.pending == nil || membership.pass != nil, case .json(let request) = frame.body else { return }
         switch request["event"]?.string?.lowercased() {
         case "track":
             let payload = request["payload"] ?? .emptyObject
             guard payload.kind == .object else {
-                return refuse(frame, from: slot, joinRef: membership.joinRef, .presencePayloadNotAMap)
+                return refuse(frame.ref, of: membership, .presencePayloadNotAMap)
             }
             guard payload.bytes.count <= limits.payloadBytes else {
-                return refuse(frame, from: slot, joinRef: membership.joinRef, .over(.payloadBytes, limits.payloadBytes))
+                return refuse(frame.ref, of: membership, .over(.payloadBytes, limits.payloadBytes))
             }
             guard payload.bytes.count <= presenceRules.payloadBytes else {
                 let refusal = Refusal.over(.presenceBytes, presenceRules.payloadBytes)
-                return refuse(frame, from: slot, joinRef: membership.joinRef, refusal)
+                return refuse(frame.ref, of: membership, refusal)
             }
-            guard mayTrack(frame, membership, from: slot) else { return }
-            write(.track(Array(payload.bytes)), ref: frame.ref, from: slot, membership: index)
-        case "untrack": write(.untrack, ref: frame.ref, from: slot, membership: index)
-        default: refuse(frame, from: slot, joinRef: membership.joinRef, .presenceEventUnknown)
+            guard mayTrack(frame, membership) else { return }
+            write(.track(Array(payload.bytes)), ref: frame.ref, of: membership)
+        case "untrack": write(.untrack, ref: frame.ref, of: membership)
+        default: refuse(frame.ref, of: membership, .presenceEventUnknown)
         }
     }
 
     /// Throws where the channel's list has no room for it. Who is in the list stays as it was; who is not is counted, and
     /// not shown.
-    func track(_ payload: [UInt8], from slot: Slot, membership index: Int) throws(Refusal) {
-        guard let membership = connections[Int(slot)]?.memberships[index] else { return }
+    func track(_ payload: [UInt8], of membership: Membership) throws(Refusal) {
         let channel = membership.channel
         // Whoever tracks wants to see the others: diffs flow from here on, as in the original, to those who may see them.
         if membership.watcherSeat == nil, membership.counterSeat == nil, membership.mayRead(.presence) {
-            watchPresence(at: index, of: slot)
+            watchPresence(membership)
         }
         if channel.presence[membership.presence] == nil {
-            takeOverPresence(at: index, of: slot, saying: payload)
+            takeOverPresence(of: membership, saying: payload)
         }
         let old = channel.presence[membership.presence]
         var meta = PresenceMeta(
@@ -48,7 +44,7 @@ extension Hub {
         if bound != nil { meta = meta.unlisted }
         if let diff = channel.presence.tracking(meta) {
             if old == nil { counters.presenceJoins += 1 }
-            presenceLog?.put(record(of: meta, membership, slot))
+            presenceLog?.put(record(of: meta, membership))
             announce(diff, in: channel)
         }
         if let bound { throw full(bound, isCounted: true) }
@@ -104,30 +100,25 @@ extension Hub {
     // MARK: Watching
 
     /// Sends who is there, and from here on who comes and goes.
-    func showPresence(at index: Int, of slot: Slot) {
-        watchPresence(at: index, of: slot)
-        guard let version = connections[Int(slot)]?.version, let membership = connections[Int(slot)]?.memberships[index]
-        else { return }
-        show(membership.channel, to: slot, version, joinRef: membership.joinRef)
+    func showPresence(to membership: Membership) {
+        watchPresence(membership)
+        sendPresence(to: membership)
     }
 
     /// Says who is there to a member who was spared some who came and went. Nothing, if it left the channel meanwhile.
     func showPresence(of channel: ChannelKey, to slot: Slot) {
-        guard let connection = connections[Int(slot)],
-            let membership = connection.memberships.first(where: { $0.channel.key == channel && $0.watcherSeat != nil })
-        else { return }
-        show(membership.channel, to: slot, connection.version, joinRef: membership.joinRef)
+        let membership = connection(slot)?.memberships.first { $0.channel.key == channel && $0.watcherSeat != nil }
+        if let membership { sendPresence(to: membership) }
     }
 
-    private func show(_ channel: Channel, to slot: Slot, _ version: ProtocolVersion, joinRef: JSON) {
-        let state = channel.frames(version).push("presence_state", joinRef: joinRef, payload: channel.presence.state())
-        actions.append(.send(state, to: slot))
+    private func sendPresence(to membership: Membership) {
+        let state = membership.frames.push(
+            "presence_state", joinRef: membership.joinRef, payload: membership.channel.presence.state())
+        actions.append(.send(state, to: membership.slot))
     }
 
-    private func watchPresence(at index: Int, of slot: Slot) {
-        guard let connection = connections[Int(slot)] else { return }
-        let seat = connection.memberships[index].channel.watchers.add(slot, connection.version)
-        connections[Int(slot)]?.memberships[index].watcherSeat = seat
+    private func watchPresence(_ membership: Membership) {
+        membership.watcherSeat = membership.channel.watchers.add(membership.slot, membership.version)
     }
 
     // MARK: Telling

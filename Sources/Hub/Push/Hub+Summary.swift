@@ -7,19 +7,16 @@ extension Hub {
         for isPrivate in [false, true] {
             let key = ChannelKey(topic: summary.topic, isPrivate: isPrivate)
             guard let channel = channels[key] else { continue }
-            for slot in channel.members.v1 + channel.members.v2 where isUser(summary.user, slot, in: channel) {
-                guard let version = connections[Int(slot)]?.version,
-                    let frame = Broadcast.text(summary.message).frame(version, in: channel)
+            for slot in channel.members.v1 + channel.members.v2 {
+                guard let membership = connection(slot)?.memberships[channel], isUser(summary.user, membership),
+                    let frame = Broadcast.text(summary.message).frame(membership.version, in: channel)
                 else { continue }
                 actions.append(.send(frame, to: slot))
             }
         }
     }
 
-    private func isUser(_ user: String, _ slot: Slot, in channel: Channel) -> Bool {
-        guard let connection = connections[Int(slot)], let index = connection.memberships.index(of: channel) else {
-            return false
-        }
-        return connection.memberships[index].claims.subject.map { $0.utf8.elementsEqual(user.utf8) } ?? false
+    private func isUser(_ user: String, _ membership: Membership) -> Bool {
+        membership.claims.subject.map { $0.utf8.elementsEqual(user.utf8) } ?? false
     }
 }

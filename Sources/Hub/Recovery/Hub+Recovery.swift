@@ -4,11 +4,12 @@ import Wire
 extension Hub {
     /// Opens the session of a member that joins a group, and begins to find out what it may have missed.
     func recovery(
-        of config: JoinConfig, joinRef: JSON, claims: Claims, group: ChangeGroup, slot: Slot, at now: HubTime
+        of config: JoinConfig, joinRef: JSON, claims: Claims, group: ChangeGroup, on connection: Connection,
+        at now: HubTime
     ) -> MemberRecovery {
         let key = RecoveryKey(claims: claims, channel: group.channel.key, subscription: group.subscription)
-        let evidence = evidence(of: claims, joinRef: joinRef, slot, at: now)
-        let lifeline = lifeline(of: slot)
+        let evidence = evidence(of: claims, joinRef: joinRef, connection, at: now)
+        let lifeline = lifeline(of: connection)
         if let cursor = config.resumeCursor {
             let session = book.enter(
                 key, evidence: evidence, lifeline: lifeline, at: RecoveryPosition(point: .cursor(cursor)), now)
@@ -28,8 +29,9 @@ extension Hub {
     /// Its refs tell it where they are further on than the messages that came by this socket, each of which takes one, and
     /// where it joins at once, as clients do who come back; others may be new to the channel. Clients in browsers count
     /// their refs on, so that one that begins anew there is a new page. Others may begin anew with each socket.
-    private func evidence(of claims: Claims, joinRef: JSON, _ slot: Slot, at now: HubTime) -> LiveSession.Evidence {
-        guard let connection = connections[Int(slot)] else { return .none }
+    private func evidence(
+        of claims: Claims, joinRef: JSON, _ connection: Connection, at now: HubTime
+    ) -> LiveSession.Evidence {
         if let number = Int(joinRef.string ?? joinRef.description), number > connection.received,
             now.monotonic - connection.began < Self.promptReturn
         {
@@ -89,8 +91,8 @@ extension Hub {
     }
 
     /// Sees to it that a join that waits is answered.
-    func awaitArrival(of member: MemberID, on slot: Slot) {
-        arrivals.append((slot, member))
+    func awaitArrival(of membership: Membership) {
+        arrivals.append(membership)
         timetable.note(.arrivals, at: latest.monotonic + arrivalStep)
     }
 
@@ -99,52 +101,44 @@ extension Hub {
         guard !arrivals.isEmpty else { return }
         let waiting = arrivals
         arrivals = []
-        for (slot, member) in waiting {
-            guard let index = connections[Int(slot)]?.memberships.firstIndex(where: { $0.member == member }),
-                let membership = connections[Int(slot)]?.memberships[index], let recovery = membership.recovery,
-                recovery.arrival != nil
-            else { continue }
+        for membership in waiting where !membership.hasEnded {
+            guard let recovery = membership.recovery, recovery.arrival != nil else { continue }
             if let group = membership.group { advanceArrival(of: recovery, in: group) }
             if recovery.arrival == nil {
-                completeJoin(at: index, of: slot)
+                completeJoin(of: membership)
             } else {
-                awaitArrival(of: member, on: slot)
+                awaitArrival(of: membership)
             }
         }
     }
 
     /// Asks for what the member missed, once its group is live.
-    func askForMissed(at index: Int, of slot: Slot) {
-        if let membership = connections[Int(slot)]?.memberships[index], let group = membership.group,
-            group.state == .live,
-            let recovery = membership.recovery, recovery.arrival == nil
-        {
-            noteMissedMeanwhile(recovery, in: group)
-        }
-        guard let membership = connections[Int(slot)]?.memberships[index], let recovery = membership.recovery,
-            let group = membership.group, let point = recovery.point, recovery.question == nil, group.state == .live,
+    func askForMissed(by membership: Membership) {
+        guard let recovery = membership.recovery, let group = membership.group, group.state == .live,
             recovery.arrival == nil
         else { return }
+        noteMissedMeanwhile(recovery, in: group)
+        guard let point = recovery.point, recovery.question == nil else { return }
         let id = RecoveryID(loop: loop, serial: nextSerial())
         recovery.question = id
-        recoveries[id] = (slot, membership.member)
+        recoveries[id] = membership
         let question = RecoveryQuestion(group: group.id, claims: membership.claims, from: point)
         actions.append(.recover(id, question))
     }
 
     /// Seats a member whose join is answered, unless it has to be brought first what it missed.
-    func takeSeatOrWait(at index: Int, of slot: Slot) {
-        guard let membership = connections[Int(slot)]?.memberships[index], let group = membership.group else { return }
-        guard membership.recovery?.point != nil else { return seatInGroup(at: index, of: slot) }
-        askForMissed(at: index, of: slot)
+    func takeSeatOrWait(_ membership: Membership) {
+        guard let group = membership.group else { return }
+        guard membership.recovery?.point != nil else { return seatInGroup(membership) }
+        askForMissed(by: membership)
         guard membership.recovery?.question == nil else { return }
-        group.outstanding.append(slot)
-        systemState(of: group, to: membership, slot)
+        group.outstanding.append(membership)
+        systemState(of: group, to: membership)
     }
 
     /// A member whose claims changed. What was judged for the old ones and is on its way does not reach it any more, so it
     /// recovers from what was passed on so far: nothing before that comes again.
-    func startAnew(_ membership: Membership, wasSeated: Bool, in group: ChangeGroup, slot: Slot) {
+    func startAnew(_ membership: Membership, wasSeated: Bool, in group: ChangeGroup) {
         guard let recovery = membership.recovery else { return }
         if recovery.arrival?.doubts != nil { settle(recovery, in: group) }
         abandonQuestion(of: recovery)
@@ -160,7 +154,7 @@ extension Hub {
         guard key != old.key else { return old.begins(at: standing) }
         book.remove(old)
         recovery.session = book.enter(
-            key, evidence: old.evidence, lifeline: lifeline(of: slot), at: standing, latest)
+            key, evidence: old.evidence, lifeline: lifeline(of: membership.connection), at: standing, latest)
     }
 
     /// Gives up a question that is under way.
@@ -176,22 +170,19 @@ extension Hub {
 
     /// The feed's next step. One for a member that left, or asked anew, changes nothing.
     package func recovery(_ id: RecoveryID, _ step: RecoveryStep) {
-        guard let (slot, member) = recoveries[id],
-            let index = connections[Int(slot)]?.memberships.firstIndex(where: { $0.member == member }),
-            let membership = connections[Int(slot)]?.memberships[index], let recovery = membership.recovery
-        else { return }
+        guard let membership = recoveries[id], !membership.hasEnded, let recovery = membership.recovery else { return }
         switch step {
         case .began(let start):
             // Too late to say so in the reply; the reply to the next join will.
-            if case .refused = start, recovery.wasPassedBy { return expel(at: index, of: slot, .databaseUnavailable) }
+            if case .refused = start, recovery.wasPassedBy { return expel(membership, .databaseUnavailable) }
             if recovery.start == nil {
                 recovery.start = start
                 counters.recoveries[start.result, default: 0] += 1
             }
-            completeJoin(at: index, of: slot)
+            completeJoin(of: membership)
         case .changes(let changes):
             for change in changes {
-                send(change, to: membership, slot)
+                send(change, to: membership)
                 recovery.hasSent(change)
             }
         case .caughtUp(let cursor):
@@ -199,31 +190,31 @@ extension Hub {
             recovery.question = nil
             recovery.point = nil
             recovery.cursor = cursor
-            seatInGroup(at: index, of: slot)
-            if let ping = proofPing(for: slot) { actions.append(.send(ping, to: slot)) }
+            seatInGroup(membership)
+            if let ping = proofPing(for: membership.slot) { actions.append(.send(ping, to: membership.slot)) }
         case .passedBy(let cursor):
             recoveries[id] = nil
             recovery.question = nil
             recovery.point = .cursor(cursor)
             recovery.wasPassedBy = true
-            askForMissed(at: index, of: slot)
+            askForMissed(by: membership)
         case .unavailable:
             counters.recoveries["unavailable", default: 0] += 1
             recoveries[id] = nil
             recovery.question = nil
             if membership.pending == nil {
-                expel(at: index, of: slot, .databaseUnavailable)
+                expel(membership, .databaseUnavailable)
             } else {
-                refuseJoin(at: index, of: slot, .databaseUnavailable)
+                refuseJoin(of: membership, .databaseUnavailable)
             }
         }
     }
 
-    private func send(_ change: ChangeDelivery, to membership: Membership, _ slot: Slot) {
-        guard let version = connections[Int(slot)]?.version, let group = membership.group else { return }
+    private func send(_ change: ChangeDelivery, to membership: Membership) {
+        guard let group = membership.group else { return }
         let (event, payload) = Self.frame(of: change, isLegacy: group.subscription.isLegacy)
-        let frame = membership.channel.frames(version).push(event, payload: payload)
-        actions.append(.send(frame, to: slot, .change))
+        let frame = membership.frames.push(event, payload: payload)
+        actions.append(.send(frame, to: membership.slot, .change))
     }
 
     /// Ends the session of a membership that is taken out of its channel.

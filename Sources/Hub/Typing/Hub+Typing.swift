@@ -4,13 +4,13 @@ import Wire
 /// and the user's own message end it.
 extension Hub {
     /// Takes a member's broadcast that says whether its user types. False for any other.
-    func consumesTyping(_ message: Broadcast, of membership: Membership, from slot: Slot) -> Bool {
+    func consumesTyping(_ message: Broadcast, of membership: Membership) -> Bool {
         guard typingRules.isOn else { return false }
         guard let sign = TypingSign(message) else {
             forgetTyping(of: membership.typist, saying: message, in: membership.channel)
             return false
         }
-        let origin = membership.echoesToSelf ? nil : slot
+        let origin = membership.echoesToSelf ? nil : membership.slot
         take(sign, of: membership.typist, by: membership.member, origin: origin, in: membership.channel)
         return true
     }
@@ -111,8 +111,9 @@ extension Hub {
     // MARK: Joining
 
     /// Tells a member who types, when it joins; also that nobody does, where it may have heard that somebody did.
-    func showTyping(in channel: Channel, to slot: Slot, _ version: ProtocolVersion) {
+    func showTyping(to membership: Membership) {
         guard typingRules.isOn else { return }
+        let channel = membership.channel
         guard channel.typing.shownCount > 0 || latest.monotonic - channel.typing.lastTold < typingRules.memory else {
             return
         }
@@ -122,15 +123,15 @@ extension Hub {
             payload += sign.typingPayload
         }
         payload += "],\"count\":\(channel.typing.count)},\"type\":\"broadcast\"}".utf8
-        actions.append(.send(channel.frames(version).push("broadcast", payload: [payload[...]]), to: slot))
+        actions.append(.send(membership.frames.push("broadcast", payload: [payload[...]]), to: membership.slot))
     }
 
     /// The same for one who was spared some that started and ended. Nothing, if it left the channel meanwhile.
     func showTyping(of key: ChannelKey, to slot: Slot) {
-        guard let connection = connections[Int(slot)], let channel = channels[key],
-            connection.memberships.contains(where: { $0.channel === channel && $0.hearsBroadcasts })
+        guard let channel = channels[key], let membership = connection(slot)?.memberships[channel],
+            membership.hearsBroadcasts
         else { return }
-        showTyping(in: channel, to: slot, connection.version)
+        showTyping(to: membership)
     }
 }
 

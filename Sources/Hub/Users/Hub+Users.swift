@@ -1,17 +1,17 @@
 /// Which users are online, and which of their devices, by the sockets of this loop.
 extension Hub {
     /// A socket shows whose it is, at the door or with a join. Who shows somebody else's token is somebody else from then.
-    func comeOnline(_ claims: Claims, _ slot: Slot) {
-        guard let users, let user = claims.subject, let connection = connections[Int(slot)] else { return }
+    func comeOnline(_ connection: Connection, as claims: Claims) {
+        guard let users, let user = claims.subject else { return }
         let device = devices.flatMap { _ in DeviceKey.of(claims) }
         if connection.user != user {
             if let other = connection.user { users.leave(other, window: 0, at: latest) }
-            connections[Int(slot)]?.user = user
+            connection.user = user
             users.enter(user, at: latest)
         }
         guard let devices, connection.device != device else { return }
         if let other = connection.device { devices.leave(other, window: 0, at: latest) }
-        connections[Int(slot)]?.device = device
+        connection.device = device
         if let device { devices.enter(device, at: latest) }
     }
 
