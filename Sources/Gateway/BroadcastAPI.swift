@@ -58,10 +58,11 @@ struct BroadcastAPI {
 
     /// `/{topic}/events/{event}`; a topic may have slashes of its own.
     private static func topicAndEvent(_ rest: Substring) -> (topic: String, event: String)? {
-        let marker = "/events/"
-        guard rest.hasPrefix("/"), let range = rest.lastRange(of: marker) else { return nil }
-        let topic = rest[rest.index(after: rest.startIndex)..<range.lowerBound]
-        let event = rest[range.upperBound...]
+        guard rest.hasPrefix("/") else { return nil }
+        // Without the slash first: it may be the marker's, where there is no topic.
+        let names = rest.dropFirst()
+        guard let range = names.lastRange(of: "/events/") else { return nil }
+        let (topic, event) = (names[..<range.lowerBound], names[range.upperBound...])
         return topic.isEmpty || event.isEmpty ? nil : (String(topic), String(event))
     }
 
