@@ -153,6 +153,15 @@ import Wire
         #expect(!server.connection.wantsInput)
     }
 
+    @Test func nothingOfWhatComesBehindTheLastRequestIsKept() {
+        var server = Server()
+        server.isBlocked = true
+        server.receive("GET /1 HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n" + Self.get("/2"))
+        #expect(server.connection.heldBytes == 0)
+        server.receive(Self.get("/3"))
+        #expect(server.connection.heldBytes == 0)
+    }
+
     @Test func theNextRequestWaitsForASocketThatTakesNothing() {
         var server = Server()
         server.isBlocked = true

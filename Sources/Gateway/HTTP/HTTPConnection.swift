@@ -47,7 +47,7 @@ package struct HTTPConnection: Sendable {
     }
 
     private enum Phase {
-        case head, judging, body, complete, refused, answering, sending, sent, skipping, lingering, closed
+        case head, judging, body, complete, answering, sending, sent, skipping, lingering, closed
     }
 
     private let limits: Limits
@@ -102,12 +102,11 @@ package struct HTTPConnection: Sendable {
                 let body = content
                 content = []
                 return .perform(body: body)
-            case .refused:
-                phase = .answering
-                let response = refusal ?? .error(400, "The request cannot be read")
-                refusal = nil
-                return .refuse(response)
             case .judging, .answering:
+                if let response = refusal {
+                    refusal = nil
+                    return .refuse(response)
+                }
                 keep(&input)
                 return .wait
             case .sending:
@@ -299,7 +298,7 @@ package struct HTTPConnection: Sendable {
         guard phase != .skipping else { return }
         drop()
         refusal = response
-        phase = .refused
+        phase = .answering
     }
 
     private var bodyTooLarge: HTTPRefusal {
@@ -358,7 +357,7 @@ package struct HTTPConnection: Sendable {
             refuse(HTTPRefusal(status: 408, message: "The request's body did not arrive in time"))
         case .head, .sending, .skipping, .lingering:
             phase = .closed
-        case .judging, .complete, .refused, .answering, .sent, .closed:
+        case .judging, .complete, .answering, .sent, .closed:
             return false
         }
         return true

@@ -147,6 +147,62 @@ extension FeedTests {
             #expect(ends(7, after: 3 * over))
         }
 
+        /// Nothing that waits is let past by one that is told, and what waits longest is hidden where it is too much.
+        @Test func whatWaitsIsCountedAndBounded() {
+            let now = ContinuousClock.now
+            let group = ChangeGroupID(loop: 0, serial: 1)
+            let ann = PostponedChanges.Member(group: group, claims: SubscriberStage.claims("ann"))
+            let eve = PostponedChanges.Member(group: group, claims: SubscriberStage.claims("eve"))
+            var postponed = PostponedChanges()
+            for id in 1...2 { postponed.add(Self.change(Int64(id)), cursor: "", for: [ann], at: now) }
+            postponed.settle([[], [ann]])
+            #expect(postponed.isBehind(ann), "the second waits still")
+            for id in 3...10_001 { postponed.add(Self.change(Int64(id)), cursor: "", for: [eve], at: now) }
+            #expect(postponed.isBehind(ann) && postponed.isBehind(eve))
+            postponed.add(Self.change(10_002), cursor: "", for: [eve], at: now)
+            #expect(!postponed.isBehind(ann) && postponed.isBehind(eve))
+        }
+
+        @Test func whatRecoveriesMissedIsBounded() {
+            let now = ContinuousClock.now
+            var postponed = PostponedChanges()
+            func ends(_ change: Int64, after seconds: Int) -> Bool {
+                postponed.endsRecovery(change, of: 1, "a", at: now + .seconds(seconds))
+            }
+            for id in 1...10_000 { #expect(ends(Int64(id), after: 0)) }
+            #expect(ends(10_001, after: 1))
+            #expect(ends(1, after: 11), "since when it fails was forgotten")
+        }
+
+        /// A policy that fails on a row for ever hides that row, and not what comes behind it.
+        @Test func aPolicyThatNeverWorksSilencesNobodyForGood() throws {
+            let database = try PostgresCluster.shared.database().chat()
+            try SubscriberStage.with(database) { stage in
+                let group = try stage.join(Self.binding("messages"), Self.binding("marker"), as: "ann")
+                try database.run(
+                    """
+                    create function broken() returns boolean language plpgsql as $$ begin raise 'broken'; end $$;
+                    drop policy of_mine on messages;
+                    create policy of_mine on messages for select to authenticated using (broken());
+                    """)
+                let began = ContinuousClock.now
+                try database.run("insert into messages values (1, 1, 'hidden'); insert into marker values ('behind')")
+                try eventually("what came behind it", within: .seconds(60)) { !stage.shown("ann", group).isEmpty }
+                #expect(ContinuousClock.now - began > PostponedChanges.patience - .seconds(1))
+                try database.run("insert into messages values (2, 1, 'hidden'); insert into marker values ('second')")
+                let resigned = ContinuousClock.now
+                try eventually("what comes then", within: .seconds(60)) { stage.shown("ann", group).count > 1 }
+                #expect(ContinuousClock.now - resigned < PostponedChanges.patience, "nobody waits again")
+                #expect(stage.shown("ann", group).allSatisfy { !$0.contains("hidden") })
+            }
+        }
+
+        private static func change(_ id: Int64) -> RowChange {
+            RowChange(
+                id: id, table: Table(oid: 1, schema: "public", name: "t", columns: [], hasRowSecurity: true),
+                operation: .insert, commitTimestamp: "", record: nil, oldRecord: nil, isReduced: false)
+        }
+
         private static func id(_ data: String) -> Int {
             guard let range = data.range(of: #""id":"#, options: .backwards) else { return -1 }
             return Int(data[range.upperBound...].prefix { $0.isNumber }) ?? -1

@@ -122,6 +122,7 @@ def _candidates():
                  "9223372036854775808", "18446744073709551616", "chunked", "{n}\t{n}"):
         yield from refused(f"length {text!r}", f"Content-Length: {text}")
     yield from taken("length with a zero in front", "Content-Length: 0{n}")
+    yield from refused("length with many zeros in front", "Content-Length: " + "0" * 300 + "{n}")
     yield from taken("length behind tabs", "Content-Length:\t {n}\t")
     for name in ("Content-Length ", "Content-Length\t", " Content-Length", "Content-Length\0", "Content Length", "",
                  "Content-Length\r", "Content-Length\n", "Content-\r\nLength", "\0Content-Length", "Content-Length\xa0",
