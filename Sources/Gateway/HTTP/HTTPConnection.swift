@@ -319,12 +319,15 @@ package struct HTTPConnection: Sendable {
     package var heldBytes: Int { unread.count - used + content.count }
 
     /// Too much is held of all connections together. An answer that is being made is not disturbed.
-    package mutating func shed(at second: Int32) {
-        guard phase == .head || phase == .body else { return }
+    ///
+    /// - Returns: whether the request was refused.
+    package mutating func shed(at second: Int32) -> Bool {
+        guard phase == .head || phase == .body else { return false }
         var response = HTTPResponse.error(
             503, "The hub holds too many unfinished requests (limits.unfinished_bytes); try again in a moment")
         response.headers = [("retry-after", "1")]
         answer(response, closes: true, at: second)
+        return true
     }
 
     /// Ends what takes too long. To be called about once a second, and then `advance` where it returns true.

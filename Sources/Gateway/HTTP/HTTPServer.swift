@@ -74,7 +74,7 @@ final class HTTPServer {
                     if !peer.connection.hasOutput { continue }
                 }
                 if !peer.account(to: loop.unfinished) {
-                    peer.connection.shed(at: loop.second)
+                    if peer.connection.shed(at: loop.second) { loop.counters.unfinishedRefused += 1 }
                     if peer.connection.hasOutput { continue }
                 }
                 return listen(peer)
