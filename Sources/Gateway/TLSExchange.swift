@@ -49,6 +49,7 @@ extension EventLoop {
             var response = Door.error(
                 503, "The hub holds too many unfinished requests (limits.unfinished_bytes); try again in a moment")
             response.headers = [("retry-after", "1")]
+            counters.unfinishedRefused += 1
             return respond(wsi, response)
         }
         return 0

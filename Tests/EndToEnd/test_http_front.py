@@ -353,6 +353,11 @@ async def test_bodies_of_strangers_are_not_kept(front):
         http.writer.close()
 
 
+def refused_as_unfinished(front):
+    name = 'roost_refused_total{limit="unfinished_bytes"}'
+    return next(float(line.split()[1]) for line in front.ops("/metrics")[1].splitlines() if line.startswith(name))
+
+
 async def test_unfinished_requests_share_a_cap(front, http):
     """16 MiB here; four bodies of 5 MB are over it."""
     connections = [await HTTPConnection.open(front.port) for _ in range(4)]
@@ -366,6 +371,7 @@ async def test_unfinished_requests_share_a_cap(front, http):
     tasks = [asyncio.create_task(send(connection)) for connection in connections]
     await eventually(lambda: statuses, 20, lambda: "none of the bodies was refused")
     assert statuses[0].status == 503 and statuses[0].headers["retry-after"] == "1"
+    await eventually(lambda: refused_as_unfinished(front) >= len(statuses), what="the figure")
     http.write(post())
     assert (await http.answer()).status == 202, "others are served"
     for task in tasks:

@@ -11,6 +11,7 @@ import bigtx
 import changes
 import channels
 import fanout
+import hostile
 import idle
 import inbound
 import loops
@@ -33,10 +34,10 @@ PARTS = {"fanout": fanout.measure, "sockets": sockets.measure, "changes": change
          "visibility": visibility.measure, "storm": storm.measure, "slow": slow.measure,
          "presence": members.presence, "typing": members.typing, "push": push.measure, "channels": channels.measure,
          "idle": idle.measure, "inbound": inbound.measure, "posts": posts.measure, "rows": rows.measure, "bigtx": bigtx.measure,
-         "loops": loops.measure, "scrape": scrape.measure, "tls": tls.measure}
+         "loops": loops.measure, "scrape": scrape.measure, "tls": tls.measure, "hostile": hostile.measure}
 #: Minutes long, or they kill hubs, stall readers and fill channels.
 BY_NAME = ("storm", "slow", "presence", "typing", "push", "channels", "idle", "inbound", "posts", "rows", "bigtx", "loops",
-           "scrape", "tls")
+           "scrape", "tls", "hostile")
 
 
 def parse_arguments():

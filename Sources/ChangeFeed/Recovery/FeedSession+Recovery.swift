@@ -60,6 +60,7 @@ extension FeedSession {
     private func serveSlice(_ desk: RecoveryDesk) throws {
         guard desk.hasNear, let present = loop.progress.present else { return }
         let members = desk.takeNear()
+        try loop.consumer.settle(members.map(\.question.group))
         // Where windows bring more than a slice, slices must grow, or nobody would ever arrive.
         let growth = min(4, members.map(\.overflows).min() ?? 0)
         let limit = Self.sliceRows << growth

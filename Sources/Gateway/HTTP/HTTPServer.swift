@@ -73,7 +73,10 @@ final class HTTPServer {
                     guard peer.flush(at: loop.second) else { return close(peer) }
                     if !peer.connection.hasOutput { continue }
                 }
-                if !peer.account(to: loop.unfinished), peer.connection.shed() { continue }
+                if !peer.account(to: loop.unfinished), peer.connection.shed() {
+                    loop.counters.unfinishedRefused += 1
+                    continue
+                }
                 return listen(peer)
             case .judge(let head):
                 judge(head, of: peer, &input)

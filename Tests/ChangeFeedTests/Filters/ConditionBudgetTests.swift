@@ -124,6 +124,16 @@ import Testing
         #expect(!budget.refuses(first, on: 7, at: start) && budget.refuses(first, on: 8, at: start))
     }
 
+    /// More than Postgres can decide: the costliest go, as many as it takes.
+    @Test func theExcessIsOfTheCostliest() {
+        let keys = Self.keys(0..<5)
+        let costs = Dictionary(
+            uniqueKeysWithValues: zip(keys, [10, 900, 20, 400, 30].map { Duration.microseconds($0) }))
+        #expect(ConditionBudget.excess(of: costs, over: .milliseconds(2)) == [])
+        #expect(ConditionBudget.excess(of: costs, over: .milliseconds(1)) == [keys[1]])
+        #expect(ConditionBudget.excess(of: costs, over: .microseconds(60)) == [keys[1], keys[3]])
+    }
+
     /// Beside other conditions, too: a filter is not saved by one more.
     @Test func whatWasGivenUpIsRefusedForAWhile() throws {
         var budget = ConditionBudget(limits, at: start)

@@ -138,6 +138,10 @@ final class SubscriberStage: ChangeSink {
         let marker = UUID().uuidString
         try database.run("insert into marker values ('\(marker)')")
         try eventually("the marker") { seen.contains { $0.data.contains(marker) } }
+        // What Postgres has to decide comes behind it.
+        try eventually("all filters are decided", within: .seconds(60)) {
+            undecided == 0
+        }
     }
 
     // MARK: In place of the loops
@@ -244,6 +248,11 @@ final class SubscriberStage: ChangeSink {
     }
 
     var statistics: FeedStatistics { subscriptions.withLock { $0?.statistics } ?? FeedStatistics() }
+
+    /// Changes that wait until filters are decided.
+    var undecided: Int { subscriptions.withLock { $0?.undecidedChanges } ?? 0 }
+
+    var filterEnds: [FilterEnd: Int] { subscriptions.withLock { $0?.filterEnds } ?? [:] }
 
     func changeSubscription(_ id: ChangeGroupID, is outcome: ChangeSubscriptionOutcome) {
         content.withLock { $0.outcomes[id] = outcome }
