@@ -126,6 +126,7 @@ enum SQL {
         ("009 sessions", text(PackageResources.Migration009Sessions_sql)),
         ("010 epochs", text(PackageResources.Migration010Epochs_sql)),
         ("011 rows", text(PackageResources.Migration011Rows_sql)),
+        ("013 order", text(PackageResources.Migration013Order_sql)),
     ]
 
     /// What `roost migrate` creates outside its own schema where it is missing; they run after the migrations, each time.
