@@ -267,19 +267,19 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
     /// What is for whom of what members missed.
     private func judge(
         _ entries: [FeedEntry], _ gate: RecoveryGate, _ registry: inout SubscriptionRegistry
-    ) throws -> (deliveries: [ChangeDelivery], undecided: Set<ChangeGroupID>) {
-        guard let catalog = registry.catalog else { return ([], []) }
+    ) throws -> RecoveryJudgement {
+        guard let catalog = registry.catalog else { return RecoveryJudgement() }
         var round = DeliveryRound(entries, catalog: catalog, gate: gate)
-        var undecided: Set<ChangeGroupID> = []
+        var unbound: Set<ChangeGroupID> = []
         for end in try round.match(in: &registry, asking: { try asker.answers(to: $0) }) {
             guard let definition = registry.definition(end.definition) else { continue }
-            undecided.formUnion(definition.groups.keys)
+            unbound.formUnion(definition.groups.keys)
             tell(self.registry.end(end.binding, of: definition.key, because: end.reason))
         }
         try round.judge(for: registry, by: &visibility)
         let loops = round.events(for: registry, loops: sink.loopCount, encodingWith: &encoder, beside: &postponed)
         let deliveries = loops.joined().compactMap { if case .change(let delivery) = $0 { delivery } else { nil } }
-        return (deliveries, undecided.union(round.failed))
+        return RecoveryJudgement(deliveries: deliveries, unbound: unbound, undecided: round.failed)
     }
 
     package func consume(_ entries: [FeedEntry]) throws {

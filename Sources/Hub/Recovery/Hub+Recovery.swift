@@ -207,15 +207,23 @@ extension Hub {
             recovery.point = .cursor(cursor)
             recovery.wasPassedBy = true
             askForMissed(at: index, of: slot)
-        case .unavailable:
-            counters.recoveries["unavailable", default: 0] += 1
-            recoveries[id] = nil
-            recovery.question = nil
-            if membership.pending == nil {
-                expel(at: index, of: slot, .databaseUnavailable)
-            } else {
-                refuseJoin(at: index, of: slot, .databaseUnavailable)
-            }
+        case .unavailable: breakOff(id, recovery, as: "unavailable", .databaseUnavailable, at: index, of: slot)
+        case .undecided: breakOff(id, recovery, as: "undecided", .policyFailed, at: index, of: slot)
+        }
+    }
+
+    /// A recovery cannot go on: its client has to join again.
+    private func breakOff(
+        _ id: RecoveryID, _ recovery: MemberRecovery, as result: String, _ refusal: Refusal, at index: Int,
+        of slot: Slot
+    ) {
+        counters.recoveries[result, default: 0] += 1
+        recoveries[id] = nil
+        recovery.question = nil
+        if connections[Int(slot)]?.memberships[index].pending == nil {
+            expel(at: index, of: slot, refusal)
+        } else {
+            refuseJoin(at: index, of: slot, refusal)
         }
     }
 

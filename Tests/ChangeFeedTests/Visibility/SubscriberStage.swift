@@ -39,9 +39,11 @@ final class SubscriberStage: ChangeSink {
         /// Where its changes come live, and how many had come to everybody by then.
         var seam: (cursor: String, seen: Int)?
         var isUnavailable = false
+        /// A policy failed.
+        var isUndecided = false
         /// Steps that broke the order.
         var faults = 0
-        var isOver: Bool { seam != nil || isUnavailable }
+        var isOver: Bool { seam != nil || isUnavailable || isUndecided }
     }
 
     private let content = Mutex(Content())
@@ -185,6 +187,7 @@ final class SubscriberStage: ChangeSink {
                     content.recoveries[id]?.seam = (cursor, content.seen.count)
                 case .passedBy: content.recoveries[id]?.faults += 1  // is for loops to say
                 case .unavailable: content.recoveries[id]?.isUnavailable = true
+                case .undecided: content.recoveries[id]?.isUndecided = true
                 }
             }
             if !content.takesRecoveries { content.untaken.append(whenTaken) }
