@@ -200,12 +200,14 @@ extension Hub {
         case .boundary(let mark):
             self.mark = max(self.mark, mark)
             passed = nil
+            isPassedInPart = false
+        case .withheld: isPassedInPart = true
         }
     }
 
     /// One change for a group of subscribers: one frame for each protocol version, whatever their number.
     private func deliver(_ change: ChangeDelivery) {
-        if !change.cursor.isEmpty { passed = change.cursor }
+        if !change.cursor.isEmpty, !isPassedInPart { passed = change.cursor }
         guard let group = groups[change.group] else { return }
         let audience: Audience
         switch change.recipients {

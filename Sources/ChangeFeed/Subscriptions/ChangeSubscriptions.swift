@@ -261,7 +261,11 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
             let decided = visibility.statistics
             decisions.withLock { $0 = decided }
         }
-        let loops = round.events(for: registry, loops: sink.loopCount, encodingWith: &encoder, beside: &postponed)
+        var loops = round.events(for: registry, loops: sink.loopCount, encodingWith: &encoder, beside: &postponed)
+        if !round.postponed.isEmpty, postponed.isEmpty {
+            // To all of them: on any of them may join who gets its changes on another.
+            for loop in loops.indices { loops[loop].insert(.withheld, at: 0) }
+        }
         for (place, members) in round.postponed.sorted(by: { $0.key < $1.key }) {
             guard case .change(let change) = entries[place] else { continue }
             postponed.add(change, cursor: cursors?.cursor(change.id) ?? "", for: members, at: .now)

@@ -42,7 +42,9 @@ extension Hub {
     private static let promptReturn: Int64 = 5000
 
     private func position(of group: ChangeGroup) -> LoopPosition {
-        LoopPosition(mark: mark, isPastMark: passed != nil, isHeard: group.liveMark.map { mark > $0 } ?? false)
+        LoopPosition(
+            mark: mark, isPastMark: passed != nil || isPassedInPart,
+            isHeard: group.liveMark.map { mark > $0 } ?? false)
     }
 
     // MARK: Before a join is answered
@@ -143,7 +145,7 @@ extension Hub {
     }
 
     /// A member whose claims changed. What was judged for the old ones and is on its way does not reach it any more, so it
-    /// recovers from what was passed on so far: nothing before that comes again.
+    /// recovers from what was passed on so far: nothing before that comes again, unless something waits for a policy.
     func startAnew(_ membership: Membership, wasSeated: Bool, in group: ChangeGroup, slot: Slot) {
         guard let recovery = membership.recovery else { return }
         if recovery.arrival?.doubts != nil { settle(recovery, in: group) }

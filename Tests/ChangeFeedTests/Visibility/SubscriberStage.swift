@@ -27,6 +27,8 @@ final class SubscriberStage: ChangeSink {
         var serial = 0
         var recoveries: [RecoveryID: Recovered] = [:]
         var marks: [Int] = []
+        /// How many changes had been seen when something began to wait.
+        var withheldAt: [Int] = []
         /// Batches of recoveries that are not taken, while `takesRecoveries` is false.
         var untaken: [@Sendable () -> Void] = []
         var takesRecoveries = true
@@ -149,6 +151,7 @@ final class SubscriberStage: ChangeSink {
                 case .change(let change): content.seen.append(Self.seen(change))
                 case .broadcast(let message): content.broadcasts.append(message)
                 case .boundary(let mark): content.marks.append(mark)
+                case .withheld: content.withheldAt.append(content.seen.count)
                 case .recovery: break
                 }
             }
@@ -229,6 +232,7 @@ final class SubscriberStage: ChangeSink {
     var isReady: Bool { content.withLock { $0.isReady } }
 
     var marks: [Int] { content.withLock { $0.marks } }
+    var withheldAt: [Int] { content.withLock { $0.withheldAt } }
 
     /// Whether the loop takes what recoveries bring; what it did not take it takes when it does again.
     var takesRecoveries: Bool {
