@@ -1,7 +1,10 @@
 """What could be lost without a word: sessions that are not written, tokens that change, an outbox that is emptied."""
 
+import asyncio
+
 import pytest
 
+from support.deadline import eventually
 from support.returning import Returning
 from support.tokens import token
 
@@ -15,6 +18,101 @@ def table(own_hub, cluster):
         own_hub.environment["ROOST_LOOPS"] = "1"
         own_hub.start()
         yield sql
+
+
+# Whom a killed hub served
+
+REFUSES = """
+    create function refuse() returns trigger language plpgsql as $$
+    begin raise 'could not extend file: No space left on device' using errcode = '53100'; end $$;
+    create trigger refuse before insert or update or delete on roost.session for each statement execute function refuse();
+    create trigger refuse before insert or update or delete on roost.session_list
+        for each statement execute function refuse();
+"""
+
+
+async def listed(sql):
+    """Somebody is on the list, and it is called complete."""
+    await eventually(
+        lambda: sql.execute("select (select count(*) from roost.session) * (select count(*) from roost.session_list)")
+        .fetchone()[0] > 0)
+
+
+@pytest.mark.parametrize("obstacle", ["lock", "refusal"])
+async def test_who_joined_while_the_list_could_not_be_written_is_brought_what_it_missed(
+        own_hub, cluster, table, obstacle):
+    early = Returning(own_hub, "realtime:r", "t", sub="early")
+    late = Returning(own_hub, "realtime:r", "t", sub="late")
+    await early.enter()
+    await listed(table)
+    with cluster.connect(own_hub.database) as other:
+        if obstacle == "lock":
+            other.execute("begin; lock table roost.session, roost.session_list in access exclusive mode")
+        else:
+            other.execute(REFUSES)
+        await late.enter()
+        table.execute("insert into t select generate_series(1, 5)")
+        await late.has(range(1, 6))
+        await asyncio.to_thread(own_hub.kill)
+        for client in (early, late):
+            await client.cut()
+        other.execute("rollback" if obstacle == "lock" else "drop function refuse cascade")
+    table.execute("insert into t select generate_series(6, 10)")
+    own_hub.start()
+    for client in (early, late):
+        await client.enter()
+    table.execute("insert into t values (11)")
+    for client in (early, late):
+        await client.has(range(1, 12))
+        await client.close()
+
+
+async def test_the_list_counts_again_when_it_can_be_written_again(own_hub, table):
+    early = Returning(own_hub, "realtime:r", "t", sub="early")
+    late = Returning(own_hub, "realtime:r", "t", sub="late")
+    await early.enter()
+    await listed(table)
+    table.execute(REFUSES)
+    await late.enter()
+    table.execute("drop function refuse cascade")
+    await eventually(lambda: table.execute("""
+        select count(*) from roost.session_list l join roost.cursor c using (node)
+        where l.turn = c.list_turn and (select count(*) from roost.session) = 2""").fetchone()[0] == 1, 30)
+    await asyncio.to_thread(own_hub.kill)
+    for client in (early, late):
+        await client.cut()
+    table.execute("insert into t select generate_series(1, 5)")
+    own_hub.start()
+    stranger = Returning(own_hub, "realtime:r", "t", sub="stranger")
+    for client in (early, late, stranger):
+        await client.enter()
+    table.execute("insert into t values (6)")
+    await stranger.has([6])
+    assert stranger.ids == [6], "who is new is sent nothing old"
+    for client in (early, late):
+        await client.has(range(1, 7))
+    for client in (early, late, stranger):
+        await client.close()
+
+
+async def test_a_join_that_can_be_written_nowhere_is_refused(own_hub, table):
+    early = Returning(own_hub, "realtime:r", "t", sub="early")
+    await early.enter()
+    await listed(table)
+    table.execute(REFUSES + """
+        create trigger refuse before insert or update on roost.cursor for each statement execute function refuse();""")
+    late = await Returning(own_hub, "realtime:r", "t", sub="late").connect()
+    late.client.push("realtime:r", "phx_join", {"config": {"postgres_changes": [late.binding]}}, "1", "1")
+    reply = await late.client.next("phx_reply", "realtime:r", "1", within=9)
+    assert reply.payload["status"] == "error", reply
+    assert "UnableToConnectToProject" in reply.payload["response"]["reason"]
+    table.execute("drop function refuse cascade")
+    await late.close()
+    await late.enter()
+    table.execute("insert into t values (1)")
+    for client in (early, late):
+        await client.has([1])
+        await client.close()
 
 
 # A token that is refreshed

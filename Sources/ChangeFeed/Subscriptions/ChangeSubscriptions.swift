@@ -26,6 +26,8 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
     nonisolated(unsafe) private var boundaries: Boundaries
     nonisolated(unsafe) private var desk: RecoveryDesk?
     nonisolated(unsafe) private var postponed = PostponedChanges()
+    /// The last attempt to withdraw the list of sessions failed.
+    nonisolated(unsafe) private var isListStuck = false
     private let feed = Mutex<ChangeFeed?>(nil)
     private let decisions = Mutex(VisibilityStatistics())
     private let outboxGauge: OutboxGauge
@@ -133,6 +135,31 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
 
     package func abandon(_ id: RecoveryID) {
         feed.withLock { $0 }?.perform { _ in self.desk?.abandon(id) }
+    }
+
+    /// Sees to it that the list of who was served (`SessionWriter`) does not count as complete any more, on the feed's own
+    /// connection: where that does not work either, no changes flow or nothing can be written.
+    ///
+    /// - Parameter whenDone: is told on the feed's thread whether it certainly does not count.
+    package func withdrawSessionList(whenDone: @escaping @Sendable (Bool) -> Void) {
+        guard let feed = feed.withLock({ $0 }) else { return whenDone(false) }
+        feed.performWhenIdle { [self] context in
+            guard context.canQuery else { return whenDone(false) }
+            do {
+                let isMoved = try !context.query(SQL.withdrawList, [configuration.node]).isEmpty
+                isListStuck = false
+                whenDone(isMoved)
+            } catch {
+                if !isListStuck {
+                    logger.warning(
+                        """
+                        New clients are refused row changes: that they were served can be written down nowhere, so a hub                         that is killed would forget them. \(error)
+                        """)
+                }
+                isListStuck = true
+                whenDone(false)
+            }
+        }
     }
 
     /// Settles a definition by what is known here and now. False where more has to be known.

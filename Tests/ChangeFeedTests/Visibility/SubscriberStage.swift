@@ -192,6 +192,11 @@ final class SubscriberStage: ChangeSink {
         if isTaken { whenTaken() }
     }
 
+    func withdrawSessionList(whenDone: @escaping @Sendable (Bool) -> Void) {
+        guard let subscriptions = subscriptions.withLock({ $0 }) else { return whenDone(false) }
+        subscriptions.withdrawSessionList(whenDone: whenDone)
+    }
+
     // MARK: Recoveries
 
     /// Asks what a member of a group missed.

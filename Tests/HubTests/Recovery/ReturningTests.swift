@@ -217,18 +217,6 @@ import Wire
         #expect(!book.hasChanged)
     }
 
-    @Test func nobodyWaitsForeverAndTheListIsNotCalledCompleteThen() throws {
-        let book = RecoveryBook.ofTheFirst
-        book.record {}
-        let stage = Stage(book: book)
-        #expect(try !join(stage, 1, ref: 1).isAnswered)
-        let lines = try stage.tick(after: 2100)
-        #expect(lines.contains { $0.contains("phx_reply") })
-        #expect(!book.isComplete(at: stage.now))
-        _ = try key(book)
-        #expect(book.isComplete(at: stage.now))
-    }
-
     // MARK: On the way
 
     private func change(_ group: ChangeGroupID, _ row: Int) -> ChangeDelivery {
