@@ -112,6 +112,9 @@ enum SQL {
     static let sessionsAreUnknown = text(PackageResources.SessionsAreUnknown_sql)
     static let listTurn = text(PackageResources.ListTurn_sql)
     static let withdrawList = text(PackageResources.WithdrawList_sql)
+    static let outboxLook = text(PackageResources.OutboxLook_sql)
+    static let noteEmptied = text(PackageResources.NoteEmptied_sql)
+    static let hasChangesBefore = text(PackageResources.HasChangesBefore_sql)
     static let lockHolder = text(PackageResources.LockHolder_sql)
     static let sessionWait = text(PackageResources.SessionWait_sql)
 

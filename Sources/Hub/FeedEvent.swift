@@ -9,6 +9,8 @@ package enum FeedEvent: Sendable {
     /// Until the next boundary some change waits for somebody, as a policy fails on it: who has all up to a later change
     /// may lack it.
     case withheld
+    /// Changes that nobody was told of are gone.
+    case gap
 }
 
 /// A message that SQL sent: a row of `realtime.messages` (wire-protocol B).

@@ -202,6 +202,21 @@ extension Hub {
             passed = nil
             isPassedInPart = false
         case .withheld: isPassedInPart = true
+        case .gap: changesAreGone()
+        }
+    }
+
+    /// Nobody knows whom they concerned: whoever hears row changes has to join again, and is told then what it lacks
+    /// (`RecoveryRefusal.tooOld`). Who waits for its join to be answered is told nothing yet.
+    private func changesAreGone() {
+        isPassedInPart = true
+        for slot in connections.indices {
+            for index in connections[slot]?.memberships.indices.reversed() ?? [] {
+                guard let membership = connections[slot]?.memberships[index], membership.group != nil,
+                    membership.pending == nil
+                else { continue }
+                expel(at: index, of: Slot(slot), .changesLost)
+            }
         }
     }
 

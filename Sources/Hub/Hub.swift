@@ -63,7 +63,7 @@ package final class Hub {
     /// The cursor of the last change that was passed on since the mark, where all before it was as well; nil if there was
     /// none.
     var passed: String?
-    /// Since the mark something came that no cursor stands for: a change waits for a policy.
+    /// Since the mark something came that no cursor stands for: a change waits for a policy, or changes are gone.
     var isPassedInPart = false
     /// The time as it was told last.
     var latest = HubTime(monotonic: 0, unix: 0)

@@ -1,6 +1,8 @@
 """What could be lost without a word: sessions that are not written, tokens that change, an outbox that is emptied."""
 
 import asyncio
+import os
+import signal
 
 import pytest
 
@@ -156,3 +158,55 @@ async def test_what_waits_for_a_policy_is_not_lost_to_a_new_token(own_hub, table
     await ann.has(range(1, 6))
     for client in (ann, eve):
         await client.close()
+
+
+# An outbox that is emptied
+
+@pytest.mark.parametrize("emptied", [
+    "truncate roost.change",
+    "delete from roost.change",
+    "set session_replication_role = replica; truncate roost.change; reset session_replication_role",
+    "set session_replication_role = replica; truncate roost.change restart identity; reset session_replication_role",
+])
+async def test_who_is_connected_is_told_of_rows_that_went_before_the_hub_read_them(own_hub, table, emptied):
+    plain = Returning(own_hub, "realtime:r", "t", sub="plain")
+    exact = Returning(own_hub, "realtime:r", "t", sub="exact")
+    await plain.enter()
+    await exact.enter(resume={})
+    for client in (plain, exact):
+        await client.client.next("system", "realtime:r")
+    table.execute("insert into t values (1)")
+    for client in (plain, exact):
+        await client.has([1])
+    own_hub.process.send_signal(signal.SIGSTOP)
+    try:
+        os.waitid(os.P_PID, own_hub.process.pid, os.WSTOPPED | os.WNOWAIT)
+        table.execute("insert into t values (2)")
+        table.execute(emptied)
+    finally:
+        own_hub.process.send_signal(signal.SIGCONT)
+    cursor = exact.frames[-1]["cursor"]
+    for client in (plain, exact):
+        await client.client.next("phx_error", "realtime:r", within=10)
+    await plain.join()
+    answer = await exact.join(resume={"cursor": cursor})
+    assert answer["resumed"] is False and "older" in answer["reason"], answer
+    table.execute("insert into t values (3)")
+    for client in (plain, exact):
+        await client.has([1, 3])
+        assert 2 not in client.ids
+        await client.close()
+
+
+@pytest.mark.parametrize("emptied", ["truncate roost.change", "delete from roost.change", "vacuum full roost.change"])
+async def test_nobody_is_disturbed_where_nothing_is_lost(own_hub, table, emptied):
+    client = Returning(own_hub, "realtime:r", "t")
+    await client.enter()
+    table.execute("insert into t values (1)")
+    await client.has([1])
+    table.execute(emptied)
+    table.execute("insert into t values (2)")
+    await client.has([2])
+    await client.settled()
+    assert not [message for message in client.client.messages if message.event == "phx_error"]
+    await client.close()

@@ -11,8 +11,8 @@ import Wire
             .signer("a detail"), .topicNameRequired, .unmatchedTopic, .unauthorized(topic: "room1"),
             .readRevoked(topic: "room1"), .writeUnauthorized(topic: "room1"), .trackUnauthorized(topic: "room1"),
             .writesPending, .replayNotAllowed, .replayInvalid, .replayFailed, .privateOnly,
-            .databaseUnavailable, .restarting, .payloadNotAnObject, .presencePayloadNotAMap, .presenceEventUnknown,
-            .appStateUnknown, .summaryReserved, .roleInvalid, .invalidBinding("a detail"),
+            .databaseUnavailable, .changesLost, .restarting, .payloadNotAnObject, .presencePayloadNotAMap,
+            .presenceEventUnknown, .appStateUnknown, .summaryReserved, .roleInvalid, .invalidBinding("a detail"),
         ] + Limit.allCases.map { .over($0, 77) }
         + Refusal.PresenceBound.allCases.map { .presenceListFull($0, 77, isCounted: true) }
         + [.presenceListFull(.bytes, 77, isCounted: false)]
@@ -143,6 +143,11 @@ import Wire
             (
                 "UnableToConnectToProject: Realtime was unable to connect to the project database",
                 "Realtime was unable to connect to the project database"
+            )
+        case .changesLost:
+            (
+                "ChangesLost: Changes were deleted before anybody was told of them; load the data again",
+                "Changes were deleted before anybody was told of them; load the data again"
             )
         case .restarting:
             ("RealtimeRestarting: Realtime is restarting, please standby", "Realtime is restarting, please standby")

@@ -261,6 +261,11 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
         }
     }
 
+    package func changesAreGone(upTo pruned: Snapshot) {
+        desk?.changesAreGone(upTo: pruned)
+        for loop in 0..<sink.loopCount { sink.deliver([.gap], to: loop, whenTaken: {}) }
+    }
+
     /// What is for whom of what members missed.
     private func judge(
         _ entries: [FeedEntry], _ gate: RecoveryGate, _ registry: inout SubscriptionRegistry

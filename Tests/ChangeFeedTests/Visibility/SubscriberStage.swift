@@ -27,8 +27,9 @@ final class SubscriberStage: ChangeSink {
         var serial = 0
         var recoveries: [RecoveryID: Recovered] = [:]
         var marks: [Int] = []
-        /// How many changes had been seen when something began to wait.
+        /// How many changes had been seen when something began to wait, and when something was found to be gone.
         var withheldAt: [Int] = []
+        var gapsAt: [Int] = []
         /// Batches of recoveries that are not taken, while `takesRecoveries` is false.
         var untaken: [@Sendable () -> Void] = []
         var takesRecoveries = true
@@ -152,6 +153,7 @@ final class SubscriberStage: ChangeSink {
                 case .broadcast(let message): content.broadcasts.append(message)
                 case .boundary(let mark): content.marks.append(mark)
                 case .withheld: content.withheldAt.append(content.seen.count)
+                case .gap: content.gapsAt.append(content.seen.count)
                 case .recovery: break
                 }
             }
@@ -238,6 +240,7 @@ final class SubscriberStage: ChangeSink {
 
     var marks: [Int] { content.withLock { $0.marks } }
     var withheldAt: [Int] { content.withLock { $0.withheldAt } }
+    var gapsAt: [Int] { content.withLock { $0.gapsAt } }
 
     /// Whether the loop takes what recoveries bring; what it did not take it takes when it does again.
     var takesRecoveries: Bool {

@@ -308,4 +308,18 @@ import Wire
         try stage.tick(after: 1100)
         #expect(Self.point(stage) == .mark(3))
     }
+
+    // MARK: Where changes are gone
+
+    @Test func whoIsToldOfAGapJoinsAgainFromBeforeIt() throws {
+        let stage = try stage()
+        stage.connect(2, subject: "bob")
+        _ = try stage.join("realtime:b", 2, "{}")
+        let lines = try stage.watch { $0.deliver(.gap) }
+        #expect(lines.contains { $0.hasPrefix("1 ← ") && $0.contains("phx_error") && $0.contains("ChangesLost") })
+        #expect(!lines.contains { $0.hasPrefix("2 ← ") }, "who hears no row changes lacks none")
+        _ = try stage.watch { $0.deliver(.boundary(5)) }
+        try stage.disconnect(1)
+        #expect(try join(stage, 3, ref: 9).point == .mark(3))
+    }
 }
