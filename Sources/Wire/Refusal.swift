@@ -30,6 +30,8 @@ package enum Refusal: Error, Sendable, Equatable {
     case databaseUnavailable
     /// A policy raised an error on what the client missed, so that it is not known whether it may see it.
     case policyFailed
+    /// Changes were deleted from the outbox that the hub had not read.
+    case changesLost
     case restarting
     case payloadNotAnObject
     case presencePayloadNotAMap
@@ -86,6 +88,7 @@ package enum Refusal: Error, Sendable, Equatable {
         case .over(let limit, _): "\(limit.code): \(message)"
         case .databaseUnavailable: "UnableToConnectToProject: \(message)"
         case .policyFailed: "PolicyFailed: \(message)"
+        case .changesLost: "ChangesLost: \(message)"
         case .restarting: "RealtimeRestarting: \(message)"
         case .invalidBinding: "InvalidPostgresChanges: \(message)"
         case .presenceListFull: "PresenceListFull: \(message)"
@@ -126,6 +129,7 @@ package enum Refusal: Error, Sendable, Equatable {
         case .databaseUnavailable: "Realtime was unable to connect to the project database"
         case .policyFailed:
             "A policy failed on changes that you missed; join again, and mend the policy that the hub's log names if it lasts"
+        case .changesLost: "Changes were deleted before anybody was told of them; load the data again"
         case .restarting: "Realtime is restarting, please standby"
         case .payloadNotAnObject: "Broadcast payload must be a JSON object"
         case .presencePayloadNotAMap: "Presence track payload must be a map"
@@ -146,7 +150,8 @@ package enum Refusal: Error, Sendable, Equatable {
         case .tokenExpired, .claimsMissing, .expirationInvalid, .tokenMalformed, .signatureInvalid, .apiKeyMissing,
             .issuerRefused, .audienceRefused, .roleInvalid:
             .refreshToken
-        case .keyUnknown, .tokenNotYetValid, .databaseUnavailable, .policyFailed, .restarting, .writesPending,
+        case .keyUnknown, .tokenNotYetValid, .databaseUnavailable, .changesLost, .policyFailed, .restarting,
+            .writesPending,
             .replayFailed, .presenceListFull:
             .retry
         case .signer, .topicNameRequired, .unmatchedTopic, .unauthorized, .readRevoked, .writeUnauthorized,

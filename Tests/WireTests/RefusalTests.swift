@@ -11,7 +11,8 @@ import Wire
             .signer("a detail"), .topicNameRequired, .unmatchedTopic, .unauthorized(topic: "room1"),
             .readRevoked(topic: "room1"), .writeUnauthorized(topic: "room1"), .trackUnauthorized(topic: "room1"),
             .writesPending, .replayNotAllowed, .replayInvalid, .replayFailed, .privateOnly,
-            .databaseUnavailable, .policyFailed, .restarting, .payloadNotAnObject, .presencePayloadNotAMap,
+            .databaseUnavailable, .changesLost, .policyFailed, .restarting, .payloadNotAnObject,
+            .presencePayloadNotAMap,
             .presenceEventUnknown, .appStateUnknown, .summaryReserved, .roleInvalid, .invalidBinding("a detail"),
         ] + Limit.allCases.map { .over($0, 77) }
         + Refusal.PresenceBound.allCases.map { .presenceListFull($0, 77, isCounted: true) }
@@ -148,6 +149,11 @@ import Wire
             (
                 "PolicyFailed: A policy failed on changes that you missed; join again, and mend the policy that the hub's log names if it lasts",
                 "A policy failed on changes that you missed; join again, and mend the policy that the hub's log names if it lasts"
+            )
+        case .changesLost:
+            (
+                "ChangesLost: Changes were deleted before anybody was told of them; load the data again",
+                "Changes were deleted before anybody was told of them; load the data again"
             )
         case .restarting:
             ("RealtimeRestarting: Realtime is restarting, please standby", "Realtime is restarting, please standby")

@@ -37,6 +37,11 @@ package protocol FeedConsumer: AnyObject, Sendable {
     /// All that was consumed up to now is covered by this mark. Not after every window; marks grow.
     func marked(_ mark: Int)
 
+    /// Changes were deleted that were not consumed yet. Comes before a mark that covers what came after them.
+    ///
+    /// - Parameter pruned: sees every transaction of which a change may be gone.
+    func changesAreGone(upTo pruned: Snapshot)
+
     /// The mark from where on snapshots are to be kept; nil where nobody needs any. Asked for about once a second.
     var oldestMark: Int? { get }
 
@@ -55,6 +60,7 @@ extension FeedConsumer {
     package func pollEnded() throws {}
     package func settle(_ groups: [ChangeGroupID]) throws {}
     package func marked(_ mark: Int) {}
+    package func changesAreGone(upTo pruned: Snapshot) {}
     package var oldestMark: Int? { nil }
     package func nobodyIsFromBefore() {}
     package var recoveries: RecoveryDesk? { nil }

@@ -178,6 +178,11 @@ package final class RecoveryDesk {
     /// They are to be served by another scan, when their sockets have caught up.
     func putBack(_ left: [RecoveryMember]) { far += left.filter { !$0.isGone } }
 
+    /// Of what some lack a part may be gone. They are told when they join again.
+    func changesAreGone(upTo pruned: Snapshot, for concerned: [RecoveryMember]? = nil) {
+        fail((concerned ?? Array(members.values)).filter { $0.start.map { !pruned.precedes($0.seen) } ?? false })
+    }
+
     /// They cannot be served.
     func fail(_ failed: [RecoveryMember], _ end: RecoveryStep = .unavailable) {
         for member in failed where !member.isGone {

@@ -39,7 +39,8 @@ extension ChangeSubscriptions {
         let decided = visibility.statistics
         decisions.withLock { $0 = decided }
         tellOfEnds(items, answers)
-        let loops = round.events(for: registry, loops: sink.loopCount, encodingWith: &encoder, beside: &postponed)
+        var loops = round.events(for: registry, loops: sink.loopCount, encodingWith: &encoder, beside: &postponed)
+        announceWaiting(beside: round, to: &loops)
         for (place, members) in round.postponed.sorted(by: { $0.key < $1.key }) {
             postponed.add(items[place].change, cursor: items[place].cursor, for: members, at: .now)
         }
@@ -49,6 +50,15 @@ extension ChangeSubscriptions {
         send(loops)
         askForDecisions()
         if let mark { tell(ofMark: mark) }
+    }
+
+    /// Tells loops that changes wait here which came before those that they are sent now.
+    func announceWaiting(beside round: DeliveryRound, to loops: inout [[FeedEvent]]) {
+        // To all of them: on any of them may join who gets its changes on another.
+        let isFirst = !round.postponed.isEmpty && postponed.isEmpty
+        for loop in loops.indices where isFirst || !undecided.isEmpty && !loops[loop].isEmpty {
+            loops[loop].insert(.withheld, at: 0)
+        }
     }
 
     /// Tells those of whose filters the database did not decide one.

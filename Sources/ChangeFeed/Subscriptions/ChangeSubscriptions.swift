@@ -35,6 +35,8 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
     let undecidedCount = Mutex(0)
     let feed = Mutex<ChangeFeed?>(nil)
     let decisions = Mutex(VisibilityStatistics())
+    /// The last attempt to withdraw the list of sessions failed.
+    nonisolated(unsafe) private var isListStuck = false
     private let outboxGauge: OutboxGauge
     private let ahead: DispatchSemaphore
     nonisolated(unsafe) private let principals = PrincipalTable()
@@ -156,6 +158,31 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
         feed.withLock { $0 }?.perform { _ in self.desk?.abandon(id) }
     }
 
+    /// Sees to it that the list of who was served (`SessionWriter`) does not count as complete any more, on the feed's own
+    /// connection: where that does not work either, no changes flow or nothing can be written.
+    ///
+    /// - Parameter whenDone: is told on the feed's thread whether it certainly does not count.
+    package func withdrawSessionList(whenDone: @escaping @Sendable (Bool) -> Void) {
+        guard let feed = feed.withLock({ $0 }) else { return whenDone(false) }
+        feed.performWhenIdle { [self] context in
+            guard context.canQuery else { return whenDone(false) }
+            do {
+                let isMoved = try !context.query(SQL.withdrawList, [configuration.node]).isEmpty
+                isListStuck = false
+                whenDone(isMoved)
+            } catch {
+                if !isListStuck {
+                    logger.warning(
+                        """
+                        New clients are refused row changes: that they were served can be written down nowhere, so a hub                         that is killed would forget them. \(error)
+                        """)
+                }
+                isListStuck = true
+                whenDone(false)
+            }
+        }
+    }
+
     /// Settles a definition by what is known here and now. False where more has to be known.
     private func bindAtOnce(_ definition: Int, _ catalog: Catalog) -> Bool {
         let binder = binder(catalog, asking: nil)
@@ -264,6 +291,11 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
         }
     }
 
+    package func changesAreGone(upTo pruned: Snapshot) {
+        desk?.changesAreGone(upTo: pruned)
+        for loop in 0..<sink.loopCount { sink.deliver([.gap], to: loop, whenTaken: {}) }
+    }
+
     /// What is for whom of what members missed.
     private func judge(
         _ entries: [FeedEntry], _ gate: RecoveryGate, _ registry: inout SubscriptionRegistry
@@ -294,7 +326,8 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
             decisions.withLock { $0 = decided }
         }
         decideLater(later)
-        let loops = round.events(for: registry, loops: sink.loopCount, encodingWith: &encoder, beside: &postponed)
+        var loops = round.events(for: registry, loops: sink.loopCount, encodingWith: &encoder, beside: &postponed)
+        announceWaiting(beside: round, to: &loops)
         for (place, members) in round.postponed.sorted(by: { $0.key < $1.key }) {
             guard case .change(let change) = entries[place] else { continue }
             postponed.add(change, cursor: cursors?.cursor(change.id) ?? "", for: members, at: .now)

@@ -204,6 +204,35 @@ extension FeedTests {
                 operation: .insert, commitTimestamp: "", record: nil, oldRecord: nil, isReduced: false)
         }
 
+        /// Once, before what came with it, and to all loops.
+        @Test func whatWaitsForAPolicyIsAnnounced() throws {
+            let database = try PostgresCluster.shared.database().chat()
+            try SubscriberStage.with(database) { stage in
+                let group = try stage.join(
+                    #"{"event":"*","schema":"public","table":"messages"}"#,
+                    #"{"event":"*","schema":"public","table":"marker"}"#, as: "ann", "bob")
+                try stage.settle(database)
+                let before = stage.count
+                try database.run(
+                    """
+                    alter function me() rename to me_;
+                    create function me() returns text language plpgsql as $$ begin
+                        if me_() = 'ann' then raise exception 'broken'; end if; return me_(); end $$;
+                    drop policy of_mine on messages;
+                    create policy of_mine on messages for select to authenticated using (exists (
+                        select from participants p where p.conversation = messages.conversation and p.member = me()));
+                    """)
+                #expect(stage.withheldAt.isEmpty)
+                for id in 1...3 { try database.run("insert into messages values (\(id), 1, 'x')") }
+                try eventually("the others have it") { stage.withheldAt == [before] }
+                try database.run(
+                    "create or replace function me() returns text language plpgsql as $$ begin return me_(); end $$")
+                try stage.settle(database)
+                try eventually("all of it") { stage.shown("ann", group).filter { $0.contains(#""id":"#) }.count == 3 }
+                #expect(stage.withheldAt == [before])
+            }
+        }
+
         private static func id(_ data: String) -> Int {
             guard let range = data.range(of: #""id":"#, options: .backwards) else { return -1 }
             return Int(data[range.upperBound...].prefix { $0.isNumber }) ?? -1

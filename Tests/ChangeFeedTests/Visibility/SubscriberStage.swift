@@ -27,6 +27,9 @@ final class SubscriberStage: ChangeSink {
         var serial = 0
         var recoveries: [RecoveryID: Recovered] = [:]
         var marks: [Int] = []
+        /// How many changes had been seen when something began to wait, and when something was found to be gone.
+        var withheldAt: [Int] = []
+        var gapsAt: [Int] = []
         /// Batches of recoveries that are not taken, while `takesRecoveries` is false.
         var untaken: [@Sendable () -> Void] = []
         var takesRecoveries = true
@@ -155,6 +158,8 @@ final class SubscriberStage: ChangeSink {
                 case .change(let change): content.seen.append(Self.seen(change))
                 case .broadcast(let message): content.broadcasts.append(message)
                 case .boundary(let mark): content.marks.append(mark)
+                case .withheld: content.withheldAt.append(content.seen.count)
+                case .gap: content.gapsAt.append(content.seen.count)
                 case .recovery: break
                 }
             }
@@ -194,6 +199,11 @@ final class SubscriberStage: ChangeSink {
             return content.takesRecoveries
         }
         if isTaken { whenTaken() }
+    }
+
+    func withdrawSessionList(whenDone: @escaping @Sendable (Bool) -> Void) {
+        guard let subscriptions = subscriptions.withLock({ $0 }) else { return whenDone(false) }
+        subscriptions.withdrawSessionList(whenDone: whenDone)
     }
 
     // MARK: Recoveries
@@ -236,6 +246,8 @@ final class SubscriberStage: ChangeSink {
     var isReady: Bool { content.withLock { $0.isReady } }
 
     var marks: [Int] { content.withLock { $0.marks } }
+    var withheldAt: [Int] { content.withLock { $0.withheldAt } }
+    var gapsAt: [Int] { content.withLock { $0.gapsAt } }
 
     /// Whether the loop takes what recoveries bring; what it did not take it takes when it does again.
     var takesRecoveries: Bool {
