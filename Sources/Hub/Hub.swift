@@ -61,8 +61,11 @@ package final class Hub {
     package internal(set) var counters = HubCounters()
     /// Up to where the feed's changes were passed on.
     package internal(set) var mark = 0
-    /// The cursor of the last change that was passed on since the mark; nil if there was none.
+    /// The cursor of the last change that was passed on since the mark, where all before it was as well; nil if there was
+    /// none.
     var passed: String?
+    /// Since the mark something came that no cursor stands for: a change waits for a policy, or changes are gone.
+    var isPassedInPart = false
     /// The time as it was told last.
     var latest = HubTime(monotonic: 0, unix: 0)
     /// What was received before this, by the hub's clock, may have waited for the hub.
@@ -109,6 +112,7 @@ package final class Hub {
         refPrefix = String(generator.next(), radix: 36) + "-" + String(loop, radix: 36) + "-"
     }
 
+    package var openQuestions: [AuthorizationID] { Array(questions.keys) }
     package var channelCount: Int { channels.count }
     package var groupCount: Int { groups.count }
 

@@ -130,7 +130,7 @@ import Wire
         for side in 0...1 {
             #expect(pair.hubs[side].channelCount == 0)
             #expect(pair.hubs[side].connectionCount == 0)
-            #expect(pair.hubs[side].questions.isEmpty)
+            #expect(pair.hubs[side].openQuestions.isEmpty)
             #expect(pair.hubs[side].heldBytes == 0)
             #expect(pair.groups[side].isEmpty, "every subscribe has its unsubscribe")
         }

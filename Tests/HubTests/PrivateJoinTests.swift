@@ -58,7 +58,7 @@ import Wire
             try stage.decide(.unavailable)
                 == error("UnableToConnectToProject: Realtime was unable to connect to the project database"))
         #expect(stage.hub.channelCount == 0)
-        #expect(stage.hub.questions.isEmpty)
+        #expect(stage.hub.openQuestions.isEmpty)
     }
 
     @Test func noRoleIsBeyondThePolicies() throws {
@@ -105,7 +105,7 @@ import Wire
         let (group, id) = (try #require(stage.subscribed.first), try #require(stage.asked.first))
         let said = try stage.watch { $0.changeSubscription(group, is: .unavailable) }
         #expect(said.first?.contains("UnableToConnectToProject") == true)
-        #expect(stage.hub.questions.isEmpty)
+        #expect(stage.hub.openQuestions.isEmpty)
         #expect(try stage.watch { $0.authorization(id, is: .decided(.all)) }.isEmpty)
         #expect(stage.hub.channelCount == 0)
     }

@@ -32,7 +32,7 @@ import Wire
         let stage = try stage()
         #expect(try stage.say(token("good user 2000"), from: 1) == ["authorize user read a"])
         #expect(try isHeard(stage))
-        let id = AuthorizationID(loop: 0, serial: try #require(stage.hub.questions.keys.first?.serial))
+        let id = AuthorizationID(loop: 0, serial: try #require(stage.hub.openQuestions.first?.serial))
         #expect(try stage.watch { $0.authorization(id, is: .decided(.all)) }.isEmpty, "no reply, as in the original")
         #expect(try isHeard(stage))
         #expect(try stage.tick(after: 999_000).isEmpty, "the old token would have lasted longer; the new one counts")

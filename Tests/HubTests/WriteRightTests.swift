@@ -210,7 +210,7 @@ import Wire
         #expect(stage.hub.heldBytes > 30)
         for slot in Slot(1)...3 { try stage.disconnect(slot) }
         #expect(stage.hub.heldBytes == 0)
-        #expect(stage.hub.questions.isEmpty)
+        #expect(stage.hub.openQuestions.isEmpty)
     }
 
     @Test(arguments: ["leave", "rejoin", "expiry"]) func whatWaitsIsAnsweredAtTheEnd(_ ending: String) throws {

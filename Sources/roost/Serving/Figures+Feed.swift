@@ -37,6 +37,16 @@ extension ChangeSubscriptions {
                 "roost_visibility_round_trips_total", .counter, "Times that Postgres was asked for decisions.",
                 visibility.roundTrips),
             Figure("roost_visibility_seconds", "Asking Postgres for decisions once.", visibility.time),
-        ] + outboxFigures
+            Figure(
+                "roost_feed_undecided_changes", .gauge,
+                "Changes that wait until Postgres has decided filters; others do not wait for them.", undecidedChanges),
+            Figure(
+                "roost_statements_abandoned_total", .counter,
+                "Statements that were not waited for any longer, and cancelled.", abandonedStatements),
+        ]
+            + Figure.each(
+                "roost_filters_ended_total", .counter, "Filters that were given up, by the reason.", "reason",
+                Dictionary(uniqueKeysWithValues: FilterEnd.allCases.map { ($0.rawValue, filterEnds[$0, default: 0]) }))
+            + outboxFigures
     }
 }

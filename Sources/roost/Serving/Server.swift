@@ -126,7 +126,7 @@ struct Server {
         sessions.restore()
         gateway.restorePresence(keeper.restore(to: settings, within: configuration.restartSeconds))
         // First, so that nobody is answered who is not written down.
-        if recovers { sessions.record() }
+        if recovers { sessions.record { subscriptions.withdrawSessionList(whenDone: $0) } }
         try gateway.start(feed: subscriptions, authority: authority)
         supervision?.begin()
         MemoryReturn().begin()
