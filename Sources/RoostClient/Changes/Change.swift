@@ -1,3 +1,50 @@
+public import Foundation
+
+extension Channel {
+    /// The changes of a table's rows, each once, those of one row in their order.
+    ///
+    /// What happens from this call on is kept for the loop that reads it, up to `Configuration.bufferLimit` changes;
+    /// the hub sends it once the channel is subscribed. A sequence that is made while the channel is joined may begin
+    /// with changes of shortly before. After a loss of the connection the hub brings what was missed; where it cannot,
+    /// the sequence says `.reload`.
+    ///
+    /// Ends when the channel is left. Throws when the hub cannot serve these changes, or ends the channel for good.
+    ///
+    /// - Parameters:
+    ///   - type: what a row is decoded to, by `Configuration.decoder`.
+    ///   - table: as Postgres writes it; `*` for all of the schema.
+    ///   - schema: as Postgres writes it; `*` for all.
+    ///   - filter: which rows; those that do not match are not sent.
+    ///   - kind: nil for all three.
+    ///   - key: what tells rows apart.
+    public func changes<Row: Decodable & Sendable>(
+        of type: Row.Type, in table: String, schema: String = "public", where filter: RowFilter? = nil,
+        only kind: ChangeKind? = nil, key: RowKey<Row>
+    ) -> Changes<Row> {
+        let mailbox = Mailbox<ChangeSignal>(limit: core.configuration.bufferLimit, .all)
+        let binding = ChangeBinding(schema: schema, table: table, kind: kind, filter: filter?.text)
+        let lease = attach(.changes(mailbox), binding)
+        let reader = ChangeReader(key, core.configuration)
+        return RoostThrowingSequence { () async throws(RoostError) in
+            while let delivery = try await mailbox.next() {
+                if let change = reader.read(delivery) { return withExtendedLifetime(lease) { change } }
+            }
+            return nil
+        }
+    }
+
+    /// As above, for rows that are told apart by their `id`.
+    public func changes<Row: Decodable & Identifiable & Sendable>(
+        of type: Row.Type, in table: String, schema: String = "public", where filter: RowFilter? = nil,
+        only kind: ChangeKind? = nil
+    ) -> Changes<Row> where Row.ID: Sendable & Decodable {
+        changes(of: type, in: table, schema: schema, where: filter, only: kind, key: .id)
+    }
+}
+
+/// Ends when the channel is left; throws when it cannot go on.
+public typealias Changes<Row: Sendable> = RoostThrowingSequence<Change<Row>>
+
 /// What happened to the rows that a sequence follows.
 public enum Change<Row: Sendable>: Sendable {
     case insert(Row, ChangeInfo)
@@ -7,4 +54,79 @@ public enum Change<Row: Sendable>: Sendable {
     case reload(ReloadReason)
     /// A row that is not as `Row` wants it, or that the hub could not send whole: read it from the database.
     case unreadable(UnreadableRow)
+}
+
+/// Why rows have to be loaded again: something was missed that nobody can bring any more.
+public enum ReloadReason: Sendable, Equatable {
+    /// The hub cannot resume where this client was. One sentence of the hub's.
+    case expired(reason: String)
+    /// The consumer was too slow for the buffer, from which so many changes were dropped.
+    case overflow(dropped: Int)
+}
+
+/// What happened to a row.
+public enum ChangeKind: String, Sendable, CaseIterable {
+    case insert = "INSERT"
+    case update = "UPDATE"
+    case delete = "DELETE"
+}
+
+/// Where a change comes from.
+public struct ChangeInfo: Sendable, Equatable {
+    public let schema: String
+    public let table: String
+    /// When it was committed, to the millisecond.
+    public let commitTime: Date?
+    /// Behind this change one can resume: `ChannelConfiguration.resumeFrom`. Text without a meaning.
+    public let cursor: String?
+
+    init(_ change: RowChange) {
+        schema = change.schema
+        table = change.table
+        commitTime = change.commitTime.flatMap(PostgresTime.date)
+        cursor = change.cursor
+    }
+}
+
+/// A row as it was. Which of its columns are there depends on the table: the primary key always, under row level
+/// security nothing else.
+public struct OldRow: Sendable, Equatable {
+    /// The text of a JSON object.
+    public let json: Data
+    let decoder: JSONDecoder
+
+    /// One column; nil where it is not there or is not of that type.
+    public func value<Value: Decodable>(_ column: String, as type: Value.Type) -> Value? {
+        do throws(RoostError) {
+            return try decoder.roostDecode([String: Column<Value>].self, from: json)[column]?.value
+        } catch {
+            return nil
+        }
+    }
+
+    /// The row, where all that `Row` wants is there.
+    public func decode<Row: Decodable>(as type: Row.Type) throws(RoostError) -> Row {
+        try decoder.roostDecode(type, from: json)
+    }
+
+    public static func == (left: OldRow, right: OldRow) -> Bool { left.json == right.json }
+
+    /// A column of another type than the one that is looked for must not be in its way.
+    private struct Column<Value: Decodable>: Decodable {
+        let value: Value?
+
+        init(from decoder: any Decoder) throws {
+            do { value = try decoder.singleValueContainer().decode(Value.self) } catch { value = nil }
+        }
+    }
+}
+
+/// A change whose row cannot be handed on as the type that was asked for.
+public struct UnreadableRow: Sendable, Equatable {
+    public let kind: ChangeKind
+    public let info: ChangeInfo
+    /// What came of the row, as the text of a JSON object: the primary key is in it if the hub knows it.
+    public let json: Data
+    /// One sentence.
+    public let reason: String
 }

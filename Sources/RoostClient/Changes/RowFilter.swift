@@ -1,3 +1,5 @@
+public import Foundation
+
 /// Which rows of a table: conditions that all have to hold, in the grammar of the hub (wire-protocol A5). A column that
 /// is null matches none of them but `is` and `isDistinct`.
 public struct RowFilter: Sendable, Hashable {
@@ -126,3 +128,42 @@ public struct RowFilter: Sendable, Hashable {
         return "\"\(escaped)\""
     }
 }
+
+/// What a column can be compared with.
+public protocol FilterValue: Sendable {
+    /// As Postgres reads it.
+    var filterText: String { get }
+}
+
+extension String: FilterValue {
+    public var filterText: String { self }
+}
+
+extension Bool: FilterValue {
+    public var filterText: String { self ? "true" : "false" }
+}
+
+extension Double: FilterValue {
+    /// Postgres writes it out: `NaN`, `Infinity`, `-Infinity`.
+    public var filterText: String {
+        if isNaN { return "NaN" }
+        return isInfinite ? (self < 0 ? "-Infinity" : "Infinity") : description
+    }
+}
+
+extension UUID: FilterValue {
+    public var filterText: String { uuidString.lowercased() }
+}
+
+extension Date: FilterValue {
+    public var filterText: String { PostgresTime.text(self) }
+}
+
+extension FilterValue where Self: FixedWidthInteger {
+    public var filterText: String { String(self) }
+}
+
+extension Int: FilterValue {}
+extension Int16: FilterValue {}
+extension Int32: FilterValue {}
+extension Int64: FilterValue {}

@@ -1,4 +1,88 @@
 import DequeModule
+import Foundation
+import Wire
+
+/// What tells one row from another, so that repeats are known as such.
+public struct RowKey<Row: Sendable>: Sendable {
+    /// From the change, and its row (of a delete the old row) where it could be read. Nil where it cannot be told.
+    let identity: @Sendable (RowChange, Row?, JSONDecoder) -> RowIdentity?
+
+    /// These columns, by their names in Postgres. Exact for every change, deletes as well.
+    public static func columns(_ names: String...) -> RowKey {
+        RowKey { change, _, _ in
+            guard let row = change.kind == .delete ? change.old : change.record else { return nil }
+            let values = names.compactMap { row[$0]?.description }
+            return values.count == names.count ? RowIdentity(values) : nil
+        }
+    }
+
+    /// A property of the row. Of a delete it is known only where the old row can be read as `Row`.
+    public static func path<Key: Hashable & Sendable>(_ path: any KeyPath<Row, Key> & Sendable) -> RowKey {
+        by { $0[keyPath: path] }
+    }
+
+    /// As `path`, by a closure.
+    public static func by<Key: Hashable & Sendable>(_ key: @escaping @Sendable (Row) -> Key) -> RowKey {
+        RowKey { _, row, _ in row.map { RowIdentity(key($0)) } }
+    }
+
+    /// Nothing: only a change that comes again unchanged is known as a repeat.
+    public static var none: RowKey { RowKey { _, _, _ in nil } }
+}
+
+extension RowKey where Row: Identifiable, Row.ID: Sendable & Decodable {
+    /// The row's `id`. Of a delete: the `id` of the old row where it can be read as `Row`, otherwise its only column.
+    public static var id: RowKey {
+        RowKey { change, row, decoder in
+            if let row { return RowIdentity(row.id) }
+            guard change.kind == .delete, let old = change.old else { return nil }
+            var columns: [JSON] = []
+            old.forEachMember { columns.append($0.value) }
+            guard columns.count == 1 else { return nil }
+            do throws(RoostError) {
+                return RowIdentity(try decoder.roostDecode(Row.ID.self, from: Data(columns[0].bytes)))
+            } catch {
+                return nil
+            }
+        }
+    }
+}
+
+/// What a row is known by.
+///
+/// Sendable, because a value can only be made from a Sendable one, which nobody can change afterwards.
+package struct RowIdentity: Hashable, @unchecked Sendable {
+    private let value: AnyHashable
+
+    package init(_ value: some Hashable & Sendable) { self.value = AnyHashable(value) }
+}
+
+/// Which version of a row a change brought: what tells a repeat from news.
+///
+/// Roost's cursors end in the change's number, in base 36 behind the last point. Of two changes of one row the later
+/// has the higher number, whatever the clocks say. Where there is no such number (another server), the time of the
+/// commit decides, and among changes of the same millisecond what they say.
+package struct ChangeVersion: Equatable, Sendable {
+    package let number: Int64?
+    package let time: String?
+    package let fingerprint: Int
+
+    package init(_ change: RowChange) {
+        number = Self.number(of: change.cursor)
+        time = change.commitTime
+        var hasher = Hasher()
+        change.data.bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
+        fingerprint = hasher.finalize()
+    }
+
+    package static func number(of cursor: String?) -> Int64? {
+        guard let cursor, let point = cursor.lastIndex(of: ".") else { return nil }
+        let digits = cursor[cursor.index(after: point)...]
+        // Int64 would read a sign, too.
+        guard digits.first != "-", digits.first != "+" else { return nil }
+        return Int64(digits, radix: 36)
+    }
+}
 
 /// Which versions of which rows were handed to the consumer: a repeat is dropped, and so is what is older than what the
 /// consumer has.

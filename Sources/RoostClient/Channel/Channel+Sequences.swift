@@ -1,4 +1,5 @@
 public import Foundation
+import Wire
 
 extension Channel {
     /// Who is in the channel: at first all who are there, then each difference. A consumer that is slow gets the
@@ -104,3 +105,48 @@ public typealias ChannelEvents = RoostSequence<ChannelEvent>
 public typealias ChannelMessages = RoostSequence<ChannelMessage>
 /// Ends when the channel is left; throws when it ends for good.
 public typealias Broadcasts<Payload: Sendable> = RoostThrowingSequence<Broadcast<Payload>>
+
+/// What happens to a channel, for logs and for UIs that show it.
+public enum ChannelEvent: Sendable, Equatable {
+    /// The hub let the client in. `resumed` is true where every row change since the last connection comes.
+    case joined(resumed: Bool)
+    /// What was missed cannot be brought: row data has to be loaded again. Change sequences say so, too.
+    case reloadNeeded(reason: String)
+    /// Broadcasts were missed that the hub does not keep any more.
+    case historyIncomplete(reason: String)
+    /// The connection or the channel was lost; the client comes back by itself.
+    case lost(reason: String)
+    /// A join was refused for now; the next one follows after this time.
+    case rejoining(in: Duration, reason: String)
+    /// A `system` message of the hub.
+    case notice(String)
+    /// It ended for good.
+    case failed(RoostError)
+    case left
+}
+
+/// A frame of a channel as it came: what `roost tail` prints, and a way to events that this library does not know.
+public struct ChannelMessage: Sendable, Equatable {
+    /// As the protocol names it: `broadcast`, `postgres_changes`, `presence_diff`, `phx_reply`, …
+    public let event: String
+    /// The text of a JSON object.
+    public let payload: Data
+    /// So many frames were dropped before this one, because the consumer was too slow for the buffer.
+    public let missedBefore: Int
+
+    /// Raw bytes, which have no text, are told by their name and number.
+    init(_ message: ServerMessage, missedBefore: Int) {
+        self.missedBefore = missedBefore
+        event = message.event
+        if let payload = message.payload {
+            self.payload = Data(payload.bytes)
+        } else if case .broadcast(let broadcast) = message.body {
+            var text = Array("{\"event\":".utf8)
+            JSONString.encode(broadcast.event, into: &text)
+            text += ",\"bytes\":\(broadcast.payload.count)}".utf8
+            payload = Data(text)
+        } else {
+            payload = Data("{}".utf8)
+        }
+    }
+}

@@ -1,3 +1,42 @@
+/// Time as the state machines see it: since some start, on a clock that goes on while the device sleeps.
+package typealias Moment = Duration
+
+/// What the state machines are told of the world with each input.
+package struct Instant {
+    package let now: Moment
+    /// The wall clock, in seconds since 1970: for tokens only.
+    package let unix: Double
+    /// In 0..<1.
+    package let random: Double
+
+    package init(now: Moment, unix: Double, random: Double) {
+        self.now = now
+        self.unix = unix
+        self.random = random
+    }
+}
+
+/// What the connection's logic wants done.
+package enum ConnectionAction: Equatable {
+    /// Call the app's callback; answer with `token(_:_:)`.
+    case ask(Int)
+    /// Answers to this question are not wanted any more.
+    case cancelAsk(Int)
+    /// Make socket number `Int`, with this token.
+    case open(Int, token: String)
+    /// End the socket, or the attempt to make it.
+    case close(Int)
+    case sendHeartbeat
+    /// The socket is there.
+    case up
+    /// It is not there any more.
+    case down(reason: String)
+    /// Channels are to use it from here on.
+    case token(String)
+    case show(ConnectionState)
+    case tell(SocketEvent)
+}
+
 /// The life of the socket: when to connect, when to ask for a token, when to give up on a silent hub, what to show.
 ///
 /// Pure: inputs are methods, `actions` says what is to be done, and `tick` is to be called at `nextDeadline`.

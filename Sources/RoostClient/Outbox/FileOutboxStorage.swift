@@ -100,3 +100,134 @@ public final class FileOutboxStorage: OutboxStorage {
         lines = after.count
     }
 }
+
+/// An open file, with errors that name it. Closed when it goes.
+struct OutboxFile: ~Copyable {
+    private let descriptor: Int32
+    private let path: String
+
+    /// - Parameter flags: as for open(2); what is created is the user's alone.
+    init(_ path: String, flags: Int32) throws(OutboxError) {
+        self.path = path
+        descriptor = open(path, flags | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw Self.failure("open", path) }
+    }
+
+    deinit { close(descriptor) }
+
+    /// flock(2), which belongs to this opening of the file and ends with it, also when the process is killed.
+    /// - Returns: false if another one has it.
+    func lock() throws(OutboxError) -> Bool {
+        if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
+        guard errno == EWOULDBLOCK else { throw Self.failure("lock", path) }
+        return false
+    }
+
+    func write(_ bytes: Data) throws(OutboxError) {
+        var rest = bytes
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
+            if count > 0 {
+                rest.removeFirst(count)
+            } else if errno != EINTR {
+                throw Self.failure("write", path)
+            }
+        }
+    }
+
+    /// Returns when what was written survives the loss of power.
+    func sync() throws(OutboxError) {
+        #if canImport(Darwin)
+            // fsync(2) of Darwin leaves it in the drive's cache; file systems that cannot do better refuse this.
+            if fcntl(descriptor, F_FULLFSYNC) == 0 { return }
+        #endif
+        guard fsync(descriptor) == 0 else { throw Self.failure("sync", path) }
+    }
+
+    func truncate(to length: Int) throws(OutboxError) {
+        guard ftruncate(descriptor, off_t(length)) == 0 else { throw Self.failure("truncate", path) }
+    }
+
+    static func failure(_ operation: String, _ path: String) -> OutboxError {
+        .file(path: path, operation: operation, reason: String(cString: strerror(errno)))
+    }
+}
+
+/// The text of an outbox file: a line that says what it is, then a line for each write. No I/O.
+enum OutboxLog {
+    private struct Header: Codable, Equatable {
+        var roost_outbox = 1
+    }
+
+    private struct Line: Codable {
+        var save: OutboxEntry?
+        var remove: UUID?
+    }
+
+    /// What a file says.
+    struct Content {
+        var entries: [UUID: OutboxEntry] = [:]
+        /// How many lines follow the header.
+        var lines = 0
+        /// Where the last whole line ends, in bytes.
+        var end = 0
+    }
+
+    struct Damage: Error, Equatable {
+        let line: Int
+    }
+
+    static func header() throws -> Data { try line(Header()) }
+
+    static func saving(_ entry: OutboxEntry) throws -> Data { try line(Line(save: entry)) }
+
+    static func removing(_ localID: UUID) throws -> Data { try line(Line(remove: localID)) }
+
+    /// The last line may be torn, for the process or the power may have ended in the middle of writing it; nobody was
+    /// told that it was written, so it does not count. Any other that cannot be read is damage.
+    static func read(_ bytes: Data) throws(Damage) -> Content {
+        var content = Content()
+        let decoder = JSONDecoder()
+        var number = 0
+        var start = bytes.startIndex
+        while start < bytes.endIndex {
+            number += 1
+            let newline = bytes[start...].firstIndex(of: 0x0A)
+            let next = newline.map { $0 + 1 } ?? bytes.endIndex
+            let isRead = newline.map { take(bytes[start..<$0], number, into: &content, decoder) } ?? false
+            guard isRead else {
+                guard next == bytes.endIndex, number > 1 else { throw Damage(line: number) }
+                return content
+            }
+            start = next
+            content.end = next - bytes.startIndex
+        }
+        return content
+    }
+
+    private static func take(_ bytes: Data, _ number: Int, into content: inout Content, _ decoder: JSONDecoder) -> Bool
+    {
+        do {
+            if number == 1 { return try decoder.decode(Header.self, from: bytes) == Header() }
+            let line = try decoder.decode(Line.self, from: bytes)
+            if let entry = line.save {
+                content.entries[entry.localID] = entry
+            } else if let localID = line.remove {
+                content.entries[localID] = nil
+            } else {
+                return false
+            }
+            content.lines += 1
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    private static func line(_ value: some Encodable) throws -> Data {
+        var bytes = try JSONEncoder().encode(value)
+        // JSON escapes the newlines within its strings.
+        bytes.append(0x0A)
+        return bytes
+    }
+}

@@ -156,3 +156,68 @@ public actor Outbox<Payload: Codable & Sendable> {
             state: entry.failure.map { .failed($0) } ?? (item.isSending ? .sending : .waiting))
     }
 }
+
+/// One payload of an outbox, as the app sees it.
+public struct OutboxItem<Payload: Codable & Sendable>: Sendable {
+    public enum State: Sendable, Equatable {
+        case waiting
+        case sending
+        /// Rejected, with the reason that `classify` gave. Stays until it is retried or discarded.
+        case failed(String)
+    }
+
+    public let localID: UUID
+    public let lane: String
+    public let payload: Payload
+    /// How often it was sent since the app started, the send that runs included.
+    public let attempts: Int
+    public let state: State
+}
+
+extension OutboxItem: Equatable where Payload: Equatable {}
+
+extension OutboxItem: Identifiable {
+    public var id: UUID { localID }
+}
+
+/// What an error of a send means for the payload.
+public enum OutboxVerdict: Sendable, Equatable {
+    /// The same request may succeed later: no network, a server that is away or busy.
+    case retry
+    /// The same request cannot succeed. The reason is what the user is told.
+    case reject(String)
+}
+
+/// What became of a payload that was put into an outbox.
+public enum OutboxAdmission: Sendable, Equatable {
+    case queued
+    /// A payload with this `localID` is in the outbox, or left it as sent a moment ago. The first one counts.
+    case duplicate
+}
+
+/// How an outbox waits and what it holds.
+public struct OutboxOptions: Sendable {
+    /// How many payloads it holds, failed ones included; then `enqueue` throws ``OutboxError/full(waiting:failed:)``.
+    public var capacity: Int
+    /// How many lanes may send at the same time.
+    public var concurrentSends: Int
+    /// A send that takes longer is cancelled and counts as an error to be classified. It counts as running until the
+    /// closure has ended, so that nothing is ever sent twice at the same time: the closure must end when cancelled, as
+    /// URLSession does.
+    public var sendTimeout: Duration
+    /// The longest wait after the first error of a lane; it doubles with each one, up to `longestPause`. How long the
+    /// wait is within that is random, so that clients do not come back all at once.
+    public var firstPause: Duration
+    public var longestPause: Duration
+
+    public init(
+        capacity: Int = 1_000, concurrentSends: Int = 4, sendTimeout: Duration = .seconds(30),
+        firstPause: Duration = .seconds(1), longestPause: Duration = .seconds(15)
+    ) {
+        self.capacity = max(1, capacity)
+        self.concurrentSends = max(1, concurrentSends)
+        self.sendTimeout = sendTimeout
+        self.firstPause = firstPause
+        self.longestPause = max(firstPause, longestPause)
+    }
+}

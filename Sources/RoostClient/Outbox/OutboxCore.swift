@@ -1,4 +1,4 @@
-package import Foundation
+public import Foundation
 
 /// An outbox without its threads: the queue, and the storage that follows it.
 ///
@@ -108,6 +108,53 @@ package struct OutboxCore {
                 owed[localID] = nil
             } catch {
                 return events.append(.storageFailed(reason: "\(error)"))
+            }
+        }
+    }
+}
+
+/// What happens to the payloads of an outbox. Events tell of a payload by its `localID`.
+public enum OutboxEvent: Sendable, Equatable {
+    /// It is stored and will be sent.
+    case queued(UUID)
+    /// The server has it. It has left the outbox.
+    case sent(UUID)
+    /// The server will not have it, for this reason. It stays, is not sent again, and holds nobody up.
+    case failed(UUID, reason: String)
+    /// It could not be sent and is tried again, after this time or sooner.
+    case willRetry(UUID, after: Duration, reason: String)
+    /// The storage did not take note of something; it is told again with the next change. If the app ends before,
+    /// a payload that was sent is sent once more, and the server knows it by its `localID`.
+    case storageFailed(reason: String)
+    /// The reader fell behind by more events than are kept for it. The sequence ends here: ask for `items` and for a new
+    /// sequence.
+    case overflowed
+}
+
+/// The readers of an outbox's events. Each has a buffer of its own; one that falls behind is told so and ends.
+struct OutboxEvents {
+    private static let capacity = 1_000
+    private var readers: [UUID: AsyncStream<OutboxEvent>.Continuation] = [:]
+
+    mutating func add(onEnd: @escaping @Sendable (UUID) -> Void) -> AsyncStream<OutboxEvent> {
+        let id = UUID()
+        let (stream, reader) = AsyncStream.makeStream(
+            of: OutboxEvent.self, bufferingPolicy: .bufferingOldest(Self.capacity))
+        reader.onTermination = { _ in onEnd(id) }
+        readers[id] = reader
+        return stream
+    }
+
+    mutating func remove(_ id: UUID) { readers[id] = nil }
+
+    mutating func tell(_ event: OutboxEvent) {
+        for (id, reader) in readers {
+            // The last place is for saying that there is no more.
+            guard case .enqueued(let room) = reader.yield(event), room > 1 else {
+                reader.yield(.overflowed)
+                reader.finish()
+                readers[id] = nil
+                continue
             }
         }
     }

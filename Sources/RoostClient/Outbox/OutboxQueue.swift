@@ -170,3 +170,69 @@ package struct OutboxQueue {
         lanes[name] = lane.line.isEmpty ? nil : lane
     }
 }
+
+/// What waits in one lane, in order, and when its first may be sent.
+struct OutboxLane {
+    /// Without those that failed.
+    var line: [UUID] = []
+    var isSending = false
+    /// Nothing is sent before; nil: at once.
+    var opensAt: ContinuousClock.Instant?
+    /// The network came back while a send was under way. If that send fails, it belonged to the old network: no wait.
+    private var isHurried = false
+    private var ceiling: Duration?
+
+    func isReady(at now: ContinuousClock.Instant) -> Bool {
+        !isSending && !line.isEmpty && opensAt.map { $0 <= now } ?? true
+    }
+
+    mutating func begin() {
+        isSending = true
+        opensAt = nil
+        isHurried = false
+    }
+
+    /// The first of the line is settled; what follows is sent without a wait.
+    mutating func settle() {
+        isSending = false
+        opensAt = nil
+        ceiling = nil
+    }
+
+    /// - Returns: how long the lane waits.
+    mutating func pause(at now: ContinuousClock.Instant, options: OutboxOptions, random: Double) -> Duration {
+        isSending = false
+        let ceiling = self.ceiling ?? options.firstPause
+        self.ceiling = min(ceiling * 2, options.longestPause)
+        let pause = isHurried ? .zero : ceiling * random
+        isHurried = false
+        opensAt = now + pause
+        return pause
+    }
+
+    mutating func hurry() {
+        opensAt = nil
+        ceiling = nil
+        isHurried = isSending
+    }
+}
+
+/// The ids that were put in last, up to a number: a set that forgets.
+struct RecentIDs {
+    private var order: [UUID] = []
+    private var members: Set<UUID> = []
+    private var oldest = 0
+    private let capacity: Int
+
+    init(capacity: Int) { self.capacity = capacity }
+
+    func contains(_ id: UUID) -> Bool { members.contains(id) }
+
+    mutating func insert(_ id: UUID) {
+        guard members.insert(id).inserted else { return }
+        guard order.count == capacity else { return order.append(id) }
+        members.remove(order[oldest])
+        order[oldest] = id
+        oldest = (oldest + 1) % capacity
+    }
+}

@@ -17,3 +17,70 @@ public protocol OutboxStorage: AnyObject {
     /// Removes an entry; one that is not there is no error.
     func remove(_ localID: UUID) throws
 }
+
+/// One payload that waits to be sent, as a storage keeps it.
+public struct OutboxEntry: Codable, Sendable, Equatable {
+    /// What the server knows a repeat by; a column with a unique constraint there.
+    public let localID: UUID
+    /// Entries of one lane are sent in the order of their positions, one at a time.
+    public let lane: String
+    /// Grows with every entry. A storage may return entries in any order.
+    public internal(set) var position: Int64
+    /// JSON.
+    public let payload: Data
+    /// Why the server will not have it; nil while it waits.
+    public internal(set) var failure: String?
+
+    /// For storages that keep the fields apart.
+    public init(localID: UUID, lane: String, position: Int64, payload: Data, failure: String?) {
+        self.localID = localID
+        self.lane = lane
+        self.position = position
+        self.payload = payload
+        self.failure = failure
+    }
+}
+
+/// Keeps an outbox for as long as the process lives: for tests, previews and tools.
+public final class MemoryOutboxStorage: OutboxStorage {
+    private var entries: [UUID: OutboxEntry]
+
+    /// - Parameter entries: what a run before this one left behind.
+    public init(entries: [OutboxEntry] = []) {
+        self.entries = Dictionary(entries.map { ($0.localID, $0) }) { _, last in last }
+    }
+
+    public func load() -> [OutboxEntry] { Array(entries.values) }
+
+    public func save(_ entry: OutboxEntry) { entries[entry.localID] = entry }
+
+    public func remove(_ localID: UUID) { entries[localID] = nil }
+}
+
+/// What an outbox cannot do, each with a sentence that says what to do.
+public enum OutboxError: Error, Sendable, Equatable {
+    case full(waiting: Int, failed: Int)
+    case timedOut(Duration)
+    case inUse(path: String)
+    case damaged(path: String, line: Int)
+    case file(path: String, operation: String, reason: String)
+}
+
+extension OutboxError: LocalizedError, CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .full(let waiting, let failed):
+            "the outbox is full (\(waiting) wait, \(failed) failed): wait until some are sent, or discard failed ones"
+        case .timedOut(let limit):
+            "the send took longer than \(limit): it was cancelled and is tried again"
+        case .inUse(let path):
+            "\(path) belongs to another outbox that is open: use one outbox for each file"
+        case .damaged(let path, let line):
+            "line \(line) of \(path) cannot be read: move the file away to begin with an empty outbox"
+        case .file(let path, let operation, let reason):
+            "cannot \(operation) \(path): \(reason)"
+        }
+    }
+
+    public var errorDescription: String? { description }
+}

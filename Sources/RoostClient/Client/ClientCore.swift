@@ -1,0 +1,89 @@
+import Synchronization
+
+/// What the client and its channels share. When the last of them is gone, so is the connection.
+final class Core: Sendable {
+    let engine: Engine
+    let mirror = StateMirror()
+    let configuration: RoostClient.Configuration
+    private let inbox: AsyncStream<Command>.Continuation
+    private let lastID = Atomic(0)
+
+    init(_ endpoint: Endpoint, _ configuration: RoostClient.Configuration, _ transport: any WebSocketTransport) {
+        self.configuration = configuration
+        let (commands, inbox) = AsyncStream.makeStream(of: Command.self)
+        self.inbox = inbox
+        let engine = Engine(endpoint, configuration, transport, inbox: inbox, mirror: mirror)
+        self.engine = engine
+        Task { await engine.run(commands) }
+    }
+
+    deinit { inbox.finish() }
+
+    func nextID() -> Int { lastID.add(1, ordering: .relaxed).newValue }
+
+    func post(_ command: Command) { inbox.yield(command) }
+
+    /// A call whose caller waits for the answer.
+    func call(_ channel: ChannelID, _ what: Command.Call) async throws(RoostError) {
+        let id = nextID()
+        let error = await withTaskCancellationHandler {
+            await withCheckedContinuation { answer in post(.call(channel, id, what, answer)) }
+        } onCancel: {
+            post(.cancel(channel, id))
+        }
+        if let error { throw error }
+    }
+}
+
+/// What the app's calls tell the engine. They go through one queue, so that they are in order, those that cannot wait
+/// (making a sequence, dropping it) as well as those that can.
+enum Command: Sendable {
+    case connect
+    case networkIsBack
+    case appState(AppState)
+    case tick
+
+    case watchState(SubscriptionID, Mailbox<ConnectionState>)
+    case watchSocket(SubscriptionID, Mailbox<SocketEvent>)
+    case unwatch(SubscriptionID)
+
+    case open(ChannelID, topic: String, ChannelConfiguration, ChannelFlag)
+    case attach(ChannelID, SubscriptionID, Sink, ChangeBinding?)
+    case detach(ChannelID, SubscriptionID)
+    /// Nobody holds the channel or one of its sequences any more.
+    case release(ChannelID)
+    case untrack(ChannelID)
+    case typing(ChannelID, Bool, [UInt8])
+
+    case call(ChannelID, CallID, Call, Answer)
+    case cancel(ChannelID, CallID)
+
+    /// A call whose caller waits.
+    enum Call: Sendable {
+        case subscribe
+        case leave
+        case send(ClientMessage.Body)
+        case track([UInt8])
+    }
+
+    typealias Answer = CheckedContinuation<RoostError?, Never>
+}
+
+/// The connection's state, for those who may not wait for the engine.
+final class StateMirror: Sendable {
+    private let value = Mutex(ConnectionState.idle)
+
+    var state: ConnectionState {
+        get { value.withLock { $0 } }
+        set { value.withLock { $0 = newValue } }
+    }
+}
+
+/// Whether a channel is over, for those who may not wait for the engine.
+final class ChannelFlag: Sendable {
+    private let value = Atomic(false)
+
+    var isOver: Bool { value.load(ordering: .acquiring) }
+
+    func raise() { value.store(true, ordering: .releasing) }
+}
