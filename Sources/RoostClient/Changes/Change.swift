@@ -22,7 +22,7 @@ extension Channel {
         only kind: ChangeKind? = nil, key: RowKey<Row>
     ) -> Changes<Row> {
         let mailbox = Mailbox<ChangeSignal>(limit: core.configuration.bufferLimit, .all)
-        let binding = ChangeBinding(schema: schema, table: table, kind: kind, filter: filter?.text)
+        let binding = ChangeRequest(schema: schema, table: table, kind: kind, filter: filter?.text)
         let lease = attach(.changes(mailbox), binding)
         let reader = ChangeReader(key, core.configuration)
         return RoostThrowingSequence { () async throws(RoostError) in
@@ -80,7 +80,7 @@ public struct ChangeInfo: Sendable, Equatable {
     /// Behind this change one can resume: `ChannelConfiguration.resumeFrom`. Text without a meaning.
     public let cursor: String?
 
-    init(_ change: RowChange) {
+    init(_ change: IncomingChange) {
         schema = change.schema
         table = change.table
         commitTime = change.commitTime.flatMap(PostgresTime.date)

@@ -3,7 +3,7 @@ import Synchronization
 package import Wire
 
 /// A row change as it arrived, not decoded yet (wire-protocol A5).
-package struct RowChange: Sendable {
+package struct IncomingChange: Sendable {
     package let kind: ChangeKind
     package let schema: String
     package let table: String
@@ -33,9 +33,9 @@ package struct RowChange: Sendable {
     }
 
     /// The ids of the subscriptions that it is for, and the change.
-    package static func parse(_ payload: JSON) -> (ids: [Int], RowChange)? {
+    package static func parse(_ payload: JSON) -> (ids: [Int], IncomingChange)? {
         guard let data = payload["data"], let kind = data["type"]?.string.flatMap(ChangeKind.init) else { return nil }
-        let change = RowChange(
+        let change = IncomingChange(
             kind: kind, schema: data["schema"]?.string ?? "", table: data["table"]?.string ?? "",
             record: data["record"], old: data["old_record"], cursor: payload["cursor"]?.string,
             commitTime: data["commit_timestamp"]?.string,
@@ -46,7 +46,7 @@ package struct RowChange: Sendable {
 
 /// What goes through the buffer of a change sequence.
 package enum ChangeSignal: Sendable {
-    case change(RowChange)
+    case change(IncomingChange)
     /// The hub could not resume: the data has to be loaded again.
     case expired(reason: String)
 }
@@ -84,7 +84,7 @@ package final class ChangeReader<Row: Decodable & Sendable>: Sendable {
         }
     }
 
-    private func read(_ change: RowChange) -> Change<Row>? {
+    private func read(_ change: IncomingChange) -> Change<Row>? {
         let json = change.kind == .delete ? change.old : change.record
         let info = ChangeInfo(change)
         var row: Row?

@@ -5,7 +5,7 @@ import Wire
 /// What tells one row from another, so that repeats are known as such.
 public struct RowKey<Row: Sendable>: Sendable {
     /// From the change, and its row (of a delete the old row) where it could be read. Nil where it cannot be told.
-    let identity: @Sendable (RowChange, Row?, JSONDecoder) -> RowIdentity?
+    let identity: @Sendable (IncomingChange, Row?, JSONDecoder) -> RowIdentity?
 
     /// These columns, by their names in Postgres. Exact for every change, deletes as well.
     public static func columns(_ names: String...) -> RowKey {
@@ -67,7 +67,7 @@ package struct ChangeVersion: Equatable, Sendable {
     package let time: String?
     package let fingerprint: Int
 
-    package init(_ change: RowChange) {
+    package init(_ change: IncomingChange) {
         number = Self.number(of: change.cursor)
         time = change.commitTime
         var hasher = Hasher()

@@ -9,7 +9,7 @@ extension Channel {
     public var presence: PresenceUpdates {
         let mailbox = Mailbox<[String: [PresenceMember]]>(limit: 1, countsMissed: false)
         let lease = attach(.presence(mailbox))
-        let last = LastMembers()
+        let last = PresenceDifferences()
         return RoostSequence { await mailbox.element(lease).map(last.update) }
     }
 
@@ -86,7 +86,7 @@ extension Channel {
         }
     }
 
-    func attach(_ sink: Sink, _ binding: ChangeBinding? = nil) -> Lease {
+    func attach(_ sink: Sink, _ binding: ChangeRequest? = nil) -> Lease {
         let subscription = core.nextID()
         core.post(.attach(id, subscription, sink, binding))
         return Lease { [self] in core.post(.detach(id, subscription)) }

@@ -7,10 +7,10 @@ public final class Channel: Sendable {
     /// The whole name, with `realtime:`.
     public let topic: String
     let id: ChannelID
-    let core: Core
+    let core: ClientCore
     private let flag = ChannelFlag()
 
-    init(_ topic: String, _ configuration: ChannelConfiguration, _ core: Core) {
+    init(_ topic: String, _ configuration: ChannelConfiguration, _ core: ClientCore) {
         self.topic = topic
         self.core = core
         id = core.nextID()

@@ -48,7 +48,7 @@ package struct JoinPayload {
     package let presenceKey: String
     package let wantsPresence: Bool
     package let appState: AppState
-    package let bindings: [ChangeBinding]
+    package let bindings: [ChangeRequest]
     package let cursor: String?
     package let historyID: String?
     package let token: String
@@ -85,7 +85,7 @@ package struct JoinPayload {
 }
 
 /// One entry of `config.postgres_changes`.
-package struct ChangeBinding: Equatable, Sendable {
+package struct ChangeRequest: Equatable, Sendable {
     package let schema: String
     package let table: String
     package let kind: ChangeKind?

@@ -2,12 +2,12 @@ import Wire
 
 /// What the hub sends to a channel.
 extension ChannelMachine {
-    package mutating func receive(_ message: ServerMessage, _ around: Surroundings, _ refs: inout Refs, _ at: Instant) {
+    package mutating func receive(_ message: ServerMessage, _ context: Context, _ refs: inout Refs, _ at: Instant) {
         guard phase != .over, phase != .idle else { return }
         switch message.event {
-        case "phx_reply": reply(message, around, &refs, at)
+        case "phx_reply": reply(message, context, &refs, at)
         case "phx_close": closed(message)
-        case "phx_error": errored(message, around, at)
+        case "phx_error": errored(message, context, at)
         case "system": system(message)
         // What comes before the answer to a join belongs to the incarnation before it.
         case "postgres_changes": change(message)
@@ -29,7 +29,7 @@ extension ChannelMachine {
     // MARK: Answers
 
     private mutating func reply(
-        _ message: ServerMessage, _ around: Surroundings, _ refs: inout Refs, _ at: Instant
+        _ message: ServerMessage, _ context: Context, _ refs: inout Refs, _ at: Instant
     ) {
         guard let ref = message.ref, let payload = message.payload else { return }
         let isOK = payload["status"]?.string == "ok"
@@ -37,7 +37,7 @@ extension ChannelMachine {
         let reason = response["reason"]?.string ?? response.description
         if case .joining(ref, _) = phase {
             if isOK { return joined(ref, response, &refs, at) }
-            return refused(reason, around, at)
+            return refused(reason, context, at)
         }
         if case .leaving(ref, _) = phase {
             return isLeft()
@@ -50,7 +50,7 @@ extension ChannelMachine {
         if reason == "unmatched topic", isJoined {
             // The hub does not know us here (any more).
             if let call = request.call { actions.append(.answer(call, .notConnected("The channel was lost."))) }
-            lost(reason, around.appState, at)
+            lost(reason, context.appState, at)
             return joinLater(reason, at)
         }
         if let call = request.call { actions.append(.answer(call, Self.error(reason))) }
@@ -76,15 +76,15 @@ extension ChannelMachine {
             // It leads nowhere; the hub gives another one.
             cursor = nil
             actions.append(.expired(reason: reason))
-            actions.append(.tell(.reloadNeeded(reason: reason)))
+            actions.append(.event(.reloadNeeded(reason: reason)))
         }
         hasBeenLive = !asked.isEmpty
-        actions.append(.tell(.joined(resumed: hadCursor && resumed == true)))
+        actions.append(.event(.joined(resumed: hadCursor && resumed == true)))
         if let history = response["history"] {
             historyID = history["id"]?.string ?? historyID
             if response["complete"]?.bool == false || history["complete"]?.bool == false {
                 let reason = history["reason"]?.string ?? response["reason"]?.string ?? "The hub does not keep them."
-                actions.append(.tell(.historyIncomplete(reason: reason)))
+                actions.append(.event(.historyIncomplete(reason: reason)))
             }
         }
         awaitsChanges = !asked.isEmpty
@@ -92,19 +92,19 @@ extension ChannelMachine {
         if let tracked { sendTrack(tracked, nil, &refs, at) }
         releaseHeld(&refs, at)
         if wantsMore {
-            joinAgainAt = at.now + timing.gather
+            joinAgainAt = at.now + timing.subscribeDelay
         } else if !asked.allSatisfy(wanted.values.contains) {
-            joinAgainAt = at.now + timing.giveBack
+            joinAgainAt = at.now + timing.unsubscribeDelay
         }
     }
 
-    private mutating func refused(_ reason: String, _ around: Surroundings, _ at: Instant) {
+    private mutating func refused(_ reason: String, _ context: Context, _ at: Instant) {
         switch NextAction(reason: reason) {
         case .giveUp: return fail(.refused(reason: reason))
         case .refreshToken: actions.append(.tokenRefused)
         case .retry: break
         }
-        lost(reason, around.appState, at)
+        lost(reason, context.appState, at)
         joinLater(reason, at)
     }
 
@@ -120,18 +120,18 @@ extension ChannelMachine {
         fail(.ended(reason: "The hub closed the channel."))
     }
 
-    private mutating func errored(_ message: ServerMessage, _ around: Surroundings, _ at: Instant) {
+    private mutating func errored(_ message: ServerMessage, _ context: Context, _ at: Instant) {
         guard let joinRef, message.joinRef == joinRef || message.joinRef == nil else { return }
         let reason = message.payload?["reason"]?.string ?? "The hub ended the channel."
         if NextAction(reason: reason) == .refreshToken { actions.append(.tokenRefused) }
-        lost(reason, around.appState, at)
+        lost(reason, context.appState, at)
         joinLater(reason, at)
     }
 
     private mutating func system(_ message: ServerMessage) {
         guard message.joinRef == nil || message.joinRef == joinRef, let payload = message.payload else { return }
         let text = payload["message"]?.string ?? ""
-        actions.append(.tell(.notice(text)))
+        actions.append(.event(.notice(text)))
         guard payload["extension"]?.string == "postgres_changes" else { return }
         if payload["status"]?.string == "ok" {
             cursor = payload["cursor"]?.string ?? cursor
@@ -152,7 +152,7 @@ extension ChannelMachine {
     }
 
     private mutating func change(_ message: ServerMessage) {
-        guard let payload = message.payload, let (ids, change) = RowChange.parse(payload) else { return }
+        guard let payload = message.payload, let (ids, change) = IncomingChange.parse(payload) else { return }
         // Nobody was told the ids of an incarnation that is not answered: its changes come again behind our cursor.
         guard !routes.isEmpty else { return }
         cursor = change.cursor ?? cursor

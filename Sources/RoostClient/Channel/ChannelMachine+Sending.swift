@@ -86,21 +86,21 @@ extension ChannelMachine {
 
     // MARK: Sequences
 
-    package mutating func add(_ subscription: SubscriptionID, _ binding: ChangeBinding, _ at: Instant) {
+    package mutating func add(_ subscription: SubscriptionID, _ binding: ChangeRequest, _ at: Instant) {
         wanted[subscription] = binding
         guard isJoined, !route(subscription, binding) else { return }
-        let soon = at.now + timing.gather
+        let soon = at.now + timing.subscribeDelay
         joinAgainAt = min(joinAgainAt ?? soon, soon)
     }
 
     package mutating func remove(_ subscription: SubscriptionID, _ at: Instant) {
         guard let binding = wanted.removeValue(forKey: subscription) else { return }
         for id in routes.keys { routes[id]?.removeAll { $0 == subscription } }
-        if isJoined, !wanted.values.contains(binding) { joinAgainAt = joinAgainAt ?? at.now + timing.giveBack }
+        if isJoined, !wanted.values.contains(binding) { joinAgainAt = joinAgainAt ?? at.now + timing.unsubscribeDelay }
     }
 
     /// Lets a sequence have what the channel gets already. False where the channel has to join again for it.
-    package mutating func route(_ subscription: SubscriptionID, _ binding: ChangeBinding) -> Bool {
+    package mutating func route(_ subscription: SubscriptionID, _ binding: ChangeRequest) -> Bool {
         guard let id = granted.first(where: { $0.binding == binding })?.id else { return false }
         routes[id, default: []].append(subscription)
         return true
@@ -109,12 +109,12 @@ extension ChannelMachine {
     package mutating func showPresence(_ at: Instant) {
         guard !wantsPresence else { return }
         wantsPresence = true
-        if isJoined { joinAgainAt = at.now + timing.gather }
+        if isJoined { joinAgainAt = at.now + timing.subscribeDelay }
     }
 
     // MARK: Time
 
-    package mutating func tick(_ around: Surroundings, _ refs: inout Refs, _ at: Instant) {
+    package mutating func tick(_ context: Context, _ refs: inout Refs, _ at: Instant) {
         if presence.tick(at.now) { actions.append(.presence) }
         if typing.tick(at.now) { actions.append(.typing) }
         for message in held where message.deadline <= at.now {
@@ -127,12 +127,12 @@ extension ChannelMachine {
         }
         switch phase {
         case .joining(_, let deadline) where deadline <= at.now:
-            lost("The hub did not answer the join.", around.appState, at)
+            lost("The hub did not answer the join.", context.appState, at)
             joinLater("The hub did not answer the join.", at)
-        case .waiting(let until) where until <= at.now: if around.isUp { join(around, &refs, at) }
+        case .waiting(let until) where until <= at.now: if context.isUp { join(context, &refs, at) }
         case .leaving(_, let deadline) where deadline <= at.now: isLeft()
         case .joined:
-            if let joinAgainAt, joinAgainAt <= at.now { join(around, &refs, at) }
+            if let joinAgainAt, joinAgainAt <= at.now { join(context, &refs, at) }
         default: break
         }
     }

@@ -4,7 +4,7 @@ import Wire
 package enum ChannelAction {
     case send(ClientMessage)
     /// For these change sequences.
-    case change(RowChange, [SubscriptionID])
+    case change(IncomingChange, [SubscriptionID])
     /// For all change sequences.
     case expired(reason: String)
     /// All change sequences end.
@@ -13,7 +13,7 @@ package enum ChannelAction {
     case presence
     case typing
     case occupancy(Occupancy)
-    case tell(ChannelEvent)
+    case event(ChannelEvent)
     /// A frame as it came; nil payload for raw bytes.
     case message(ServerMessage)
     /// The answer to a call.
@@ -60,7 +60,7 @@ package struct ChannelMachine {
     }
 
     /// What all channels of a client share, at this moment.
-    package struct Surroundings {
+    package struct Context {
         var token: String?
         var appState: AppState
         var isUp: Bool
@@ -73,9 +73,9 @@ package struct ChannelMachine {
         package var grace = GraceWindows()
         package var backoff = Backoff.Policy()
         /// Sequences that are made one after the other are asked for in one join.
-        package var gather: Duration = .milliseconds(10)
+        package var subscribeDelay: Duration = .milliseconds(10)
         /// What nobody reads any more is given back with the next join, or after this time.
-        package var giveBack: Duration = .seconds(5)
+        package var unsubscribeDelay: Duration = .seconds(5)
 
         package init() {}
     }
@@ -93,9 +93,9 @@ package struct ChannelMachine {
     package var backoff: Backoff
 
     /// What sequences ask for, and what the last answered join got for it: the hub's ids and whose they are.
-    package var wanted: [SubscriptionID: ChangeBinding] = [:]
-    package var asked: [ChangeBinding] = []
-    package var granted: [(binding: ChangeBinding, id: Int)] = []
+    package var wanted: [SubscriptionID: ChangeRequest] = [:]
+    package var asked: [ChangeRequest] = []
+    package var granted: [(binding: ChangeRequest, id: Int)] = []
     package var routes: [Int: [SubscriptionID]] = [:]
     /// Row changes were live before, so that a join which cannot resume leaves a gap.
     package var hasBeenLive = false
@@ -158,7 +158,7 @@ package struct ChannelMachine {
     // MARK: Subscribing and leaving
 
     /// - Parameter call: answered when the channel is joined and its row changes are live.
-    package mutating func subscribe(_ call: CallID?, _ around: Surroundings, _ refs: inout Refs, _ at: Instant) {
+    package mutating func subscribe(_ call: CallID?, _ context: Context, _ refs: inout Refs, _ at: Instant) {
         switch phase {
         case .over: if let call { actions.append(.answer(call, .left)) }
         case .leaving: if let call { actions.append(.answer(call, .left)) }
@@ -166,7 +166,7 @@ package struct ChannelMachine {
         case .idle:
             if let call { subscribers.append(call) }
             phase = .offline
-            if around.isUp { join(around, &refs, at) }
+            if context.isUp { join(context, &refs, at) }
         default: if let call { subscribers.append(call) }
         }
     }
@@ -203,9 +203,9 @@ package struct ChannelMachine {
 
     // MARK: The socket
 
-    package mutating func socketIsUp(_ around: Surroundings, _ refs: inout Refs, _ at: Instant) {
+    package mutating func socketIsUp(_ context: Context, _ refs: inout Refs, _ at: Instant) {
         guard phase == .offline else { return }
-        join(around, &refs, at)
+        join(context, &refs, at)
     }
 
     package mutating func socketIsDown(_ reason: String, _ appState: AppState, _ at: Instant) {
@@ -219,13 +219,13 @@ package struct ChannelMachine {
     }
 
     /// A new token: channels that are in say it, channels that wait for one wait no more.
-    package mutating func token(_ around: Surroundings, _ refs: inout Refs, _ at: Instant) {
+    package mutating func token(_ context: Context, _ refs: inout Refs, _ at: Instant) {
         switch phase {
         case .joined:
-            guard let token = around.token else { return }
+            guard let token = context.token else { return }
             let payload = Array("{\"access_token\":".utf8) + JSONString.encode(token) + [UInt8(ascii: "}")]
             actions.append(.send(message("access_token", ref: refs.next(), payload)))
-        case .waiting: if around.isUp { join(around, &refs, at) }
+        case .waiting: if context.isUp { join(context, &refs, at) }
         default: break
         }
     }
@@ -249,11 +249,11 @@ package struct ChannelMachine {
         granted = []
         joinAgainAt = nil
         awaitsChanges = false
-        if wasIn { actions.append(.tell(.lost(reason: reason))) }
+        if wasIn { actions.append(.event(.lost(reason: reason))) }
     }
 
-    package mutating func join(_ around: Surroundings, _ refs: inout Refs, _ at: Instant) {
-        guard let token = around.token else { return }
+    package mutating func join(_ context: Context, _ refs: inout Refs, _ at: Instant) {
+        guard let token = context.token else { return }
         let ref = refs.next()
         asked = []
         for (_, binding) in wanted.sorted(by: { $0.key < $1.key }) where !asked.contains(binding) {
@@ -263,7 +263,7 @@ package struct ChannelMachine {
         joinAgainAt = nil
         let payload = JoinPayload(
             configuration: configuration, presenceKey: presenceKey, wantsPresence: wantsPresence,
-            appState: around.appState, bindings: asked, cursor: cursor, historyID: historyID,
+            appState: context.appState, bindings: asked, cursor: cursor, historyID: historyID,
             token: token)
         phase = .joining(ref: ref, deadline: at.now + timing.join)
         actions.append(
@@ -275,7 +275,7 @@ package struct ChannelMachine {
     package mutating func joinLater(_ reason: String, _ at: Instant) {
         let wait = backoff.next(at.random)
         phase = .waiting(until: at.now + wait)
-        actions.append(.tell(.rejoining(in: wait, reason: reason)))
+        actions.append(.event(.rejoining(in: wait, reason: reason)))
     }
 
     // MARK: The end
@@ -286,7 +286,7 @@ package struct ChannelMachine {
         subscribers = []
         held = []
         for call in waiting { actions.append(.answer(call, error ?? .left)) }
-        actions.append(.tell(event))
+        actions.append(.event(event))
         actions.append(.over(error))
     }
 

@@ -131,7 +131,7 @@ package struct PresenceMap {
 
 /// What a presence sequence told its consumer last: what is different is counted from there, so nothing is left out
 /// where several changes came at once.
-final class LastMembers: Sendable {
+final class PresenceDifferences: Sendable {
     private let members = Mutex<[String: [PresenceMember]]>([:])
 
     @Sendable

@@ -1,16 +1,16 @@
 import Synchronization
 
 /// What the client and its channels share. When the last of them is gone, so is the connection.
-final class Core: Sendable {
+final class ClientCore: Sendable {
     let engine: Engine
     let mirror = StateMirror()
     let configuration: RoostClient.Configuration
-    private let inbox: AsyncStream<Command>.Continuation
+    private let inbox: AsyncStream<ClientCommand>.Continuation
     private let lastID = Atomic(0)
 
-    init(_ endpoint: Endpoint, _ configuration: RoostClient.Configuration, _ transport: any WebSocketTransport) {
+    init(_ endpoint: HubEndpoint, _ configuration: RoostClient.Configuration, _ transport: any WebSocketTransport) {
         self.configuration = configuration
-        let (commands, inbox) = AsyncStream.makeStream(of: Command.self)
+        let (commands, inbox) = AsyncStream.makeStream(of: ClientCommand.self)
         self.inbox = inbox
         let engine = Engine(endpoint, configuration, transport, inbox: inbox, mirror: mirror)
         self.engine = engine
@@ -21,10 +21,10 @@ final class Core: Sendable {
 
     func nextID() -> Int { lastID.add(1, ordering: .relaxed).newValue }
 
-    func post(_ command: Command) { inbox.yield(command) }
+    func post(_ command: ClientCommand) { inbox.yield(command) }
 
     /// A call whose caller waits for the answer.
-    func call(_ channel: ChannelID, _ what: Command.Call) async throws(RoostError) {
+    func call(_ channel: ChannelID, _ what: ClientCommand.Call) async throws(RoostError) {
         let id = nextID()
         let error = await withTaskCancellationHandler {
             await withCheckedContinuation { answer in post(.call(channel, id, what, answer)) }
@@ -37,7 +37,7 @@ final class Core: Sendable {
 
 /// What the app's calls tell the engine. They go through one queue, so that they are in order, those that cannot wait
 /// (making a sequence, dropping it) as well as those that can.
-enum Command: Sendable {
+enum ClientCommand: Sendable {
     case connect
     case networkIsBack
     case appState(AppState)
@@ -48,7 +48,7 @@ enum Command: Sendable {
     case unwatch(SubscriptionID)
 
     case open(ChannelID, topic: String, ChannelConfiguration, ChannelFlag)
-    case attach(ChannelID, SubscriptionID, Sink, ChangeBinding?)
+    case attach(ChannelID, SubscriptionID, Sink, ChangeRequest?)
     case detach(ChannelID, SubscriptionID)
     /// Nobody holds the channel or one of its sequences any more.
     case release(ChannelID)

@@ -5,7 +5,7 @@ package struct ClientMachine {
     package private(set) var connection: ConnectionMachine
     package private(set) var channels: [ChannelID: ChannelMachine] = [:]
     private var refs = Refs()
-    private var around: ChannelMachine.Surroundings
+    private var context: ChannelMachine.Context
     private let presenceKey: String
     private let channelTiming: ChannelMachine.Timing
     private var actions: [ClientAction] = []
@@ -17,7 +17,7 @@ package struct ClientMachine {
         connection = ConnectionMachine(timing, appState)
         self.channelTiming = channelTiming
         self.presenceKey = presenceKey
-        around = ChannelMachine.Surroundings(token: nil, appState: appState, isUp: false)
+        context = ChannelMachine.Context(token: nil, appState: appState, isUp: false)
     }
 
     package mutating func takeActions() -> [ClientAction] {
@@ -37,14 +37,14 @@ package struct ClientMachine {
         for action in connection.takeActions() {
             switch action {
             case .token(let token):
-                around.token = token
+                context.token = token
                 each { $0.token($1, &$2, at) }
             case .up:
-                around.isUp = true
+                context.isUp = true
                 each { $0.socketIsUp($1, &$2, at) }
             case .down(let reason):
-                around.isUp = false
-                each { channel, around, _ in channel.socketIsDown(reason, around.appState, at) }
+                context.isUp = false
+                each { channel, context, _ in channel.socketIsDown(reason, context.appState, at) }
             case .sendHeartbeat: actions.append(.send(.heartbeat(refs.next())))
             default: actions.append(.connection(action))
             }
@@ -52,11 +52,11 @@ package struct ClientMachine {
     }
 
     package mutating func change(to appState: AppState, _ at: Instant) {
-        guard appState != around.appState else { return }
-        around.appState = appState
+        guard appState != context.appState else { return }
+        context.appState = appState
         withConnection(at) { $0.change(to: appState, at) }
         // It holds for the whole socket, so one channel says it for all.
-        guard around.isUp, let id = channels.filter({ $0.value.isJoined }).keys.min() else { return }
+        guard context.isUp, let id = channels.filter({ $0.value.isJoined }).keys.min() else { return }
         withChannel(id, at) { channel, _, refs in channel.say(appState, &refs) }
     }
 
@@ -86,13 +86,13 @@ package struct ClientMachine {
         channels[id] = ChannelMachine(topic: topic, configuration, presenceKey: presenceKey, channelTiming)
     }
 
-    package typealias ChannelInput = (inout ChannelMachine, ChannelMachine.Surroundings, inout Refs) -> Void
+    package typealias ChannelInput = (inout ChannelMachine, ChannelMachine.Context, inout Refs) -> Void
 
     package mutating func withChannel(_ id: ChannelID, _ at: Instant, _ input: ChannelInput) {
         guard var channel = channels[id] else { return }
         // Taken out while it is changed, so that its memory is its own.
         channels[id] = nil
-        input(&channel, around, &refs)
+        input(&channel, context, &refs)
         var refusesToken = false
         for action in channel.takeActions() {
             switch action {
@@ -109,7 +109,7 @@ package struct ClientMachine {
         for id in channels.keys.sorted() {
             guard var channel = channels[id] else { continue }
             channels[id] = nil
-            input(&channel, around, &refs)
+            input(&channel, context, &refs)
             for action in channel.takeActions() {
                 if case .send(let message) = action {
                     actions.append(.send(message))

@@ -4,9 +4,9 @@ import Foundation
 actor Engine {
     private var machine: ClientMachine
     private let configuration: RoostClient.Configuration
-    private let endpoint: Endpoint
+    private let endpoint: HubEndpoint
     private let transport: any WebSocketTransport
-    private let inbox: AsyncStream<Command>.Continuation
+    private let inbox: AsyncStream<ClientCommand>.Continuation
     private let mirror: StateMirror
     private let clock = ContinuousClock()
     private let began: ContinuousClock.Instant
@@ -20,11 +20,11 @@ actor Engine {
     private var socketEvents: [SubscriptionID: Mailbox<SocketEvent>] = [:]
     private var sinks: [ChannelID: [SubscriptionID: Sink]] = [:]
     private var flags: [ChannelID: ChannelFlag] = [:]
-    private var answers: [CallID: Command.Answer] = [:]
+    private var answers: [CallID: ClientCommand.Answer] = [:]
 
     init(
-        _ endpoint: Endpoint, _ configuration: RoostClient.Configuration, _ transport: any WebSocketTransport,
-        inbox: AsyncStream<Command>.Continuation, mirror: StateMirror
+        _ endpoint: HubEndpoint, _ configuration: RoostClient.Configuration, _ transport: any WebSocketTransport,
+        inbox: AsyncStream<ClientCommand>.Continuation, mirror: StateMirror
     ) {
         self.endpoint = endpoint
         self.configuration = configuration
@@ -37,7 +37,7 @@ actor Engine {
     }
 
     /// Until nobody can give commands any more.
-    func run(_ commands: AsyncStream<Command>) async {
+    func run(_ commands: AsyncStream<ClientCommand>) async {
         for await command in commands { handle(command) }
         await disconnect()
     }
@@ -54,7 +54,7 @@ actor Engine {
 
     // MARK: Commands
 
-    private func handle(_ command: Command) {
+    private func handle(_ command: ClientCommand) {
         switch command {
         case .connect: perform { machine, at in machine.withConnection(at) { $0.connect(at) } }
         case .networkIsBack: perform { machine, at in machine.withConnection(at) { $0.networkIsBack(at) } }
@@ -93,7 +93,7 @@ actor Engine {
         }
     }
 
-    private func handle(_ what: Command.Call, _ call: CallID, _ id: ChannelID, _ answer: Command.Answer) {
+    private func handle(_ what: ClientCommand.Call, _ call: CallID, _ id: ChannelID, _ answer: ClientCommand.Answer) {
         guard machine.channels[id] != nil else {
             if case .leave = what { return answer.resume(returning: nil) }
             return answer.resume(returning: .left)
@@ -124,7 +124,7 @@ actor Engine {
         }
     }
 
-    private func attach(_ id: ChannelID, _ subscription: SubscriptionID, _ sink: Sink, _ binding: ChangeBinding?) {
+    private func attach(_ id: ChannelID, _ subscription: SubscriptionID, _ sink: Sink, _ binding: ChangeRequest?) {
         guard let channel = machine.channels[id] else { return sink.finish(.left) }
         sinks[id, default: [:]][subscription] = sink
         // Whoever comes later begins with what is known.
@@ -166,7 +166,7 @@ actor Engine {
         case .show(let state):
             mirror.state = state
             for mailbox in states.values { mailbox.put(state) }
-        case .tell(let event): for mailbox in socketEvents.values { mailbox.put(event) }
+        case .event(let event): for mailbox in socketEvents.values { mailbox.put(event) }
         // The machine has done these itself.
         case .up, .down, .token, .sendHeartbeat: break
         }
@@ -291,7 +291,7 @@ extension Sink {
         case (.broadcast(let broadcast), .broadcasts(let event, let mailbox)) where broadcast.event == event:
             mailbox.put(broadcast)
         case (.occupancy(let occupancy), .occupancy(let mailbox)): mailbox.put(occupancy)
-        case (.tell(let event), .events(let mailbox)): mailbox.put(event)
+        case (.event(let event), .events(let mailbox)): mailbox.put(event)
         case (.message(let message), .messages(let mailbox)): mailbox.put(message)
         default: break
         }

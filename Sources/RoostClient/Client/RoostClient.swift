@@ -7,7 +7,7 @@ import Synchronization
 /// off, and keeps short losses to itself. It lives as long as somebody holds it, one of its channels or a sequence of
 /// theirs.
 public final class RoostClient: Sendable {
-    private let core: Core
+    private let core: ClientCore
     private let channels = Mutex<[String: WeakChannel]>([:])
     private let currentAppState = Mutex(AppState.active)
 
@@ -29,7 +29,7 @@ public final class RoostClient: Sendable {
     /// - Parameter transport: what makes the connections; tests have their own.
     package init(url: URL, configuration: Configuration, transport: any WebSocketTransport) {
         do {
-            core = Core(try Endpoint(url), configuration, transport)
+            core = ClientCore(try HubEndpoint(url), configuration, transport)
         } catch {
             preconditionFailure(error.description)
         }

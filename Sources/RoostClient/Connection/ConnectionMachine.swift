@@ -34,7 +34,7 @@ package enum ConnectionAction: Equatable {
     /// Channels are to use it from here on.
     case token(String)
     case show(ConnectionState)
-    case tell(SocketEvent)
+    case event(SocketEvent)
 }
 
 /// The life of the socket: when to connect, when to ask for a token, when to give up on a silent hub, what to show.
@@ -52,7 +52,7 @@ package struct ConnectionMachine {
     package private(set) var phase = Phase.idle
     package private(set) var actions: [ConnectionAction] = []
     package private(set) var socket = 0
-    package private(set) var keeper: TokenKeeper
+    package private(set) var tokens: TokenRefresher
     package private(set) var shown: DisplayedState
     private let timing: Timing
     private var backoff: Backoff
@@ -76,7 +76,7 @@ package struct ConnectionMachine {
     package init(_ timing: Timing, _ appState: AppState) {
         self.timing = timing
         backoff = Backoff(timing.backoff)
-        keeper = TokenKeeper(timing.backoff, timeout: timing.tokenTimeout)
+        tokens = TokenRefresher(timing.backoff, timeout: timing.tokenTimeout)
         shown = DisplayedState(timing.grace, appState)
     }
 
@@ -90,7 +90,7 @@ package struct ConnectionMachine {
 
     /// When `tick` has something to do.
     package var nextDeadline: Moment? {
-        var deadlines = [shown.nextDeadline, keeper.nextDeadline]
+        var deadlines = [shown.nextDeadline, tokens.nextDeadline]
         switch phase {
         case .idle, .asking: break
         case .opening(let deadline): deadlines.append(deadline)
@@ -113,8 +113,8 @@ package struct ConnectionMachine {
         let wasOpen = isOpen
         if case .opening = phase { actions.append(.close(socket)) }
         if wasOpen { actions.append(.close(socket)) }
-        if let asking = keeper.asking { actions.append(.cancelAsk(asking)) }
-        keeper = TokenKeeper(timing.backoff, timeout: timing.tokenTimeout)
+        if let asking = tokens.asking { actions.append(.cancelAsk(asking)) }
+        tokens = TokenRefresher(timing.backoff, timeout: timing.tokenTimeout)
         phase = .idle
         if wasOpen { actions.append(.down(reason: "The app closed the connection.")) }
         show { $0.stop(state) }
@@ -146,8 +146,8 @@ package struct ConnectionMachine {
 
     /// The callback's answer; nil and a sentence where it failed.
     package mutating func token(_ id: Int, _ token: String?, failure: String = "", _ at: Instant) {
-        guard keeper.asking == id else { return }
-        let answer = keeper.answer(id, token, at: at.now, unix: at.unix, at.random)
+        guard tokens.asking == id else { return }
+        let answer = tokens.answer(id, token, at: at.now, unix: at.unix, at.random)
         guard phase == .asking else {
             if isOpen, case .new(let token) = answer { actions.append(.token(token)) }
             return
@@ -163,7 +163,7 @@ package struct ConnectionMachine {
 
     /// The hub says that the token is no good (any more).
     package mutating func tokenRefused(_ at: Instant) {
-        keeper.refused(at: at.now, at.random)
+        tokens.refused(at: at.now, at.random)
     }
 
     // MARK: The socket
@@ -173,7 +173,7 @@ package struct ConnectionMachine {
         phase = .open(since: at.now)
         heartbeatAt = at.now + timing.heartbeat
         answerBy = nil
-        actions.append(.tell(.connected))
+        actions.append(.event(.connected))
         actions.append(.up)
         show { $0.up() }
     }
@@ -188,8 +188,8 @@ package struct ConnectionMachine {
         if failure.isFinal {
             let wasOpen = isOpen
             phase = .idle
-            keeper.rest()
-            actions.append(.tell(.lost(reason: failure.reason)))
+            tokens.rest()
+            actions.append(.event(.lost(reason: failure.reason)))
             if wasOpen { actions.append(.down(reason: failure.reason)) }
             return show { $0.stop(.ended(reason: failure.reason)) }
         }
@@ -204,7 +204,7 @@ package struct ConnectionMachine {
 
     package mutating func tick(_ at: Instant) {
         show { $0.tick(at.now) }
-        switch keeper.tick(at.now, at.random) {
+        switch tokens.tick(at.now, at.random) {
         case .ask: ask(at)
         case .giveUp(let id):
             actions.append(.cancelAsk(id))
@@ -236,12 +236,12 @@ package struct ConnectionMachine {
 
     private mutating func start(_ at: Instant) {
         phase = .asking
-        actions.append(.tell(.connecting))
+        actions.append(.event(.connecting))
         ask(at)
     }
 
     private mutating func ask(_ at: Instant) {
-        let question = keeper.ask(at: at.now)
+        let question = tokens.ask(at: at.now)
         if question.isNew { actions.append(.ask(question.id)) }
     }
 
@@ -258,11 +258,11 @@ package struct ConnectionMachine {
         }
         heartbeatAt = nil
         answerBy = nil
-        keeper.rest()
+        tokens.rest()
         let wait = backoff.next(at.random)
         phase = .waiting(until: at.now + wait)
-        actions.append(.tell(.lost(reason: reason)))
-        actions.append(.tell(.waiting(wait)))
+        actions.append(.event(.lost(reason: reason)))
+        actions.append(.event(.waiting(wait)))
         show { $0.down(at: at.now, reason) }
     }
 

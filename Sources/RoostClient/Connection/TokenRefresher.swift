@@ -1,7 +1,7 @@
 import Foundation
 
 /// When to ask for a token: the part of the connection's logic that knows tokens.
-package struct TokenKeeper {
+package struct TokenRefresher {
     package private(set) var token: String?
     /// A question is under way.
     package private(set) var asking: Int?

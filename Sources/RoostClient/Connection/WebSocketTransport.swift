@@ -75,7 +75,7 @@ package enum TransportFailure: Error, Sendable, Equatable {
 }
 
 /// Where the hub is, made from whatever URL a developer has at hand.
-package struct Endpoint: Sendable {
+package struct HubEndpoint: Sendable {
     /// Why a URL is none of a hub.
     package struct Invalid: Error, CustomStringConvertible {
         package let description: String

@@ -26,7 +26,7 @@ public actor Outbox<Payload: Codable & Sendable> {
     let classify: @Sendable (any Error, OutboxItem<Payload>) -> OutboxVerdict
     let time: OutboxTime
     private(set) var core: OutboxCore
-    private var readers = OutboxEvents()
+    private var readers = OutboxReaders()
     private nonisolated let executor = OutboxExecutor()
     /// There while `run()` runs.
     var running: OutboxRun?

@@ -132,7 +132,7 @@ public enum OutboxEvent: Sendable, Equatable {
 }
 
 /// The readers of an outbox's events. Each has a buffer of its own; one that falls behind is told so and ends.
-struct OutboxEvents {
+struct OutboxReaders {
     private static let capacity = 1_000
     private var readers: [UUID: AsyncStream<OutboxEvent>.Continuation] = [:]
 

@@ -55,27 +55,27 @@ import Wire
     }
 
     @Test func aLossClearsItAtOnce() {
-        let desk = Desk()
-        desk.openRoom()
-        desk.goOnline()
-        desk.subscribe()
-        desk.answerJoin()
-        desk.hear("broadcast", "{\"event\":\"typing\",\"payload\":{\"typing\":true,\"user_id\":\"a\"}}")
-        #expect(desk.machine.channels[Desk.room]?.typing.set.typists.count == 1)
-        desk.socketEnds()
-        #expect(desk.machine.channels[Desk.room]?.typing.set.typists.isEmpty == true)
+        let client = ClientHarness()
+        client.openRoom()
+        client.goOnline()
+        client.subscribe()
+        client.answerJoin()
+        client.hear("broadcast", "{\"event\":\"typing\",\"payload\":{\"typing\":true,\"user_id\":\"a\"}}")
+        #expect(client.machine.channels[ClientHarness.room]?.typing.set.typists.count == 1)
+        client.socketEnds()
+        #expect(client.machine.channels[ClientHarness.room]?.typing.set.typists.isEmpty == true)
     }
 
     @Test func whatWasTypedEarlierIsNotBeingTyped() {
-        let desk = Desk()
-        desk.openRoom()
-        desk.goOnline()
-        desk.subscribe()
-        desk.answerJoin()
-        desk.hear(
+        let client = ClientHarness()
+        client.openRoom()
+        client.goOnline()
+        client.subscribe()
+        client.answerJoin()
+        client.hear(
             "broadcast",
             "{\"event\":\"typing\",\"payload\":{\"typing\":true,\"user_id\":\"a\"},\"meta\":{\"replayed\":true}}")
-        #expect(desk.machine.channels[Desk.room]?.typing.set.typists.isEmpty == true)
+        #expect(client.machine.channels[ClientHarness.room]?.typing.set.typists.isEmpty == true)
     }
 
     @Test func oneStartASecondAndTheStopAreSent() {

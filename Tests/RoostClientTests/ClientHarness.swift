@@ -2,7 +2,7 @@ import RoostClient
 import Wire
 
 /// The client's logic on a manual clock: the test is the world around it.
-final class Desk {
+final class ClientHarness {
     var machine: ClientMachine
     var now: Moment = .zero
     /// Seconds since 1970 at `now` zero.
@@ -55,7 +55,7 @@ final class Desk {
         case .open(let id, let token): opened.append((id, token))
         case .close(let id): closed.append(id)
         case .show(let state): states.append(state)
-        case .tell(let event): socketEvents.append(event)
+        case .event(let event): socketEvents.append(event)
         default: break
         }
     }
@@ -117,7 +117,7 @@ final class Desk {
 
     // MARK: The room
 
-    func channel(_ body: @escaping (inout ChannelMachine, ChannelMachine.Surroundings, inout Refs, Instant) -> Void) {
+    func channel(_ body: @escaping (inout ChannelMachine, ChannelMachine.Context, inout Refs, Instant) -> Void) {
         input { machine, at in machine.withChannel(Self.room, at) { body(&$0, $1, &$2, at) } }
     }
 
@@ -130,7 +130,7 @@ final class Desk {
     func subscribe(_ call: CallID = 100) { channel { $0.subscribe(call, $1, &$2, $3) } }
 
     func follow(_ subscription: SubscriptionID, table: String, filter: String? = nil) {
-        let binding = ChangeBinding(schema: "public", table: table, kind: nil, filter: filter)
+        let binding = ChangeRequest(schema: "public", table: table, kind: nil, filter: filter)
         channel { channel, _, _, at in channel.add(subscription, binding, at) }
     }
 
@@ -183,7 +183,7 @@ final class Desk {
         }
     }
 
-    var told: [ChannelEvent] {
-        channelActions.compactMap { if case .tell(let event) = $0 { event } else { nil } }
+    var channelEvents: [ChannelEvent] {
+        channelActions.compactMap { if case .event(let event) = $0 { event } else { nil } }
     }
 }
