@@ -1,6 +1,6 @@
 import Wire
 
-/// What the hub sends to a channel.
+/// What a frame of the hub means for a channel.
 extension ChannelMachine {
     package mutating func receive(_ message: ServerMessage, _ context: Context, _ refs: inout Refs, _ at: Instant) {
         guard phase != .over, phase != .idle else { return }
@@ -57,29 +57,19 @@ extension ChannelMachine {
         if NextAction(reason: reason) == .refreshToken { actions.append(.tokenRefused) }
     }
 
+    /// The error for a call that the hub refused for this reason.
     package static func error(_ reason: String) -> RoostError {
         NextAction(reason: reason) == .giveUp ? .refused(reason: reason) : .busy(reason: reason)
     }
 
     private mutating func joined(_ ref: String, _ response: JSON, _ refs: inout Refs, _ at: Instant) {
         phase = .joined(ref: ref, since: at.now)
-        routes = [:]
-        granted = zip(asked, response["postgres_changes"]?.elements ?? []).compactMap { binding, echoed in
-            echoed["id"]?.int.map { (binding, $0) }
-        }
-        var wantsMore = presenceAsked != wantsPresence
-        for (subscription, binding) in wanted where !route(subscription, binding) { wantsMore = true }
-        let hadCursor = cursor != nil
-        let resumed = response["resumed"]?.bool
-        if hadCursor || hasBeenLive, !asked.isEmpty, resumed != true {
-            let reason = response["reason"]?.string ?? "The hub cannot resume row changes."
-            // It leads nowhere; the hub gives another one.
-            cursor = nil
+        let outcome = changes.joined(response)
+        if let reason = outcome.gap {
             actions.append(.expired(reason: reason))
             actions.append(.event(.reloadNeeded(reason: reason)))
         }
-        hasBeenLive = !asked.isEmpty
-        actions.append(.event(.joined(resumed: hadCursor && resumed == true)))
+        actions.append(.event(.joined(resumed: outcome.isResumed)))
         if let history = response["history"] {
             historyID = history["id"]?.string ?? historyID
             if response["complete"]?.bool == false || history["complete"]?.bool == false {
@@ -87,13 +77,12 @@ extension ChannelMachine {
                 actions.append(.event(.historyIncomplete(reason: reason)))
             }
         }
-        awaitsChanges = !asked.isEmpty
-        if !awaitsChanges { answerSubscribers() }
+        if !changes.awaitsLive { answerSubscribers() }
         if let tracked { sendTrack(tracked, nil, &refs, at) }
         releaseHeld(&refs, at)
-        if wantsMore {
+        if outcome.lacksSome || presenceAsked != wantsPresence {
             joinAgainAt = at.now + timing.subscribeDelay
-        } else if !asked.allSatisfy(wanted.values.contains) {
+        } else if outcome.hasUnread {
             joinAgainAt = at.now + timing.unsubscribeDelay
         }
     }
@@ -134,34 +123,19 @@ extension ChannelMachine {
         actions.append(.event(.notice(text)))
         guard payload["extension"]?.string == "postgres_changes" else { return }
         if payload["status"]?.string == "ok" {
-            cursor = payload["cursor"]?.string ?? cursor
-            guard awaitsChanges else { return }
-            awaitsChanges = false
-            answerSubscribers()
+            if changes.live(cursor: payload["cursor"]?.string) { answerSubscribers() }
         } else {
-            awaitsChanges = false
             let error = RoostError.subscription(reason: text)
             for call in subscribers { actions.append(.answer(call, error)) }
             subscribers = []
-            wanted = [:]
-            routes = [:]
-            granted = []
-            hasBeenLive = false
+            changes.fail()
             actions.append(.failChanges(error))
         }
     }
 
     private mutating func change(_ message: ServerMessage) {
         guard let payload = message.payload, let (ids, change) = IncomingChange.parse(payload) else { return }
-        // Nobody was told the ids of an incarnation that is not answered: its changes come again behind our cursor.
-        guard !routes.isEmpty else { return }
-        cursor = change.cursor ?? cursor
-        var subscriptions: [SubscriptionID] = []
-        for id in ids {
-            for subscription in routes[id] ?? [] where !subscriptions.contains(subscription) {
-                subscriptions.append(subscription)
-            }
-        }
+        let subscriptions = changes.readers(of: change, ids: ids)
         if !subscriptions.isEmpty { actions.append(.change(change, subscriptions)) }
     }
 

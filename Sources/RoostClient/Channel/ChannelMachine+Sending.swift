@@ -1,8 +1,8 @@
 import Wire
 
-/// What the app sends through a channel, and what passes with time.
+/// What the app sends through a channel, which rows its sequences ask for, and what happens as time passes.
 extension ChannelMachine {
-    /// A broadcast. Where the channel is on its way back it waits for it, within its time.
+    /// Sends a broadcast. While the channel is on its way back the message waits for it, for at most `timing.send`.
     package mutating func send(_ call: CallID, _ body: ClientMessage.Body, _ refs: inout Refs, _ at: Instant) {
         switch phase {
         case .joined: push(call, body, deadline: at.now + timing.send, &refs)
@@ -30,6 +30,7 @@ extension ChannelMachine {
         }
     }
 
+    /// Sends what has waited for the channel, in the order of the calls.
     package mutating func releaseHeld(_ refs: inout Refs, _ at: Instant) {
         let waiting = held
         held = []
@@ -38,7 +39,8 @@ extension ChannelMachine {
 
     // MARK: Presence
 
-    /// The payload is kept and told again after each join. Without a connection that is all that can be done.
+    /// Keeps the payload to be present with, which each join sends again. A joined channel sends it at once; without a
+    /// connection the call is answered when the payload is kept.
     package mutating func track(_ call: CallID, _ payload: [UInt8], _ refs: inout Refs, _ at: Instant) {
         switch phase {
         case .leaving, .over: return actions.append(.answer(call, .left))
@@ -57,6 +59,7 @@ extension ChannelMachine {
         requests[ref] = Request(call: call, purpose: "track", deadline: at.now + timing.send)
     }
 
+    /// Is not present any more.
     package mutating func untrack(_ refs: inout Refs) {
         guard tracked != nil else { return }
         tracked = nil
@@ -67,7 +70,9 @@ extension ChannelMachine {
 
     // MARK: Typing and app state
 
-    /// - Parameter payload: with `typing` in it. Never waits for a channel: who typed before a loss does not type now.
+    /// Says that the user types, or has stopped. Never waits for a channel: who typed before a loss does not type now.
+    ///
+    /// - Parameter payload: the text of a JSON object with `typing` in it.
     package mutating func say(typing isTyping: Bool, _ payload: [UInt8], _ refs: inout Refs, _ at: Instant) {
         guard isJoined, throttle.says(isTyping, at: at.now) else { return }
         let ref = refs.next()
@@ -78,6 +83,7 @@ extension ChannelMachine {
                     body: .broadcast(event: "typing", payload: payload, isJSON: true))))
     }
 
+    /// Tells the hub what the app is doing, which holds for the whole socket.
     package mutating func say(_ appState: AppState, _ refs: inout Refs) {
         guard isJoined else { return }
         let payload = "{\"type\":\"app_state\",\"state\":\"\(appState.rawValue)\"}"
@@ -86,26 +92,20 @@ extension ChannelMachine {
 
     // MARK: Sequences
 
-    package mutating func add(_ subscription: SubscriptionID, _ binding: ChangeRequest, _ at: Instant) {
-        wanted[subscription] = binding
-        guard isJoined, !route(subscription, binding) else { return }
+    /// A sequence asks for row changes.
+    package mutating func add(_ subscription: SubscriptionID, _ request: ChangeRequest, _ at: Instant) {
+        changes.add(subscription, request)
+        guard isJoined, !changes.route(subscription, request) else { return }
         let soon = at.now + timing.subscribeDelay
         joinAgainAt = min(joinAgainAt ?? soon, soon)
     }
 
+    /// Nobody reads this sequence any more.
     package mutating func remove(_ subscription: SubscriptionID, _ at: Instant) {
-        guard let binding = wanted.removeValue(forKey: subscription) else { return }
-        for id in routes.keys { routes[id]?.removeAll { $0 == subscription } }
-        if isJoined, !wanted.values.contains(binding) { joinAgainAt = joinAgainAt ?? at.now + timing.unsubscribeDelay }
+        if changes.remove(subscription), isJoined { joinAgainAt = joinAgainAt ?? at.now + timing.unsubscribeDelay }
     }
 
-    /// Lets a sequence have what the channel gets already. False where the channel has to join again for it.
-    package mutating func route(_ subscription: SubscriptionID, _ binding: ChangeRequest) -> Bool {
-        guard let id = granted.first(where: { $0.binding == binding })?.id else { return false }
-        routes[id, default: []].append(subscription)
-        return true
-    }
-
+    /// A sequence reads presence: the channel asks for members from now on.
     package mutating func showPresence(_ at: Instant) {
         guard !wantsPresence else { return }
         wantsPresence = true
@@ -114,6 +114,7 @@ extension ChannelMachine {
 
     // MARK: Time
 
+    /// Does what is due: ends what has waited for too long, and joins where it is time to.
     package mutating func tick(_ context: Context, _ refs: inout Refs, _ at: Instant) {
         if presence.tick(at.now) { actions.append(.presence) }
         if typing.tick(at.now) { actions.append(.typing) }

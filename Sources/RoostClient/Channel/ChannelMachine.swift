@@ -1,86 +1,98 @@
 import Wire
 
-/// What a channel's logic wants done.
+/// What `ChannelMachine` wants done, by `Engine` or, for the token and the socket, by `ClientMachine`.
 package enum ChannelAction {
     case send(ClientMessage)
-    /// For these change sequences.
+    /// A row change, for these change sequences.
     case change(IncomingChange, [SubscriptionID])
-    /// For all change sequences.
+    /// The hub could not resume: all change sequences have to load their rows again.
     case expired(reason: String)
-    /// All change sequences end.
+    /// The hub cannot serve row changes: all change sequences end with this error.
     case failChanges(RoostError)
     case broadcast(IncomingBroadcast)
+    /// Other members are in the channel than before; they are in `presence`.
     case presence
+    /// Others type than before; they are in `typing`.
     case typing
     case occupancy(Occupancy)
     case event(ChannelEvent)
-    /// A frame as it came; nil payload for raw bytes.
+    /// A frame as it came, whatever else came of it.
     case message(ServerMessage)
-    /// The answer to a call.
+    /// The answer to a call; nil is success.
     case answer(CallID, RoostError?)
     /// The hub says that the token is no good.
     case tokenRefused
-    /// It is over: all sequences end, with the error or without one.
+    /// The channel is over: all sequences end, with the error or without one.
     case over(RoostError?)
 }
 
+/// The number of one sequence that reads a channel.
 package typealias SubscriptionID = Int
+/// The number of one call of the app whose task waits for the answer.
 package typealias CallID = Int
 
-/// The life of a channel: joining and coming back, what waits for an answer, what the hub sends.
+/// The logic of one channel: when it joins and comes back, what waits for an answer, what a frame of the hub means.
 ///
-/// Pure, like `ConnectionMachine`: inputs are methods, `actions` says what is to be done, and `tick` is to be called at
-/// `nextDeadline`.
+/// Pure, like `ConnectionMachine`: it has no clock, no randomness and no I/O. Inputs are methods, `takeActions` says what
+/// is to be done, and `tick` has to be called at `nextDeadline`. Refs (`inout Refs`) are the socket's.
 package struct ChannelMachine {
     package enum Phase: Equatable {
-        /// Nobody subscribed yet.
+        /// Nobody has subscribed yet.
         case idle
-        /// Joins as soon as there is a socket.
+        /// There is no socket; the channel joins as soon as there is one.
         case offline
+        /// The join was sent and not answered yet; at the deadline it counts as lost.
         case joining(ref: String, deadline: Moment)
         case joined(ref: String, since: Moment)
-        /// The next join is at `until`.
+        /// The hub refused the channel for now or lost it; the next join is at `until`.
         case waiting(until: Moment)
+        /// The leave was sent; at the deadline it counts as answered.
         case leaving(ref: String, deadline: Moment)
+        /// It was left, or ended for good; nothing brings it back.
         case over
     }
 
-    /// A message that waits for the channel.
+    /// A message that waits until the channel is joined.
     package struct Held {
         let call: CallID
         let body: ClientMessage.Body
         let deadline: Moment
     }
 
-    /// A request that waits for its answer.
+    /// A frame that the hub answers.
     package struct Request {
+        /// Nil where no task waits for the answer.
         let call: CallID?
+        /// What was to be done, for the sentence of a timeout.
         let purpose: String
         let deadline: Moment
     }
 
-    /// What all channels of a client share, at this moment.
+    /// What all channels of a client share at this moment; `ClientMachine` hands it over with each input.
     package struct Context {
         var token: String?
         var appState: AppState
         var isUp: Bool
     }
 
+    /// How long the channel waits for what.
     package struct Timing {
         package var join: Duration = .seconds(10)
         package var send: Duration = .seconds(10)
         package var leave: Duration = .seconds(3)
         package var grace = GraceWindows()
         package var backoff = Backoff.Policy()
-        /// Sequences that are made one after the other are asked for in one join.
+        /// How long a joined channel waits before it joins again for a new sequence, so that sequences that are made one
+        /// after the other are asked for in one join.
         package var subscribeDelay: Duration = .milliseconds(10)
-        /// What nobody reads any more is given back with the next join, or after this time.
+        /// After how long a joined channel joins again without what no sequence reads any more, if no other join came
+        /// first.
         package var unsubscribeDelay: Duration = .seconds(5)
 
         package init() {}
     }
 
-    /// Messages that may wait for a channel to come back.
+    /// How many messages may wait for a channel to come back.
     package static let heldLimit = 256
 
     package let topic: String
@@ -92,30 +104,27 @@ package struct ChannelMachine {
     package var actions: [ChannelAction] = []
     package var backoff: Backoff
 
-    /// What sequences ask for, and what the last answered join got for it: the hub's ids and whose they are.
-    package var wanted: [SubscriptionID: ChangeRequest] = [:]
-    package var asked: [ChangeRequest] = []
-    package var granted: [(binding: ChangeRequest, id: Int)] = []
-    package var routes: [Int: [SubscriptionID]] = [:]
-    /// Row changes were live before, so that a join which cannot resume leaves a gap.
-    package var hasBeenLive = false
+    package var changes: RequestedChanges
+    /// When to join again, for what sequences ask for or read no longer.
     package var joinAgainAt: Moment?
     package var wantsPresence: Bool
+    /// The last join asked for presence.
     package var presenceAsked = false
 
-    package var cursor: String?
+    /// Behind which broadcast the next join resumes.
     package var historyID: String?
     package var presence = PresenceMap()
     package var typing = TypingMap()
     package var throttle = TypingThrottle()
-    /// The payload to be present with.
+    /// The payload that this client is present with, a JSON object; nil where it is not present.
     package var tracked: [UInt8]?
 
+    /// Calls of `subscribe` that wait for the join, and for row changes to be live.
     package var subscribers: [CallID] = []
+    /// Calls of `leave` that wait for the hub.
     package var leavers: [CallID] = []
-    /// The join was answered and the hub has not said yet that row changes are live.
-    package var awaitsChanges = false
     package var held: [Held] = []
+    /// Frames that the hub has not answered yet, by ref.
     package var requests: [String: Request] = [:]
 
     package init(topic: String, _ configuration: ChannelConfiguration, presenceKey: String, _ timing: Timing) {
@@ -124,15 +133,17 @@ package struct ChannelMachine {
         self.presenceKey = configuration.presenceKey ?? presenceKey
         self.timing = timing
         backoff = Backoff(timing.backoff)
-        cursor = configuration.resumeFrom
+        changes = RequestedChanges(cursor: configuration.resumeFrom)
         wantsPresence = configuration.presence == .members
     }
 
+    /// What is to be done since the last call, in this order.
     package mutating func takeActions() -> [ChannelAction] {
         defer { actions = [] }
         return actions
     }
 
+    /// The ref of the join that the channel lives by; nil where the hub knows of none.
     package var joinRef: String? {
         switch phase {
         case .joining(let ref, _), .joined(let ref, _): ref
@@ -142,7 +153,7 @@ package struct ChannelMachine {
 
     package var isJoined: Bool { if case .joined = phase { true } else { false } }
 
-    /// When `tick` has something to do.
+    /// When `tick` has something to do; nil where only another input changes anything.
     package var nextDeadline: Moment? {
         var deadlines = [presence.nextDeadline, typing.nextDeadline]
         switch phase {
@@ -157,12 +168,14 @@ package struct ChannelMachine {
 
     // MARK: Subscribing and leaving
 
-    /// - Parameter call: answered when the channel is joined and its row changes are live.
+    /// Joins, unless the channel has joined or is about to.
+    ///
+    /// - Parameter call: is answered when the channel is joined and its row changes are live.
     package mutating func subscribe(_ call: CallID?, _ context: Context, _ refs: inout Refs, _ at: Instant) {
         switch phase {
         case .over: if let call { actions.append(.answer(call, .left)) }
         case .leaving: if let call { actions.append(.answer(call, .left)) }
-        case .joined where !awaitsChanges && joinAgainAt == nil: if let call { actions.append(.answer(call, nil)) }
+        case .joined where !changes.awaitsLive && joinAgainAt == nil: if let call { actions.append(.answer(call, nil)) }
         case .idle:
             if let call { subscribers.append(call) }
             phase = .offline
@@ -171,6 +184,7 @@ package struct ChannelMachine {
         }
     }
 
+    /// Leaves for good. Without a join there is nobody to tell, and the channel is over at once.
     package mutating func leave(_ call: CallID?, _ refs: inout Refs, _ at: Instant) {
         switch phase {
         case .joining, .joined:
@@ -188,7 +202,7 @@ package struct ChannelMachine {
         }
     }
 
-    /// The calling task of a call was cancelled; what it asked for may happen all the same.
+    /// The task that waits for a call was cancelled. What it asked for may happen all the same.
     package mutating func cancel(_ call: CallID) {
         let waits =
             subscribers.contains(call) || held.contains { $0.call == call }
@@ -203,11 +217,13 @@ package struct ChannelMachine {
 
     // MARK: The socket
 
+    /// There is a socket: the channel joins, if somebody has subscribed.
     package mutating func socketIsUp(_ context: Context, _ refs: inout Refs, _ at: Instant) {
         guard phase == .offline else { return }
         join(context, &refs, at)
     }
 
+    /// The socket is gone, for this reason (one sentence).
     package mutating func socketIsDown(_ reason: String, _ appState: AppState, _ at: Instant) {
         switch phase {
         case .idle, .over, .offline: return
@@ -218,7 +234,7 @@ package struct ChannelMachine {
         phase = .offline
     }
 
-    /// A new token: channels that are in say it, channels that wait for one wait no more.
+    /// There is a new token: a joined channel tells the hub, and one that waits to join does so at once.
     package mutating func token(_ context: Context, _ refs: inout Refs, _ at: Instant) {
         switch phase {
         case .joined:
@@ -230,7 +246,7 @@ package struct ChannelMachine {
         }
     }
 
-    /// What was established is lost, for now.
+    /// The channel is lost for now: what the hub kept for it is gone, and requests will not be answered.
     package mutating func lost(_ reason: String, _ appState: AppState, _ at: Instant) {
         if case .joined(_, let since) = phase { backoff.ended(after: at.now - since) }
         let wasIn = isJoined
@@ -245,25 +261,20 @@ package struct ChannelMachine {
                     .notConnected("The connection was lost before the hub answered; it may have happened.")))
         }
         requests = [:]
-        routes = [:]
-        granted = []
+        changes.lose()
         joinAgainAt = nil
-        awaitsChanges = false
         if wasIn { actions.append(.event(.lost(reason: reason))) }
     }
 
+    /// Sends a join for all that is wanted now. Without a token nothing is sent; the next token joins.
     package mutating func join(_ context: Context, _ refs: inout Refs, _ at: Instant) {
         guard let token = context.token else { return }
         let ref = refs.next()
-        asked = []
-        for (_, binding) in wanted.sorted(by: { $0.key < $1.key }) where !asked.contains(binding) {
-            asked.append(binding)
-        }
         presenceAsked = wantsPresence
         joinAgainAt = nil
         let payload = JoinPayload(
             configuration: configuration, presenceKey: presenceKey, wantsPresence: wantsPresence,
-            appState: context.appState, bindings: asked, cursor: cursor, historyID: historyID,
+            appState: context.appState, requests: changes.beginJoin(), cursor: changes.cursor, historyID: historyID,
             token: token)
         phase = .joining(ref: ref, deadline: at.now + timing.join)
         actions.append(
@@ -272,6 +283,7 @@ package struct ChannelMachine {
                     joinRef: ref, ref: ref, topic: topic, event: "phx_join", body: .json(payload.json))))
     }
 
+    /// Waits for the time of the backoff before the next join.
     package mutating func joinLater(_ reason: String, _ at: Instant) {
         let wait = backoff.next(at.random)
         phase = .waiting(until: at.now + wait)
@@ -280,7 +292,7 @@ package struct ChannelMachine {
 
     // MARK: The end
 
-    /// The channel is over for its sequences and callers.
+    /// The channel is over for its sequences and callers; with an error, or because it was left.
     package mutating func finish(_ error: RoostError?, _ event: ChannelEvent) {
         let waiting = subscribers + held.map(\.call)
         subscribers = []
@@ -290,13 +302,14 @@ package struct ChannelMachine {
         actions.append(.over(error))
     }
 
+    /// The channel ends for good with this error.
     package mutating func fail(_ error: RoostError) {
         phase = .over
         answerAll(error)
         finish(error, .failed(error))
     }
 
-    /// The hub has let go, or nobody is there to do so.
+    /// The hub has answered the leave, or there is no hub to answer it.
     package mutating func isLeft() {
         phase = .over
         answerAll(.left)
@@ -304,6 +317,7 @@ package struct ChannelMachine {
         leavers = []
     }
 
+    /// Ends all requests with this error.
     package mutating func answerAll(_ error: RoostError) {
         for request in requests.values {
             if let call = request.call { actions.append(.answer(call, error)) }
@@ -311,6 +325,7 @@ package struct ChannelMachine {
         requests = [:]
     }
 
+    /// A frame of this channel, under the join that it lives by.
     package func message(_ event: String, ref: String?, _ payload: [UInt8]) -> ClientMessage {
         ClientMessage(joinRef: joinRef, ref: ref, topic: topic, event: event, body: .json(payload))
     }

@@ -38,13 +38,13 @@ package struct ClientMachine {
             switch action {
             case .token(let token):
                 context.token = token
-                each { $0.token($1, &$2, at) }
+                each(at) { $0.token($1, &$2, at) }
             case .up:
                 context.isUp = true
-                each { $0.socketIsUp($1, &$2, at) }
+                each(at) { $0.socketIsUp($1, &$2, at) }
             case .down(let reason):
                 context.isUp = false
-                each { channel, context, _ in channel.socketIsDown(reason, context.appState, at) }
+                each(at) { channel, context, _ in channel.socketIsDown(reason, context.appState, at) }
             case .sendHeartbeat: actions.append(.send(.heartbeat(refs.next())))
             default: actions.append(.connection(action))
             }
@@ -71,12 +71,12 @@ package struct ClientMachine {
 
     package mutating func tick(_ at: Instant) {
         withConnection(at) { $0.tick(at) }
-        each { $0.tick($1, &$2, at) }
+        each(at) { $0.tick($1, &$2, at) }
     }
 
     /// Ends everything: channels are left as far as the socket still takes it.
     package mutating func disconnect(_ at: Instant) {
-        each { channel, _, refs in channel.leave(nil, &refs, at) }
+        each(at) { channel, _, refs in channel.leave(nil, &refs, at) }
         withConnection(at) { $0.disconnect() }
     }
 
@@ -105,20 +105,8 @@ package struct ClientMachine {
         if refusesToken { withConnection(at) { $0.tokenRefused(at) } }
     }
 
-    private mutating func each(_ input: ChannelInput) {
-        for id in channels.keys.sorted() {
-            guard var channel = channels[id] else { continue }
-            channels[id] = nil
-            input(&channel, context, &refs)
-            for action in channel.takeActions() {
-                if case .send(let message) = action {
-                    actions.append(.send(message))
-                } else {
-                    actions.append(.channel(id, action))
-                }
-            }
-            channels[id] = channel.phase == .over ? nil : channel
-        }
+    private mutating func each(_ at: Instant, _ input: ChannelInput) {
+        for id in channels.keys.sorted() { withChannel(id, at, input) }
     }
 }
 
