@@ -12,10 +12,10 @@ extension Channel {
     ///
     /// - Parameters:
     ///   - type: what a row is decoded to, by `Configuration.decoder`.
-    ///   - table: as Postgres writes it; `*` for all of the schema.
-    ///   - schema: as Postgres writes it; `*` for all.
-    ///   - filter: which rows; those that do not match are not sent.
-    ///   - kind: nil for all three.
+    ///   - table: the table's name as Postgres writes it; `*` for all of the schema.
+    ///   - schema: the schema's name as Postgres writes it; `*` for all.
+    ///   - filter: which rows are followed; the hub does not send others.
+    ///   - kind: only inserts, updates or deletes; nil for all three.
     ///   - key: what tells rows apart.
     public func changes<Row: Decodable & Sendable>(
         of type: Row.Type, in table: String, schema: String = "public", where filter: RowFilter? = nil,
@@ -33,7 +33,8 @@ extension Channel {
         }
     }
 
-    /// As above, for rows that are told apart by their `id`.
+    /// The changes of a table's rows, each once, for rows that are told apart by their `id`. Everything else is as in
+    /// ``changes(of:in:schema:where:only:key:)``.
     public func changes<Row: Decodable & Identifiable & Sendable>(
         of type: Row.Type, in table: String, schema: String = "public", where filter: RowFilter? = nil,
         only kind: ChangeKind? = nil
@@ -42,23 +43,23 @@ extension Channel {
     }
 }
 
-/// Ends when the channel is left; throws when it cannot go on.
+/// The changes of a table's rows. Ends when the channel is left; throws when it cannot go on.
 public typealias Changes<Row: Sendable> = RoostThrowingSequence<Change<Row>>
 
-/// What happened to the rows that a sequence follows.
+/// Something that happened to the rows that a sequence follows.
 public enum Change<Row: Sendable>: Sendable {
     case insert(Row, ChangeInfo)
     case update(Row, old: OldRow, ChangeInfo)
     case delete(OldRow, ChangeInfo)
     /// Something was missed that nobody can bring any more: load the rows again, and go on with the loop.
     case reload(ReloadReason)
-    /// A row that is not as `Row` wants it, or that the hub could not send whole: read it from the database.
+    /// A row changed that cannot be read as `Row`, or that the hub could not send whole: read it from the database.
     case unreadable(UnreadableRow)
 }
 
 /// Why rows have to be loaded again: something was missed that nobody can bring any more.
 public enum ReloadReason: Sendable, Equatable {
-    /// The hub cannot resume where this client was. One sentence of the hub's.
+    /// The hub cannot resume where this client was. The reason is one sentence of the hub's.
     case expired(reason: String)
     /// The consumer was too slow for the buffer, from which so many changes were dropped.
     case overflow(dropped: Int)
@@ -75,9 +76,9 @@ public enum ChangeKind: String, Sendable, CaseIterable {
 public struct ChangeInfo: Sendable, Equatable {
     public let schema: String
     public let table: String
-    /// When it was committed, to the millisecond.
+    /// When the change was committed, to the millisecond.
     public let commitTime: Date?
-    /// Behind this change one can resume: `ChannelConfiguration.resumeFrom`. Text without a meaning.
+    /// Where to resume behind this change, for `ChannelConfiguration.resumeFrom`. The text means nothing to a client.
     public let cursor: String?
 
     init(_ change: IncomingChange) {
@@ -88,14 +89,14 @@ public struct ChangeInfo: Sendable, Equatable {
     }
 }
 
-/// A row as it was. Which of its columns are there depends on the table: the primary key always, under row level
-/// security nothing else.
+/// A row as it was before a change. Which of its columns are there depends on the table: the primary key always, under
+/// row level security nothing else.
 public struct OldRow: Sendable, Equatable {
-    /// The text of a JSON object.
+    /// The row, as the text of a JSON object.
     public let json: Data
     let decoder: JSONDecoder
 
-    /// One column; nil where it is not there or is not of that type.
+    /// The value of one column; nil where it is not there or is not of that type.
     public func value<Value: Decodable>(_ column: String, as type: Value.Type) -> Value? {
         do throws(RoostError) {
             return try decoder.roostDecode([String: Column<Value>].self, from: json)[column]?.value
@@ -104,7 +105,7 @@ public struct OldRow: Sendable, Equatable {
         }
     }
 
-    /// The row, where all that `Row` wants is there.
+    /// Reads the row, where all columns that `Row` wants are there.
     public func decode<Row: Decodable>(as type: Row.Type) throws(RoostError) -> Row {
         try decoder.roostDecode(type, from: json)
     }
@@ -125,8 +126,8 @@ public struct OldRow: Sendable, Equatable {
 public struct UnreadableRow: Sendable, Equatable {
     public let kind: ChangeKind
     public let info: ChangeInfo
-    /// What came of the row, as the text of a JSON object: the primary key is in it if the hub knows it.
+    /// What came of the row, as the text of a JSON object. The primary key is in it if the hub knows it.
     public let json: Data
-    /// One sentence.
+    /// Why the row cannot be read, in one sentence.
     public let reason: String
 }

@@ -1,25 +1,26 @@
 import Synchronization
 import Wire
 
-/// A message of another client, or of SQL.
+/// A message that another client sent to the channel, or SQL did.
 public struct Broadcast<Payload: Sendable>: Sendable {
+    /// The name that it was sent under.
     public let event: String
     public let payload: Payload
-    /// What the hub says of it, if anything.
+    /// What the hub says of the message; nil where it says nothing.
     public let meta: BroadcastMeta?
-    /// So many messages of this name were dropped before this one, because the consumer was too slow for the buffer.
+    /// How many messages of this name were dropped before this one, because the consumer was too slow for the buffer.
     public let missedBefore: Int
-    /// So many messages of this name before this one were not of the type that was asked for.
+    /// How many messages of this name before this one were not of the type that was asked for.
     public let unreadableBefore: Int
 }
 
 /// What the hub says of a broadcast.
 public struct BroadcastMeta: Sendable, Equatable {
-    /// Of a message that was sent by SQL.
+    /// The id of a message that was sent by SQL; nil for others.
     public let id: String?
-    /// It was sent earlier, and came again because it was missed.
+    /// Whether the message was sent earlier, and comes from the hub's history because this client missed it.
     public let isReplayed: Bool
-    /// Where the history goes on behind this message; the client keeps it by itself.
+    /// Where the history goes on behind this message; the client resumes there by itself.
     let history: String?
 
     init(_ json: JSON) {
@@ -29,14 +30,14 @@ public struct BroadcastMeta: Sendable, Equatable {
     }
 }
 
-/// A broadcast as it arrived, not decoded yet.
+/// A broadcast as it arrived. What it carries is not decoded yet.
 package struct IncomingBroadcast: Sendable {
     package let event: String
     package let payload: ArraySlice<UInt8>
     package let isJSON: Bool
     package let meta: BroadcastMeta?
 
-    /// From a text or binary frame; nil where it is none.
+    /// The broadcast in a text or binary frame; nil where there is none in it.
     package init?(_ body: ServerMessage.Body) {
         switch body {
         case .json(let json):
@@ -56,8 +57,8 @@ package struct IncomingBroadcast: Sendable {
     }
 }
 
-/// Makes typed broadcasts of what arrived. What cannot be read is counted: no client can end another's sequence by
-/// sending it something odd.
+/// Makes typed broadcasts of what arrived, for one sequence. What cannot be read is counted and never thrown, so that no
+/// client can end another's sequence by sending it something odd.
 final class BroadcastReader<Payload: Sendable>: Sendable {
     private struct Counts {
         var missed = 0
@@ -67,10 +68,10 @@ final class BroadcastReader<Payload: Sendable>: Sendable {
     private let counts = Mutex(Counts())
     private let decode: @Sendable (IncomingBroadcast) throws(RoostError) -> Payload?
 
-    /// - Parameter decode: nil for what is not for this sequence.
+    /// - Parameter decode: reads a payload; nil says that the broadcast is not for this sequence.
     init(_ decode: @escaping @Sendable (IncomingBroadcast) throws(RoostError) -> Payload?) { self.decode = decode }
 
-    /// Nil where there is nothing to hand on yet.
+    /// The next broadcast for the consumer; nil where this delivery is none.
     func read(_ delivery: Mailbox<IncomingBroadcast>.Delivery) -> Broadcast<Payload>? {
         switch delivery {
         case .missed(let count):

@@ -4,13 +4,13 @@ package import Wire
 
 /// Who is in a channel, and what is different from the update before.
 public struct PresenceUpdate: Sendable, Equatable {
-    /// By presence key.
+    /// The members of each presence key.
     public let members: [String: [PresenceMember]]
-    /// Keys that were not there.
+    /// Keys that were not there before.
     public let joined: [String]
     /// Keys that are not there any more.
     public let left: [String]
-    /// Keys whose payloads or clients are others.
+    /// Keys that were there before and have other payloads or clients now.
     public let changed: [String]
 
     package init(_ members: [String: [PresenceMember]], since before: [String: [PresenceMember]]) {
@@ -23,12 +23,12 @@ public struct PresenceUpdate: Sendable, Equatable {
 
 /// One client (a tab, a phone) under a presence key.
 public struct PresenceMember: Sendable, Equatable {
-    /// The hub's name for this presence; another after each change of its payload.
+    /// The hub's name for this presence (`phx_ref`). Each change of the payload gives it a new one.
     public let ref: String
-    /// What the client tracks, as the text of a JSON object; with the hub's `phx_ref` in it.
+    /// What the client tracks, as the text of a JSON object, with the hub's `phx_ref` in it.
     public let json: Data
 
-    /// What the client tracks.
+    /// Reads what the client tracks.
     public func decode<Payload: Decodable>(
         as type: Payload.Type, decoder: JSONDecoder = .roost
     ) throws(RoostError) -> Payload {
@@ -38,30 +38,34 @@ public struct PresenceMember: Sendable, Equatable {
 
 /// How many are in a channel, without their names.
 public struct Occupancy: Sendable, Equatable {
-    /// Clients.
+    /// How many clients: each tab and each phone counts.
     public let members: Int
-    /// Presence keys: users, where the key is the user.
+    /// How many presence keys: users, where the key is the user.
     public let keys: Int
 }
 
 /// Who is in a channel, from `presence_state` and `presence_diff` (wire-protocol A6).
 ///
-/// On a loss the map stays for the grace window; the next `presence_state` takes its place. So a loss inside the window
-/// that nobody used to come or go changes nothing.
+/// When the channel is lost the map stays as it is for the grace window, and the next `presence_state` takes its place.
+/// So a loss inside the window changes nothing unless somebody came or went meanwhile.
 package struct PresenceMap {
     package private(set) var members: [String: [PresenceMember]] = [:]
-    /// A state has arrived since the last join; diffs before it are about a state that is not known.
+    /// A state has arrived since the last join. Diffs before it are about a state that is not known yet.
     private var isLive = false
+    /// Diffs that came before their state.
     private var early: [JSON] = []
     private var staleUntil: Moment?
 
-    /// There is something to show.
+    /// Whether a state has ever arrived, so that there is something to show.
     package private(set) var isKnown = false
+    /// When `tick` empties the map; nil while the channel is not lost.
     package var nextDeadline: Moment? { staleUntil }
 
     package init() {}
 
-    /// Returns whether the members are others now.
+    /// Takes a `presence_state`.
+    ///
+    /// - Returns: whether there is something new to show.
     package mutating func state(_ payload: JSON) -> Bool {
         let wasKnown = isKnown
         let before = members
@@ -75,6 +79,9 @@ package struct PresenceMap {
         return members != before || !wasKnown
     }
 
+    /// Takes a `presence_diff`.
+    ///
+    /// - Returns: whether the members are others now.
     package mutating func diff(_ payload: JSON) -> Bool {
         guard isLive else {
             // The state always comes; a hub that sends none must not make us keep its diffs forever.
@@ -86,7 +93,7 @@ package struct PresenceMap {
         return members != before
     }
 
-    /// The channel is lost; the map is good for `window` more.
+    /// The channel is lost: from now on the map is shown for `window` at most.
     package mutating func lost(at now: Moment, window: Duration) {
         guard isLive else { return }
         isLive = false
@@ -94,6 +101,9 @@ package struct PresenceMap {
         staleUntil = now + window
     }
 
+    /// Empties the map when its time is over.
+    ///
+    /// - Returns: whether the members are others now.
     package mutating func tick(_ now: Moment) -> Bool {
         guard let staleUntil, staleUntil <= now else { return false }
         self.staleUntil = nil
@@ -129,12 +139,13 @@ package struct PresenceMap {
     }
 }
 
-/// What a presence sequence told its consumer last: what is different is counted from there, so nothing is left out
-/// where several changes came at once.
+/// Finds what is different since the last update that one consumer got, so that nothing is left out when several changes
+/// come at once.
 final class PresenceDifferences: Sendable {
     private let members = Mutex<[String: [PresenceMember]]>([:])
 
     @Sendable
+    /// The update for this state; the next one is counted from here.
     func update(_ now: [String: [PresenceMember]]) -> PresenceUpdate {
         members.withLock { last in
             defer { last = now }

@@ -10,12 +10,12 @@ public struct TypingSet: Sendable, Equatable {
 
 /// Somebody who is typing.
 public struct Typist: Sendable, Equatable {
-    /// The payload's `user_id`, if it has one.
+    /// The payload's `user_id`; nil where it has none.
     public let userID: String?
     /// What the typist's client sent, as the text of a JSON object.
     public let json: Data
 
-    /// What the typist's client sent.
+    /// Reads what the typist's client sent.
     public func decode<Payload: Decodable>(
         as type: Payload.Type, decoder: JSONDecoder = .roost
     ) throws(RoostError) -> Payload {
@@ -25,10 +25,10 @@ public struct Typist: Sendable, Equatable {
 
 /// Who is typing, from the broadcasts `typing` and `typing_state`.
 ///
-/// The hub ends each typist by itself. If that is lost all the same (or the hub is one that knows nothing of typing), a
-/// typist who said nothing for `silence` is taken off: nobody types forever.
+/// The hub ends each typist by itself. Where that message is lost, or the server knows nothing of typing, a typist who has
+/// said nothing for `silence` is removed: nobody types forever.
 package struct TypingMap {
-    /// Twice what the hub waits for, so that the hub comes first.
+    /// How long a typist stays without a word: twice as long as the hub waits, so that the hub comes first.
     package static let silence: Duration = .seconds(6)
 
     private struct Entry {
@@ -42,15 +42,20 @@ package struct TypingMap {
     package init() {}
 
     package var set: TypingSet { TypingSet(typists: entries.map(\.typist)) }
+    /// When `tick` removes somebody; nil while nobody types.
     package var nextDeadline: Moment? { entries.map(\.heardAt).min().map { $0 + Self.silence } }
 
-    /// A `typing` broadcast. Returns whether the set is another now.
+    /// Takes a `typing` broadcast.
+    ///
+    /// - Returns: whether the set is another now.
     package mutating func heard(_ payload: JSON, at now: Moment) -> Bool {
         guard let isTyping = payload["typing"]?.bool else { return false }
         return update { $0.apply(payload, isTyping, now) }
     }
 
-    /// A `typing_state` broadcast: all who type.
+    /// Takes a `typing_state` broadcast, which lists all who type.
+    ///
+    /// - Returns: whether the set is another now.
     package mutating func state(_ payload: JSON, at now: Moment) -> Bool {
         update { map in
             map.entries = []
@@ -58,9 +63,14 @@ package struct TypingMap {
         }
     }
 
-    /// The channel is lost: typing never outlives a connection.
+    /// Removes everybody, because the channel is lost: typing never outlives a connection.
+    ///
+    /// - Returns: whether the set is another now.
     package mutating func clear() -> Bool { update { $0.entries = [] } }
 
+    /// Removes those who have been silent for too long.
+    ///
+    /// - Returns: whether the set is another now.
     package mutating func tick(_ now: Moment) -> Bool {
         update { map in map.entries.removeAll { $0.heardAt + Self.silence <= now } }
     }
@@ -82,7 +92,7 @@ package struct TypingMap {
         }
     }
 
-    /// The payload without `typing`, whatever the order of its keys: what names a typist who has no `user_id`.
+    /// A name for a typist without a `user_id`: the payload without `typing`, whatever the order of its keys.
     private static func words(of payload: JSON) -> String {
         var words: [String] = []
         payload.forEachMember { member in
@@ -98,9 +108,9 @@ package struct TypingMap {
     }
 }
 
-/// Which of the app's calls of `typing` are sent: the first, one a second while they go on, and the stop.
+/// Decides which of the app's calls of `typing` are sent: the first, one a second while they go on, and the stop.
 package struct TypingThrottle {
-    /// The hub passes on one start a second and ends a typist after 3 s of silence.
+    /// The shortest time between two starts. The hub passes on one a second, and ends a typist after 3 s of silence.
     package static let interval: Duration = .seconds(1)
 
     private var sentAt: Moment?
@@ -108,7 +118,7 @@ package struct TypingThrottle {
 
     package init() {}
 
-    /// Whether to send it.
+    /// Whether this call is to be sent.
     package mutating func says(_ isTyping: Bool, at now: Moment) -> Bool {
         guard isTyping else {
             defer { reset() }
@@ -120,7 +130,7 @@ package struct TypingThrottle {
         return true
     }
 
-    /// The channel is lost, and the hub has ended our typing.
+    /// Forgets what was sent: the channel is lost, and the hub has ended our typing.
     package mutating func reset() {
         isTyping = false
         sentAt = nil

@@ -1,6 +1,7 @@
 import Synchronization
 
-/// What the client and its channels share. When the last of them is gone, so is the connection.
+/// What a client, its channels and their sequences share. When the last of them is gone, so is the connection. All of it
+/// may be called from any thread.
 final class ClientCore: Sendable {
     let engine: Engine
     let mirror = StateMirror()
@@ -21,9 +22,10 @@ final class ClientCore: Sendable {
 
     func nextID() -> Int { lastID.add(1, ordering: .relaxed).newValue }
 
+    /// Tells the engine something and does not wait.
     func post(_ command: ClientCommand) { inbox.yield(command) }
 
-    /// A call whose caller waits for the answer.
+    /// Tells the engine something and waits for the answer.
     func call(_ channel: ChannelID, _ what: ClientCommand.Call) async throws(RoostError) {
         let id = nextID()
         let error = await withTaskCancellationHandler {
@@ -35,12 +37,13 @@ final class ClientCore: Sendable {
     }
 }
 
-/// What the app's calls tell the engine. They go through one queue, so that they are in order, those that cannot wait
-/// (making a sequence, dropping it) as well as those that can.
+/// What the app's calls tell the engine. All go through one queue and so stay in order, those that cannot wait (making a
+/// sequence, dropping it) as well as those that can.
 enum ClientCommand: Sendable {
     case connect
     case networkIsBack
     case appState(AppState)
+    /// The moment has come for which the state machines asked.
     case tick
 
     case watchState(SubscriptionID, Mailbox<ConnectionState>)
@@ -50,7 +53,7 @@ enum ClientCommand: Sendable {
     case open(ChannelID, topic: String, ChannelConfiguration, ChannelFlag)
     case attach(ChannelID, SubscriptionID, Sink, ChangeRequest?)
     case detach(ChannelID, SubscriptionID)
-    /// Nobody holds the channel or one of its sequences any more.
+    /// Nobody holds the channel or one of its sequences any more: it is left.
     case release(ChannelID)
     case untrack(ChannelID)
     case typing(ChannelID, Bool, [UInt8])
@@ -58,7 +61,7 @@ enum ClientCommand: Sendable {
     case call(ChannelID, CallID, Call, Answer)
     case cancel(ChannelID, CallID)
 
-    /// A call whose caller waits.
+    /// A call of the app whose task waits for the answer.
     enum Call: Sendable {
         case subscribe
         case leave
@@ -69,7 +72,7 @@ enum ClientCommand: Sendable {
     typealias Answer = CheckedContinuation<RoostError?, Never>
 }
 
-/// The connection's state, for those who may not wait for the engine.
+/// The connection's state as a UI shows it, to be read without waiting for the engine.
 final class StateMirror: Sendable {
     private let value = Mutex(ConnectionState.idle)
 
@@ -79,7 +82,7 @@ final class StateMirror: Sendable {
     }
 }
 
-/// Whether a channel is over, for those who may not wait for the engine.
+/// Whether a channel is over, to be read without waiting for the engine.
 final class ChannelFlag: Sendable {
     private let value = Atomic(false)
 

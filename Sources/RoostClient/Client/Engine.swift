@@ -1,6 +1,6 @@
 import Foundation
 
-/// Does what `ClientMachine` says: the only place where the client's logic meets sockets, clocks and callbacks.
+/// Does what `ClientMachine` says. Only here does the client's logic meet sockets, clocks and the app's callbacks.
 actor Engine {
     private var machine: ClientMachine
     private let configuration: RoostClient.Configuration
@@ -36,7 +36,7 @@ actor Engine {
             configuration.connectionTiming, configuration.channelTiming, presenceKey: configuration.presenceKey)
     }
 
-    /// Until nobody can give commands any more.
+    /// Obeys commands until nobody can give any more, and then closes the connection.
     func run(_ commands: AsyncStream<ClientCommand>) async {
         for await command in commands { handle(command) }
         await disconnect()
@@ -127,7 +127,7 @@ actor Engine {
     private func attach(_ id: ChannelID, _ subscription: SubscriptionID, _ sink: Sink, _ binding: ChangeRequest?) {
         guard let channel = machine.channels[id] else { return sink.finish(.left) }
         sinks[id, default: [:]][subscription] = sink
-        // Whoever comes later begins with what is known.
+        // A sequence that is made later begins with what is known.
         switch sink {
         case .presence(let mailbox): if channel.presence.isKnown { mailbox.put(channel.presence.members) }
         case .typing(let mailbox): if !channel.typing.set.typists.isEmpty { mailbox.put(channel.typing.set) }
@@ -258,7 +258,7 @@ actor Engine {
     }
 }
 
-/// Where what arrives goes: the buffer of one sequence.
+/// The buffer of one sequence that reads a channel, by what the sequence reads.
 enum Sink: Sendable {
     case changes(Mailbox<ChangeSignal>)
     case broadcasts(String, Mailbox<IncomingBroadcast>)
@@ -272,7 +272,7 @@ enum Sink: Sendable {
         switch self {
         case .changes(let mailbox): mailbox.finish(error)
         case .broadcasts(_, let mailbox): mailbox.finish(error)
-        // These say how it ended, or have nothing to say of it.
+        // These end without an error: the last event says how the channel ended.
         case .presence(let mailbox): mailbox.finish()
         case .typing(let mailbox): mailbox.finish()
         case .occupancy(let mailbox): mailbox.finish()
@@ -283,7 +283,7 @@ enum Sink: Sendable {
 }
 
 extension Sink {
-    /// What goes to all sequences of a kind.
+    /// Puts what goes to all sequences of a kind into the buffer, if the sequence is of that kind.
     func take(_ action: ChannelAction) {
         switch (action, self) {
         case (.expired(let reason), .changes(let mailbox)): mailbox.put(.expired(reason: reason))

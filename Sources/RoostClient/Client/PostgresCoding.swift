@@ -1,8 +1,8 @@
 public import Foundation
 
 extension JSONDecoder {
-    /// Reads rows as Postgres writes them: `Date` from the text of `timestamptz`, `timestamp` (as UTC) and `date`, and
-    /// from seconds since 1970.
+    /// A decoder for rows as Postgres writes them: it reads a `Date` from the text of `timestamptz`, `timestamp` (as UTC)
+    /// and `date`, and from seconds since 1970.
     public static var roost: JSONDecoder {
         let decoder = JSONDecoder()
         decoder.dateDecodingStrategy = .custom { decoder in
@@ -21,13 +21,14 @@ extension JSONDecoder {
         return decoder
     }
 
+    /// Decodes a value; every error is `.decoding`.
     func roostDecode<Value: Decodable>(_ type: Value.Type, from json: Data) throws(RoostError) -> Value {
         do { return try decode(type, from: json) } catch { throw .decoding(String(describing: error)) }
     }
 }
 
 extension JSONEncoder {
-    /// Writes `Date` so that Postgres and other clients read it: ISO 8601.
+    /// An encoder that writes a `Date` as Postgres and other clients read it: ISO 8601, in UTC, with milliseconds.
     public static var roost: JSONEncoder {
         let encoder = JSONEncoder()
         encoder.dateEncodingStrategy = .custom { date, encoder in
@@ -38,9 +39,9 @@ extension JSONEncoder {
     }
 }
 
-/// Times as `to_jsonb` writes them (Postgres: ISO 8601 with a `T`), and back.
+/// Reads and writes times as `to_jsonb` of Postgres writes them: ISO 8601 with a `T`.
 package enum PostgresTime {
-    /// `2026-01-31T12:00:00.123456+00:00`, `…Z`, without a zone (taken for UTC), or a date alone. Nil for anything
+    /// Reads `2026-01-31T12:00:00.123456+00:00`, `…Z`, a time without a zone (as UTC), or a date alone. Nil for anything
     /// else, `infinity` as well.
     package static func date(_ text: String) -> Date? {
         var rest = text.utf8[...]
@@ -66,7 +67,7 @@ package enum PostgresTime {
         return Date(timeIntervalSince1970: seconds - Double(offset))
     }
 
-    /// UTC, with milliseconds.
+    /// Writes a time in UTC, with milliseconds.
     package static func text(_ date: Date) -> String {
         let milliseconds = Int((date.timeIntervalSince1970 * 1000).rounded())
         let (day, rest) = milliseconds.quotientAndFloor(86_400_000)
@@ -76,7 +77,7 @@ package enum PostgresTime {
         return "\(pad(year, 4))-\(pad(month, 2))-\(pad(dayOfMonth, 2))T\(time)"
     }
 
-    /// Seconds east of UTC; 0 where there is no zone.
+    /// Reads the zone: seconds east of UTC; 0 where there is none.
     private static func zone(_ rest: inout Substring.UTF8View) -> Int? {
         if rest.isEmpty || skip("Z", &rest) { return 0 }
         let sign = skip("-", &rest) ? -1 : 1

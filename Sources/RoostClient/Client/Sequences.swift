@@ -1,8 +1,8 @@
 import DequeModule
 import Synchronization
 
-/// An asynchronous sequence of what a client is told. Each is for one consumer; to let go of it (by leaving the loop
-/// and dropping the sequence) frees all that it holds. In a cancelled task it ends.
+/// An asynchronous sequence of what a client hears. Each is for one consumer. Leaving the loop and dropping the sequence
+/// frees all that it holds. In a cancelled task it ends.
 public struct RoostSequence<Element: Sendable>: AsyncSequence, Sendable {
     public typealias Failure = Never
     let pull: @Sendable () async -> Element?
@@ -19,7 +19,8 @@ public struct RoostSequence<Element: Sendable>: AsyncSequence, Sendable {
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(pull: pull) }
 }
 
-/// As `RoostSequence`, for what can end with an error: when it cannot go on at all.
+/// An asynchronous sequence of what a client hears that throws when it cannot go on at all. In all else it is a
+/// `RoostSequence`.
 public struct RoostThrowingSequence<Element: Sendable>: AsyncSequence, Sendable {
     public typealias Failure = RoostError
     let pull: @Sendable () async throws(RoostError) -> Element?
@@ -38,20 +39,21 @@ public struct RoostThrowingSequence<Element: Sendable>: AsyncSequence, Sendable 
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(pull: pull) }
 }
 
-/// A bounded buffer between the client and one consumer.
+/// A bounded buffer between the client and one consumer. Any thread may put; one task at a time takes.
 ///
-/// What does not fit is counted and never forgotten: the consumer is told how much it missed where it missed it.
+/// What does not fit is counted: the consumer learns how much it missed at the place where it missed it.
 package final class Mailbox<Element: Sendable>: Sendable {
-    /// What to drop when the buffer is full.
+    /// What is dropped when the buffer is full.
     package enum Overflow {
+        /// The oldest element.
         case oldest
-        /// Everything: what follows makes no sense without what is missing.
+        /// Everything, because what follows makes no sense without what is missing.
         case all
     }
 
     package enum Delivery: Sendable {
         case element(Element)
-        /// So many elements were dropped here.
+        /// As many elements were dropped here.
         case missed(Int)
     }
 
@@ -75,7 +77,7 @@ package final class Mailbox<Element: Sendable>: Sendable {
     private let state = Mutex(State())
     private let limit: Int
     private let overflow: Overflow
-    /// Told of once instead of counted: for the newest of something, whose older versions nobody needs.
+    /// False for the newest of something, of which nobody needs older versions: what is dropped is then not counted.
     private let countsMissed: Bool
 
     package init(limit: Int, _ overflow: Overflow = .oldest, countsMissed: Bool = true) {
@@ -84,10 +86,10 @@ package final class Mailbox<Element: Sendable>: Sendable {
         self.countsMissed = countsMissed
     }
 
-    /// Elements that wait to be taken.
+    /// How many elements wait to be taken.
     package var count: Int { state.withLock { $0.items.count } }
 
-    /// Never waits.
+    /// Adds an element. Never waits.
     package func put(_ element: Element) {
         wake { state in
             guard state.end == nil else { return }
@@ -105,14 +107,14 @@ package final class Mailbox<Element: Sendable>: Sendable {
         }
     }
 
-    /// What is in the buffer can still be taken; then comes the error, or the end.
+    /// Adds nothing more. What is in the buffer can still be taken; then comes the error, or the end.
     package func finish(_ error: RoostError? = nil) {
         wake { state in
             if state.end == nil { state.end = error.map { .failed($0) } ?? .normal }
         }
     }
 
-    /// Waits for the next element. Nil at the end, and in a cancelled task.
+    /// Waits for the next element. Returns nil at the end, and in a cancelled task.
     package func next() async throws(RoostError) -> Delivery? {
         while !Task.isCancelled {
             switch state.withLock({ Self.take(from: &$0) }) {
@@ -179,7 +181,23 @@ package final class Mailbox<Element: Sendable>: Sendable {
     }
 }
 
-/// Somebody listens; when the last holder lets go, the engine is told.
+extension Mailbox {
+    /// Waits for the next element of a buffer that counts nothing and ends without an error.
+    ///
+    /// - Parameter lease: is held while somebody may still wait.
+    func element(_ lease: Lease) async -> Element? {
+        do throws(RoostError) {
+            while let delivery = try await next() {
+                if case .element(let element) = delivery { return withExtendedLifetime(lease) { element } }
+            }
+        } catch {
+            // These buffers are never finished with an error; an end is all that it could mean.
+        }
+        return nil
+    }
+}
+
+/// Held by all who may still read a sequence; when the last one lets go, it calls a closure.
 final class Lease: Sendable {
     private let end: @Sendable () -> Void
 

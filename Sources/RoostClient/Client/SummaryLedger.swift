@@ -14,14 +14,14 @@ public import Foundation
 ///
 /// A value without a clock and without I/O: keep it where the activities are updated, such as in an actor.
 public struct SummaryLedger<State: Sendable>: Sendable {
-    private struct Page {
+    private struct Entry {
         var latest: Summary<State>
         var hasEnded: Bool
     }
 
     private let capacity: Int
-    private var pages: [String: Page] = [:]
-    /// Not later than this ended what was forgotten.
+    private var entries: [String: Entry] = [:]
+    /// The newest timestamp of all activities that were forgotten.
     private var forgottenUntil: Date?
     /// How many summaries were dropped because they were not newer, or of an activity that had ended.
     public private(set) var droppedCount = 0
@@ -31,10 +31,11 @@ public struct SummaryLedger<State: Sendable>: Sendable {
     ///   begun only by a summary newer than that.
     public init(capacity: Int = 1_000) { self.capacity = max(1, capacity) }
 
-    /// What is to be shown for an activity; nil for one that is not known. The final state for one that has ended.
-    public func latest(activityID: String) -> Summary<State>? { pages[activityID]?.latest }
+    /// What is to be shown for an activity: of one that has ended its final state; nil for one that is not known.
+    public func latest(activityID: String) -> Summary<State>? { entries[activityID]?.latest }
 
-    public func hasEnded(activityID: String) -> Bool { pages[activityID]?.hasEnded ?? false }
+    /// Whether the final summary of an activity has arrived.
+    public func hasEnded(activityID: String) -> Bool { entries[activityID]?.hasEnded ?? false }
 
     /// A summary has arrived. The first of an activity begins it.
     ///
@@ -53,14 +54,14 @@ public struct SummaryLedger<State: Sendable>: Sendable {
         // Of a time that is no number nobody can say whether it is newer.
         guard summary.timestamp.timeIntervalSinceReferenceDate.isFinite else { return drop(.stale) }
         let newest: Date?
-        if let page = pages[summary.activityID] {
-            guard !page.hasEnded else { return drop(.ended) }
-            newest = page.latest.timestamp
+        if let entry = entries[summary.activityID] {
+            guard !entry.hasEnded else { return drop(.ended) }
+            newest = entry.latest.timestamp
         } else {
             newest = forgottenUntil
         }
         if let newest, summary.timestamp < newest || (summary.timestamp == newest && !isLast) { return drop(.stale) }
-        pages[summary.activityID] = Page(latest: summary, hasEnded: isLast)
+        entries[summary.activityID] = Entry(latest: summary, hasEnded: isLast)
         forgetOne(except: summary.activityID)
         return .update(summary)
     }
@@ -71,13 +72,13 @@ public struct SummaryLedger<State: Sendable>: Sendable {
     }
 
     private mutating func forgetOne(except newcomer: String) {
-        guard pages.count > capacity else { return }
-        let oldest = pages.filter { $0.key != newcomer }.min { one, other in
+        guard entries.count > capacity else { return }
+        let oldest = entries.filter { $0.key != newcomer }.min { one, other in
             if one.value.hasEnded != other.value.hasEnded { return one.value.hasEnded }
             return one.value.latest.timestamp < other.value.latest.timestamp
         }
         guard let oldest else { return }
-        pages[oldest.key] = nil
+        entries[oldest.key] = nil
         let timestamp = oldest.value.latest.timestamp
         forgottenUntil = forgottenUntil.map { max($0, timestamp) } ?? timestamp
     }

@@ -1,12 +1,12 @@
-/// Time as the state machines see it: since some start, on a clock that goes on while the device sleeps.
+/// A moment as the state machines see it: the time since some start, on a clock that goes on while the device sleeps.
 package typealias Moment = Duration
 
-/// What the state machines are told of the world with each input.
+/// The time and the randomness of one input to the state machines, which have none of their own.
 package struct Instant {
     package let now: Moment
-    /// The wall clock, in seconds since 1970: for tokens only.
+    /// The wall clock, in seconds since 1970. Only the lifetime of tokens is judged by it.
     package let unix: Double
-    /// In 0..<1.
+    /// A random number in 0..<1, for backoff.
     package let random: Double
 
     package init(now: Moment, unix: Double, random: Double) {
@@ -16,56 +16,64 @@ package struct Instant {
     }
 }
 
-/// What the connection's logic wants done.
+/// What `ConnectionMachine` wants done, by `Engine` or, for what channels have to know, by `ClientMachine`.
 package enum ConnectionAction: Equatable {
-    /// Call the app's callback; answer with `token(_:_:)`.
+    /// Call the app's token callback, as the question of this number; its answer is `ConnectionMachine.token`.
     case ask(Int)
-    /// Answers to this question are not wanted any more.
+    /// Nobody waits for the answer to this question any more.
     case cancelAsk(Int)
-    /// Make socket number `Int`, with this token.
+    /// Make the socket of this number, with this token.
     case open(Int, token: String)
-    /// End the socket, or the attempt to make it.
+    /// Close the socket of this number, or end the attempt to make it.
     case close(Int)
     case sendHeartbeat
-    /// The socket is there.
+    /// The socket is open: channels may join.
     case up
-    /// It is not there any more.
+    /// The socket is gone, for this reason (one sentence).
     case down(reason: String)
-    /// Channels are to use it from here on.
+    /// Channels use this token from here on.
     case token(String)
+    /// A UI shows this state from here on.
     case show(ConnectionState)
     case event(SocketEvent)
 }
 
-/// The life of the socket: when to connect, when to ask for a token, when to give up on a silent hub, what to show.
+/// The logic of the connection: when to connect, when to ask for a token, when to give up on a silent hub, what a UI shows.
 ///
-/// Pure: inputs are methods, `actions` says what is to be done, and `tick` is to be called at `nextDeadline`.
+/// Pure: it has no clock, no randomness and no I/O. Inputs are methods, `takeActions` says what is to be done, and `tick`
+/// has to be called at `nextDeadline`.
 package struct ConnectionMachine {
     package enum Phase: Equatable {
+        /// Nobody wants a connection.
         case idle
+        /// The app was asked for a token.
         case asking
+        /// A socket is being made; at the deadline the attempt is given up.
         case opening(deadline: Moment)
         case open(since: Moment)
+        /// The next attempt is at `until`.
         case waiting(until: Moment)
     }
 
     package private(set) var phase = Phase.idle
     package private(set) var actions: [ConnectionAction] = []
+    /// The number of the last socket. What others say is not heard any more.
     package private(set) var socket = 0
     package private(set) var tokens: TokenRefresher
     package private(set) var shown: DisplayedState
     private let timing: Timing
     private var backoff: Backoff
     private var heartbeatAt: Moment?
+    /// Until then the hub has to say something; nil while nothing is expected of it.
     private var answerBy: Moment?
 
-    /// The configuration's times.
+    /// How long the connection waits for what.
     package struct Timing {
         package var heartbeat: Duration = .seconds(25)
         package var heartbeatTimeout: Duration = .seconds(10)
         package var connectTimeout: Duration = .seconds(10)
         package var tokenTimeout: Duration = .seconds(30)
-        /// How long an open socket may stay silent after the network came back.
+        /// How long an open socket may stay silent after the app said that the network is back.
         package var probeTimeout: Duration = .seconds(4)
         package var backoff = Backoff.Policy()
         package var grace = GraceWindows()
@@ -80,7 +88,7 @@ package struct ConnectionMachine {
         shown = DisplayedState(timing.grace, appState)
     }
 
-    /// Hands over what is to be done, in this order.
+    /// What is to be done since the last call, in this order.
     package mutating func takeActions() -> [ConnectionAction] {
         defer { actions = [] }
         return actions
@@ -88,7 +96,7 @@ package struct ConnectionMachine {
 
     package var isOpen: Bool { if case .open = phase { true } else { false } }
 
-    /// When `tick` has something to do.
+    /// When `tick` has something to do; nil where only another input changes anything.
     package var nextDeadline: Moment? {
         var deadlines = [shown.nextDeadline, tokens.nextDeadline]
         switch phase {
@@ -102,6 +110,7 @@ package struct ConnectionMachine {
 
     // MARK: What the app wants
 
+    /// Connects, unless there is a connection or one is on its way.
     package mutating func connect(_ at: Instant) {
         guard phase == .idle else { return }
         backoff.reset()
@@ -109,6 +118,7 @@ package struct ConnectionMachine {
         start(at)
     }
 
+    /// Closes the connection and stays without one.
     package mutating func disconnect(_ state: ConnectionState = .idle) {
         let wasOpen = isOpen
         if case .opening = phase { actions.append(.close(socket)) }
@@ -120,7 +130,7 @@ package struct ConnectionMachine {
         show { $0.stop(state) }
     }
 
-    /// The network is said to be back: whatever waits does not, and what looks alive has to show it.
+    /// The app says that the network is back: nothing waits any longer, and a socket that looks alive has to show it.
     package mutating func networkIsBack(_ at: Instant) {
         backoff.reset()
         switch phase {
@@ -137,6 +147,7 @@ package struct ConnectionMachine {
         }
     }
 
+    /// The app is doing something else. In the foreground the next attempt is made at once.
     package mutating func change(to appState: AppState, _ at: Instant) {
         show { $0.change(to: appState, at: at.now) }
         if appState == .active, case .waiting = phase { start(at) }
@@ -144,7 +155,7 @@ package struct ConnectionMachine {
 
     // MARK: Tokens
 
-    /// The callback's answer; nil and a sentence where it failed.
+    /// The answer of the app's token callback; nil and a sentence where it failed.
     package mutating func token(_ id: Int, _ token: String?, failure: String = "", _ at: Instant) {
         guard tokens.asking == id else { return }
         let answer = tokens.answer(id, token, at: at.now, unix: at.unix, at.random)
@@ -161,13 +172,14 @@ package struct ConnectionMachine {
         }
     }
 
-    /// The hub says that the token is no good (any more).
+    /// The hub does not accept the token, or does not any more.
     package mutating func tokenRefused(_ at: Instant) {
         tokens.refused(at: at.now, at.random)
     }
 
     // MARK: The socket
 
+    /// The socket of this number is open.
     package mutating func opened(_ id: Int, _ at: Instant) {
         guard id == socket, case .opening = phase else { return }
         phase = .open(since: at.now)
@@ -178,7 +190,7 @@ package struct ConnectionMachine {
         show { $0.up() }
     }
 
-    /// An attempt that failed, or a socket that ended.
+    /// The attempt to make the socket of this number failed, or the socket ended.
     package mutating func ended(_ id: Int, _ failure: TransportFailure, _ at: Instant) {
         guard id == socket else { return }
         switch phase {
@@ -196,12 +208,13 @@ package struct ConnectionMachine {
         lost(failure.reason, at)
     }
 
-    /// Whatever arrives shows that the hub lives.
+    /// A frame arrived: whatever it is, it shows that the hub lives.
     package mutating func heard(_ at: Instant) {
         guard isOpen else { return }
         answerBy = nil
     }
 
+    /// Does what is due.
     package mutating func tick(_ at: Instant) {
         show { $0.tick(at.now) }
         switch tokens.tick(at.now, at.random) {
@@ -216,12 +229,12 @@ package struct ConnectionMachine {
         case .opening(let deadline) where deadline <= at.now:
             actions.append(.close(socket))
             lost("The hub does not answer.", at)
-        case .open: beat(at)
+        case .open: checkHeartbeat(at)
         default: break
         }
     }
 
-    private mutating func beat(_ at: Instant) {
+    private mutating func checkHeartbeat(_ at: Instant) {
         if let answerBy, answerBy <= at.now {
             actions.append(.close(socket))
             return lost("The hub is silent.", at)

@@ -4,7 +4,7 @@
     import Foundation
     import Synchronization
 
-    /// WebSockets by libwebsockets, with a thread for each connection.
+    /// Makes connections by libwebsockets, with a thread for each.
     struct LibWebSocketsTransport: WebSocketTransport {
         func open(_ request: WebSocketRequest) async throws(TransportFailure) -> any WebSocketConnection {
             guard let target = SocketTarget(request) else { throw .unreachable("The hub's URL has no host.") }
@@ -21,7 +21,7 @@
 
     typealias PlatformTransport = LibWebSocketsTransport
 
-    /// The handle of a connection. When nobody holds it any more the connection is closed.
+    /// A connection by libwebsockets, as its users hold it. When nobody holds it any more it is closed.
     final class LibWebSocketsConnection: WebSocketConnection {
         private let shared: SocketState
 
@@ -40,13 +40,13 @@
         func close() { shared.close() }
     }
 
-    /// A request in the parts that libwebsockets wants.
+    /// A request in the parts that libwebsockets takes.
     struct SocketTarget: Sendable {
         let isTLS: Bool
-        /// What to resolve.
+        /// The name or address to connect to.
         let address: String
         let port: Int32
-        /// The Host header.
+        /// The value of the Host header.
         let host: String
         let path: String
         let headers: [(name: String, value: String)]
@@ -67,7 +67,8 @@
         }
     }
 
-    /// What a connection and its thread share.
+    /// What a connection's users and its thread share: what is to be sent, what has arrived, how it ended. All of it may be
+    /// called from any thread.
     final class SocketState: Sendable {
         private struct State {
             /// The address of the `roost_socket`, while it exists: nobody may wake one that is gone.
@@ -79,14 +80,14 @@
             var failure: TransportFailure?
         }
 
-        /// What the thread is to do next.
-        struct Wishes {
+        /// What the connection's users want of its thread.
+        struct Requests {
             var hasOutgoing: Bool
             var isClosing: Bool
             var isPaused: Bool
         }
 
-        /// So many messages wait to be received when reading stops, and when it goes on.
+        /// How many messages wait to be received when reading stops, and when it goes on.
         private static let highWater = 512
         private static let lowWater = 64
 
@@ -142,17 +143,17 @@
 
         // MARK: For the thread
 
-        /// From here on the socket can be woken, until nil is given.
-        func exists(_ socket: OpaquePointer?) {
+        /// From here on the socket is woken for whatever is to be done, until nil is given.
+        func setSocket(_ socket: OpaquePointer?) {
             let address = socket.map { UInt(bitPattern: $0) }
             state.withLock { $0.socket = address }
         }
 
         func isOpen() { opening.put(nil) }
 
-        var wishes: Wishes {
+        var requests: Requests {
             state.withLock { state in
-                Wishes(hasOutgoing: !state.outgoing.isEmpty, isClosing: state.isClosing, isPaused: state.isPaused)
+                Requests(hasOutgoing: !state.outgoing.isEmpty, isClosing: state.isClosing, isPaused: state.isPaused)
             }
         }
 
@@ -170,7 +171,7 @@
             state.withLock { $0.isPaused = true }
         }
 
-        /// The end; only the first reason counts.
+        /// The connection has ended. Only the first reason counts.
         func ended(_ failure: TransportFailure) {
             let failure = state.withLock { state in
                 let first = state.failure ?? (state.isClosing ? .cancelled : failure)

@@ -1,6 +1,6 @@
 package import Wire
 
-/// What this side sends, in protocol version 2 (wire-protocol A2).
+/// A message from this client to the hub, in protocol version 2 (wire-protocol A2).
 package struct ClientMessage: Equatable, Sendable {
     package let joinRef: String?
     package let ref: String?
@@ -11,10 +11,10 @@ package struct ClientMessage: Equatable, Sendable {
     package enum Body: Equatable, Sendable {
         /// The text of a JSON object.
         case json([UInt8])
-        /// A message for the others of the channel. `.json` bytes are the text of a JSON object.
+        /// A broadcast to the others of the channel. Where it is JSON the payload is the text of an object.
         case broadcast(event: String, payload: [UInt8], isJSON: Bool)
 
-        /// Bytes of the payload.
+        /// The length of the payload, in bytes.
         var count: Int {
             switch self {
             case .json(let payload), .broadcast(_, let payload, _): payload.count
@@ -30,12 +30,13 @@ package struct ClientMessage: Equatable, Sendable {
         self.body = body
     }
 
+    /// The message that asks the hub for a sign of life.
     package static func heartbeat(_ ref: String) -> ClientMessage {
         ClientMessage(joinRef: nil, ref: ref, topic: "phoenix", event: "heartbeat", body: .json(Array("{}".utf8)))
     }
 
-    /// Broadcasts go as binary frames of kind 3, as supabase-js sends them; one whose fields are too long for the
-    /// length bytes goes as text, which raw bytes cannot.
+    /// The message as a frame. Broadcasts are binary frames of kind 3, as supabase-js sends them. One whose fields are too
+    /// long for the length bytes is text, which raw bytes cannot be.
     package var frame: WebSocketFrame {
         switch body {
         case .json(let payload): return .text(text(event: event, payload))
@@ -76,7 +77,7 @@ package struct ClientMessage: Equatable, Sendable {
     }
 }
 
-/// What the hub sent, in protocol version 2 (wire-protocol A2).
+/// A message from the hub to this client, in protocol version 2 (wire-protocol A2).
 package struct ServerMessage: Sendable {
     package let joinRef: String?
     package let ref: String?
@@ -90,7 +91,7 @@ package struct ServerMessage: Sendable {
         case broadcast(UserBroadcast)
     }
 
-    /// Nil for what is no frame of the protocol: whatever it is, it is not for us.
+    /// Reads a frame; nil for one that is not of the protocol, which a client ignores.
     package init?(_ frame: WebSocketFrame) {
         switch frame {
         case .text(let bytes):
@@ -113,7 +114,7 @@ package struct ServerMessage: Sendable {
         self.body = body
     }
 
-    /// The payload as text has it; nil for raw bytes, which text cannot carry.
+    /// The payload as a text frame would have it; nil for raw bytes, which text cannot carry.
     package var payload: JSON? {
         switch body {
         case .json(let json): json
@@ -125,12 +126,12 @@ package struct ServerMessage: Sendable {
         do { return try JSON(parsing: bytes) } catch { return nil }
     }
 
-    /// Refs are strings; a number is taken for the same.
+    /// A ref as text. Refs are strings; a number is read as the same.
     private static func ref(_ json: JSON) -> String? {
         json.isNull ? nil : json.string ?? json.description
     }
 
-    /// `4, T, E, M, encoding, topic, event, metadata, payload`; the three are lengths.
+    /// Reads `4, T, E, M, encoding, topic, event, metadata, payload`, where T, E and M are the lengths of the three texts.
     private static func broadcast(_ bytes: [UInt8]) -> (topic: String, UserBroadcast)? {
         guard bytes.count >= 5, bytes[0] == 4, let encoding = UserBroadcast.Encoding(rawValue: bytes[4]) else {
             return nil
@@ -145,7 +146,7 @@ package struct ServerMessage: Sendable {
     }
 }
 
-/// The numbers of requests. They go on over reconnects, so that an answer never fits two requests.
+/// Numbers the requests of a client. The numbers go on over reconnects, so that no answer ever fits two requests.
 package struct Refs {
     private var last = 0
 

@@ -2,11 +2,12 @@
     import CWebSockets
     import Synchronization
 
-    /// The thread that owns a connection's libwebsockets context: all calls but waking it are made here.
+    /// The thread that owns a connection's libwebsockets context. All calls of libwebsockets but waking it are made here.
     final class SocketThread {
-        /// Contexts set up and tear down what belongs to the process (OpenSSL).
+        /// Held while a context is made or destroyed, which sets up and tears down what belongs to the process (OpenSSL).
         private static let setUp = Mutex(())
-        private static let goodbyeMicroseconds: lws_usec_t = 1_000_000
+        /// How long the hub may take to answer a close frame.
+        private static let closeTimeoutMicroseconds: lws_usec_t = 1_000_000
 
         private let target: SocketTarget
         private let shared: SocketState
@@ -14,7 +15,7 @@
         private var incoming: [UInt8] = []
         private var isOver = false
         private var isPaused = false
-        private var isSayingGoodbye = false
+        private var isClosing = false
         private var failure = TransportFailure.closed(code: 1006)
 
         init(_ target: SocketTarget, _ shared: SocketState) {
@@ -32,38 +33,38 @@
             guard let socket = socket.flatMap({ OpaquePointer(bitPattern: $0) }) else {
                 return shared.ended(.unreachable("libwebsockets made no context."))
             }
-            shared.exists(socket)
+            shared.setSocket(socket)
             let started = roost_socket_connect(
                 socket, target.address, target.port, target.host, target.path, target.isTLS ? 1 : 0)
             if started == nil, !isOver {
                 failure = .unreachable("The hub at \(target.host) cannot be reached.")
                 isOver = true
             }
-            while !isOver, roost_socket_service(socket) >= 0 { heed() }
-            shared.exists(nil)
+            while !isOver, roost_socket_service(socket) >= 0 { applyRequests() }
+            shared.setSocket(nil)
             isOver = true
             Self.setUp.withLock { _ in roost_socket_destroy(socket) }
             shared.ended(failure)
         }
 
-        /// Looks at what the other threads want.
-        private func heed() {
-            let wishes = shared.wishes
+        /// Does what the connection's users want by now.
+        private func applyRequests() {
+            let requests = shared.requests
             guard let wsi else {
-                // Not open yet: there is nobody to say goodbye to.
-                if wishes.isClosing { isOver = true }
+                // It is not open yet: there is no close frame to send.
+                if requests.isClosing { isOver = true }
                 return
             }
-            if wishes.isPaused != isPaused {
-                isPaused = wishes.isPaused
+            if requests.isPaused != isPaused {
+                isPaused = requests.isPaused
                 lws_rx_flow_control(wsi, isPaused ? 0 : 1)
             }
-            if wishes.isClosing, !isSayingGoodbye {
-                isSayingGoodbye = true
-                // A hub that is gone says nothing more.
-                lws_set_timer_usecs(wsi, Self.goodbyeMicroseconds)
+            if requests.isClosing, !isClosing {
+                isClosing = true
+                // A hub that is gone does not answer.
+                lws_set_timer_usecs(wsi, Self.closeTimeoutMicroseconds)
             }
-            if wishes.hasOutgoing || wishes.isClosing { lws_callback_on_writable(wsi) }
+            if requests.hasOutgoing || requests.isClosing { lws_callback_on_writable(wsi) }
         }
 
         fileprivate func handle(
@@ -81,8 +82,8 @@
             case LWS_CALLBACK_CLIENT_ESTABLISHED:
                 self.wsi = wsi
                 shared.isOpen()
-                heed()
-            case LWS_CALLBACK_EVENT_WAIT_CANCELLED: heed()
+                applyRequests()
+            case LWS_CALLBACK_EVENT_WAIT_CANCELLED: applyRequests()
             case LWS_CALLBACK_CLIENT_WRITEABLE: return write(to: wsi)
             case LWS_CALLBACK_CLIENT_RECEIVE: return receive(UnsafeRawBufferPointer(start: input, count: length), wsi)
             case LWS_CALLBACK_WS_PEER_INITIATED_CLOSE:
@@ -99,7 +100,7 @@
 
         private func cannotConnect(_ wsi: OpaquePointer, _ text: UnsafeRawBufferPointer) {
             isOver = true
-            // Ours was first, and says more.
+            // A failure of this side came first, and says more.
             guard failure == .closed(code: 1006) else { return }
             let status = Int(lws_http_client_http_response(wsi))
             guard !(300..<600).contains(status) else { return failure = .refused(status: status) }
@@ -107,10 +108,10 @@
             failure = .unreachable("The hub at \(target.host) cannot be reached\(words).")
         }
 
-        /// One message each time that lws says the socket has room.
+        /// Sends one message, each time that lws says the socket has room.
         private func write(to wsi: OpaquePointer) -> Int32 {
             guard let frame = shared.nextToSend() else {
-                guard isSayingGoodbye else { return 0 }
+                guard isClosing else { return 0 }
                 roost_socket_say_goodbye(wsi, 1000)
                 return -1
             }
@@ -120,11 +121,11 @@
             case .binary(let bytes): status = roost_socket_send(wsi, bytes, bytes.count, 1)
             }
             guard status == 0 else { return -1 }
-            heed()
+            applyRequests()
             return 0
         }
 
-        /// Messages come in pieces.
+        /// Takes a piece of a message, and hands the message on when it is whole.
         private func receive(_ bytes: UnsafeRawBufferPointer, _ wsi: OpaquePointer) -> Int32 {
             guard incoming.count + bytes.count <= target.maximumMessageBytes else {
                 failure = .unreachable("The hub sent a message of more than \(target.maximumMessageBytes) bytes.")
@@ -135,7 +136,7 @@
             guard lws_is_final_fragment(wsi) != 0, lws_remaining_packet_payload(wsi) == 0 else { return 0 }
             shared.received(lws_frame_is_binary(wsi) != 0 ? .binary(incoming) : .text(incoming))
             incoming = []
-            heed()
+            applyRequests()
             return 0
         }
     }

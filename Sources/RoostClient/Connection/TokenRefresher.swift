@@ -1,17 +1,21 @@
 import Foundation
 
-/// When to ask for a token: the part of the connection's logic that knows tokens.
+/// Decides when the app is asked for a token: at each connection, before the last one expires, and when the hub refuses
+/// it. Pure; a part of `ConnectionMachine`.
 package struct TokenRefresher {
+    /// The last token that the app gave.
     package private(set) var token: String?
-    /// A question is under way.
+    /// The number of the question that is under way; nil while there is none.
     package private(set) var asking: Int?
     private var questions = 0
     private var askAt: Moment?
+    /// When the question that is under way is given up.
     private var deadline: Moment?
     private var backoff: Backoff
     private let timeout: Duration
 
-    /// A new token is asked for this long before the old one runs out, or in the last fifth of a short life.
+    /// How long before the old token expires a new one is asked for; of a token that lives for less than five times as
+    /// long, in the last fifth of its life.
     package static let margin: Duration = .seconds(60)
 
     package init(_ policy: Backoff.Policy, timeout: Duration) {
@@ -19,10 +23,10 @@ package struct TokenRefresher {
         self.timeout = timeout
     }
 
-    /// The time of `tick`.
+    /// When `tick` has something to do.
     package var nextDeadline: Moment? { asking == nil ? askAt : deadline }
 
-    /// Begins a question, or gives the one that is under way.
+    /// Begins a question, unless one is under way.
     package mutating func ask(at now: Moment) -> (id: Int, isNew: Bool) {
         if let asking { return (asking, false) }
         questions += 1
@@ -32,7 +36,7 @@ package struct TokenRefresher {
         return (questions, true)
     }
 
-    /// The hub says that the token is no good (any more).
+    /// The hub does not accept the token, or does not any more: another one is asked for.
     package mutating func refused(at now: Moment, _ random: Double) {
         guard asking == nil else { return }
         askAt = min(askAt ?? .seconds(Int64.max / 4), now + (backoff.attempts == 0 ? .zero : backoff.ceiling * random))
@@ -45,6 +49,8 @@ package struct TokenRefresher {
         case none
     }
 
+    /// The app has answered a question.
+    ///
     /// - Parameters:
     ///   - token: nil where the callback failed.
     ///   - unix: the wall clock, in seconds since 1970.
@@ -74,10 +80,11 @@ package struct TokenRefresher {
 
     package enum Due {
         case ask
-        /// The question with this number has waited for too long.
+        /// The question with this number has waited for too long, and is not under way any more.
         case giveUp(Int)
     }
 
+    /// What is due.
     package mutating func tick(_ now: Moment, _ random: Double) -> Due? {
         if let asking, let deadline, deadline <= now {
             self.asking = nil
@@ -92,13 +99,13 @@ package struct TokenRefresher {
         return nil
     }
 
-    /// There is no socket that a new token would be for; the next one asks anyway.
+    /// Asks for nothing until the next connection does: there is no socket that a new token would be for.
     package mutating func rest() { askAt = nil }
 }
 
-/// What a client reads in its own token. Nothing is verified: that is the hub's business.
+/// What a client reads in its own token. It verifies nothing: that is the hub's job.
 package struct TokenClaims: Equatable {
-    /// Seconds since 1970 (RFC 7519, section 4.1.4).
+    /// When the token expires, in seconds since 1970 (RFC 7519, section 4.1.4); nil where it does not say.
     package let expiresAt: Double?
 
     package init(_ token: String) {
@@ -106,7 +113,7 @@ package struct TokenClaims: Equatable {
             do {
                 return try JSONDecoder().decode(Payload.self, from: payload).exp
             } catch {
-                // An opaque token has no claims, which is nobody's fault.
+                // A token that is no JWT has no claims; the hub judges it.
                 return nil
             }
         }

@@ -2,7 +2,7 @@
     import Foundation
     import Synchronization
 
-    /// WebSockets by URLSession, which follows the device's proxies and low-data rules.
+    /// Makes connections by URLSession, which follows the device's proxies and low-data rules.
     struct URLSessionTransport: WebSocketTransport {
         func open(_ request: WebSocketRequest) async throws(TransportFailure) -> any WebSocketConnection {
             let connection = URLSessionConnection(request)
@@ -81,7 +81,7 @@
         }
     }
 
-    /// Waits for the answer to the upgrade.
+    /// Hears from URLSession how the upgrade was answered.
     final class URLSessionSocketDelegate: NSObject, URLSessionWebSocketDelegate {
         private struct State {
             /// Nil while there is no answer.
@@ -98,7 +98,7 @@
 
         private let state = Mutex(State())
 
-        /// Nil when the connection is open. For one caller.
+        /// Waits for the answer to the upgrade; nil when the connection is open. One task may wait.
         func outcome() async -> TransportFailure? {
             await withCheckedContinuation { continuation in
                 let known: Outcome? = state.withLock { state in
@@ -137,7 +137,7 @@
             settle(.failed(failure(task, error)))
         }
 
-        /// A redirect would be given the token.
+        /// Follows no redirect: it would be given the token.
         func urlSession(
             _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
             newRequest request: URLRequest

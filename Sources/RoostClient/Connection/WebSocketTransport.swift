@@ -1,8 +1,9 @@
 package import Foundation
 
-/// Makes connections. Behind this lies all that differs between platforms.
+/// Makes WebSocket connections. All that differs between platforms lies behind this protocol.
 package protocol WebSocketTransport: Sendable {
-    /// A connection whose upgrade was answered. Ends with `.cancelled` when the calling task is cancelled.
+    /// Makes a connection, and returns when its upgrade was answered. Throws `.cancelled` when the calling task is
+    /// cancelled.
     func open(_ request: WebSocketRequest) async throws(TransportFailure) -> any WebSocketConnection
 }
 
@@ -10,21 +11,22 @@ package protocol WebSocketTransport: Sendable {
 package struct WebSocketRequest: Sendable {
     /// `ws` or `wss`.
     package let url: URL
-    /// Names in lower case.
+    /// The headers of the upgrade; names are in lower case.
     package let headers: [(name: String, value: String)]
-    /// What one message from the hub may have, in bytes.
+    /// The longest message that the hub may send, in bytes.
     package let maximumMessageBytes: Int
 }
 
-/// An open connection.
+/// An open WebSocket connection. All of it may be called from any thread.
 package protocol WebSocketConnection: Sendable {
-    /// Hands a message to the connection, which sends in this order. What cannot be sent is lost with the connection.
+    /// Hands a message to the connection, which sends them in this order, and returns at once. What cannot be sent is lost
+    /// with the connection.
     func send(_ frame: WebSocketFrame)
-    /// Bytes that were handed over and not taken by the network yet.
+    /// How many bytes were handed over and not taken by the network yet.
     var pendingBytes: Int { get }
-    /// The next message; throws once, with the reason, when the connection has ended. One caller at a time.
+    /// Waits for the next message. Throws the reason when the connection has ended. One task may wait at a time.
     func receive() async throws(TransportFailure) -> WebSocketFrame
-    /// Sends what was handed over and closes with code 1000. `receive` throws soon.
+    /// Sends what was handed over and closes with code 1000; `receive` throws when that is done.
     func close()
 }
 
@@ -33,7 +35,7 @@ package enum WebSocketFrame: Sendable, Equatable {
     case text([UInt8])
     case binary([UInt8])
 
-    /// Bytes.
+    /// The length of the message, in bytes.
     package var count: Int {
         switch self {
         case .text(let bytes), .binary(let bytes): bytes.count
@@ -41,25 +43,25 @@ package enum WebSocketFrame: Sendable, Equatable {
     }
 }
 
-/// How a connection could not be made, or ended.
+/// Why a connection could not be made, or how it ended.
 package enum TransportFailure: Error, Sendable, Equatable {
     /// The upgrade was answered with this HTTP status.
     case refused(status: Int)
-    /// A close code (RFC 6455, section 7.4); 1006 where there was none.
+    /// The hub closed the connection with this code (RFC 6455, section 7.4); 1006 stands for none.
     case closed(code: Int)
-    /// No connection, or one that broke. One sentence, without a token in it.
+    /// There is no connection, or it broke. The text is one sentence, without a token in it.
     case unreachable(String)
-    /// This side ended it.
+    /// This side ended the connection.
     case cancelled
 
-    /// The hub wants nobody back: the codes from 4000 up are private agreements (RFC 6455, section 7.4.2), which
-    /// supabase-swift takes for final, too.
+    /// Whether the hub wants this client to stay away: the codes from 4000 up are private agreements (RFC 6455, section
+    /// 7.4.2), which supabase-swift takes for final, too.
     package var isFinal: Bool {
         if case .closed(let code) = self { return code >= 4000 }
         return false
     }
 
-    /// One sentence.
+    /// What happened, in one sentence for a log or a UI.
     package var reason: String {
         switch self {
         case .refused(401): "The hub refuses the token."
@@ -74,16 +76,16 @@ package enum TransportFailure: Error, Sendable, Equatable {
     }
 }
 
-/// Where the hub is, made from whatever URL a developer has at hand.
+/// Where the hub is: the URL to connect to, made from whatever URL a developer has at hand.
 package struct HubEndpoint: Sendable {
-    /// Why a URL is none of a hub.
+    /// A URL that cannot be that of a hub; the description says what one looks like.
     package struct Invalid: Error, CustomStringConvertible {
         package let description: String
     }
 
     private let components: URLComponents
 
-    /// `ws`, `wss`, `http` and `https`; without a path, with `/realtime/v1`, or with the whole path.
+    /// Takes URLs of `ws`, `wss`, `http` and `https`, without a path, with `/realtime/v1`, or with the whole path.
     package init(_ url: URL) throws(Invalid) {
         let schemes = ["ws": "ws", "http": "ws", "wss": "wss", "https": "wss"]
         guard var components = URLComponents(url: url, resolvingAgainstBaseURL: true), let host = components.host,
@@ -99,7 +101,7 @@ package struct HubEndpoint: Sendable {
         self.components = components
     }
 
-    /// Tokens go in a header, where no log of a proxy has them.
+    /// The upgrade that a connection begins with. The token is in a header, which proxies do not log.
     package func request(_ token: String, _ configuration: RoostClient.Configuration) -> WebSocketRequest {
         var components = components
         var items = components.queryItems ?? []

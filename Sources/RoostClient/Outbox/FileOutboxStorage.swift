@@ -15,7 +15,8 @@ public final class FileOutboxStorage: OutboxStorage {
     private var length = 0
     private var lines = 0
 
-    /// Creates nothing but `FILE.lock` beside it; its folder has to exist.
+    /// Takes hold of a file, whose folder has to exist. Only `FILE.lock` beside it is created now.
+    ///
     /// - Throws: ``OutboxError/inUse(path:)``, ``OutboxError/file(path:operation:reason:)``
     public init(at file: URL) throws(OutboxError) {
         path = file.path
@@ -101,12 +102,14 @@ public final class FileOutboxStorage: OutboxStorage {
     }
 }
 
-/// An open file, with errors that name it. Closed when it goes.
+/// An open file, which is closed when the value ends. Its errors name it.
 struct OutboxFile: ~Copyable {
     private let descriptor: Int32
     private let path: String
 
-    /// - Parameter flags: as for open(2); what is created is the user's alone.
+    /// Opens a file; one that is created belongs to the user alone.
+    ///
+    /// - Parameter flags: as for open(2).
     init(_ path: String, flags: Int32) throws(OutboxError) {
         self.path = path
         descriptor = open(path, flags | O_CLOEXEC, 0o600)
@@ -115,8 +118,10 @@ struct OutboxFile: ~Copyable {
 
     deinit { close(descriptor) }
 
-    /// flock(2), which belongs to this opening of the file and ends with it, also when the process is killed.
-    /// - Returns: false if another one has it.
+    /// Locks the file with flock(2). The lock belongs to this opening of the file and ends with it, also when the process is
+    /// killed.
+    ///
+    /// - Returns: false if somebody else has the lock.
     func lock() throws(OutboxError) -> Bool {
         if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
         guard errno == EWOULDBLOCK else { throw Self.failure("lock", path) }
@@ -135,7 +140,7 @@ struct OutboxFile: ~Copyable {
         }
     }
 
-    /// Returns when what was written survives the loss of power.
+    /// Waits until what was written survives the loss of power.
     func sync() throws(OutboxError) {
         #if canImport(Darwin)
             // fsync(2) of Darwin leaves it in the drive's cache; file systems that cannot do better refuse this.
@@ -153,7 +158,7 @@ struct OutboxFile: ~Copyable {
     }
 }
 
-/// The text of an outbox file: a line that says what it is, then a line for each write. No I/O.
+/// The format of an outbox file: a line that says what it is, then a line for each write. It has no I/O.
 enum OutboxLog {
     private struct Header: Codable, Equatable {
         var roost_outbox = 1
@@ -173,6 +178,7 @@ enum OutboxLog {
         var end = 0
     }
 
+    /// The number of a line that cannot be read, from 1 on.
     struct Damage: Error, Equatable {
         let line: Int
     }
@@ -183,8 +189,8 @@ enum OutboxLog {
 
     static func removing(_ localID: UUID) throws -> Data { try line(Line(remove: localID)) }
 
-    /// The last line may be torn, for the process or the power may have ended in the middle of writing it; nobody was
-    /// told that it was written, so it does not count. Any other that cannot be read is damage.
+    /// Reads a file. Its last line may be torn, when the process or the power ended in the middle of writing it; nobody
+    /// learned that it was written, so it does not count. Any other line that cannot be read is damage.
     static func read(_ bytes: Data) throws(Damage) -> Content {
         var content = Content()
         let decoder = JSONDecoder()

@@ -20,18 +20,18 @@ public protocol OutboxStorage: AnyObject {
 
 /// One payload that waits to be sent, as a storage keeps it.
 public struct OutboxEntry: Codable, Sendable, Equatable {
-    /// What the server knows a repeat by; a column with a unique constraint there.
+    /// What the server knows a repeat by: a column with a unique constraint there.
     public let localID: UUID
     /// Entries of one lane are sent in the order of their positions, one at a time.
     public let lane: String
     /// Grows with every entry. A storage may return entries in any order.
     public internal(set) var position: Int64
-    /// JSON.
+    /// The payload as JSON.
     public let payload: Data
-    /// Why the server will not have it; nil while it waits.
+    /// Why the server rejects the payload; nil while it waits to be sent.
     public internal(set) var failure: String?
 
-    /// For storages that keep the fields apart.
+    /// Makes an entry from its fields, for storages that keep them apart.
     public init(localID: UUID, lane: String, position: Int64, payload: Data, failure: String?) {
         self.localID = localID
         self.lane = lane
@@ -45,7 +45,7 @@ public struct OutboxEntry: Codable, Sendable, Equatable {
 public final class MemoryOutboxStorage: OutboxStorage {
     private var entries: [UUID: OutboxEntry]
 
-    /// - Parameter entries: what a run before this one left behind.
+    /// - Parameter entries: what an earlier run left behind.
     public init(entries: [OutboxEntry] = []) {
         self.entries = Dictionary(entries.map { ($0.localID, $0) }) { _, last in last }
     }
@@ -57,12 +57,17 @@ public final class MemoryOutboxStorage: OutboxStorage {
     public func remove(_ localID: UUID) { entries[localID] = nil }
 }
 
-/// What an outbox cannot do, each with a sentence that says what to do.
+/// Why an outbox cannot do something, with a sentence that says what to do.
 public enum OutboxError: Error, Sendable, Equatable {
+    /// The outbox holds as many payloads as `OutboxOptions.capacity` allows.
     case full(waiting: Int, failed: Int)
+    /// A send took longer than `OutboxOptions.sendTimeout`.
     case timedOut(Duration)
+    /// Another outbox has the file open.
     case inUse(path: String)
+    /// The file is no outbox, or a line in the middle of it cannot be read.
     case damaged(path: String, line: Int)
+    /// The system refuses an operation on a file, for this reason.
     case file(path: String, operation: String, reason: String)
 }
 
