@@ -26,10 +26,7 @@ extension Channel {
         let lease = attach(.changes(mailbox), binding)
         let reader = ChangeReader(key, core.configuration)
         return RoostThrowingSequence { () async throws(RoostError) in
-            while let delivery = try await mailbox.next() {
-                if let change = reader.read(delivery) { return withExtendedLifetime(lease) { change } }
-            }
-            return nil
+            try await mailbox.next(lease, reader.read)
         }
     }
 

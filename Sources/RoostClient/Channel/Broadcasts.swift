@@ -50,9 +50,7 @@ package struct IncomingBroadcast: Sendable {
             event = broadcast.event
             payload = broadcast.payload
             isJSON = broadcast.encoding == .json
-            meta = broadcast.metadata.flatMap { bytes in
-                do { return BroadcastMeta(try JSON(parsing: bytes)) } catch { return nil }
-            }
+            meta = broadcast.metadata.flatMap { JSON($0[...]) }.map(BroadcastMeta.init)
         }
     }
 }

@@ -40,19 +40,15 @@ extension Channel {
         let mailbox = Mailbox<ServerMessage>(limit: core.configuration.bufferLimit)
         let lease = attach(.messages(mailbox))
         return RoostSequence {
-            do throws(RoostError) {
-                var missed = 0
-                while let delivery = try await mailbox.next() {
-                    switch delivery {
-                    case .missed(let count): missed += count
-                    case .element(let message):
-                        return withExtendedLifetime(lease) { ChannelMessage(message, missedBefore: missed) }
-                    }
+            var missed = 0
+            return await mailbox.nextOrEnd(lease) { delivery in
+                switch delivery {
+                case .missed(let count):
+                    missed += count
+                    return nil
+                case .element(let message): return ChannelMessage(message, missedBefore: missed)
                 }
-            } catch {
-                // This buffer is never finished with an error; an end is all that it could mean.
             }
-            return nil
         }
     }
 
@@ -79,10 +75,7 @@ extension Channel {
         let lease = attach(.broadcasts(event, mailbox))
         let reader = BroadcastReader(read)
         return RoostThrowingSequence { () async throws(RoostError) in
-            while let delivery = try await mailbox.next() {
-                if let broadcast = reader.read(delivery) { return withExtendedLifetime(lease) { broadcast } }
-            }
-            return nil
+            try await mailbox.next(lease, reader.read)
         }
     }
 

@@ -142,7 +142,7 @@ extension ChannelMachine {
     private mutating func broadcast(_ message: ServerMessage, _ at: Instant) {
         guard let broadcast = IncomingBroadcast(message.body) else { return }
         historyID = broadcast.meta?.history ?? historyID
-        if broadcast.isJSON, let payload = parsed(broadcast.payload) {
+        if broadcast.isJSON, let payload = JSON(broadcast.payload) {
             switch broadcast.event {
             // What was typed earlier is not being typed.
             case "typing" where broadcast.meta?.isReplayed != true:
@@ -152,9 +152,5 @@ extension ChannelMachine {
             }
         }
         actions.append(.broadcast(broadcast))
-    }
-
-    private func parsed(_ bytes: ArraySlice<UInt8>) -> JSON? {
-        do { return try JSON(parsing: bytes) } catch { return nil }
     }
 }

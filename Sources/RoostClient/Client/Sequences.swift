@@ -182,18 +182,25 @@ package final class Mailbox<Element: Sendable>: Sendable {
 }
 
 extension Mailbox {
-    /// Waits for the next element of a buffer that counts nothing and ends without an error.
+    /// Waits for the next delivery of which `read` makes something. Returns nil at the end, and in a cancelled task.
     ///
     /// - Parameter lease: is held while somebody may still wait.
-    func element(_ lease: Lease) async -> Element? {
-        do throws(RoostError) {
-            while let delivery = try await next() {
-                if case .element(let element) = delivery { return withExtendedLifetime(lease) { element } }
-            }
-        } catch {
-            // These buffers are never finished with an error; an end is all that it could mean.
+    func next<Value>(_ lease: Lease, _ read: (Delivery) -> Value?) async throws(RoostError) -> Value? {
+        while let delivery = try await next() {
+            if let value = read(delivery) { return withExtendedLifetime(lease) { value } }
         }
         return nil
+    }
+
+    /// Waits for the next delivery of which `read` makes something, of a buffer that is never finished with an error.
+    func nextOrEnd<Value>(_ lease: Lease, _ read: (Delivery) -> Value?) async -> Value? {
+        // An end is all that an error could mean.
+        do throws(RoostError) { return try await next(lease, read) } catch { return nil }
+    }
+
+    /// Waits for the next element of a buffer that counts nothing and is never finished with an error.
+    func element(_ lease: Lease) async -> Element? {
+        await nextOrEnd(lease) { if case .element(let element) = $0 { element } else { nil } }
     }
 }
 

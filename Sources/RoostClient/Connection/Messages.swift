@@ -95,7 +95,7 @@ package struct ServerMessage: Sendable {
     package init?(_ frame: WebSocketFrame) {
         switch frame {
         case .text(let bytes):
-            guard let json = Self.parse(bytes) else { return nil }
+            guard let json = JSON(bytes[...]) else { return nil }
             let parts = json.elements(upTo: 5)
             guard parts.count == 5, let topic = parts[2].string, let event = parts[3].string else { return nil }
             self.init(
@@ -122,10 +122,6 @@ package struct ServerMessage: Sendable {
         }
     }
 
-    private static func parse(_ bytes: [UInt8]) -> JSON? {
-        do { return try JSON(parsing: bytes) } catch { return nil }
-    }
-
     /// A ref as text. Refs are strings; a number is read as the same.
     private static func ref(_ json: JSON) -> String? {
         json.isNull ? nil : json.string ?? json.description
@@ -143,6 +139,13 @@ package struct ServerMessage: Sendable {
             event: String(decoding: bytes[topicEnd..<eventEnd], as: UTF8.self), encoding: encoding,
             payload: bytes[end...], metadata: end > eventEnd ? Array(bytes[eventEnd..<end]) : nil)
         return (String(decoding: bytes[5..<topicEnd], as: UTF8.self), broadcast)
+    }
+}
+
+extension JSON {
+    /// The value of a text from the network; nil where it is no JSON, which a client ignores.
+    init?(_ text: ArraySlice<UInt8>) {
+        do { try self.init(parsing: text) } catch { return nil }
     }
 }
 
