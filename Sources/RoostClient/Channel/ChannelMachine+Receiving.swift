@@ -42,7 +42,7 @@ extension ChannelMachine {
         if case .leaving(ref, _) = phase {
             return isLeft()
         }
-        guard let request = requests.removeValue(forKey: ref) else { return }
+        guard let request = pending.takeRequest(ref: ref) else { return }
         guard !isOK else {
             if let call = request.call { actions.append(.answer(call, nil)) }
             return
@@ -77,7 +77,7 @@ extension ChannelMachine {
                 actions.append(.event(.historyIncomplete(reason: reason)))
             }
         }
-        if !changes.awaitsLive { answerSubscribers() }
+        if !changes.awaitsLive { actions += pending.endSubscribers(nil) }
         if let tracked { sendTrack(tracked, nil, &refs, at) }
         releaseHeld(&refs, at)
         if outcome.lacksSome || presenceAsked != wantsPresence {
@@ -95,11 +95,6 @@ extension ChannelMachine {
         }
         lost(reason, context.appState, at)
         joinLater(reason, at)
-    }
-
-    private mutating func answerSubscribers() {
-        for call in subscribers { actions.append(.answer(call, nil)) }
-        subscribers = []
     }
 
     // MARK: What the hub says of its own accord
@@ -123,11 +118,10 @@ extension ChannelMachine {
         actions.append(.event(.notice(text)))
         guard payload["extension"]?.string == "postgres_changes" else { return }
         if payload["status"]?.string == "ok" {
-            if changes.live(cursor: payload["cursor"]?.string) { answerSubscribers() }
+            if changes.live(cursor: payload["cursor"]?.string) { actions += pending.endSubscribers(nil) }
         } else {
             let error = RoostError.subscription(reason: text)
-            for call in subscribers { actions.append(.answer(call, error)) }
-            subscribers = []
+            actions += pending.endSubscribers(error)
             changes.fail()
             actions.append(.failChanges(error))
         }

@@ -10,10 +10,9 @@ extension ChannelMachine {
             actions.append(.answer(call, .notConnected("The channel is not subscribed: call subscribe() first.")))
         case .leaving, .over: actions.append(.answer(call, .left))
         case .offline, .joining, .waiting:
-            guard held.count < Self.heldLimit else {
+            guard pending.add(PendingCalls.Held(call: call, body: body, deadline: at.now + timing.send)) else {
                 return actions.append(.answer(call, .bufferFull(limit: Self.heldLimit)))
             }
-            held.append(Held(call: call, body: body, deadline: at.now + timing.send))
         }
     }
 
@@ -24,7 +23,7 @@ extension ChannelMachine {
         actions.append(
             .send(ClientMessage(joinRef: joinRef, ref: ref, topic: topic, event: "broadcast", body: body)))
         if configuration.acknowledgesBroadcasts {
-            requests[ref] = Request(call: call, purpose: "the message", deadline: deadline)
+            pending.add(PendingCalls.Request(call: call, purpose: "the message", deadline: deadline), ref: ref)
         } else {
             actions.append(.answer(call, nil))
         }
@@ -32,9 +31,7 @@ extension ChannelMachine {
 
     /// Sends what has waited for the channel, in the order of the calls.
     package mutating func releaseHeld(_ refs: inout Refs, _ at: Instant) {
-        let waiting = held
-        held = []
-        for message in waiting { push(message.call, message.body, deadline: message.deadline, &refs) }
+        for message in pending.takeHeld() { push(message.call, message.body, deadline: message.deadline, &refs) }
     }
 
     // MARK: Presence
@@ -56,7 +53,7 @@ extension ChannelMachine {
         let body =
             Array("{\"type\":\"presence\",\"event\":\"track\",\"payload\":".utf8) + payload + [UInt8(ascii: "}")]
         actions.append(.send(message("presence", ref: ref, body)))
-        requests[ref] = Request(call: call, purpose: "track", deadline: at.now + timing.send)
+        pending.add(PendingCalls.Request(call: call, purpose: "track", deadline: at.now + timing.send), ref: ref)
     }
 
     /// Is not present any more.
@@ -118,14 +115,7 @@ extension ChannelMachine {
     package mutating func tick(_ context: Context, _ refs: inout Refs, _ at: Instant) {
         if presence.tick(at.now) { actions.append(.presence) }
         if typing.tick(at.now) { actions.append(.typing) }
-        for message in held where message.deadline <= at.now {
-            actions.append(.answer(message.call, .notConnected("There was no connection in time; it was not sent.")))
-        }
-        held.removeAll { $0.deadline <= at.now }
-        for (ref, request) in requests where request.deadline <= at.now {
-            requests[ref] = nil
-            if let call = request.call { actions.append(.answer(call, .timedOut(request.purpose))) }
-        }
+        actions += pending.tick(at.now)
         switch phase {
         case .joining(_, let deadline) where deadline <= at.now:
             lost("The hub did not answer the join.", context.appState, at)

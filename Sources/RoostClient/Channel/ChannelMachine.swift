@@ -52,22 +52,6 @@ package struct ChannelMachine {
         case over
     }
 
-    /// A message that waits until the channel is joined.
-    package struct Held {
-        let call: CallID
-        let body: ClientMessage.Body
-        let deadline: Moment
-    }
-
-    /// A frame that the hub answers.
-    package struct Request {
-        /// Nil where no task waits for the answer.
-        let call: CallID?
-        /// What was to be done, for the sentence of a timeout.
-        let purpose: String
-        let deadline: Moment
-    }
-
     /// What all channels of a client share at this moment; `ClientMachine` hands it over with each input.
     package struct Context {
         var token: String?
@@ -119,13 +103,7 @@ package struct ChannelMachine {
     /// The payload that this client is present with, a JSON object; nil where it is not present.
     package var tracked: [UInt8]?
 
-    /// Calls of `subscribe` that wait for the join, and for row changes to be live.
-    package var subscribers: [CallID] = []
-    /// Calls of `leave` that wait for the hub.
-    package var leavers: [CallID] = []
-    package var held: [Held] = []
-    /// Frames that the hub has not answered yet, by ref.
-    package var requests: [String: Request] = [:]
+    package var pending = PendingCalls()
 
     package init(topic: String, _ configuration: ChannelConfiguration, presenceKey: String, _ timing: Timing) {
         self.topic = topic
@@ -155,14 +133,12 @@ package struct ChannelMachine {
 
     /// When `tick` has something to do; nil where only another input changes anything.
     package var nextDeadline: Moment? {
-        var deadlines = [presence.nextDeadline, typing.nextDeadline]
+        var deadlines = [presence.nextDeadline, typing.nextDeadline, pending.nextDeadline]
         switch phase {
         case .joining(_, let deadline), .waiting(let deadline), .leaving(_, let deadline): deadlines.append(deadline)
         case .joined: deadlines.append(joinAgainAt)
         case .idle, .offline, .over: break
         }
-        deadlines += held.map(\.deadline)
-        deadlines += requests.values.map(\.deadline)
         return deadlines.compactMap(\.self).min()
     }
 
@@ -177,10 +153,10 @@ package struct ChannelMachine {
         case .leaving: if let call { actions.append(.answer(call, .left)) }
         case .joined where !changes.awaitsLive && joinAgainAt == nil: if let call { actions.append(.answer(call, nil)) }
         case .idle:
-            if let call { subscribers.append(call) }
+            if let call { pending.add(subscriber: call) }
             phase = .offline
             if context.isUp { join(context, &refs, at) }
-        default: if let call { subscribers.append(call) }
+        default: if let call { pending.add(subscriber: call) }
         }
     }
 
@@ -191,9 +167,9 @@ package struct ChannelMachine {
             let ref = refs.next()
             actions.append(.send(message("phx_leave", ref: ref, Array("{}".utf8))))
             phase = .leaving(ref: ref, deadline: at.now + timing.leave)
-            if let call { leavers.append(call) }
+            if let call { pending.add(leaver: call) }
             finish(nil, .left)
-        case .leaving: if let call { leavers.append(call) }
+        case .leaving: if let call { pending.add(leaver: call) }
         case .over: if let call { actions.append(.answer(call, nil)) }
         case .idle, .offline, .waiting:
             phase = .over
@@ -203,17 +179,7 @@ package struct ChannelMachine {
     }
 
     /// The task that waits for a call was cancelled. What it asked for may happen all the same.
-    package mutating func cancel(_ call: CallID) {
-        let waits =
-            subscribers.contains(call) || held.contains { $0.call == call }
-            || requests.values.contains { $0.call == call }
-        subscribers.removeAll { $0 == call }
-        held.removeAll { $0.call == call }
-        for (ref, request) in requests where request.call == call {
-            requests[ref] = Request(call: nil, purpose: request.purpose, deadline: request.deadline)
-        }
-        if waits { actions.append(.answer(call, .cancelled)) }
-    }
+    package mutating func cancel(_ call: CallID) { actions += pending.cancel(call) }
 
     // MARK: The socket
 
@@ -253,14 +219,8 @@ package struct ChannelMachine {
         presence.lost(at: at.now, window: timing.grace[appState])
         if typing.clear() { actions.append(.typing) }
         throttle.reset()
-        for request in requests.values {
-            guard let call = request.call else { continue }
-            actions.append(
-                .answer(
-                    call,
-                    .notConnected("The connection was lost before the hub answered; it may have happened.")))
-        }
-        requests = [:]
+        actions += pending.endRequests(
+            .notConnected("The connection was lost before the hub answered; it may have happened."))
         changes.lose()
         joinAgainAt = nil
         if wasIn { actions.append(.event(.lost(reason: reason))) }
@@ -294,10 +254,7 @@ package struct ChannelMachine {
 
     /// The channel is over for its sequences and callers; with an error, or because it was left.
     package mutating func finish(_ error: RoostError?, _ event: ChannelEvent) {
-        let waiting = subscribers + held.map(\.call)
-        subscribers = []
-        held = []
-        for call in waiting { actions.append(.answer(call, error ?? .left)) }
+        actions += pending.endWaiting(error ?? .left)
         actions.append(.event(event))
         actions.append(.over(error))
     }
@@ -305,24 +262,14 @@ package struct ChannelMachine {
     /// The channel ends for good with this error.
     package mutating func fail(_ error: RoostError) {
         phase = .over
-        answerAll(error)
+        actions += pending.endRequests(error)
         finish(error, .failed(error))
     }
 
     /// The hub has answered the leave, or there is no hub to answer it.
     package mutating func isLeft() {
         phase = .over
-        answerAll(.left)
-        for call in leavers { actions.append(.answer(call, nil)) }
-        leavers = []
-    }
-
-    /// Ends all requests with this error.
-    package mutating func answerAll(_ error: RoostError) {
-        for request in requests.values {
-            if let call = request.call { actions.append(.answer(call, error)) }
-        }
-        requests = [:]
+        actions += pending.endRequests(.left) + pending.endLeavers()
     }
 
     /// A frame of this channel, under the join that it lives by.

@@ -72,6 +72,44 @@ enum ClientCommand: Sendable {
     typealias Answer = CheckedContinuation<RoostError?, Never>
 }
 
+/// The buffer of one sequence that reads a channel, by what the sequence reads.
+enum Sink: Sendable {
+    case changes(Mailbox<ChangeSignal>)
+    case broadcasts(String, Mailbox<IncomingBroadcast>)
+    case presence(Mailbox<[String: [PresenceMember]]>)
+    case typing(Mailbox<TypingSet>)
+    case occupancy(Mailbox<Occupancy>)
+    case events(Mailbox<ChannelEvent>)
+    case messages(Mailbox<ServerMessage>)
+
+    func finish(_ error: RoostError?) {
+        switch self {
+        case .changes(let mailbox): mailbox.finish(error)
+        case .broadcasts(_, let mailbox): mailbox.finish(error)
+        // These end without an error: the last event says how the channel ended.
+        case .presence(let mailbox): mailbox.finish()
+        case .typing(let mailbox): mailbox.finish()
+        case .occupancy(let mailbox): mailbox.finish()
+        case .events(let mailbox): mailbox.finish()
+        case .messages(let mailbox): mailbox.finish()
+        }
+    }
+
+    /// Puts what goes to all sequences of a kind into the buffer, if the sequence is of that kind.
+    func take(_ action: ChannelAction) {
+        switch (action, self) {
+        case (.expired(let reason), .changes(let mailbox)): mailbox.put(.expired(reason: reason))
+        case (.failChanges(let error), .changes(let mailbox)): mailbox.finish(error)
+        case (.broadcast(let broadcast), .broadcasts(let event, let mailbox)) where broadcast.event == event:
+            mailbox.put(broadcast)
+        case (.occupancy(let occupancy), .occupancy(let mailbox)): mailbox.put(occupancy)
+        case (.event(let event), .events(let mailbox)): mailbox.put(event)
+        case (.message(let message), .messages(let mailbox)): mailbox.put(message)
+        default: break
+        }
+    }
+}
+
 /// The connection's state as a UI shows it, to be read without waiting for the engine.
 final class StateMirror: Sendable {
     private let value = Mutex(ConnectionState.idle)
