@@ -46,22 +46,22 @@ public struct RowFilter: Sendable, Hashable {
         RowFilter(column, "neq", quote(value.filterText))
     }
 
-    /// The column is less.
+    /// The column is less than this value.
     public static func lt(_ column: String, _ value: some FilterValue) -> RowFilter {
         RowFilter(column, "lt", quote(value.filterText))
     }
 
-    /// The column is less or the same.
+    /// The column is less than this value, or equals it.
     public static func lte(_ column: String, _ value: some FilterValue) -> RowFilter {
         RowFilter(column, "lte", quote(value.filterText))
     }
 
-    /// The column is more.
+    /// The column is greater than this value.
     public static func gt(_ column: String, _ value: some FilterValue) -> RowFilter {
         RowFilter(column, "gt", quote(value.filterText))
     }
 
-    /// The column is more or the same.
+    /// The column is greater than this value, or equals it.
     public static func gte(_ column: String, _ value: some FilterValue) -> RowFilter {
         RowFilter(column, "gte", quote(value.filterText))
     }

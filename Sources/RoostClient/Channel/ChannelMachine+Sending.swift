@@ -56,7 +56,7 @@ extension ChannelMachine {
         pending.add(PendingCalls.Request(call: call, purpose: "track", deadline: at.now + timing.send), ref: ref)
     }
 
-    /// Is not present any more.
+    /// Ends this client's presence in the channel.
     package mutating func untrack(_ refs: inout Refs) {
         guard tracked != nil else { return }
         tracked = nil

@@ -20,7 +20,7 @@ package enum ChannelAction {
     case message(ServerMessage)
     /// The answer to a call; nil is success.
     case answer(CallID, RoostError?)
-    /// The hub says that the token is no good.
+    /// The hub does not accept the token.
     case tokenRefused
     /// The channel is over: all sequences end, with the error or without one.
     case over(RoostError?)
@@ -34,7 +34,7 @@ package typealias CallID = Int
 /// The logic of one channel: when it joins and comes back, what waits for an answer, what a frame of the hub means.
 ///
 /// Pure, like `ConnectionMachine`: it has no clock, no randomness and no I/O. Inputs are methods, `takeActions` says what
-/// is to be done, and `tick` has to be called at `nextDeadline`. Refs (`inout Refs`) are the socket's.
+/// is to be done, and `tick` has to be called at `nextDeadline`. Refs number the requests of the whole client.
 package struct ChannelMachine {
     package enum Phase: Equatable {
         /// Nobody has subscribed yet.

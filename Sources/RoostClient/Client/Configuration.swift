@@ -127,7 +127,7 @@ public struct Backoff: Sendable {
         return min(ceiling, policy.cap)
     }
 
-    /// The next wait, and counts it.
+    /// Counts a wait, and says how long it is.
     ///
     /// - Parameter random: a random number in 0..<1.
     package mutating func next(_ random: Double) -> Duration {

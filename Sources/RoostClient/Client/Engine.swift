@@ -42,7 +42,7 @@ actor Engine {
         await disconnect()
     }
 
-    /// Ends everything; returns when the socket is closed.
+    /// Leaves all channels and closes the connection. Returns when the socket is closed.
     func disconnect() async {
         perform { machine, at in machine.disconnect(at) }
         await socketTask?.value

@@ -8,7 +8,7 @@ public enum RoostError: Error, Sendable, Equatable {
     case subscription(reason: String)
     /// There was no answer in time. What was asked for may have happened.
     case timedOut(String)
-    /// There is no connection to do it on.
+    /// There is no connection to the hub, or it was lost before the answer.
     case notConnected(String)
     /// As many bytes or messages as are allowed wait to be sent already.
     case bufferFull(limit: Int)

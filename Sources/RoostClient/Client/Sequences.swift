@@ -53,7 +53,7 @@ package final class Mailbox<Element: Sendable>: Sendable {
 
     package enum Delivery: Sendable {
         case element(Element)
-        /// As many elements were dropped here.
+        /// How many elements were dropped at this place.
         case missed(Int)
     }
 
