@@ -55,7 +55,9 @@ extension DeskLoop {
         let elsewhere = try store.onlineElsewhere(Set(reached.map(\.0.user)))
         for (member, change) in reached {
             let told = Told(member.variables, badge: member.badge, preview: rules.preview)
-            let expiresAt = min(time.unix, change.committedAt ?? time.unix) + rules.alertLife
+            // To the second, as APNs keeps alerts.
+            let committedAt = change.committedAtMicroseconds.map { $0 / 1_000_000 * 1000 } ?? time.unix
+            let expiresAt = min(time.unix, committedAt) + rules.alertLife
             guard told.sender != member.user, expiresAt > time.unix else { continue }
             let standing: AlertDraft.Standing
             switch setup.whereabouts.users.standing(of: member.user) {

@@ -1,4 +1,3 @@
-import Glibc
 import Hub
 import Wire
 
@@ -11,16 +10,6 @@ extension RowChange {
         let row = JSON(trusted: record[...])
         let keys = table.columns.filter(\.isPrimaryKey).compactMap { row[$0.name]?.description }
         return keys.isEmpty ? "\(name) #\(id)" : name + " " + keys.joined(separator: " ")
-    }
-
-    /// In milliseconds since 1970, to the second.
-    var committedAt: Int64? {
-        let numbers = commitTimestamp.split { !$0.isWholeNumber }.compactMap { Int32($0) }
-        guard numbers.count >= 6 else { return nil }
-        var parts = tm()
-        (parts.tm_year, parts.tm_mon, parts.tm_mday) = (numbers[0] - 1900, numbers[1] - 1, numbers[2])
-        (parts.tm_hour, parts.tm_min, parts.tm_sec) = (numbers[3], numbers[4], numbers[5])
-        return Int64(timegm(&parts)) * 1000
     }
 
     /// For the app, which knows its table: the primary key alone, where it is one column.
