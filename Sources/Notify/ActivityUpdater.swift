@@ -3,84 +3,105 @@ import Hub
 import Push
 import Wire
 
-/// Live Activities: what they are told of, written down, and sent.
-extension DeskLoop {
-    /// Looks after what is due, and about once a second at how phones stand and who types and is there.
-    func tellActivities() {
-        let time = now
-        guard book.count > 0 else {
-            _ = setup.whereabouts.joins.takeAll()
+/// Live Activities: sees to it that the scheduler learns what happens to them, and does what it decides: writes states
+/// down, sends them, and shows them by socket. Confined to the worker's thread.
+final class ActivityUpdater {
+    private let context: PushContext
+    private var scheduler: ActivityScheduler
+    private var facts: FactsReader
+    private var topics = WatchedTopics()
+    /// The timestamps of states that Apple took and that is not written down yet, by activity; in seconds since 1970.
+    private var delivered: [String: Int64] = [:]
+    /// Activities that the hub's last process had: their phones may still come back.
+    private var fromBefore: Set<String> = []
+    /// When to look next who is connected, types and is present, in monotonic milliseconds.
+    private(set) var nextLook: Int64 = 0
+
+    /// In milliseconds.
+    private static let lookInterval: Int64 = 1000
+
+    init(_ context: PushContext) {
+        self.context = context
+        scheduler = ActivityScheduler(context.rules.activity)
+        facts = FactsReader(context)
+    }
+
+    var count: Int { scheduler.count }
+    /// When the scheduler has something to do next, in monotonic milliseconds.
+    var nextDue: Int64? { scheduler.nextDue }
+    var statistics: ActivityStatistics { scheduler.statistics }
+
+    func adopt(_ rules: ActivityRules) { scheduler.adopt(rules) }
+
+    // MARK: Sending
+
+    /// Does what is due, and looks about once a second who is connected, types and is present.
+    func advance() {
+        let time = context.now
+        guard count > 0 else {
+            _ = context.presence.joins.takeAll()
             return
         }
-        if isTimeToLook(time.monotonic) || book.nextDue.map({ $0 <= time.monotonic }) ?? false { look(at: time) }
-        guard book.nextDue.map({ $0 <= time.monotonic }) ?? false else { return }
-        var stamps: [BookStamp] = []
-        for action in book.advance(to: time) {
+        if isTimeToLook(time.monotonic) || isDue(at: time) { look(at: time) }
+        guard isDue(at: time) else { return }
+        var pushes: [ActivityPush] = []
+        for action in scheduler.advance(to: time) {
             switch action {
-            case .stamp(let request): stamps.append(request)
+            case .stamp(let push): pushes.append(push)
             case .show(let state):
-                setup.show(
+                context.show(
                     ActivitySummary(
                         activity: state.id, user: state.user, timestamp: state.timestamp, event: state.event,
                         state: state.state))
             case .ended(let id):
                 stopWatching(id)
-                attempt { try $0.end(activities: [id]) }
+                context.database.attempt { try $0.end(activities: [id]) }
             case .unsendable(let id, let error):
-                logger.warning(
+                context.logger.warning(
                     "A state of the Live Activity \(id) is not sent; see live_activity.content_state: \(error)")
             }
         }
-        if !stamps.isEmpty { send(stamps) }
+        if !pushes.isEmpty { send(pushes) }
     }
 
-    /// The timestamp is written down before anything leaves.
-    private func send(_ stamps: [BookStamp]) {
-        var outcomes: [StoredStampOutcome]?
-        attempt { store in
-            outcomes = try store.stamp(
-                stamps.map {
-                    StoredStamp(
-                        id: $0.id, timestamp: $0.timestamp, version: $0.version, state: $0.state ?? Array("{}".utf8),
-                        isPosted: $0.isPosted)
-                })
-        }
-        let time = now
-        guard let outcomes, outcomes.count == stamps.count else {
-            for stamp in stamps { book.unstamped(stamp.id, timestamp: stamp.timestamp, at: time) }
+    private func isDue(at time: HubTime) -> Bool { scheduler.nextDue.map { $0 <= time.monotonic } ?? false }
+
+    /// Sends states whose stamps can be written down: the stamp is written before anything leaves.
+    private func send(_ pushes: [ActivityPush]) {
+        var outcomes: [StampOutcome]?
+        context.database.attempt { outcomes = try $0.stamp(pushes.map(\.stamp)) }
+        let time = context.now
+        guard let outcomes, outcomes.count == pushes.count else {
+            for push in pushes { scheduler.unstamped(push.id, timestamp: push.timestamp, at: time) }
             return
         }
-        var pushes: [Push] = []
-        for (stamp, outcome) in zip(stamps, outcomes) {
+        var granted: [(push: Push, about: InFlightPush)] = []
+        for (push, outcome) in zip(pushes, outcomes) {
             switch outcome {
             case .granted:
-                if let request = book.stamped(stamp.id, timestamp: stamp.timestamp, at: time) {
-                    pushes.append(push(request, at: time))
+                if let push = scheduler.stamped(push.id, timestamp: push.timestamp, at: time) {
+                    granted.append((self.push(push, at: time), .activity(id: push.id, timestamp: push.timestamp)))
                 }
-            case .refused(let owned) where owned.node == rules.node && !owned.hasEnded:
-                book.refused(stamp.id, timestamp: stamp.timestamp, current: owned.activity, at: time)
+            case .refused(let owned) where owned.node == context.rules.node && !owned.hasEnded:
+                scheduler.refused(push.id, timestamp: push.timestamp, current: owned.activity, at: time)
             case .refused, .unknown:
                 // Another hub has it, or nobody.
-                book.remove(stamp.id)
-                stopWatching(stamp.id)
+                remove(push.id)
             }
         }
-        client.send(pushes)
+        context.outbox.send(granted)
     }
 
-    private func push(_ request: BookStamp, at time: HubTime) -> Push {
-        let push = Push(
-            to: .device(request.destination), kind: .liveActivity, priority: request.priority,
+    private func push(_ push: ActivityPush, at time: HubTime) -> Push {
+        Push(
+            to: .device(push.destination), kind: .liveActivity, priority: push.priority,
             // An update that is out of date when the phone is back is of no use.
-            expiration: request.event == .end ? time.unix / 1000 + 4 * 3600 : request.staleDate,
-            payload: request.payload, lane: "activity " + request.id, replaces: true,
-            deadline: request.staleDate * 1000)
-        errands[push.id] = .activity(id: request.id, timestamp: request.timestamp)
-        return push
+            expiration: push.event == .end ? time.unix / 1000 + 4 * 3600 : push.staleDate,
+            payload: push.payload, lane: "activity " + push.id, replaces: true, deadline: push.staleDate * 1000)
     }
 
-    func noteActivity(_ outcome: PushOutcome, _ id: String, _ timestamp: Int64) {
-        let result: BookOutcome =
+    func finished(_ id: String, _ timestamp: Int64, _ outcome: PushOutcome) {
+        let result: ActivityPush.Outcome =
             switch outcome {
             case .delivered: .delivered
             case .unregistered: .gone
@@ -89,57 +110,142 @@ extension DeskLoop {
             case .superseded, .expired, .overflow, .stopped: .failed(retryLater: true)
             }
         if result == .delivered { delivered[id] = timestamp }
-        book.sent(id, timestamp: timestamp, result, at: now)
+        scheduler.sent(id, timestamp: timestamp, result, at: context.now)
     }
 
-    // MARK: What they are about
+    /// Writes down which states Apple took.
+    func settle(_ store: PushStore) throws {
+        guard !delivered.isEmpty else { return }
+        try store.noteDelivered(delivered)
+        delivered = [:]
+    }
 
-    /// Takes activities into the book: those of the hub's last process, and those of other hubs.
+    // MARK: Which activities there are
+
+    /// Goes on with the activities of the hub's last process, and of hubs that have died.
+    func resume(_ store: PushStore) throws {
+        let own = try store.ownActivities()
+        fromBefore = Set(own.map(\.id))
+        try take(own, store)
+        try take(store.adoptOrphans(), store)
+    }
+
+    /// Takes over activities that this hub updates from here on: those of its last process, and those of other hubs.
     func take(_ activities: [ActivityRegistration], _ store: PushStore) throws {
         for activity in activities {
-            let answer = try facts(of: activity.id, about: activity.conversation, store)
-            book.put(
-                activity, standing: standing(of: activity, at: now), facts: facts(answer),
-                wasDelivered: activity.wasDelivered,
-                isPosted: activity.isPosted, at: now)
+            let answer = try facts.ask(of: activity.id, about: activity.conversation, store)
+            put(activity, facts.facts(answer))
             if answer == .noRow, activity.state != nil { leave(activity.id) }
             watch(activity)
         }
     }
 
-    func watch(_ activity: ActivityRegistration) {
-        guard let conversation = activity.conversation, topics[activity.id] == nil else { return }
+    /// An app has registered an activity, or a new token of one.
+    func register(_ activity: ActivityRegistration, about conversation: String?, _ store: PushStore) throws {
+        var fresh: ConversationFacts?
+        if scheduler.facts(of: activity.id) == nil {
+            let answer = try facts.ask(of: activity.id, about: conversation, store)
+            fresh = facts.facts(answer)
+        }
+        put(activity, fresh)
+        watch(activity)
+    }
+
+    private func put(_ activity: ActivityRegistration, _ facts: ConversationFacts?) {
+        let time = context.now
+        scheduler.put(
+            activity, status: status(of: activity.id, activity.user, activity.session, at: time), facts: facts,
+            wasDelivered: activity.wasDelivered, isPosted: activity.isPosted, at: time)
+    }
+
+    /// The activity is over, or another hub's.
+    func remove(_ id: String) {
+        scheduler.remove(id)
+        stopWatching(id)
+    }
+
+    /// A backend says what an activity's state is.
+    func post(_ post: ActivityPost, to id: String, _ store: PushStore) throws -> PostVerdict {
+        if !scheduler.contains(id), let owned = try store.activity(id), !owned.hasEnded {
+            // Another hub has it; whoever is asked takes it over.
+            try take(store.adopt(id), store)
+        }
+        // The last look may be a second old.
+        if let user = scheduler.user(of: id) {
+            let time = context.now
+            scheduler.set(status(of: id, user, scheduler.session(of: id), at: time), of: id, at: time)
+        }
+        return scheduler.post(post, to: id, at: context.now)
+    }
+
+    // MARK: What they show
+
+    /// A member of a message's audience may have activities about the message's conversation.
+    func note(_ member: AudienceMember) {
+        let ids = scheduler.activities(ofUser: member.user)
+        guard !ids.isEmpty else { return }
+        let notification = MessageNotification(
+            member.variables, badge: member.badge, preview: context.rules.preview)
+        guard let conversation = notification.conversation else { return }
+        let time = context.now
+        for id in ids where scheduler.conversation(of: id) == conversation {
+            var facts = scheduler.facts(of: id) ?? ConversationFacts()
+            notification.note(in: &facts, at: time.unix / 1000)
+            scheduler.set(facts, of: id, at: time)
+        }
+    }
+
+    /// Asks again about the conversations that were asked about long ago: their users may have read elsewhere, or left.
+    func refreshFacts(_ store: PushStore) throws {
+        for id in facts.due(among: topics.activities) {
+            let answer = try facts.ask(of: id, about: scheduler.conversation(of: id), store)
+            let known = scheduler.facts(of: id)
+            switch answer {
+            case .row:
+                if let facts = facts.facts(answer, after: known) { scheduler.set(facts, of: id, at: context.now) }
+            case .noRow: if known != nil { leave(id) }
+            case .unknown: break
+            }
+        }
+    }
+
+    /// The user has left the conversation. A backend that says what an activity shows says when it ends, too.
+    private func leave(_ id: String) {
+        if !scheduler.isPosted(id) { scheduler.leave(id, at: context.now) }
+    }
+
+    private func watch(_ activity: ActivityRegistration) {
+        guard let conversation = activity.conversation, !topics.contains(activity.id) else { return }
         var variables = TemplateVariables()
         variables.set("conversation_id", conversation)
-        let topic = rules.topic.text(variables)
-        topics[activity.id] = topic
-        if activitiesByTopic[topic] == nil { setup.whereabouts.watch(topic) }
-        activitiesByTopic[topic, default: []].insert(activity.id)
+        let topic = context.rules.topic.text(variables)
+        if topics.add(activity.id, to: topic) { context.presence.watch(topic) }
     }
 
-    func stopWatching(_ id: String) {
-        askedAt[id] = nil
-        guard let topic = topics.removeValue(forKey: id) else { return }
-        activitiesByTopic[topic]?.remove(id)
-        guard activitiesByTopic[topic]?.isEmpty == true else { return }
-        activitiesByTopic[topic] = nil
-        setup.whereabouts.forget(topic)
+    private func stopWatching(_ id: String) {
+        facts.forget(id)
+        if let topic = topics.remove(id) { context.presence.forget(topic) }
     }
 
-    // MARK: Looking
+    private func isTimeToLook(_ now: Int64) -> Bool {
+        guard now >= nextLook else { return false }
+        nextLook = now + Self.lookInterval
+        return true
+    }
 
+    /// Looks who is connected, types and is present.
     private func look(at time: HubTime) {
-        for id in book.ids {
-            guard let user = book.user(of: id) else { continue }
-            let standing = standing(of: id, user, book.session(of: id), at: time)
-            if book.standing(of: id) != standing { book.set(standing, of: id, at: time) }
+        for id in scheduler.ids {
+            guard let user = scheduler.user(of: id) else { continue }
+            let status = status(of: id, user, scheduler.session(of: id), at: time)
+            if scheduler.status(of: id) != status { scheduler.set(status, of: id, at: time) }
         }
-        for join in setup.whereabouts.joins.takeAll() where book.user(of: join.activity) == join.user {
-            book.showAgain(join.activity, at: time)
+        for join in context.presence.joins.takeAll() where scheduler.user(of: join.activity) == join.user {
+            scheduler.showAgain(join.activity, at: time)
         }
-        for (topic, ids) in activitiesByTopic {
-            let typists = setup.whereabouts.typists(in: topic, at: time.monotonic)
-            let present = setup.whereabouts.present(in: topic)
+        for (topic, ids) in topics.activitiesByTopic {
+            let typists = context.presence.typists(in: topic, at: time.monotonic)
+            let present = context.presence.present(in: topic)
             for id in ids { note(typists, present, of: id, at: time) }
         }
     }
@@ -147,22 +253,83 @@ extension DeskLoop {
     private func note(
         _ typists: [(user: String?, payload: [UInt8])], _ present: [String], of id: String, at time: HubTime
     ) {
-        guard var facts = book.facts(of: id), let own = book.user(of: id) else { return }
+        guard var facts = scheduler.facts(of: id), let own = scheduler.user(of: id) else { return }
         facts.typing = typists.filter { $0.user != own }.map { typist in
             JSON(trusted: typist.payload[...])["name"]?.string ?? typist.user ?? ""
         }
         facts.online = present.filter { $0 != own }
-        if facts != book.facts(of: id) { book.set(facts, of: id, at: time) }
+        if facts != scheduler.facts(of: id) { scheduler.set(facts, of: id, at: time) }
     }
 
-    func standing(of activity: ActivityRegistration, at time: HubTime) -> Standing {
-        standing(of: activity.id, activity.user, activity.session, at: time)
+    /// Whether the phone that shows an activity is connected. Right after the hub's start it may still come back.
+    private func status(of id: String, _ user: String, _ session: String?, at time: HubTime) -> ConnectionStatus {
+        let status = context.presence.status(of: user, session: session)
+        guard status == .away, time.monotonic < context.restartUntil, fromBefore.contains(id) else { return status }
+        return .inGrace(until: context.restartUntil)
+    }
+}
+
+/// Asks the operator's statement how conversations are for the users of activities: what no change says that the hub sees.
+private struct FactsReader {
+    private let context: PushContext
+    /// When each activity's conversation was asked about last, in monotonic milliseconds.
+    private var askedAt: [String: Int64] = [:]
+
+    /// Questions that one turn asks, so that thousands of activities delay no alert.
+    private static let batch = 50
+
+    init(_ context: PushContext) { self.context = context }
+
+    /// Asks about an activity's conversation.
+    ///
+    /// - Returns: `.unknown` where nobody can be asked: nothing is sent then before a message says what the conversation is.
+    mutating func ask(of id: String, about conversation: String?, _ store: PushStore) throws -> FactsAnswer {
+        guard conversation != nil, let statement = context.rules.facts else { return .unknown }
+        askedAt[id] = context.now.monotonic
+        return try store.facts(of: id, statement: statement)
     }
 
-    /// How the phone that shows an activity stands. Right after the hub's start it may still come back.
-    func standing(of id: String, _ user: String, _ session: String?, at time: HubTime) -> Standing {
-        let standing = setup.whereabouts.standing(of: user, session: session)
-        guard standing == .away, time.monotonic < restartUntil, fromBefore.contains(id) else { return standing }
-        return .inGrace(until: restartUntil)
+    /// What an answer says, added to what is known otherwise.
+    func facts(_ answer: FactsAnswer, after known: ConversationFacts? = nil) -> ConversationFacts? {
+        guard case .row(let variables) = answer else { return known }
+        var facts = known ?? ConversationFacts()
+        MessageNotification(variables, preview: context.rules.preview)
+            .note(in: &facts, at: context.now.unix / 1000)
+        return facts
+    }
+
+    /// Those of `ids` that were asked about long ago, or never, as many as are asked about at a time.
+    func due(among ids: some Sequence<String>) -> [String] {
+        guard context.rules.facts != nil else { return [] }
+        let old = context.now.monotonic - context.rules.refresh
+        return Array(ids.filter { askedAt[$0] ?? .min <= old }.prefix(Self.batch))
+    }
+
+    mutating func forget(_ id: String) { askedAt[id] = nil }
+}
+
+/// The channels that are watched because the conversation of a Live Activity is there.
+private struct WatchedTopics {
+    private var topics: [String: String] = [:]
+    private(set) var activitiesByTopic: [String: Set<String>] = [:]
+
+    var activities: some Sequence<String> { topics.keys }
+
+    func contains(_ id: String) -> Bool { topics[id] != nil }
+
+    /// - Returns: whether the topic is to be watched from here on.
+    mutating func add(_ id: String, to topic: String) -> Bool {
+        topics[id] = topic
+        activitiesByTopic[topic, default: []].insert(id)
+        return activitiesByTopic[topic]?.count == 1
+    }
+
+    /// - Returns: the topic, where it need not be watched any more.
+    mutating func remove(_ id: String) -> String? {
+        guard let topic = topics.removeValue(forKey: id) else { return nil }
+        activitiesByTopic[topic]?.remove(id)
+        guard activitiesByTopic[topic]?.isEmpty == true else { return nil }
+        activitiesByTopic[topic] = nil
+        return topic
     }
 }

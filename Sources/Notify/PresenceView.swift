@@ -1,8 +1,9 @@
 package import Hub
 
-/// What the event loops know of people: who is connected, who types, who is present. Safe from any thread.
-package struct Whereabouts: Sendable {
+/// What the event loops know of people, as pushes see it: who is connected, who types, who is present. Safe from any thread.
+package struct PresenceView: Sendable {
     package let users: UserPresence
+    /// The devices of users, by `DeviceKey`.
     package let devices: UserPresence
     package let typing: TypingBoard
     package let presence: PresenceLog
@@ -16,10 +17,10 @@ package struct Whereabouts: Sendable {
         self.presence = presence
     }
 
-    /// How the phone that shows an activity stands: by its own sign-in where that is known, otherwise by its user.
-    func standing(of user: String, session: String?) -> Standing {
-        guard let session else { return users.standing(of: user) }
-        return devices.standing(of: DeviceKey.of(user: user, session: session))
+    /// Whether the phone that shows an activity is connected: by its own sign-in where that is known, otherwise by its user.
+    func status(of user: String, session: String?) -> ConnectionStatus {
+        guard let session else { return users.status(of: user) }
+        return devices.status(of: DeviceKey.of(user: user, session: session))
     }
 
     /// A public and a private channel of one name are two rooms, and a conversation is in one of them.
@@ -27,6 +28,7 @@ package struct Whereabouts: Sendable {
         [true, false].map { ChannelKey(topic: ChannelKey.prefix + topic, isPrivate: $0) }
     }
 
+    /// Begins to note who types and is present in a topic.
     func watch(_ topic: String) {
         for key in Self.keys(topic) {
             typing.watch(key)
@@ -41,12 +43,14 @@ package struct Whereabouts: Sendable {
         }
     }
 
-    /// - Parameter now: in monotonic milliseconds.
+    /// Who types in a topic that is watched.
+    ///
+    /// - Parameter now: monotonic milliseconds.
     func typists(in topic: String, at now: Int64) -> [(user: String?, payload: [UInt8])] {
         Self.keys(topic).flatMap { typing.typists(in: $0, at: now) }
     }
 
-    /// Presence keys; apps use their users' ids.
+    /// The presence keys of those who are present in a topic that is watched; apps use their users' ids.
     func present(in topic: String) -> [String] {
         Array(Set(Self.keys(topic).flatMap { presence.present(in: $0) })).sorted()
     }

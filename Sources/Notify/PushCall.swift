@@ -4,9 +4,45 @@ import Hub
 import Push
 import Wire
 
+/// A request to the HTTP API of pushes, understood and allowed.
+enum PushCall: Sendable {
+    case registerDevice(PushDestination, DeviceRegistration.Kind, PushBearer, replacing: PushToken?)
+    case removeDevice(PushToken, user: String)
+    case registerActivity(id: String, PushDestination, conversation: String?, PushBearer)
+    case listActivities(user: String)
+    case removeActivity(id: String, user: String)
+    /// Backends alone may ask for this, and for the next two.
+    case update(id: String, ActivityPost)
+    case start(user: String, StartCall)
+    case broadcast(BroadcastCall)
+}
+
+/// A Live Activity that a backend wants started on all phones of a user (push-to-start, iOS 17.2).
+struct StartCall: Sendable {
+    let start: ActivityStart
+    let state: JSON
+    let alert: ActivityAlert
+    /// The app whose tokens are meant; nil for those of all apps.
+    let bundle: String?
+}
+
+/// A state for everybody who follows one of Apple's channels (iOS 18).
+struct BroadcastCall: Sendable {
+    let channel: String
+    let event: ActivityEvent
+    let state: JSON
+    /// Seconds since 1970; nil for now.
+    let timestamp: Int64?
+    let alert: ActivityAlert?
+    /// When an activity that ends leaves the lock screen, in seconds since 1970.
+    let dismissal: Int64?
+    let environment: PushEnvironment
+    let bundle: String
+}
+
 /// Reads a call out of a request whose token was verified.
-struct CallReader {
-    /// What is wrong with a request, in one sentence.
+struct PushCallReader {
+    /// What is wrong with a request, in one sentence for whoever sent it.
     struct Problem: Error {
         let status: UInt32
         let sentence: String
@@ -17,11 +53,13 @@ struct CallReader {
         }
     }
 
+    /// The bundle id and the environment of a request that names none.
     let bundle: String
     let environment: PushEnvironment
 
-    /// ActivityKit's ids are UUIDs; others may make their own.
+    /// In bytes. ActivityKit's ids are UUIDs; others may make their own.
     private static let longestID = 200
+    /// In bytes.
     private static let longestBody = 65_536
 
     func call(_ route: PushRoute, _ request: HTTPRequest, by claims: Claims) throws(Problem) -> PushCall {
@@ -168,45 +206,45 @@ struct CallReader {
 private struct Body {
     private let json: JSON
 
-    init(_ request: HTTPRequest) throws(CallReader.Problem) {
+    init(_ request: HTTPRequest) throws(PushCallReader.Problem) {
         do { json = try JSON(parsing: request.body) } catch {
-            throw CallReader.Problem("The body is no JSON from byte \(error.offset + 1) on.")
+            throw PushCallReader.Problem("The body is no JSON from byte \(error.offset + 1) on.")
         }
-        guard json.kind == .object else { throw CallReader.Problem("The body is not a JSON object.") }
+        guard json.kind == .object else { throw PushCallReader.Problem("The body is not a JSON object.") }
     }
 
     func value(_ key: String) -> JSON? { json[key].flatMap { $0.isNull ? nil : $0 } }
 
-    func text(_ key: String) throws(CallReader.Problem) -> String? {
+    func text(_ key: String) throws(PushCallReader.Problem) -> String? {
         guard let value = value(key) else { return nil }
         guard let text = value.string, !text.isEmpty, !text.utf8.contains(0) else {
-            throw CallReader.Problem("\(key) is not a text, or is empty.")
+            throw PushCallReader.Problem("\(key) is not a text, or is empty.")
         }
         return text
     }
 
-    func requiredText(_ key: String) throws(CallReader.Problem) -> String {
-        guard let text = try text(key) else { throw CallReader.Problem("\(key) is missing.") }
+    func requiredText(_ key: String) throws(PushCallReader.Problem) -> String {
+        guard let text = try text(key) else { throw PushCallReader.Problem("\(key) is missing.") }
         return text
     }
 
-    func integer(_ key: String) throws(CallReader.Problem) -> Int64? {
+    func integer(_ key: String) throws(PushCallReader.Problem) -> Int64? {
         guard let value = value(key) else { return nil }
-        guard let number = value.int else { throw CallReader.Problem("\(key) is not a whole number of seconds.") }
+        guard let number = value.int else { throw PushCallReader.Problem("\(key) is not a whole number of seconds.") }
         return Int64(number)
     }
 
-    func object(_ key: String) throws(CallReader.Problem) -> JSON {
+    func object(_ key: String) throws(PushCallReader.Problem) -> JSON {
         guard let value = value(key), value.kind == .object else {
-            throw CallReader.Problem("\(key) is missing, or is not a JSON object.")
+            throw PushCallReader.Problem("\(key) is missing, or is not a JSON object.")
         }
         return value
     }
 
-    func token(_ key: String) throws(CallReader.Problem) -> PushToken? {
+    func token(_ key: String) throws(PushCallReader.Problem) -> PushToken? {
         guard let text = try text(key) else { return nil }
         guard let token = PushToken(text) else {
-            throw CallReader.Problem("\(key) is no token: send its bytes in hexadecimal.")
+            throw PushCallReader.Problem("\(key) is no token: send its bytes in hexadecimal.")
         }
         return token
     }

@@ -4,16 +4,19 @@ import Hub
 import Push
 import Wire
 
-/// Calls of the HTTP API.
-extension DeskLoop {
+/// Does what a call of the HTTP API asks for, and answers it. Confined to the worker's thread.
+struct PushCallHandler {
+    let context: PushContext
+    let activities: ActivityUpdater
+
     func answer(_ call: PushCall) -> HTTPResponse {
-        guard let store else {
+        guard let store = context.database.store else {
             return .pushProblem(503, "The database is away; try again in a moment.")
         }
         do {
             return try answer(call, store)
         } catch {
-            failed(error)
+            context.database.failed(error)
             return .pushProblem(503, "The database did not take it; try again in a moment.")
         }
     }
@@ -22,7 +25,7 @@ extension DeskLoop {
         switch call {
         case .registerDevice(let destination, let kind, let bearer, let old):
             let device = try store.register(destination, kind, by: bearer, replacing: old)
-            badTokens.remove(destination.token)
+            context.outbox.registered(destination.token)
             return .push(
                 200,
                 Self.object([
@@ -30,8 +33,7 @@ extension DeskLoop {
                 ]))
         case .removeDevice(let token, let user):
             return try store.unregister(token, of: user)
-                ? HTTPResponse(status: 204, headers: [("access-control-allow-origin", "*")])
-                : .pushProblem(404, "No such token is registered by this user.")
+                ? Self.done : .pushProblem(404, "No such token is registered by this user.")
         case .registerActivity(let id, let destination, let conversation, let bearer):
             return try register(id, destination, conversation, bearer, store)
         case .listActivities(let user): return .push(200, Self.list(try store.activities(of: user)))
@@ -39,9 +41,8 @@ extension DeskLoop {
             guard try store.remove(activity: id, of: user) != nil else {
                 return .pushProblem(404, "No such Live Activity is registered by this user.")
             }
-            book.remove(id)
-            stopWatching(id)
-            return HTTPResponse(status: 204, headers: [("access-control-allow-origin", "*")])
+            activities.remove(id)
+            return Self.done
         case .update(let id, let post): return try update(id, post, store)
         case .start(let user, let start): return try self.start(user, start, store)
         case .broadcast(let broadcast): return self.broadcast(broadcast)
@@ -53,12 +54,8 @@ extension DeskLoop {
     ) throws -> HTTPResponse {
         switch try store.register(activity: id, at: destination, about: conversation, by: bearer) {
         case .registered(let activity):
-            badTokens.remove(destination.token)
-            let facts = book.facts(of: id) == nil ? facts(try facts(of: id, about: conversation, store)) : nil
-            book.put(
-                activity, standing: standing(of: activity, at: now), facts: facts, wasDelivered: activity.wasDelivered,
-                isPosted: activity.isPosted, at: now)
-            watch(activity)
+            context.outbox.registered(destination.token)
+            try activities.register(activity, about: conversation, store)
             return .push(200, Self.object([("activityId", id), ("environment", destination.environment.rawValue)]))
         case .othersActivity:
             return .pushProblem(409, "This activityId is registered by somebody else.")
@@ -71,20 +68,13 @@ extension DeskLoop {
     // MARK: Backends
 
     private func update(_ id: String, _ post: ActivityPost, _ store: PushStore) throws -> HTTPResponse {
-        if !book.contains(id), let owned = try store.activity(id), !owned.hasEnded {
-            // Another hub has it; whoever is asked takes it over.
-            try take(store.adopt(id), store)
-        }
-        // The last look may be a second old.
-        if let user = book.user(of: id) {
-            book.set(standing(of: id, user, book.session(of: id), at: now), of: id, at: now)
-        }
-        switch book.post(post, to: id, at: now) {
+        switch try activities.post(post, to: id, store) {
         case .queued: return .push(202, Self.object([("activityId", id), ("status", "queued")]))
         case .withheld: return .push(202, Self.object([("activityId", id), ("status", "withheld")]))
         case .stale: return .pushProblem(409, "A newer state of this Live Activity is known; this one is dropped.")
         case .unknown:
-            logger.info("an update for the Live Activity \(id.prefix(40)) was dropped: nobody has registered it")
+            context.logger.info(
+                "an update for the Live Activity \(id.prefix(40)) was dropped: nobody has registered it")
             return .pushProblem(404, "No Live Activity of this id is registered; the update is dropped.")
         case .refused(let sentence): return .pushProblem(400, sentence)
         }
@@ -94,19 +84,19 @@ extension DeskLoop {
         let devices = try store.devices(of: user).filter { device in
             device.kind == .start(attributesType: call.start.attributesType)
                 && (call.bundle.map { $0 == device.destination.bundle } ?? true)
-                && !badTokens.contains(device.destination.token)
+                && !context.outbox.isBad(device.destination.token)
         }
         guard !devices.isEmpty else {
             return .pushProblem(
                 404, "This user has no phone that can start this type: none registered a token of kind start for it.")
         }
-        let time = now
+        let time = context.now
         let payload = ActivityPayload(
             .start(call.start, alert: call.alert), timestamp: time.unix / 1000, contentState: call.state,
-            staleDate: time.unix / 1000 + rules.activity.staleAfter)
+            staleDate: time.unix / 1000 + context.rules.activity.staleAfter)
         let bytes: [UInt8]
         do { bytes = try payload.bytes() } catch { return .pushProblem(400, "\(error)") }
-        client.send(
+        context.outbox.sendUntracked(
             devices.map { device in
                 Push(
                     to: .device(device.destination), kind: .liveActivity, priority: 10,
@@ -116,9 +106,9 @@ extension DeskLoop {
     }
 
     private func broadcast(_ call: BroadcastCall) -> HTTPResponse {
-        let time = now
+        let time = context.now
         let timestamp = call.timestamp ?? time.unix / 1000
-        let stale = time.unix / 1000 + rules.activity.staleAfter
+        let stale = time.unix / 1000 + context.rules.activity.staleAfter
         let broadcast =
             call.event == .end
             ? ChannelBroadcast.end(
@@ -129,7 +119,7 @@ extension DeskLoop {
                 alert: call.alert)
         let bytes: [UInt8]
         do { bytes = try broadcast.bytes() } catch { return .pushProblem(400, "\(error)") }
-        client.send([
+        context.outbox.sendUntracked([
             Push(
                 to: .channel(id: call.channel, environment: call.environment, bundle: call.bundle), kind: .liveActivity,
                 priority: call.alert != nil || call.event == .end ? 10 : 5, expiration: stale, payload: bytes,
@@ -138,32 +128,29 @@ extension DeskLoop {
         return .push(202, Self.object([("channelId", call.channel)]))
     }
 
-    // MARK: JSON
+    // MARK: Answers
+
+    private static let done = HTTPResponse(status: 204, headers: [("access-control-allow-origin", "*")])
 
     private static func object(_ members: [(String, String)]) -> [UInt8] {
-        var out: [UInt8] = []
-        for (key, value) in members {
-            out += (out.isEmpty ? "{\"" : ",\"").utf8
-            out += key.utf8
-            out += "\":".utf8
-            JSONString.encode(value, into: &out)
-        }
-        return out + [UInt8(ascii: "}")]
+        var object = ObjectWriter()
+        for (key, value) in members { object.add(key, value) }
+        return object.bytes
     }
 
-    /// Of a token only its beginning: whoever sees the list could use it otherwise.
+    /// The activities of a user. Of a token only its beginning: whoever sees the list could use it otherwise.
     private static func list(_ activities: [ActivityRegistration]) -> [UInt8] {
-        var out = Array("{\"registrations\":[".utf8)
-        for (position, activity) in activities.enumerated() {
-            if position > 0 { out.append(UInt8(ascii: ",")) }
-            var members = [
-                ("activityId", activity.id), ("environment", activity.destination.environment.rawValue),
-                ("tokenPrefix", activity.destination.token.prefix),
-            ]
-            if let conversation = activity.conversation { members.append(("conversationId", conversation)) }
-            out += object(members).dropLast()
-            out += ",\"registeredAt\":\(activity.registeredAt)}".utf8
+        let registrations = activities.map { activity in
+            var object = ObjectWriter()
+            object.add("activityId", activity.id)
+            object.add("environment", activity.destination.environment.rawValue)
+            object.add("tokenPrefix", activity.destination.token.prefix)
+            if let conversation = activity.conversation { object.add("conversationId", conversation) }
+            object.add("registeredAt", activity.registeredAt)
+            return object.bytes
         }
-        return out + Array("]}".utf8)
+        var list = ObjectWriter()
+        list.add("registrations", json: ObjectWriter.array(registrations))
+        return list.bytes
     }
 }

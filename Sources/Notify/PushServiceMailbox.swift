@@ -1,13 +1,22 @@
 import CPostgres
+import Gateway
 import Glibc
 import Hub
 import Push
 import Synchronization
 
-/// The door to the desk for other threads.
-final class DeskMailbox: Sendable {
+/// What other threads want of the push service's worker. Safe from any thread.
+final class PushServiceMailbox: Sendable {
+    enum Item: Sendable {
+        /// New rows of the tables that hold messages.
+        case messages([RowChange])
+        /// A call of the HTTP API, and where its answer goes.
+        case call(PushCall, HTTPReply)
+        case outcomes([(push: Push, outcome: PushOutcome)])
+    }
+
     private struct State {
-        var tasks: [DeskTask] = []
+        var items: [Item] = []
         var calls = 0
         var messages = 0
         var taken = 0
@@ -17,12 +26,12 @@ final class DeskMailbox: Sendable {
     }
 
     private let state = Mutex(State())
-    /// Readable when there is something to do.
+    /// An eventfd that is readable when there is something to do.
     let descriptor: Int32
 
-    /// Requests that may wait; more are refused at once.
+    /// Calls that may wait; more are refused at once.
     static let mostCalls = 1000
-    /// Messages that may wait while the database does not answer. Beyond that some are not pushed, and that is said.
+    /// Messages that may wait while the database does not answer. Beyond that some are not pushed, and the log says so.
     static let mostMessages = 20_000
 
     init() {
@@ -38,20 +47,20 @@ final class DeskMailbox: Sendable {
             guard state.messages + messages.count <= Self.mostMessages else { return (false, messages.count) }
             state.taken += messages.count
             state.messages += messages.count
-            state.tasks.append(.messages(messages))
-            return (state.tasks.count == 1, 0)
+            state.items.append(.messages(messages))
+            return (state.items.count == 1, 0)
         }
         if isFirst { wake() }
         return lost
     }
 
-    /// - Returns: false where too many wait.
-    func post(call: DeskTask) -> Bool {
+    /// - Returns: false where too many calls wait, or the service stops.
+    func post(_ call: PushCall, _ reply: HTTPReply) -> Bool {
         let (isFirst, isTaken) = state.withLock { state in
             guard state.calls < Self.mostCalls, state.endsAt == nil else { return (false, false) }
             state.calls += 1
-            state.tasks.append(call)
-            return (state.tasks.count == 1, true)
+            state.items.append(.call(call, reply))
+            return (state.items.count == 1, true)
         }
         if isFirst { wake() }
         return isTaken
@@ -59,31 +68,31 @@ final class DeskMailbox: Sendable {
 
     func post(outcomes: [(push: Push, outcome: PushOutcome)]) {
         let isFirst = state.withLock { state in
-            state.tasks.append(.outcomes(outcomes))
-            return state.tasks.count == 1
+            state.items.append(.outcomes(outcomes))
+            return state.items.count == 1
         }
         if isFirst { wake() }
     }
 
-    func takeAll() -> [DeskTask] {
-        var count: eventfd_t = 0
-        eventfd_read(descriptor, &count)
-        return state.withLock { state in
-            defer {
-                state.tasks = []
-                state.calls = 0
-            }
-            return state.tasks
-        }
-    }
-
-    /// Other rules from here on.
+    /// The rules that hold from here on.
     func post(rules: PushRules) {
         state.withLock { $0.rules = rules }
         wake()
     }
 
-    /// Nil where there are no others than before.
+    func takeAll() -> [Item] {
+        var count: eventfd_t = 0
+        eventfd_read(descriptor, &count)
+        return state.withLock { state in
+            defer {
+                state.items = []
+                state.calls = 0
+            }
+            return state.items
+        }
+    }
+
+    /// The rules that were posted since the last call; nil where none were.
     func takeRules() -> PushRules? {
         state.withLock { state in
             defer { state.rules = nil }
@@ -91,7 +100,7 @@ final class DeskMailbox: Sendable {
         }
     }
 
-    /// What is to be done with so many messages is done, and would survive the hub.
+    /// What is to be done with this many messages is done, and would survive the end of the hub.
     func settled(_ count: Int) {
         state.withLock { state in
             state.settled += count
@@ -99,6 +108,7 @@ final class DeskMailbox: Sendable {
         }
     }
 
+    /// How many messages came in, and how many of these, counted from the first, are settled.
     var counts: (taken: Int, settled: Int) { state.withLock { ($0.taken, $0.settled) } }
 
     func stop(by deadline: ContinuousClock.Instant) {
@@ -106,7 +116,7 @@ final class DeskMailbox: Sendable {
         wake()
     }
 
-    /// When the desk is to have ended; nil as long as nobody wants it to.
+    /// When the worker is to have ended; nil as long as nobody wants it to.
     var deadline: ContinuousClock.Instant? { state.withLock { $0.endsAt } }
 
     private func wake() { _ = eventfd_write(descriptor, 1) }

@@ -2,16 +2,16 @@ package import Hub
 
 /// The answers to what `advance` asked for. The timestamp tells which push is meant: an answer to one that is not on
 /// its way does nothing.
-extension ActivityBook {
+extension ActivityScheduler {
     /// The timestamp is written down. Returns what is to be sent; nil where it is not to be sent after all, because the
     /// app has come back in the meantime or the activity is gone.
-    package mutating func stamped(_ id: String, timestamp: Int64, at now: HubTime) -> StampRequest? {
-        let request = change(id) { (entry, statistics) -> StampRequest? in
-            let wasWaiting = entry.flight?.isSending == false
+    package mutating func stamped(_ id: String, timestamp: Int64, at now: HubTime) -> ActivityPush? {
+        let request = change(id) { (entry, statistics) -> ActivityPush? in
+            let wasWaiting = entry.inFlight?.isSending == false
             let request = entry.stamped(timestamp, at: now)
             if request != nil {
                 statistics.pushed += 1
-            } else if wasWaiting, entry.flight == nil {
+            } else if wasWaiting, entry.inFlight == nil {
                 statistics.withdrawn += 1
             }
             return request
@@ -35,12 +35,53 @@ extension ActivityBook {
     }
 
     /// What became of a push that `stamped` returned. An end that was delivered, and a token that is gone, take the
-    /// activity out of the book, and the next `advance` says `ended`.
+    /// activity out of the scheduler, and the next `advance` says `ended`.
     @discardableResult
-    package mutating func sent(_ id: String, timestamp: Int64, _ outcome: ActivityOutcome, at now: HubTime) -> Bool {
+    package mutating func sent(_ id: String, timestamp: Int64, _ outcome: ActivityPush.Outcome, at now: HubTime) -> Bool
+    {
         change(id) { [rules] (entry, statistics) -> Void in
             if outcome == .unanswered { statistics.unanswered += 1 }
             entry.sent(timestamp, outcome, at: now, rules)
         } != nil
+    }
+}
+
+extension ActivityScheduler {
+    /// A backend says what an activity's state is. It is passed on to the byte, and from then on the activity is the
+    /// backend's: facts and status make no states of it any more.
+    ///
+    /// A post's own `timestamp` becomes `aps.timestamp`, unless that has been used; without one the time of sending
+    /// does. A post that is not newer than the last post, or than what the template told before the first, is stale. A
+    /// post that is taken while another waits takes its place; an alert that has not rung yet rings with it.
+    package mutating func post(_ post: ActivityPost, to id: String, at now: HubTime) -> PostVerdict {
+        if let refusal = refusal(of: post, at: now) { return .refused(refusal) }
+        let verdict = change(id) { entry, _ in entry.post(post, at: now) } ?? .unknown
+        switch verdict {
+        case .stale: statistics.stalePosts += 1
+        case .unknown: statistics.unknownPosts += 1
+        case .queued, .withheld, .refused: break
+        }
+        return verdict
+    }
+
+    private func refusal(of post: ActivityPost, at now: HubTime) -> String? {
+        let seconds = now.unix / 1000
+        if post.event == .start {
+            return "An activity that is registered runs already: send event \"update\" or \"end\"."
+        }
+        if let timestamp = post.timestamp, timestamp < 0 || timestamp > seconds + rules.skew {
+            return "timestamp \(timestamp) is not a time until now: send seconds since 1970, or leave it out."
+        }
+        let step: ActivityPayload.Step =
+            post.event == .end
+            ? .end(alert: post.alert, dismissal: post.dismissal ?? seconds) : .update(alert: post.alert)
+        let payload = ActivityPayload(
+            step, timestamp: seconds, contentState: post.contentState, staleDate: seconds + rules.staleAfter)
+        do throws(PayloadError) {
+            _ = try payload.bytes()
+            return nil
+        } catch {
+            return error.description
+        }
     }
 }

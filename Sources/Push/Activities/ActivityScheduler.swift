@@ -1,3 +1,4 @@
+import HeapModule
 package import Hub
 
 /// Decides what each Live Activity is told, when, and whether by push or by socket.
@@ -10,12 +11,12 @@ package import Hub
 /// An activity that a backend has posted to is the backend's alone: the template no longer speaks for it, not even to
 /// say that the app is not connected.
 ///
-/// Pure: no clock, no I/O. Whoever keeps the book tells it what happens, calls `advance` when `nextDue` says so, and
-/// does what the actions say. A function that names an activity which is not in the book does nothing and says so by
+/// Pure: no clock, no I/O. Whoever keeps the scheduler tells it what happens, calls `advance` when `nextDue` says so, and
+/// does what the actions say. A function that names an activity which is not in the scheduler does nothing and says so by
 /// `false`.
-package struct ActivityBook: Sendable {
+package struct ActivityScheduler: Sendable {
     private(set) var rules: ActivityRules
-    private var entries: [String: ActivityEntry] = [:]
+    private var entries: [String: LiveActivity] = [:]
     private var dueTimes = DueTimes()
     private var byUser: [String: Set<String>] = [:]
     private var byConversation: [String: Set<String>] = [:]
@@ -23,7 +24,7 @@ package struct ActivityBook: Sendable {
 
     package init(_ rules: ActivityRules) { self.rules = rules }
 
-    /// Other rules from here on. When what is in the book is due was settled by the old ones; the next event settles it anew.
+    /// Other rules from here on. When what is in the scheduler is due was settled by the old ones; the next event settles it anew.
     package mutating func adopt(_ rules: ActivityRules) { self.rules = rules }
 
     package var count: Int { entries.count }
@@ -57,22 +58,22 @@ package struct ActivityBook: Sendable {
     ///   - facts: nil where they are not known yet; nothing is told before they are. Nil keeps those that are known.
     ///   - wasDelivered: whether the registration's state is known to have reached Apple, and nothing can have been
     ///     shown by socket since. If nobody knows, as after a process that died while the app was connected, say false:
-    ///     the state is then told again. Of no meaning for an activity that is in the book.
-    ///   - isPosted: whether the registration's state is a backend's (`StampRequest.isPosted`). Of no meaning for an
-    ///     activity that is in the book.
+    ///     the state is then told again. Of no meaning for an activity that is in the scheduler.
+    ///   - isPosted: whether the registration's state is a backend's (`ActivityPush.isPosted`). Of no meaning for an
+    ///     activity that is in the scheduler.
     package mutating func put(
-        _ registration: ActivityRegistration, standing: Standing, facts: ConversationFacts?, wasDelivered: Bool,
+        _ registration: ActivityRegistration, status: ConnectionStatus, facts: ConversationFacts?, wasDelivered: Bool,
         isPosted: Bool, at now: HubTime
     ) {
         let known = entries[registration.id]
         remove(registration.id)
         if var entry = known, !entry.isOver {
-            entry.put(registration, standing: standing, facts: facts, at: now)
+            entry.put(registration, status: status, facts: facts, at: now)
             keep(entry)
         } else {
             keep(
-                ActivityEntry(
-                    registration, standing: standing, facts: facts, wasDelivered: wasDelivered, isPosted: isPosted,
+                LiveActivity(
+                    registration, status: status, facts: facts, wasDelivered: wasDelivered, isPosted: isPosted,
                     at: now, rules))
         }
         byUser[registration.user, default: []].insert(registration.id)
@@ -101,7 +102,7 @@ package struct ActivityBook: Sendable {
     package func session(of id: String) -> String? { entries[id]?.session }
     package func conversation(of id: String) -> String? { entries[id]?.conversation }
     package func destination(of id: String) -> PushDestination? { entries[id]?.destination }
-    package func standing(of id: String) -> Standing? { entries[id]?.standing }
+    package func status(of id: String) -> ConnectionStatus? { entries[id]?.status }
     /// Nil where they are not known.
     /// Whether a backend has said what it shows.
     package func isPosted(_ id: String) -> Bool { entries[id]?.posted != nil }
@@ -115,17 +116,99 @@ package struct ActivityBook: Sendable {
 
     // MARK: Changing an entry
 
-    private mutating func keep(_ entry: ActivityEntry) {
+    private mutating func keep(_ entry: LiveActivity) {
         entries[entry.id] = entry
         dueTimes.set(entry.id, at: entry.due(rules))
     }
 
     mutating func change<Answer>(
-        _ id: String, _ body: (inout ActivityEntry, inout ActivityStatistics) -> Answer
+        _ id: String, _ body: (inout LiveActivity, inout ActivityStatistics) -> Answer
     ) -> Answer? {
         guard var entry = entries[id] else { return nil }
         let answer = body(&entry, &statistics)
         keep(entry)
         return answer
+    }
+}
+
+/// What happens to an activity's user and conversation. False for an activity that is not in the scheduler.
+extension ActivityScheduler {
+    @discardableResult
+    package mutating func set(_ status: ConnectionStatus, of id: String, at now: HubTime) -> Bool {
+        change(id) { entry, _ in entry.set(status, at: now) } != nil
+    }
+
+    @discardableResult
+    package mutating func set(_ facts: ConversationFacts, of id: String, at now: HubTime) -> Bool {
+        change(id) { entry, _ in entry.set(facts, at: now) } != nil
+    }
+
+    /// Also false where the facts are not known yet: whoever loads them will see the change.
+    @discardableResult
+    package mutating func change(
+        _ id: String, at now: HubTime, _ body: (inout ConversationFacts) -> Void
+    ) -> Bool {
+        change(id) { entry, _ in
+            guard var facts = entry.facts else { return false }
+            body(&facts)
+            entry.set(facts, at: now)
+            return true
+        } ?? false
+    }
+
+    /// Its user has left the conversation, or may not see it any more: the activity is ended with the state it has.
+    @discardableResult
+    package mutating func leave(_ id: String, at now: HubTime) -> Bool {
+        change(id) { entry, _ in entry.end(.byHub, at: now) } != nil
+    }
+
+    /// Shows the current state by socket again, such as to a socket that has joined the activity's topic since. Does
+    /// nothing while no socket is alive.
+    @discardableResult
+    package mutating func showAgain(_ id: String, at now: HubTime) -> Bool {
+        change(id) { entry, _ in
+            guard entry.status == .live else { return }
+            entry.showsAgain = true
+            entry.mark(at: now, isUrgent: true)
+        } != nil
+    }
+}
+
+/// When each activity is to be looked at next, in monotonic milliseconds.
+struct DueTimes: Sendable {
+    private struct Entry: Comparable {
+        let at: Int64
+        let id: String
+
+        static func < (one: Entry, other: Entry) -> Bool { one.at < other.at }
+    }
+
+    /// Entries whose time is not that of `times` are leftovers.
+    private var heap = Heap<Entry>()
+    private var times: [String: Int64] = [:]
+
+    private(set) var next: Int64?
+
+    /// Nil forgets it.
+    mutating func set(_ id: String, at time: Int64?) {
+        guard times[id] != time else { return }
+        times[id] = time
+        if let time { heap.insert(Entry(at: time, id: id)) }
+        // Times that lie hours ahead are leftovers for hours: they must not pile up.
+        if heap.count > 2 * times.count + 64 { heap = Heap(times.map { Entry(at: $1, id: $0) }) }
+        settle()
+    }
+
+    /// One whose time has come; it is to be given a new time.
+    mutating func take(at now: Int64) -> String? {
+        guard let next, next <= now, let entry = heap.popMin() else { return nil }
+        times[entry.id] = nil
+        settle()
+        return entry.id
+    }
+
+    private mutating func settle() {
+        while let entry = heap.min, times[entry.id] != entry.at { heap.removeMin() }
+        next = heap.min?.at
     }
 }

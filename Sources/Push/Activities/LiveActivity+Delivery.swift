@@ -1,48 +1,52 @@
 import Hub
 import Wire
 
-/// What became of a push.
-extension ActivityEntry {
-    /// Its timestamp is written down. Nil where it is not to be sent any more, because the app has come back.
-    mutating func stamped(_ timestamp: Int64, at now: HubTime) -> StampRequest? {
-        guard var flight = waiting(timestamp) else { return nil }
+/// The answers to a push: whether its stamp is written down, and what became of it. Each names the push by its timestamp,
+/// and does nothing where that push is not the one in flight.
+extension LiveActivity {
+    /// The stamp is written down.
+    ///
+    /// - Returns: what is to be sent; nil where nothing is to be sent any more, because the app has come back.
+    mutating func stamped(_ timestamp: Int64, at now: HubTime) -> ActivityPush? {
+        guard var inFlight = waiting(timestamp) else { return nil }
         guard isAway, !isOver else {
-            self.flight = nil
+            self.inFlight = nil
             // Whoever is in the window may not come back in it.
-            if standing != .live { alert = alert ?? flight.alert }
+            if status != .live { alert = alert ?? inFlight.alert }
             return nil
         }
-        flight.isSending = true
+        inFlight.isSending = true
         // The token may have changed meanwhile.
-        flight.request.destination = destination
-        self.flight = flight
+        inFlight.push.destination = destination
+        self.inFlight = inFlight
         lastPushAt = now.monotonic
-        if let state = flight.request.state { lastState = JSON(trusted: state[...]) }
-        return flight.request
+        if let state = inFlight.push.stamp.state { lastState = JSON(trusted: state[...]) }
+        return inFlight.push
     }
 
-    /// Its timestamp could not be written down.
+    /// The stamp could not be written down, such as because the database is away.
     mutating func unstamped(_ timestamp: Int64, at now: HubTime, _ rules: ActivityRules) {
-        guard let flight = waiting(timestamp) else { return }
+        guard let inFlight = waiting(timestamp) else { return }
         // It was never used, unless something was shown since.
-        if version == flight.request.version { version -= 1 }
-        again(flight, forced: flight.wasForced, at: now, rules)
+        if version == inFlight.push.stamp.version { version -= 1 }
+        again(inFlight, forced: inFlight.wasForced, at: now, rules)
     }
 
-    /// Another hub has written down a newer one.
+    /// Another hub has written down a newer stamp: `current` is what it wrote.
     mutating func refused(_ timestamp: Int64, current: ActivityRegistration, at now: HubTime, _ rules: ActivityRules) {
-        guard let flight = waiting(timestamp) else { return }
+        guard let inFlight = waiting(timestamp) else { return }
         adopt(current, at: now)
         destination = current.destination
-        again(flight, forced: false, at: now, rules)
+        again(inFlight, forced: false, at: now, rules)
     }
 
-    mutating func sent(_ timestamp: Int64, _ outcome: ActivityOutcome, at now: HubTime, _ rules: ActivityRules) {
-        guard let flight, flight.isSending, flight.request.timestamp == timestamp else { return }
-        let request = flight.request
-        guard request.destination == destination else {
-            // What the old token has is of no interest.
-            again(flight, forced: true, at: now, rules)
+    /// The push was sent, and this became of it.
+    mutating func sent(_ timestamp: Int64, _ outcome: ActivityPush.Outcome, at now: HubTime, _ rules: ActivityRules) {
+        guard let inFlight, inFlight.isSending, inFlight.push.timestamp == timestamp else { return }
+        let push = inFlight.push
+        guard push.destination == destination else {
+            // The token has changed since: what the old one has is of no interest.
+            again(inFlight, forced: true, at: now, rules)
             retryAt = nil
             attempts = 0
             return
@@ -50,30 +54,31 @@ extension ActivityEntry {
         switch outcome {
         case .delivered, .failed(retryLater: false):
             // What was refused for good counts as told, so that it is not sent again before something changes.
-            self.flight = nil
+            self.inFlight = nil
             retryAt = nil
             attempts = 0
-            arrived(Told(request))
-            if request.event == .end { overSince = now.monotonic }
+            arrived(SentState(push))
+            if push.event == .end { overSince = now.monotonic }
         case .gone:
-            self.flight = nil
+            self.inFlight = nil
             overSince = now.monotonic
         case .unanswered, .failed(retryLater: true):
             pushed = nil
-            again(flight, forced: false, at: now, rules)
+            again(inFlight, forced: false, at: now, rules)
         }
     }
 
-    private func waiting(_ timestamp: Int64) -> Flight? {
-        guard let flight, !flight.isSending, flight.request.timestamp == timestamp else { return nil }
-        return flight
+    /// The push in flight, where it has this timestamp and waits for its stamp.
+    private func waiting(_ timestamp: Int64) -> InFlight? {
+        guard let inFlight, !inFlight.isSending, inFlight.push.timestamp == timestamp else { return nil }
+        return inFlight
     }
 
-    /// The latest state takes its place, a while later; and it rings if this one was to ring.
-    private mutating func again(_ flight: Flight, forced: Bool, at now: HubTime, _ rules: ActivityRules) {
-        self.flight = nil
-        guard standing != .live else { return }
-        alert = alert ?? flight.alert
+    /// The push has failed: after a delay the latest state takes its place, with the alert that this one carried.
+    private mutating func again(_ inFlight: InFlight, forced: Bool, at now: HubTime, _ rules: ActivityRules) {
+        self.inFlight = nil
+        guard status != .live else { return }
+        alert = alert ?? inFlight.alert
         guard isAway else { return }
         isForced = isForced || forced
         attempts += 1
@@ -82,12 +87,12 @@ extension ActivityEntry {
     }
 }
 
-extension ActivityEntry.Told {
-    /// Nil for an end without a state.
-    fileprivate init?(_ request: StampRequest) {
-        guard let state = request.state else { return nil }
+extension LiveActivity.SentState {
+    /// Nil for an end of which no state is known.
+    fileprivate init?(_ push: ActivityPush) {
+        guard let state = push.stamp.state else { return nil }
         self.init(
-            event: request.event, timestamp: request.timestamp, version: request.version,
+            event: push.event, timestamp: push.timestamp, version: push.stamp.version,
             state: JSON(trusted: state[...]))
     }
 }

@@ -1,25 +1,28 @@
 import Hub
 import Wire
 
-/// What an activity does when its time has come.
-extension ActivityEntry {
-    /// When that is, in monotonic milliseconds.
+/// What an activity does when it is due.
+extension LiveActivity {
+    /// When `step` has something to do next, in monotonic milliseconds.
     func due(_ rules: ActivityRules) -> Int64 {
         if let overSince { return overSince }
         let end = ending == nil ? endsAt : forgetAt
-        return wakeDue(rules).map { min($0, end) } ?? end
+        return debounceDue(rules).map { min($0, end) } ?? end
     }
 
-    private func wakeDue(_ rules: ActivityRules) -> Int64? {
-        guard let wake else { return nil }
-        let due = wake.due(rules)
+    private func debounceDue(_ rules: ActivityRules) -> Int64? {
+        guard let debounce else { return nil }
+        let due = debounce.due(rules)
         guard isAway else { return due }
-        guard flight == nil else { return nil }
+        guard inFlight == nil else { return nil }
         let isPatient = alert == nil && ending == nil
         let spaced = isPatient ? lastPushAt.map { $0 + rules.quiet } : nil
         return max(due, retryAt ?? due, spaced ?? due)
     }
 
+    /// Does what is due: shows or pushes the latest state, or ends the activity.
+    ///
+    /// - Returns: what the owner is to do; nil where nothing is.
     mutating func step(
         at now: HubTime, _ rules: ActivityRules, _ statistics: inout ActivityStatistics
     ) -> ActivityAction? {
@@ -28,14 +31,14 @@ extension ActivityEntry {
             return .ended(id: id)
         }
         if now.monotonic >= endsAt { end(.byHub, at: now) }
-        guard let due = wakeDue(rules), now.monotonic >= due else { return nil }
-        wake = nil
+        guard let due = debounceDue(rules), now.monotonic >= due else { return nil }
+        debounce = nil
         return isAway ? push(at: now, rules, &statistics) : show(at: now, rules, &statistics)
     }
 
     private var event: ActivityEvent { ending == nil ? .update : .end }
 
-    /// What the phone ought to show. Nil where that is not known.
+    /// The content-state that the phone ought to show; nil where that is not known.
     private func state(version: Int, timestamp: Int64, _ rules: ActivityRules) -> JSON? {
         if let posted { return posted.state }
         guard let facts else { return ending == nil ? nil : lastState }
@@ -44,10 +47,10 @@ extension ActivityEntry {
         return rules.content.state(facts, circumstances, version: version, timestamp: timestamp)
     }
 
-    /// Whether that is what the phone ought to show, version and time of the telling aside.
-    private func isRight(_ told: Told?, _ rules: ActivityRules) -> Bool {
-        guard let told, told.event == event else { return false }
-        return state(version: told.version, timestamp: told.timestamp, rules)?.isEqual(to: told.state) ?? false
+    /// Whether a state that was sent says what the phone ought to show now; its version and timestamp do not count.
+    private func isCurrent(_ sent: SentState?, _ rules: ActivityRules) -> Bool {
+        guard let sent, sent.event == event else { return false }
+        return state(version: sent.version, timestamp: sent.timestamp, rules)?.isEqual(to: sent.state) ?? false
     }
 
     private func nextTimestamp(at now: HubTime) -> Int64 {
@@ -68,15 +71,15 @@ extension ActivityEntry {
     ) -> ActivityAction? {
         let again = showsAgain
         showsAgain = false
-        if !again, isRight(shown, rules) {
+        if !again, isCurrent(shown, rules) {
             statistics.suppressed += 1
             return nil
         }
         let next = nextTimestamp(at: now)
         guard let state = state(version: version + 1, timestamp: next, rules) else { return nil }
-        if !isRight(pushed, rules) { pushed = nil }
+        if !isCurrent(pushed, rules) { pushed = nil }
         use(next)
-        shown = Told(event: event, timestamp: next, version: version, state: state)
+        shown = SentState(event: event, timestamp: next, version: version, state: state)
         lastState = state
         statistics.shown += 1
         return .show(
@@ -89,7 +92,7 @@ extension ActivityEntry {
     private mutating func push(
         at now: HubTime, _ rules: ActivityRules, _ statistics: inout ActivityStatistics
     ) -> ActivityAction? {
-        if !isForced, alert == nil, isRight(pushed, rules) {
+        if !isForced, alert == nil, isCurrent(pushed, rules) {
             statistics.suppressed += 1
             return nil
         }
@@ -104,22 +107,25 @@ extension ActivityEntry {
             return pass(over: state, next, because: error, at: now, &statistics)
         }
         use(next)
-        let request = StampRequest(
-            id: id, user: user, destination: destination, event: event, timestamp: next, version: version,
-            state: state.map { Array($0.bytes) }, isPosted: posted != nil, isAlerting: alert != nil,
+        let push = ActivityPush(
+            stamp: ActivityStamp(
+                id: id, timestamp: next, version: version, state: state.map { Array($0.bytes) },
+                isPosted: posted != nil),
+            user: user, destination: destination, event: event, isAlerting: alert != nil,
             staleDate: staleDate(at: now, rules), payload: payload)
-        flight = Flight(request: request, alert: alert, wasForced: isForced)
+        inFlight = InFlight(push: push, alert: alert, wasForced: isForced)
         alert = nil
         isForced = false
-        return .stamp(request)
+        return .stamp(push)
     }
 
-    /// What is too large is not tried again before something changes; an end goes without its state.
+    /// Passes over a state that cannot be pushed. It is not tried again before something changes; an end goes without its
+    /// state.
     private mutating func pass(
         over state: JSON, _ timestamp: Int64, because error: PayloadError, at now: HubTime,
         _ statistics: inout ActivityStatistics
     ) -> ActivityAction {
-        pushed = Told(event: event, timestamp: timestamp, version: version + 1, state: state)
+        pushed = SentState(event: event, timestamp: timestamp, version: version + 1, state: state)
         statistics.unsendable += 1
         alert = nil
         isForced = false

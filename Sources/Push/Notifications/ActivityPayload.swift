@@ -89,3 +89,85 @@ package struct ActivityPayload: Sendable {
         }
     }
 }
+
+/// What starts a Live Activity by push (iOS 17.2): whatever the app's `ActivityAttributes` are made of.
+package struct ActivityStart: Sendable {
+    /// How the phone gets the updates of what was started (iOS 18).
+    package enum Input: Sendable, Equatable {
+        /// The app is woken with a new token, and registers it.
+        case token
+        /// Broadcasts to a channel, by its id.
+        case channel(String)
+    }
+
+    /// The name of the struct that conforms to `ActivityAttributes`.
+    package let attributesType: String
+    package let attributes: JSON
+    package let input: Input?
+
+    package init(attributesType: String, attributes: JSON, input: Input? = nil) {
+        self.attributesType = attributesType
+        self.attributes = attributes
+        self.input = input
+    }
+}
+
+/// What a Live Activity says aloud when it is updated: a title, a body, a sound.
+package struct ActivityAlert: Sendable {
+    /// As it is sent, to the byte.
+    package let json: JSON
+
+    package init(title: String, body: String, sound: String? = "default") {
+        var alert = ObjectWriter()
+        alert.add("title", title)
+        alert.add("body", body)
+        if let sound { alert.add("sound", sound) }
+        json = JSON(trusted: alert.bytes[...])
+    }
+
+    /// A caller's alert. Title and body are texts, or objects with `loc-key` and `loc-args` (Apple: "Starting and
+    /// updating Live Activities with ActivityKit push notifications").
+    package init(checking json: JSON) throws(PayloadError) {
+        func isLine(_ value: JSON?) -> Bool {
+            value?.kind == .string || (value?.kind == .object && value?["loc-key"]?.kind == .string)
+        }
+        guard json.kind == .object, isLine(json["title"]), isLine(json["body"]) else { throw PayloadError.badAlert }
+        self.json = json
+    }
+}
+
+/// An update or the end of every Live Activity that listens to a channel (iOS 18): one push for all of them. It has
+/// more room than a push to one phone, and cannot start anything.
+package struct ChannelBroadcast: Sendable {
+    /// Apple's id of the channel, for the header `apns-channel-id`.
+    package let channel: String
+    private let payload: ActivityPayload
+
+    private init(channel: String, _ payload: ActivityPayload) {
+        self.channel = channel
+        self.payload = payload
+    }
+
+    /// Times are in seconds since 1970.
+    package static func update(
+        channel: String, contentState: JSON, timestamp: Int64, staleDate: Int64, alert: ActivityAlert? = nil
+    ) -> ChannelBroadcast {
+        ChannelBroadcast(
+            channel: channel,
+            ActivityPayload(
+                .update(alert: alert), timestamp: timestamp, contentState: contentState, staleDate: staleDate))
+    }
+
+    package static func end(
+        channel: String, contentState: JSON, timestamp: Int64, staleDate: Int64, alert: ActivityAlert? = nil,
+        dismissal: Int64? = nil
+    ) -> ChannelBroadcast {
+        ChannelBroadcast(
+            channel: channel,
+            ActivityPayload(
+                .end(alert: alert, dismissal: dismissal), timestamp: timestamp, contentState: contentState,
+                staleDate: staleDate))
+    }
+
+    package func bytes() throws(PayloadError) -> [UInt8] { try payload.bytes(limit: PayloadLimit.channel) }
+}

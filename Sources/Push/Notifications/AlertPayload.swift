@@ -1,3 +1,5 @@
+import Wire
+
 /// An alert for a phone: what `aps` says, and beside it what the app needs to open the right place.
 package struct AlertPayload: Sendable, Equatable {
     package var title: AlertText?
@@ -51,4 +53,73 @@ package struct AlertPayload: Sendable, Equatable {
 
     /// The size of the final JSON, in bytes.
     package var size: Int { bytes.count }
+}
+
+extension AlertPayload {
+    /// The JSON within Apple's limit. What is too long is cut between graphemes and ends with "…": the body first, then
+    /// the subtitle, then the title, of localized lines the longest argument. Ids and keys are never cut: an error.
+    package func fitted(to limit: Int = PayloadLimit.device) throws(PayloadError) -> (bytes: [UInt8], isCut: Bool) {
+        var alert = self
+        for line in [\AlertPayload.body, \.subtitle, \.title] {
+            // A localized line may have several long arguments, each of which is cut once.
+            while true {
+                let bytes = alert.bytes
+                if bytes.count <= limit { return (bytes, alert != self) }
+                let shorter = alert[keyPath: line]?.shortened(by: bytes.count - limit)
+                guard shorter != alert[keyPath: line] else { break }
+                alert[keyPath: line] = shorter
+            }
+        }
+        throw PayloadError.tooLarge(bytes: alert.size, limit: limit)
+    }
+}
+
+/// A line of an alert.
+package enum AlertText: Sendable, Equatable {
+    case text(String)
+    /// A key in the app's `Localizable` strings; the phone puts the arguments in, in its own language.
+    case localized(key: String, arguments: [String])
+
+    func write(_ name: String, into alert: inout ObjectWriter) {
+        switch self {
+        case .text(let text): alert.add(name, text)
+        case .localized(let key, let arguments):
+            // The keys of the body have no prefix.
+            let prefix = name == "body" ? "" : name + "-"
+            alert.add(prefix + "loc-key", key)
+            if !arguments.isEmpty { alert.add(prefix + "loc-args", arguments) }
+        }
+    }
+
+    /// Takes at least that many bytes of JSON away, where it has them; of a localized line from its longest argument.
+    func shortened(by excess: Int) -> AlertText {
+        switch self {
+        case .text(let text): return .text(Self.shortened(text, by: excess))
+        case .localized(let key, var arguments):
+            guard let longest = arguments.indices.max(by: { arguments[$0].utf8.count < arguments[$1].utf8.count })
+            else { return self }
+            arguments[longest] = Self.shortened(arguments[longest], by: excess)
+            return .localized(key: key, arguments: arguments)
+        }
+    }
+
+    private static func shortened(_ text: String, by excess: Int) -> String {
+        let ellipsis = "…"
+        var room = ObjectWriter.size(of: text) - excess - ellipsis.utf8.count
+        var end = text.startIndex
+        while end < text.endIndex {
+            let next = text.index(after: end)
+            room -= ObjectWriter.size(of: text[end..<next])
+            guard room >= 0 else { break }
+            end = next
+        }
+        while end > text.startIndex, text[text.index(before: end)].isWhitespace { end = text.index(before: end) }
+        let short = text[..<end] + ellipsis
+        return ObjectWriter.size(of: short) < ObjectWriter.size(of: text) ? String(short) : text
+    }
+}
+
+extension ObjectWriter {
+    /// The bytes of a text in JSON, its quotes aside.
+    fileprivate static func size(of text: some StringProtocol) -> Int { JSONString.encode(String(text)).count - 2 }
 }

@@ -1,3 +1,5 @@
+package import Hub
+
 /// One notification, ready to be sent.
 package struct Push: Sendable {
     package let id: PushID
@@ -50,5 +52,76 @@ extension Push.Target {
         case .device(let destination): destination.token.hex
         case .channel(let id, _, let bundle): bundle + "/" + id
         }
+    }
+}
+
+extension Push {
+    /// Who gets it.
+    package enum Target: Sendable, Hashable {
+        case device(PushDestination)
+        /// Everybody who follows a channel (iOS 18, "Sending broadcast push notification requests to APNs").
+        case channel(id: String, environment: PushEnvironment, bundle: String)
+    }
+}
+
+extension Push.Target {
+    package var environment: PushEnvironment {
+        switch self {
+        case .device(let destination): destination.environment
+        case .channel(_, let environment, _): environment
+        }
+    }
+
+    /// The most bytes of JSON that APNs takes ("Generating a remote notification", "Sending broadcast push notification
+    /// requests to APNs").
+    package var payloadLimit: Int {
+        switch self {
+        case .device: 4096
+        case .channel: 5120
+        }
+    }
+}
+
+/// What a notification is; APNs wants to be told (`apns-push-type`), and refuses what the payload contradicts.
+package enum PushKind: String, Sendable, CaseIterable {
+    /// Shown to the user.
+    case alert
+    /// Wakes the app; never with priority 10.
+    case background
+    case liveActivity = "liveactivity"
+
+    /// What follows the bundle id in `apns-topic`.
+    var topicSuffix: String {
+        switch self {
+        case .alert, .background: ""
+        case .liveActivity: ".push-type.liveactivity"
+        }
+    }
+}
+
+extension Push {
+    /// What it comes to without being sent; nil where it can be sent.
+    ///
+    /// The reasons are those that APNs would give.
+    var outcomeUnsent: PushOutcome? {
+        if payload.isEmpty { return .refused(status: 400, reason: "PayloadEmpty") }
+        if payload.count > target.payloadLimit { return .tooLarge(bytes: payload.count, limit: target.payloadLimit) }
+        if let collapseID, collapseID.utf8.count > CollapseID.limit || !Self.fitsHeader(collapseID) {
+            return .refused(status: 400, reason: "BadCollapseId")
+        }
+        switch target {
+        case .device(let destination):
+            return Self.fitsHeader(destination.bundle) ? nil : .refused(status: 400, reason: "BadTopic")
+        case .channel(let id, _, let bundle):
+            guard Self.fitsHeader(bundle), !bundle.utf8.contains(UInt8(ascii: "/")) else {
+                return .refused(status: 400, reason: "BadTopic")
+            }
+            return Self.fitsHeader(id) ? nil : .refused(status: 400, reason: "BadChannelId")
+        }
+    }
+
+    /// Also nothing that could end a header and begin another.
+    private static func fitsHeader(_ value: String) -> Bool {
+        !value.isEmpty && value.utf8.count <= 256 && value.utf8.allSatisfy { (0x21...0x7E).contains($0) }
     }
 }

@@ -27,25 +27,14 @@ package struct TemplateVariables: Sendable {
     }
 
     package mutating func set(_ name: String, _ texts: [String]) {
-        var out: [UInt8] = [UInt8(ascii: "[")]
-        for text in texts {
-            if out.count > 1 { out.append(UInt8(ascii: ",")) }
-            JSONString.encode(text, into: &out)
-        }
-        out.append(UInt8(ascii: "]"))
-        values[name] = JSON(trusted: out[...])
+        values[name] = JSON(trusted: ObjectWriter.array(texts.map { JSONString.encode($0) })[...])
     }
 
     /// All of them, as a JSON object, in the order of their names.
     package var json: [UInt8] {
-        var out: [UInt8] = [UInt8(ascii: "{")]
-        for (name, value) in values.sorted(by: { $0.key < $1.key }) {
-            if out.count > 1 { out.append(UInt8(ascii: ",")) }
-            JSONString.encode(name, into: &out)
-            out.append(UInt8(ascii: ":"))
-            out += value.bytes
-        }
-        return out + [UInt8(ascii: "}")]
+        var object = ObjectWriter()
+        for (name, value) in values.sorted(by: { $0.key < $1.key }) { object.add(name, json: value.bytes) }
+        return object.bytes
     }
 
     /// Cuts a text to what a lock screen shows. Does nothing where the variable is missing or is no text.
@@ -72,4 +61,30 @@ package struct TemplateVariables: Sendable {
 
 extension JSON {
     static func string(_ text: String) -> JSON { JSON(trusted: JSONString.encode(text)[...]) }
+}
+
+/// What a variable is of which the name is known, so that a template never puts an empty text where an app decodes a
+/// number: ActivityKit drops an update that does not decode, and says nothing.
+package enum VariableKind: Sendable {
+    case text, number, flag, list
+
+    /// The names that Roost itself fills in. Others, such as the columns of an operator's statement, count as text.
+    package static let known: [String: VariableKind] = [
+        "activity_id": .text, "conversation_id": .text, "conversation_name": .text, "message_id": .text,
+        "preview": .text, "body": .text, "sender_id": .text, "sender_name": .text,
+        "unread": .number, "badge": .number, "version": .number, "updated_at": .number, "started_at": .number,
+        "last_message_at": .number, "typing_count": .number, "online_count": .number,
+        "connected": .flag, "muted": .flag,
+        "typing": .list, "online": .list,
+    ]
+
+    /// What stands for a variable without a value.
+    var empty: JSON {
+        switch self {
+        case .text: JSON(trusted: Array("\"\"".utf8)[...])
+        case .number: JSON(trusted: Array("0".utf8)[...])
+        case .flag: JSON(trusted: Array("false".utf8)[...])
+        case .list: JSON(trusted: Array("[]".utf8)[...])
+        }
+    }
 }

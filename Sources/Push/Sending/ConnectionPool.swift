@@ -1,6 +1,6 @@
 /// The connections to one server, and when it is left alone.
-struct Pool {
-    var links: [PushTransport.Connection: Link] = [:]
+struct ConnectionPool {
+    var links: [PushTransport.Connection: PooledConnection] = [:]
     var circuit = CircuitBreaker()
     /// Connections in a row that came to nothing.
     var failures = 0
@@ -53,4 +53,88 @@ struct Pool {
     }
 
     func maySend(at now: Int64) -> Bool { now >= pausedUntil && circuit.allows(at: now) }
+}
+
+/// One connection, as far as decisions go.
+struct PooledConnection {
+    enum State {
+        case connecting
+        case open
+        /// It takes nothing new, and ends with its last request.
+        case retired
+    }
+
+    var state = State.connecting
+    var inFlight = 0
+    /// With a provider token APNs wants one request at a time until the first is answered, whatever its settings say.
+    var hasAnswered = false
+    /// Requests without an answer since the last answer.
+    var timeouts = 0
+    /// When something came from the peer last, in monotonic milliseconds.
+    var heard: Int64
+    /// Since when answers are due, in monotonic milliseconds.
+    var owed: Int64 = 0
+    /// When a ping was sent that was not answered yet.
+    var pinged: Int64?
+
+    init(at now: Int64) { heard = now }
+
+    mutating func hear(at now: Int64) {
+        heard = now
+        pinged = nil
+    }
+}
+
+/// Stops what cannot succeed before the operator does something, and finds out by itself when that is done.
+struct CircuitBreaker: Sendable {
+    /// A push a minute is tried.
+    static let probeInterval: Int64 = 60_000
+
+    /// Why it is open; nil where it is closed.
+    private(set) var reason: String?
+    private var nextProbe: Int64 = 0
+
+    var isOpen: Bool { reason != nil }
+
+    /// - Returns: true where this opened it, or the reason is another one: time to tell the operator.
+    mutating func fail(_ reason: String, at now: Int64) -> Bool {
+        guard reason != self.reason else { return false }
+        self.reason = reason
+        nextProbe = now + Self.probeInterval
+        return true
+    }
+
+    /// - Returns: true where it was open.
+    mutating func succeed() -> Bool {
+        defer { reason = nil }
+        return reason != nil
+    }
+
+    func allows(at now: Int64) -> Bool { reason == nil || now >= nextProbe }
+
+    /// One is sent while it is open.
+    mutating func probed(at now: Int64) { nextProbe = now + Self.probeInterval }
+
+    var nextDue: Int64? { reason == nil ? nil : nextProbe }
+}
+
+/// How long to wait before the next attempt: twice as long each time, up to a ceiling, spread at random so that many
+/// who wait do not come back at once.
+struct PushBackoff: Sendable {
+    /// Milliseconds.
+    let first: Int64
+    let ceiling: Int64
+    /// Whether half of the time is certain; otherwise it may be none at all.
+    let isAtLeastHalf: Bool
+
+    /// Connections: full jitter.
+    static let connecting = PushBackoff(first: 1000, ceiling: 15_000, isAtLeastHalf: false)
+    /// Notifications of one lane; for a busy server Apple advises 15 minutes.
+    static let sending = PushBackoff(first: 1000, ceiling: 900_000, isAtLeastHalf: true)
+
+    /// - Parameter attempt: how many failed, from 1.
+    func delay(after attempt: Int, using random: inout some RandomNumberGenerator) -> Int64 {
+        let limit = min(ceiling, first << Int64(min(max(attempt, 1) - 1, 20)))
+        return Int64.random(in: (isAtLeastHalf ? limit / 2 : 0)...limit, using: &random)
+    }
 }

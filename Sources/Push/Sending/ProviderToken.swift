@@ -1,11 +1,12 @@
 import Hub
+import Wire
 
 /// Keeps the one provider token that everything is sent with.
 ///
 /// Apple refuses a token that is older than an hour, and one that changes more often than every 20 minutes. So it is
 /// made anew after 45 minutes, or when APNs finds it too old, and whatever happens never twice within 20. One thread owns
-/// the keeper, so one mint serves all requests. The rule holds for one process: a restart makes a token of its own.
-struct ProviderTokenKeeper {
+/// the cache, so one mint serves all requests. The rule holds for one process: a restart makes a token of its own.
+struct ProviderTokenCache {
     static let refreshAge: Int64 = 45 * 60_000
     static let leastAge: Int64 = 20 * 60_000
     /// How far the machine's clock may have been set back before the token counts as one from the future.
@@ -48,5 +49,22 @@ struct ProviderTokenKeeper {
         // APNs judges by `iat`: a clock that was set is as good a reason as time that passed.
         let ageByDate = now.unix - mintedAt.unix
         return isTooOld || max(age, ageByDate) >= Self.refreshAge || ageByDate < -Self.clockTolerance
+    }
+}
+
+/// The JWT that stands for the operator at APNs (Apple, "Establishing a token-based connection to APNs"; RFC 7515).
+struct ProviderToken: Sendable {
+    let jwt: String
+    /// Counts those of this process.
+    let generation: Int
+
+    /// - Parameter issuedAt: seconds since 1970.
+    init(signedBy key: ProviderKey, issuedAt: Int64, generation: Int) throws {
+        let header = "{\"alg\":\"ES256\",\"kid\":\"\(key.keyID)\"}"
+        let claims = "{\"iss\":\"\(key.teamID)\",\"iat\":\(issuedAt)}"
+        let signed = Base64URL.encode(header.utf8) + "." + Base64URL.encode(claims.utf8)
+        guard let signature = key.key.signature(of: Array(signed.utf8)) else { throw ProviderKeyError.unusable }
+        jwt = signed + "." + Base64URL.encode(signature)
+        self.generation = generation
     }
 }

@@ -1,4 +1,5 @@
 import CCurl
+import Glibc
 package import Logging
 import Synchronization
 
@@ -7,7 +8,7 @@ package final class PushClient: Sendable {
     private let configuration: APNsConfiguration
     private let logger: Logger
     private let whenDone: @Sendable ([(Push, PushOutcome)]) -> Void
-    private let mailbox: PushMailbox
+    private let mailbox: PushClientMailbox
     private let thread = Mutex<PushThread?>(nil)
     /// Used by the client's thread alone, while it runs; made before it and destroyed after it.
     private nonisolated(unsafe) let set: OpaquePointer
@@ -22,7 +23,7 @@ package final class PushClient: Sendable {
         self.logger = logger
         self.whenDone = whenDone
         self.set = set
-        mailbox = PushMailbox(waking: set)
+        mailbox = PushClientMailbox(waking: set)
     }
 
     deinit {
@@ -35,7 +36,7 @@ package final class PushClient: Sendable {
         thread.withLock { thread in
             guard thread == nil else { return }
             thread = PushThread { [configuration, set = Handle(set), mailbox, logger, whenDone] in
-                var loop = PushLoop(configuration, set.pointer, mailbox, logger, whenDone)
+                var loop = PushClientWorker(configuration, set.pointer, mailbox, logger, whenDone)
                 loop.run()
             }
         }
@@ -71,5 +72,40 @@ package final class PushClient: Sendable {
     private struct Handle: @unchecked Sendable {
         let pointer: OpaquePointer
         init(_ pointer: OpaquePointer) { self.pointer = pointer }
+    }
+}
+
+/// One thread of our own: what waits in libcurl has no business on Swift's shared pool.
+final class PushThread: Sendable {
+    private final class Start: Sendable {
+        let body: @Sendable () -> Void
+        init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+    }
+
+    private let handle: pthread_t
+    private let isJoined = Mutex(false)
+
+    init(_ body: @escaping @Sendable () -> Void) {
+        var handle = pthread_t()
+        let start = Unmanaged.passRetained(Start(body))
+        let status = pthread_create(
+            &handle, nil,
+            { argument in
+                guard let argument else { return nil }
+                let start = Unmanaged<Start>.fromOpaque(argument).takeRetainedValue()
+                roost_apns_begin_thread()
+                start.body()
+                return nil
+            }, start.toOpaque())
+        precondition(status == 0, "no thread left for APNs")
+        self.handle = handle
+    }
+
+    /// Waits for its end; who comes second waits with the first.
+    func joinOnce() {
+        isJoined.withLock { isJoined in
+            if !isJoined { pthread_join(handle, nil) }
+            isJoined = true
+        }
     }
 }

@@ -3,7 +3,7 @@ import Hub
 import Synchronization
 
 /// Where the client's thread and all others meet.
-final class PushMailbox: Sendable {
+final class PushClientMailbox: Sendable {
     private struct Contents {
         var inbox: [Push] = []
         /// Without an outcome yet, those in the inbox too.

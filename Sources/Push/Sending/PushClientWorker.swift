@@ -1,9 +1,10 @@
+import Glibc
 import Hub
 import Logging
 
 /// What the client's thread does: takes what is to be sent, lets the sender decide, waits, tells what became of it.
-struct PushLoop {
-    let mailbox: PushMailbox
+struct PushClientWorker {
+    let mailbox: PushClientMailbox
     let connections: APNsConnections
     let logger: Logger
     let whenDone: @Sendable ([(Push, PushOutcome)]) -> Void
@@ -13,7 +14,7 @@ struct PushLoop {
     private static let longestWait: Int64 = 30_000
 
     init(
-        _ configuration: APNsConfiguration, _ set: OpaquePointer, _ mailbox: PushMailbox, _ logger: Logger,
+        _ configuration: APNsConfiguration, _ set: OpaquePointer, _ mailbox: PushClientMailbox, _ logger: Logger,
         _ whenDone: @escaping @Sendable ([(Push, PushOutcome)]) -> Void
     ) {
         self.mailbox = mailbox
@@ -31,7 +32,7 @@ struct PushLoop {
             if stopBy != nil, !sender.isStopping { sender.stop() }
             sender.advance(to: now)
             report(at: now)
-            if let stopBy, sender.flights.isEmpty || now.monotonic >= stopBy { break }
+            if let stopBy, sender.inFlight.isEmpty || now.monotonic >= stopBy { break }
             let due = min(sender.nextDue(at: now), stopBy ?? .max)
             connections.wait(min(due - now.monotonic, Self.longestWait))
             now = PushClock.now()
@@ -49,5 +50,18 @@ struct PushLoop {
         let finished = sender.takeFinished()
         mailbox.settle(finished.count, sender.statistics(at: now))
         if !finished.isEmpty { whenDone(finished) }
+    }
+}
+
+/// The machine's clocks.
+enum PushClock {
+    static func now() -> HubTime {
+        HubTime(monotonic: milliseconds(CLOCK_MONOTONIC), unix: milliseconds(CLOCK_REALTIME))
+    }
+
+    private static func milliseconds(_ clock: clockid_t) -> Int64 {
+        var time = timespec()
+        clock_gettime(clock, &time)
+        return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
     }
 }

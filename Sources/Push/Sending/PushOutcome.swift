@@ -22,3 +22,44 @@ package enum PushOutcome: Sendable, Equatable {
     /// The client was stopped before it left.
     case stopped
 }
+
+extension PushOutcome {
+    /// One word, for logs, metrics and scripts.
+    package var name: String {
+        switch self {
+        case .delivered: "delivered"
+        case .unregistered: "unregistered"
+        case .refused: "refused"
+        case .badToken: "badToken"
+        case .superseded: "superseded"
+        case .expired: "expired"
+        case .overflow: "overflow"
+        case .tooLarge: "tooLarge"
+        case .unanswered: "unanswered"
+        case .stopped: "stopped"
+        }
+    }
+
+    /// The line that `roost push` prints.
+    package func line(for id: PushID) -> String {
+        var line = ObjectWriter()
+        line.add("id", id.text)
+        line.add("outcome", name)
+        switch self {
+        case .refused(let status, let reason):
+            line.add("status", status)
+            line.add("reason", reason)
+        case .badToken(let reason):
+            line.add("status", 400)
+            line.add("reason", reason)
+        case .unregistered(let since):
+            line.add("status", 410)
+            if let since { line.add("since", since) }
+        case .tooLarge(let bytes, let limit):
+            line.add("bytes", bytes)
+            line.add("limit", limit)
+        case .delivered, .superseded, .expired, .overflow, .unanswered, .stopped: break
+        }
+        return String(decoding: line.bytes, as: UTF8.self)
+    }
+}

@@ -1,3 +1,5 @@
+import Hub
+
 /// The connections as whoever decides sees them. Nothing here waits.
 protocol PushTransport: AnyObject {
     typealias Connection = UInt64
@@ -12,4 +14,38 @@ protocol PushTransport: AnyObject {
     func close(_ connection: Connection)
     /// How many requests the peer allows at a time.
     func limit(of connection: Connection) -> Int
+}
+
+/// What happened to a connection, or to a request on it.
+enum TransportEvent {
+    case opened
+    /// It is gone, or never came to be.
+    case closed(why: String)
+    /// It takes nothing new; what was sent before may still be answered.
+    case goAway(why: String)
+    case pong
+    case answered(SendQueue.Ticket, Answer)
+    /// The server has certainly not looked at the request.
+    case unseen(SendQueue.Ticket)
+    /// The request left, and there will be no answer.
+    case lost(SendQueue.Ticket)
+}
+
+/// One of the services that notifications go to. Nothing is shared between two: not a connection, not a pause.
+struct ServerName: Hashable, Sendable {
+    let environment: PushEnvironment
+    let isForBroadcasts: Bool
+
+    init(_ target: Push.Target) {
+        environment = target.environment
+        isForBroadcasts =
+            switch target {
+            case .device: false
+            case .channel: true
+            }
+    }
+}
+
+extension ServerName: CustomStringConvertible {
+    var description: String { environment.rawValue + (isForBroadcasts ? " broadcasts" : "") }
 }

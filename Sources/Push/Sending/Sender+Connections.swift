@@ -8,7 +8,7 @@ extension Sender {
         // A server that turns everything away is not to be asked as fast as we can.
         let delay =
             entry.unseen < SenderRules.hastyReturns
-            ? nil : Backoff.connecting.delay(after: entry.unseen - SenderRules.hastyReturns + 1, using: &random)
+            ? nil : PushBackoff.connecting.delay(after: entry.unseen - SenderRules.hastyReturns + 1, using: &random)
         sendAgain(ticket, notBefore: delay.map { now.monotonic + $0 }, at: now) { $0.unseen += 1 }
     }
 
@@ -23,18 +23,18 @@ extension Sender {
     }
 
     /// Gives up on what was not answered in time.
-    mutating func endSilentFlights(at now: HubTime) {
+    mutating func endSilentRequests(at now: HubTime) {
         while let (ticket, sent) = departures.first {
-            guard let flight = flights[ticket], flight.sent == sent else {
+            guard let request = inFlight[ticket], request.sent == sent else {
                 departures.removeFirst()
                 continue
             }
             guard now.monotonic - sent >= rules.answerTimeout else { return }
             departures.removeFirst()
-            let hasLeft = transport.cancel(ticket, on: flight.connection) ?? true
-            guard land(ticket, from: flight.connection) != nil else { continue }
-            withLink(flight.connection) { $0.timeouts += 1 }
-            retireIfSilent(flight.connection)
+            let hasLeft = transport.cancel(ticket, on: request.connection) ?? true
+            guard land(ticket, from: request.connection) != nil else { continue }
+            withLink(request.connection) { $0.timeouts += 1 }
+            retireIfSilent(request.connection)
             if hasLeft { lose(ticket, at: now) } else { returnUnseen(ticket, at: now) }
         }
     }
@@ -77,7 +77,7 @@ extension Sender {
         transport.close(connection)
     }
 
-    private func askAt(_ link: Link) -> Int64 {
+    private func askAt(_ link: PooledConnection) -> Int64 {
         link.inFlight > 0 ? max(link.heard, link.owed) + rules.silence : link.heard + rules.idlePing
     }
 
@@ -95,5 +95,67 @@ extension Sender {
             }
         }
         return due
+    }
+}
+
+extension Sender {
+    mutating func handle(_ event: TransportEvent, on connection: PushTransport.Connection, at now: HubTime) {
+        switch event {
+        case .opened: opened(connection, at: now)
+        case .closed(let why): closed(connection, why, at: now)
+        case .goAway(let why): goAway(connection, why)
+        case .pong: withLink(connection) { $0.hear(at: now.monotonic) }
+        case .answered(let ticket, let answer):
+            withLink(connection) {
+                $0.hear(at: now.monotonic)
+                $0.hasAnswered = true
+                $0.timeouts = 0
+            }
+            if let request = land(ticket, from: connection) { settle(ticket, request, answer, at: now) }
+        case .unseen(let ticket):
+            if land(ticket, from: connection) != nil { returnUnseen(ticket, at: now) }
+        case .lost(let ticket):
+            if land(ticket, from: connection) != nil { lose(ticket, at: now) }
+        }
+    }
+
+    mutating func withLink(_ connection: PushTransport.Connection, _ body: (inout PooledConnection) -> Void) {
+        guard let server = servers[connection], var link = pools[server]?.links[connection] else { return }
+        body(&link)
+        pools[server]?.links[connection] = link
+    }
+
+    /// It is no longer on its way; nil where it was not, on that connection.
+    mutating func land(_ ticket: SendQueue.Ticket, from connection: PushTransport.Connection) -> InFlightRequest? {
+        guard let request = inFlight[ticket], request.connection == connection else { return nil }
+        inFlight[ticket] = nil
+        withLink(connection) { $0.inFlight -= 1 }
+        return request
+    }
+
+    private mutating func opened(_ connection: PushTransport.Connection, at now: HubTime) {
+        withLink(connection) {
+            if $0.state == .connecting { $0.state = .open }
+            $0.hear(at: now.monotonic)
+        }
+        counts.connectionsOpened += 1
+        guard let server = servers[connection] else { return }
+        notices.append(Notice(level: .debug, text: "Connected to APNs (\(server))."))
+    }
+
+    private mutating func goAway(_ connection: PushTransport.Connection, _ why: String) {
+        counts.goAways += 1
+        withLink(connection) { $0.state = .retired }
+        guard let server = servers[connection] else { return }
+        notices.append(Notice(level: .info, text: "APNs (\(server)) asked for another connection (\(why))."))
+    }
+
+    private mutating func closed(_ connection: PushTransport.Connection, _ why: String, at now: HubTime) {
+        guard let server = servers.removeValue(forKey: connection),
+            let link = pools[server]?.links.removeValue(forKey: connection)
+        else { return }
+        // One that served is replaced at once. One that came to nothing is not: the next may not fare better.
+        guard link.hasAnswered else { return failToConnect(server, why, at: now) }
+        notices.append(Notice(level: .debug, text: "The connection to APNs (\(server)) ended: \(why)."))
     }
 }

@@ -2,8 +2,8 @@ import Hub
 import Testing
 import Wire
 
-/// How users and their devices stand, which is what pushes are decided by.
-@Suite struct StandingTests {
+/// Whether users and their devices are connected, by which pushes are decided.
+@Suite struct ConnectionStatusTests {
     private static func claims(_ session: String?) -> Claims {
         let rest = session.map { #","session_id":"\#($0)""# } ?? ""
         return Claims(
@@ -20,23 +20,23 @@ import Wire
                 users: users, devices: devices))
     }
 
-    private func phone() -> Standing { devices.standing(of: DeviceKey.of(user: "ada", session: "phone")) }
-    private func laptop() -> Standing { devices.standing(of: DeviceKey.of(user: "ada", session: "laptop")) }
+    private func phone() -> ConnectionStatus { devices.status(of: DeviceKey.of(user: "ada", session: "phone")) }
+    private func laptop() -> ConnectionStatus { devices.status(of: DeviceKey.of(user: "ada", session: "laptop")) }
 
     @Test func aPhoneIsAwayWhileItsUserIsStillThereOnALaptop() throws {
         let stage = stage()
         stage.hub.connect(1, version: .v2, claims: Self.claims("phone"))
         stage.hub.connect(2, version: .v2, claims: Self.claims("laptop"))
         try stage.join("realtime:a", 1, #"{"app_state":"background"}"#)
-        #expect(phone() == .live && laptop() == .live && users.standing(of: "ada") == .live)
+        #expect(phone() == .live && laptop() == .live && users.status(of: "ada") == .live)
         try stage.disconnect(1)
         #expect(phone() == .inGrace(until: stage.now.monotonic + 20_000))
-        #expect(users.standing(of: "ada") == .live)
+        #expect(users.status(of: "ada") == .live)
         try stage.tick(after: 20_000)
         #expect(phone() == .away && laptop() == .live)
         try stage.disconnect(2)
         #expect(laptop() == .away, "it had joined nothing")
-        #expect(users.standing(of: "ada") == .away)
+        #expect(users.status(of: "ada") == .away)
         #expect(!users.hasTransitions && !devices.hasTransitions, "nobody takes them")
     }
 
@@ -55,7 +55,7 @@ import Wire
     @Test func aTokenWithoutASessionIsNoDevice() {
         let stage = stage()
         stage.hub.connect(1, version: .v2, claims: Self.claims(nil))
-        #expect(users.standing(of: "ada") == .live)
+        #expect(users.status(of: "ada") == .live)
         #expect(devices.count == 0)
         #expect(Self.claims("").session == nil)
     }

@@ -4,7 +4,7 @@ import Testing
 import Wire
 
 /// Socket or push: what an activity is told while its app comes and goes.
-@Suite struct ActivityStandingTests {
+@Suite struct ActivityStatusTests {
     private func shown(_ actions: [ActivityAction]) -> [ShownState] {
         actions.compactMap { action in
             if case .show(let state) = action { state } else { nil }
@@ -15,7 +15,7 @@ import Wire
 
     /// A phone is locked for ten seconds, then for good.
     @Test func disconnectedIsPushedOnceAndOnlyAfterTheWindow() throws {
-        let stage = try BookStage.settled(.live)
+        let stage = try SchedulerStage.settled(.live)
         stage.set(.inGrace(until: stage.now.monotonic + 12_000), of: "a")
         #expect(stage.run(for: 10_000).isEmpty)
         stage.set(.live, of: "a")
@@ -29,7 +29,7 @@ import Wire
     }
 
     @Test func whatHappensWhileLiveIsShown() throws {
-        let stage = try BookStage.settled(.live)
+        let stage = try SchedulerStage.settled(.live)
         stage.change("a") { $0.unread = 1 }
         stage.wait(1_000)
         stage.change("a") { $0.unread = 2 }
@@ -49,7 +49,7 @@ import Wire
     }
 
     @Test func whoComesBackIsShownTheStateAtOnce() throws {
-        let stage = try BookStage.settled(.away)
+        let stage = try SchedulerStage.settled(.away)
         stage.change("a") { $0.unread = 5 }
         stage.wait(1_999)
         stage.set(.live, of: "a")
@@ -69,7 +69,7 @@ import Wire
 
     /// The app comes back while the timestamp is being written down: the push does not leave.
     @Test func aPushIsWithdrawn() throws {
-        let stage = try BookStage.settled(.away)
+        let stage = try SchedulerStage.settled(.away)
         stage.change("a") { $0.unread = 5 }
         stage.wait(2_000)
         guard case .stamp(let request)? = stage.advance().first else {
@@ -80,13 +80,13 @@ import Wire
         let states = shown(stage.advance())
         #expect(states.first.map { $0.timestamp > request.timestamp } == true)
         #expect(stage.stamped("a", timestamp: request.timestamp) == nil)
-        #expect(stage.book.statistics.withdrawn == 1)
+        #expect(stage.scheduler.statistics.withdrawn == 1)
         #expect(stage.run(for: 60_000).isEmpty)
     }
 
     /// Away and back and away, faster than pushes are answered.
     @Test func onlyOneIsOnItsWay() throws {
-        let stage = try BookStage.settled(.away)
+        let stage = try SchedulerStage.settled(.away)
         stage.change("a") { $0.unread = 5 }
         stage.wait(2_000)
         let request = try stage.launch()
@@ -103,9 +103,9 @@ import Wire
 
     /// An app knows by itself that it is connected, and may have drawn that.
     @Test func disconnectedIsPushedEvenIfTheTemplateDoesNotSaySo() throws {
-        let stage = try BookStage()
-        stage.book = ActivityBook(ActivityRules(content: try ContentTemplate(#"{"unread":"{unread}"}"#)))
-        stage.put(try BookStage.registration(), standing: .away, facts: ConversationFacts())
+        let stage = try SchedulerStage()
+        stage.scheduler = ActivityScheduler(ActivityRules(content: try ContentTemplate(#"{"unread":"{unread}"}"#)))
+        stage.put(try SchedulerStage.registration(), status: .away, facts: ConversationFacts())
         #expect(stage.run(for: 60_000).count == 1)
         stage.set(.live, of: "a")
         #expect(stage.run(for: 60_000).isEmpty)
@@ -114,15 +114,15 @@ import Wire
     }
 
     @Test func theTwoIndexesFollow() throws {
-        let stage = try BookStage.settled(.away)
-        #expect(stage.book.activities(ofUser: "u-a") == ["a"])
-        #expect(stage.book.activities(inConversation: "c") == ["a"])
+        let stage = try SchedulerStage.settled(.away)
+        #expect(stage.scheduler.activities(ofUser: "u-a") == ["a"])
+        #expect(stage.scheduler.activities(inConversation: "c") == ["a"])
         stage.put(
-            try BookStage.registration(conversation: "d"), standing: .away, facts: nil, wasDelivered: false,
+            try SchedulerStage.registration(conversation: "d"), status: .away, facts: nil, wasDelivered: false,
             isPosted: false)
-        #expect(stage.book.activities(inConversation: "c").isEmpty)
-        #expect(stage.book.activities(inConversation: "d") == ["a"])
+        #expect(stage.scheduler.activities(inConversation: "c").isEmpty)
+        #expect(stage.scheduler.activities(inConversation: "d") == ["a"])
         #expect(stage.remove("a"))
-        #expect(stage.book.activities(ofUser: "u-a").isEmpty && stage.book.nextDue == nil)
+        #expect(stage.scheduler.activities(ofUser: "u-a").isEmpty && stage.scheduler.nextDue == nil)
     }
 }

@@ -61,3 +61,47 @@ struct PushRequestTests {
         #expect(outcome(channel("c", "a/../b")) == .refused(status: 400, reason: "BadTopic"))
     }
 }
+
+struct PushIDTests {
+    @Test func isALowerCaseUUID() {
+        let form = /[0-9a-f]{8}-[0-9a-f]{4}-[48][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}/
+        let ids = (0..<100).map { _ in PushID() } + [PushID(named: "message 7 to phone 8")]
+        #expect(ids.allSatisfy { $0.text.wholeMatch(of: form) != nil })
+        #expect(Set(ids).count == 101)
+    }
+
+    @Test func isTheSameForTheSameName() {
+        #expect(PushID(named: "a") == PushID(named: "a"))
+        #expect(PushID(named: "a") != PushID(named: "b"))
+    }
+
+    @Test func takesUUIDsOnly() {
+        #expect(PushID("EABEAE54-14A8-11E5-B60B-1697F925EC7B")?.text == "eabeae54-14a8-11e5-b60b-1697f925ec7b")
+        for bad in ["", "x", "eabeae54-14a8-11e5-b60b-1697f925ec7", "eabeae5414a811e5b60b1697f925ec7bxxxx"] {
+            #expect(PushID(bad) == nil)
+        }
+    }
+
+    @Test func collapseIDsFit() {
+        #expect(CollapseID.fitting("message-7") == "message-7")
+        for text in ["", String(repeating: "x", count: 65), "two words", "é", "a\nb"] {
+            let fitting = CollapseID.fitting(text)
+            #expect(fitting.utf8.count == 64 && fitting == CollapseID.fitting(text))
+        }
+    }
+}
+
+struct PushTokenTests {
+    @Test func takesHexadecimalOfAnyLength() {
+        #expect(PushToken(String(repeating: "aB", count: 32))?.hex == String(repeating: "ab", count: 32))
+        #expect(PushToken(String(repeating: "0f", count: 80)) != nil)
+        for bad in ["", "abc", String(repeating: "zz", count: 32), String(repeating: "a", count: 33)] {
+            #expect(PushToken(bad) == nil)
+        }
+    }
+
+    @Test func isNotPrintedWhole() {
+        let token = PushToken(String(repeating: "0123456789abcdef", count: 4))
+        #expect(token.map { "\($0)" } == "01234567…")
+    }
+}

@@ -4,7 +4,7 @@ import Testing
 
 struct VerdictTests {
     @Test(arguments: [
-        (200, "", Verdict.delivered), (410, "Unregistered", .unregistered(since: 7)),
+        (200, "", AnswerVerdict.delivered), (410, "Unregistered", .unregistered(since: 7)),
         (410, "ExpiredToken", .unregistered(since: 7)), (400, "BadDeviceToken", .badToken),
         (400, "DeviceTokenNotForTopic", .badToken), (400, "TopicDisallowed", .refused), (400, "BadTopic", .refused),
         (400, "IdleTimeout", .otherConnection), (403, "ExpiredProviderToken", .staleProviderToken),
@@ -16,8 +16,8 @@ struct VerdictTests {
         (503, "ServiceUnavailable", .laterForAll), (503, "Shutdown", .laterForAll), (502, "", .laterForAll),
         (418, "teapot", .refused),
     ])
-    func followsFromTheAnswer(_ status: Int, _ reason: String, _ verdict: Verdict) {
-        #expect(Verdict(Answer(status: status, reason: reason, timestamp: 7)) == verdict)
+    func followsFromTheAnswer(_ status: Int, _ reason: String, _ verdict: AnswerVerdict) {
+        #expect(AnswerVerdict(Answer(status: status, reason: reason, timestamp: 7)) == verdict)
     }
 
     @Test func readsTheBody() {

@@ -7,15 +7,15 @@ struct ConnectionTests {
     @Test func oneAtATimeUntilTheFirstAnswerThenAsManyAsThePeerAllows() throws {
         var bench = try SenderBench()
         for number in 0..<50 { bench.add(try Samples.push(number)) }
-        #expect(bench.transport.opened.count == 1 && bench.flying == 0)
+        #expect(bench.transport.opened.count == 1 && bench.inFlight == 0)
         bench.connect()
-        #expect(bench.flying == 1)
+        #expect(bench.inFlight == 1)
         bench.transport.limit = 20
         bench.answer(200)
-        #expect(bench.flying == 20)
+        #expect(bench.inFlight == 20)
         bench.transport.limit = 5
         bench.takeAll()
-        #expect(bench.flying == 5 && bench.transport.opened.count == 1)
+        #expect(bench.inFlight == 5 && bench.transport.opened.count == 1)
         bench.transport.limit = 1000
         bench.takeAll()
         bench.takeAll()
@@ -35,7 +35,7 @@ struct ConnectionTests {
         bench.turn()
         #expect(bench.transport.opened.count == 2 && bench.outcomes.count == 1)
         bench.connect()
-        while bench.flying > 0 { bench.takeAll() }
+        while bench.inFlight > 0 { bench.takeAll() }
         #expect(bench.outcomes.count == 11 && bench.outcomes.allSatisfy { $0.outcome == .delivered })
         // Six were answered on the old connection, four went again, once.
         #expect(bench.transport.posts.count == 15 && bench.transport.closed == [1])
@@ -113,5 +113,64 @@ struct ConnectionTests {
         bench.sender.abandon()
         bench.turn()
         #expect(bench.outcomes.last?.outcome == .unanswered)
+    }
+}
+
+struct CircuitTests {
+    /// One probe a minute, one line in the log, and all goes on when the key is good again.
+    @Test func opensSaysWhatToDoAndRecovers() throws {
+        var bench = try SenderBench()
+        for number in 0..<20 { bench.add(try Samples.push(number)) }
+        bench.connect()
+        bench.answer(403, "InvalidProviderToken")
+        for _ in 0..<600 {
+            bench.pass(seconds: 1)
+            bench.answer(403, "InvalidProviderToken")
+        }
+        #expect((10...11).contains(bench.transport.posts.count))
+        let errors = bench.notices.filter { $0.level == .error }.map(\.text)
+        #expect(errors.count == 1)
+        #expect(
+            ["InvalidProviderToken", "KEY4567890", "TEAM567890", "sandbox"].allSatisfy {
+                errors.first?.contains($0) == true
+            })
+        #expect(bench.sender.statistics(at: bench.now).circuitsOpen == ["sandbox": "InvalidProviderToken"])
+        for _ in 0..<61 {
+            bench.pass(seconds: 1)
+            bench.takeAll()
+        }
+        #expect(bench.outcomes.count == 20 && bench.outcomes.allSatisfy { $0.outcome == .delivered })
+        #expect(bench.sender.statistics(at: bench.now).circuitsOpen.isEmpty && bench.notices.last?.level == .notice)
+    }
+
+    @Test func isAnEnvironmentsOwn() throws {
+        var bench = try SenderBench()
+        bench.add(try Samples.push(1))
+        bench.connect()
+        bench.answer(403, "BadEnvironmentKeyInToken")
+        bench.add(try Samples.push(2, environment: .production))
+        bench.connect()
+        bench.answer(200)
+        #expect(bench.outcomes.map(\.push.target.environment) == [.production])
+    }
+
+    @Test func namesAClockThatIsWrong() throws {
+        for (seconds, word) in [(-4500, "ahead of"), (4500, "behind")] as [(Int64, String)] {
+            var bench = try SenderBench()
+            bench.add(try Samples.push())
+            bench.connect()
+            bench.answer(403, "ExpiredProviderToken", date: bench.now.unix + seconds * 1000)
+            let text = bench.notices.last?.text ?? ""
+            #expect(text.contains("clock is 4500 s \(word)"))
+        }
+    }
+
+    @Test func whoSendsByHandIsToldAtOnce() throws {
+        var bench = try SenderBench { $0.waitsWhenKeyIsRefused = false }
+        for number in 0..<8 { bench.add(try Samples.push(number)) }
+        bench.connect()
+        bench.answer(403, "Forbidden")
+        #expect(bench.outcomes.map(\.outcome) == Array(repeating: .refused(status: 403, reason: "Forbidden"), count: 8))
+        #expect(bench.transport.posts.count == 1)
     }
 }

@@ -3,8 +3,8 @@ import Push
 import Testing
 import Wire
 
-/// A book on a manual clock, and a desk that writes every timestamp down at once.
-final class BookStage {
+/// A scheduler on a manual clock, and an owner that writes every timestamp down at once.
+final class SchedulerStage {
     static let template = """
         {"name":"{conversation_name}","last":"{sender_name}: {preview}","unread":"{unread}","typing":"{typing}",\
         "online":"{online}","connected":"{connected}","version":"{version}","at":"{updated_at}"}
@@ -13,13 +13,13 @@ final class BookStage {
     /// other.
     static let start = HubTime(monotonic: 5_000, unix: 1_800_000_001_000)
 
-    var book: ActivityBook
+    var scheduler: ActivityScheduler
     var now = start
 
     init(_ adjust: (inout ActivityRules) -> Void = { _ in }) throws {
         var rules = ActivityRules(content: try ContentTemplate(Self.template))
         adjust(&rules)
-        book = ActivityBook(rules)
+        scheduler = ActivityScheduler(rules)
     }
 
     var seconds: Int64 { now.unix / 1000 }
@@ -42,10 +42,12 @@ final class BookStage {
     static func json(_ text: String) throws -> JSON { try JSON(parsing: Array(text.utf8)) }
 
     /// One activity whose facts are known, and whatever it tells at first is told.
-    static func settled(_ standing: Standing, _ adjust: (inout ActivityRules) -> Void = { _ in }) throws -> BookStage {
-        let stage = try BookStage(adjust)
+    static func settled(_ status: ConnectionStatus, _ adjust: (inout ActivityRules) -> Void = { _ in }) throws
+        -> SchedulerStage
+    {
+        let stage = try SchedulerStage(adjust)
         stage.put(
-            try registration(), standing: standing, facts: ConversationFacts(name: "Team"), wasDelivered: true,
+            try registration(), status: status, facts: ConversationFacts(name: "Team"), wasDelivered: true,
             isPosted: false)
         stage.run(for: 20_000)
         return stage
@@ -53,25 +55,25 @@ final class BookStage {
 
     func wait(_ milliseconds: Int64) { now = now.advanced(by: milliseconds) }
 
-    func advance() -> [ActivityAction] { book.advance(to: now) }
+    func advance() -> [ActivityAction] { scheduler.advance(to: now) }
 
     /// What is due, timestamps written down and every push answered with `outcome`.
     @discardableResult
-    func deliver(_ outcome: ActivityOutcome = .delivered) -> [StampRequest] {
+    func deliver(_ outcome: ActivityPush.Outcome = .delivered) -> [ActivityPush] {
         advance().compactMap { action in
             guard case .stamp(let request) = action else { return nil }
-            let sent = book.stamped(request.id, timestamp: request.timestamp, at: now)
-            if let sent { book.sent(sent.id, timestamp: sent.timestamp, outcome, at: now) }
+            let sent = scheduler.stamped(request.id, timestamp: request.timestamp, at: now)
+            if let sent { scheduler.sent(sent.id, timestamp: sent.timestamp, outcome, at: now) }
             return sent
         }
     }
 
     /// Goes from one due time to the next, and delivers what there is.
     @discardableResult
-    func run(for milliseconds: Int64) -> [(at: Int64, request: StampRequest)] {
+    func run(for milliseconds: Int64) -> [(at: Int64, request: ActivityPush)] {
         let end = now.monotonic + milliseconds
-        var all: [(Int64, StampRequest)] = []
-        while let due = book.nextDue, due <= end {
+        var all: [(Int64, ActivityPush)] = []
+        while let due = scheduler.nextDue, due <= end {
             wait(max(0, due - now.monotonic))
             all += deliver().map { (now.monotonic, $0) }
         }
@@ -80,7 +82,7 @@ final class BookStage {
     }
 
     /// The one push that is due, its timestamp written down, and not answered yet.
-    func launch(_ location: SourceLocation = #_sourceLocation) throws -> StampRequest {
+    func launch(_ location: SourceLocation = #_sourceLocation) throws -> ActivityPush {
         let actions = advance()
         guard case .stamp(let request)? = actions.first else { throw Missing(location: location) }
         let sent = stamped(request.id, timestamp: request.timestamp)
@@ -90,41 +92,47 @@ final class BookStage {
     struct Missing: Error { let location: SourceLocation }
 }
 
-/// The book's own functions, now.
-extension BookStage {
+/// The scheduler's own functions, now.
+extension SchedulerStage {
     func put(
-        _ registration: ActivityRegistration, standing: Standing, facts: ConversationFacts? = nil,
+        _ registration: ActivityRegistration, status: ConnectionStatus, facts: ConversationFacts? = nil,
         wasDelivered: Bool = false, isPosted: Bool = false
     ) {
-        book.put(
-            registration, standing: standing, facts: facts, wasDelivered: wasDelivered, isPosted: isPosted, at: now)
+        scheduler.put(
+            registration, status: status, facts: facts, wasDelivered: wasDelivered, isPosted: isPosted, at: now)
     }
 
-    @discardableResult func remove(_ id: String) -> Bool { book.remove(id) }
-    @discardableResult func set(_ standing: Standing, of id: String) -> Bool { book.set(standing, of: id, at: now) }
-    @discardableResult func set(_ facts: ConversationFacts, of id: String) -> Bool { book.set(facts, of: id, at: now) }
-    @discardableResult func leave(_ id: String) -> Bool { book.leave(id, at: now) }
-    @discardableResult func showAgain(_ id: String) -> Bool { book.showAgain(id, at: now) }
+    @discardableResult func remove(_ id: String) -> Bool { scheduler.remove(id) }
+    @discardableResult func set(_ status: ConnectionStatus, of id: String) -> Bool {
+        scheduler.set(status, of: id, at: now)
+    }
+    @discardableResult func set(_ facts: ConversationFacts, of id: String) -> Bool {
+        scheduler.set(facts, of: id, at: now)
+    }
+    @discardableResult func leave(_ id: String) -> Bool { scheduler.leave(id, at: now) }
+    @discardableResult func showAgain(_ id: String) -> Bool { scheduler.showAgain(id, at: now) }
 
     @discardableResult
-    func change(_ id: String, _ body: (inout ConversationFacts) -> Void) -> Bool { book.change(id, at: now, body) }
+    func change(_ id: String, _ body: (inout ConversationFacts) -> Void) -> Bool { scheduler.change(id, at: now, body) }
 
-    func post(_ post: ActivityPost, to id: String) -> PostVerdict { book.post(post, to: id, at: now) }
+    func post(_ post: ActivityPost, to id: String) -> PostVerdict { scheduler.post(post, to: id, at: now) }
 
-    func stamped(_ id: String, timestamp: Int64) -> StampRequest? { book.stamped(id, timestamp: timestamp, at: now) }
-    func unstamped(_ id: String, timestamp: Int64) { book.unstamped(id, timestamp: timestamp, at: now) }
+    func stamped(_ id: String, timestamp: Int64) -> ActivityPush? {
+        scheduler.stamped(id, timestamp: timestamp, at: now)
+    }
+    func unstamped(_ id: String, timestamp: Int64) { scheduler.unstamped(id, timestamp: timestamp, at: now) }
 
     func refused(_ id: String, timestamp: Int64, current: ActivityRegistration) {
-        book.refused(id, timestamp: timestamp, current: current, at: now)
+        scheduler.refused(id, timestamp: timestamp, current: current, at: now)
     }
 
     @discardableResult
-    func sent(_ id: String, timestamp: Int64, _ outcome: ActivityOutcome) -> Bool {
-        book.sent(id, timestamp: timestamp, outcome, at: now)
+    func sent(_ id: String, timestamp: Int64, _ outcome: ActivityPush.Outcome) -> Bool {
+        scheduler.sent(id, timestamp: timestamp, outcome, at: now)
     }
 }
 
-extension StampRequest {
+extension ActivityPush {
     /// What the push says, as the phone would decode it.
-    var content: JSON? { state.flatMap { JSON(trusted: $0[...]) } }
+    var content: JSON? { stamp.state.flatMap { JSON(trusted: $0[...]) } }
 }
