@@ -269,7 +269,8 @@ final class ActivityUpdater {
     }
 }
 
-/// Asks the operator's statement how conversations are for the users of activities: what no change says that the hub sees.
+/// Asks the operator's statement how conversations are for the users of activities: what no change says that the hub
+/// sees.
 private struct FactsReader {
     private let context: PushContext
     /// When each activity's conversation was asked about last, in monotonic milliseconds.
@@ -282,7 +283,8 @@ private struct FactsReader {
 
     /// Asks about an activity's conversation.
     ///
-    /// - Returns: `.unknown` where nobody can be asked: nothing is sent then before a message says what the conversation is.
+    /// - Returns: `.unknown` where nobody can be asked: nothing is sent then before a message says what the
+    ///   conversation is.
     mutating func ask(of id: String, about conversation: String?, _ store: PushStore) throws -> FactsAnswer {
         guard conversation != nil, let statement = context.rules.facts else { return .unknown }
         askedAt[id] = context.now.monotonic
@@ -306,30 +308,4 @@ private struct FactsReader {
     }
 
     mutating func forget(_ id: String) { askedAt[id] = nil }
-}
-
-/// The channels that are watched because the conversation of a Live Activity is there.
-private struct WatchedTopics {
-    private var topics: [String: String] = [:]
-    private(set) var activitiesByTopic: [String: Set<String>] = [:]
-
-    var activities: some Sequence<String> { topics.keys }
-
-    func contains(_ id: String) -> Bool { topics[id] != nil }
-
-    /// - Returns: whether the topic is to be watched from here on.
-    mutating func add(_ id: String, to topic: String) -> Bool {
-        topics[id] = topic
-        activitiesByTopic[topic, default: []].insert(id)
-        return activitiesByTopic[topic]?.count == 1
-    }
-
-    /// - Returns: the topic, where it need not be watched any more.
-    mutating func remove(_ id: String) -> String? {
-        guard let topic = topics.removeValue(forKey: id) else { return nil }
-        activitiesByTopic[topic]?.remove(id)
-        guard activitiesByTopic[topic]?.isEmpty == true else { return nil }
-        activitiesByTopic[topic] = nil
-        return topic
-    }
 }

@@ -3,8 +3,8 @@ import Hub
 import Push
 import Wire
 
-/// Alerts: puts them into the queue in Postgres, takes those that are due, sends them, and writes down what became of them.
-/// Confined to the worker's thread.
+/// Alerts: puts them into the queue in Postgres, takes those that are due, sends them, and writes down what became of
+/// them. Confined to the worker's thread.
 final class AlertSender {
     private let context: PushContext
     /// Users with alerts on their way, and how many.

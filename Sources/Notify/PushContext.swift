@@ -4,7 +4,8 @@ import Hub
 import Logging
 import Push
 
-/// What the features of the push service share: the time, the rules, who is connected, the database, and the way to Apple.
+/// What the features of the push service share: the time, the rules, who is connected, the database, and the way to
+/// Apple.
 ///
 /// Confined to the worker's thread, as all that holds it.
 final class PushContext {
@@ -83,8 +84,8 @@ final class PushDatabase {
         }
     }
 
-    /// Does something that takes the database; nothing where it is away. Whoever calls keeps what was not done in its place,
-    /// so that it is tried again after a reconnect.
+    /// Does something that takes the database; nothing where it is away. Whoever calls keeps what was not done in its
+    /// place, so that it is tried again after a reconnect.
     func attempt(_ body: (PushStore) throws -> Void) {
         guard let store else { return }
         do { try body(store) } catch { failed(error) }

@@ -3,8 +3,8 @@ import Hub
 import Push
 import Wire
 
-/// New messages: asks Postgres who is to hear of them, and hands that to the alerts and to the Live Activities. Confined to
-/// the worker's thread.
+/// New messages: asks Postgres who is to hear of them, and hands that to the alerts and to the Live Activities.
+/// Confined to the worker's thread.
 final class MessageReader {
     private let context: PushContext
     private let mailbox: PushServiceMailbox
@@ -33,8 +33,8 @@ final class MessageReader {
 
     func add(_ changes: [RowChange]) { messages += changes }
 
-    /// Puts the alerts of the messages at hand into the queue, and tells the activities of their conversations. A message
-    /// is settled when its alerts are in the queue.
+    /// Puts the alerts of the messages at hand into the queue, and tells the activities of their conversations. A
+    /// message is settled when its alerts are in the queue.
     func read(_ store: PushStore) throws {
         guard let statement = context.rules.audience else { return }
         while !messages.isEmpty {
@@ -103,8 +103,8 @@ struct MessageNotification {
 }
 
 extension RowChange {
-    /// The name of a message, the same at every hub and after every restart: its table and primary key. Where there is no
-    /// key, the change's number in the outbox stands for it, which all hubs read.
+    /// The name of a message, the same at every hub and after every restart: its table and primary key. Where there is
+    /// no key, the change's number in the outbox stands for it, which all hubs read.
     var messageKey: String {
         let name = "\(table.schema).\(table.name)"
         guard let record else { return "\(name) #\(id)" }
@@ -113,7 +113,8 @@ extension RowChange {
         return keys.isEmpty ? "\(name) #\(id)" : name + " " + keys.joined(separator: " ")
     }
 
-    /// The name of a message for the app, which knows its table: the primary key alone. Nil where that is not one column.
+    /// The name of a message for the app, which knows its table: the primary key alone. Nil where that is not one
+    /// column.
     var messageID: String? {
         guard let record else { return nil }
         let keys = table.columns.filter(\.isPrimaryKey)
@@ -123,7 +124,7 @@ extension RowChange {
         return value.string ?? value.description
     }
 
-    /// When the message was committed, in milliseconds since 1970 and to the second, as APNs counts; nil where that is not
-    /// known.
+    /// When the message was committed, in milliseconds since 1970 and to the second, as APNs counts; nil where that is
+    /// not known.
     var committedAtMilliseconds: Int64? { committedAtMicroseconds.map { $0 / 1_000_000 * 1000 } }
 }

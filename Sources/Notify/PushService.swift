@@ -6,12 +6,12 @@ package import Logging
 package import Push
 import Synchronization
 
-/// Brings together what a push is decided by: the rows that were written, who is away, what Postgres knows of phones and
-/// activities, and the client that talks to Apple.
+/// Brings together what a push is decided by: the rows that were written, who is away, what Postgres knows of phones
+/// and activities, and the client that talks to Apple.
 ///
-/// It has one thread and one connection to Postgres of its own; nothing else of the hub ever waits for it. What it decides
-/// is made durable before it is sent, so a hub that is killed loses no alert that it had not begun to send, and repeats
-/// none. Safe from any thread.
+/// It has one thread and one connection to Postgres of its own; nothing else of the hub ever waits for it. What it
+/// decides is made durable before it is sent, so a hub that is killed loses no alert that it had not begun to send, and
+/// repeats none. Safe from any thread.
 package final class PushService: Sendable {
     private let mailbox = PushServiceMailbox()
     private let setup: PushServiceSetup
@@ -97,8 +97,8 @@ struct PushServiceSetup: Sendable {
 package struct PushServiceStatistics: Sendable {
     /// Messages whose audience was asked for.
     package internal(set) var messages = 0
-    /// Messages that nobody was notified of: too many waited for the database, or it did not say in time who is to hear of
-    /// them.
+    /// Messages that nobody was notified of: too many waited for the database, or it did not say in time who is to hear
+    /// of them.
     package internal(set) var lostMessages = 0
     /// Alerts that were put into the queue.
     package internal(set) var alerts = 0

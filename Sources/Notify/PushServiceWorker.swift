@@ -3,8 +3,8 @@ import Glibc
 import Hub
 import Push
 
-/// The push service's thread: hands what comes in to the feature that it concerns, keeps the time, and waits. Confined to
-/// that thread.
+/// The push service's thread: hands what comes in to the feature that it concerns, keeps the time, and waits. Confined
+/// to that thread.
 final class PushServiceWorker {
     private let context: PushContext
     private let mailbox: PushServiceMailbox

@@ -1,32 +1,35 @@
 package import Hub
 
-/// The answers to what `advance` asked for. The timestamp tells which push is meant: an answer to one that is not on
-/// its way does nothing.
+/// The answers to the pushes that `advance` asked for. The timestamp names the push that is meant; an answer to one
+/// that is not in flight does nothing.
 extension ActivityScheduler {
-    /// The timestamp is written down. Returns what is to be sent; nil where it is not to be sent after all, because the
-    /// app has come back in the meantime or the activity is gone.
+    /// The stamp of a push is written down.
+    ///
+    /// - Returns: what is to be sent; nil where nothing is to be sent after all, because the app has come back in the
+    ///   meantime or the activity is gone.
     package mutating func stamped(_ id: String, timestamp: Int64, at now: HubTime) -> ActivityPush? {
-        let request = change(id) { (entry, statistics) -> ActivityPush? in
+        let push = change(id) { (entry, statistics) -> ActivityPush? in
             let wasWaiting = entry.inFlight?.isSending == false
-            let request = entry.stamped(timestamp, at: now)
-            if request != nil {
+            let push = entry.stamped(timestamp, at: now)
+            if push != nil {
                 statistics.pushed += 1
             } else if wasWaiting, entry.inFlight == nil {
                 statistics.withdrawn += 1
             }
-            return request
+            return push
         }
-        return request ?? nil
+        return push ?? nil
     }
 
-    /// The timestamp could not be written down, such as because the database is away: the latest state is tried again.
+    /// The stamp of a push could not be written down, such as because the database is away: the latest state is tried
+    /// again.
     @discardableResult
     package mutating func unstamped(_ id: String, timestamp: Int64, at now: HubTime) -> Bool {
         change(id) { [rules] entry, _ in entry.unstamped(timestamp, at: now, rules) } != nil
     }
 
-    /// Another hub has written down a newer timestamp: `current` is what it wrote. What this hub knows is told after
-    /// it, if it is something else.
+    /// Another hub has written down a newer stamp: `current` is what it wrote. What this hub knows is sent after it, if
+    /// it is something else.
     @discardableResult
     package mutating func refused(
         _ id: String, timestamp: Int64, current: ActivityRegistration, at now: HubTime
@@ -34,8 +37,8 @@ extension ActivityScheduler {
         change(id) { [rules] entry, _ in entry.refused(timestamp, current: current, at: now, rules) } != nil
     }
 
-    /// What became of a push that `stamped` returned. An end that was delivered, and a token that is gone, take the
-    /// activity out of the scheduler, and the next `advance` says `ended`.
+    /// Takes note of what became of a push that `stamped` returned. An end that was delivered, and a token that is
+    /// gone, take the activity out of the scheduler, and the next `advance` says `ended`.
     @discardableResult
     package mutating func sent(_ id: String, timestamp: Int64, _ outcome: ActivityPush.Outcome, at now: HubTime) -> Bool
     {
@@ -46,13 +49,14 @@ extension ActivityScheduler {
     }
 }
 
+/// The states that backends post.
 extension ActivityScheduler {
     /// A backend says what an activity's state is. It is passed on to the byte, and from then on the activity is the
     /// backend's: facts and status make no states of it any more.
     ///
     /// A post's own `timestamp` becomes `aps.timestamp`, unless that has been used; without one the time of sending
-    /// does. A post that is not newer than the last post, or than what the template told before the first, is stale. A
-    /// post that is taken while another waits takes its place; an alert that has not rung yet rings with it.
+    /// does. A post that is not newer than the last post, or than what the template made before the first, is stale. A
+    /// post that is taken while another waits takes its place, and an alert that has not gone out yet goes with it.
     package mutating func post(_ post: ActivityPost, to id: String, at now: HubTime) -> PostVerdict {
         if let refusal = refusal(of: post, at: now) { return .refused(refusal) }
         let verdict = change(id) { entry, _ in entry.post(post, at: now) } ?? .unknown
@@ -64,6 +68,7 @@ extension ActivityScheduler {
         return verdict
     }
 
+    /// Why a post cannot be sent, in one sentence; nil where it can be.
     private func refusal(of post: ActivityPost, at now: HubTime) -> String? {
         let seconds = now.unix / 1000
         if post.event == .start {

@@ -1,19 +1,23 @@
 import HeapModule
 package import Hub
 
-/// Decides what each Live Activity is told, when, and whether by push or by socket.
+/// Decides which state each Live Activity is sent, when, and whether by push or by socket.
 ///
-/// For each activity: timestamps increase strictly; what the phone has already is not told again; changes are told when
-/// they have settled, and at the latest after a while; at most one push is on its way; while the app's socket is alive,
-/// or its grace window is open, nothing is pushed and the state is shown by socket instead; when the window is over one
-/// push says that it is not connected; when the activity is too old, or its conversation was left, it is ended.
+/// For each activity
+///   - timestamps increase strictly;
+///   - a state that the phone has already is not sent again;
+///   - changes are sent when they have settled, and at the latest after a while;
+///   - at most one push is in flight;
+///   - while the app's socket is alive, or its grace window is open, nothing is pushed and the state is shown by socket
+///     instead; when the window is over, one push says that the app is not connected;
+///   - when the activity is too old, or its conversation was left, it is ended.
 ///
 /// An activity that a backend has posted to is the backend's alone: the template no longer speaks for it, not even to
 /// say that the app is not connected.
 ///
-/// Pure: no clock, no I/O. Whoever keeps the scheduler tells it what happens, calls `advance` when `nextDue` says so, and
-/// does what the actions say. A function that names an activity which is not in the scheduler does nothing and says so by
-/// `false`.
+/// Pure: no clock, no I/O. Whoever owns the scheduler tells it what happens, calls `advance` when `nextDue` says so,
+/// and does what the actions say. A function that names an activity which is not in the scheduler does nothing and says
+/// so by `false`.
 package struct ActivityScheduler: Sendable {
     private(set) var rules: ActivityRules
     private var entries: [String: LiveActivity] = [:]
@@ -24,7 +28,7 @@ package struct ActivityScheduler: Sendable {
 
     package init(_ rules: ActivityRules) { self.rules = rules }
 
-    /// Other rules from here on. When what is in the scheduler is due was settled by the old ones; the next event settles it anew.
+    /// Takes other rules, from here on. An activity is due by the old rules until something happens to it.
     package mutating func adopt(_ rules: ActivityRules) { self.rules = rules }
 
     package var count: Int { entries.count }
@@ -34,7 +38,9 @@ package struct ActivityScheduler: Sendable {
     /// When `advance` is to be called next, in monotonic milliseconds; it may be past. Nil where nothing waits.
     package var nextDue: Int64? { dueTimes.next }
 
-    /// What is to be done. The order of an activity's actions is to be kept.
+    /// Does what is due.
+    ///
+    /// - Returns: what the owner is to do; the order of an activity's actions is to be kept.
     package mutating func advance(to now: HubTime) -> [ActivityAction] {
         var actions: [ActivityAction] = []
         while let id = dueTimes.take(at: now.monotonic) {
@@ -51,15 +57,16 @@ package struct ActivityScheduler: Sendable {
 
     // MARK: Who is in it
 
-    /// An activity was registered, was taken over from another hub, or has a new token. One that is known keeps what
-    /// was told of it, and a new token gets the current state if the app is away.
+    /// Notes that an activity was registered, was taken over from another hub, or has a new token. One that is known
+    /// keeps what is known of its phone, and a new token gets the current state if the app is away.
     ///
     /// - Parameters:
-    ///   - facts: nil where they are not known yet; nothing is told before they are. Nil keeps those that are known.
+    ///   - facts: nil where they are not known yet, and nothing is sent before they are; nil keeps those that are
+    ///     known.
     ///   - wasDelivered: whether the registration's state is known to have reached Apple, and nothing can have been
     ///     shown by socket since. If nobody knows, as after a process that died while the app was connected, say false:
-    ///     the state is then told again. Of no meaning for an activity that is in the scheduler.
-    ///   - isPosted: whether the registration's state is a backend's (`ActivityPush.isPosted`). Of no meaning for an
+    ///     the state is then sent again. Of no meaning for an activity that is in the scheduler.
+    ///   - isPosted: whether the registration's state is a backend's (`ActivityStamp.isPosted`). Of no meaning for an
     ///     activity that is in the scheduler.
     package mutating func put(
         _ registration: ActivityRegistration, status: ConnectionStatus, facts: ConversationFacts?, wasDelivered: Bool,
@@ -82,7 +89,7 @@ package struct ActivityScheduler: Sendable {
         }
     }
 
-    /// The app has ended it, or another hub has it: it is not told anything any more.
+    /// Forgets an activity, because the app has ended it or another hub has it.
     @discardableResult
     package mutating func remove(_ id: String) -> Bool {
         guard let entry = entries.removeValue(forKey: id) else { return false }
@@ -103,10 +110,10 @@ package struct ActivityScheduler: Sendable {
     package func conversation(of id: String) -> String? { entries[id]?.conversation }
     package func destination(of id: String) -> PushDestination? { entries[id]?.destination }
     package func status(of id: String) -> ConnectionStatus? { entries[id]?.status }
-    /// Nil where they are not known.
-    /// Whether a backend has said what it shows.
+    /// Whether a backend has said what the activity shows.
     package func isPosted(_ id: String) -> Bool { entries[id]?.posted != nil }
 
+    /// The facts of an activity's conversation; nil where they are not known.
     package func facts(of id: String) -> ConversationFacts? { entries[id]?.facts }
 
     private static func take(_ id: String, from key: String, in index: inout [String: Set<String>]) {
@@ -131,7 +138,8 @@ package struct ActivityScheduler: Sendable {
     }
 }
 
-/// What happens to an activity's user and conversation. False for an activity that is not in the scheduler.
+/// What happens to an activity's user and conversation. Each returns false for an activity that is not in the
+/// scheduler.
 extension ActivityScheduler {
     @discardableResult
     package mutating func set(_ status: ConnectionStatus, of id: String, at now: HubTime) -> Bool {
@@ -143,7 +151,9 @@ extension ActivityScheduler {
         change(id) { entry, _ in entry.set(facts, at: now) } != nil
     }
 
-    /// Also false where the facts are not known yet: whoever loads them will see the change.
+    /// Changes the facts of an activity's conversation.
+    ///
+    /// - Returns: false also where the facts are not known yet: whoever loads them will see the change.
     @discardableResult
     package mutating func change(
         _ id: String, at now: HubTime, _ body: (inout ConversationFacts) -> Void
@@ -156,7 +166,8 @@ extension ActivityScheduler {
         } ?? false
     }
 
-    /// Its user has left the conversation, or may not see it any more: the activity is ended with the state it has.
+    /// Ends an activity with the state that it has, because its user has left the conversation or may not see it any
+    /// more.
     @discardableResult
     package mutating func leave(_ id: String, at now: HubTime) -> Bool {
         change(id) { entry, _ in entry.end(.byHub, at: now) } != nil
@@ -189,7 +200,7 @@ struct DueTimes: Sendable {
 
     private(set) var next: Int64?
 
-    /// Nil forgets it.
+    /// - Parameter time: nil forgets the activity.
     mutating func set(_ id: String, at time: Int64?) {
         guard times[id] != time else { return }
         times[id] = time
@@ -199,7 +210,7 @@ struct DueTimes: Sendable {
         settle()
     }
 
-    /// One whose time has come; it is to be given a new time.
+    /// Takes an activity that is due; it is to be given a new time.
     mutating func take(at now: Int64) -> String? {
         guard let next, next <= now, let entry = heap.popMin() else { return nil }
         times[entry.id] = nil

@@ -25,7 +25,7 @@ package struct ContentTemplate: Sendable, Equatable {
         self.preview = preview
     }
 
-    /// What is not a fact of the conversation.
+    /// What a content-state says beside the facts of the conversation.
     struct Circumstances {
         let activity: String
         let conversation: String?
@@ -34,6 +34,8 @@ package struct ContentTemplate: Sendable, Equatable {
         let isConnected: Bool
     }
 
+    /// The content-state of an activity.
+    ///
     /// - Parameter timestamp: seconds since 1970.
     func state(
         _ facts: ConversationFacts, _ circumstances: Circumstances, version: Int, timestamp: Int64
@@ -65,7 +67,7 @@ package struct ContentTemplate: Sendable, Equatable {
     }
 }
 
-/// What the hub knows of a conversation, as one user may see it: the matter of a summary.
+/// What the hub knows of a conversation, as one user may see it.
 ///
 /// Whoever fills it leaves the user out of `typing` and `online`.
 package struct ConversationFacts: Sendable, Equatable {

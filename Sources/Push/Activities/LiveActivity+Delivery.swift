@@ -1,8 +1,8 @@
 import Hub
 import Wire
 
-/// The answers to a push: whether its stamp is written down, and what became of it. Each names the push by its timestamp,
-/// and does nothing where that push is not the one in flight.
+/// The answers to a push: whether its stamp is written down, and what became of it. Each names the push by its
+/// timestamp, and does nothing where that push is not the one in flight.
 extension LiveActivity {
     /// The stamp is written down.
     ///

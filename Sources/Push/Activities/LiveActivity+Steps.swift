@@ -119,8 +119,8 @@ extension LiveActivity {
         return .stamp(push)
     }
 
-    /// Passes over a state that cannot be pushed. It is not tried again before something changes; an end goes without its
-    /// state.
+    /// Passes over a state that cannot be pushed. It is not tried again before something changes; an end goes without
+    /// its state.
     private mutating func pass(
         over state: JSON, _ timestamp: Int64, because error: PayloadError, at now: HubTime,
         _ statistics: inout ActivityStatistics

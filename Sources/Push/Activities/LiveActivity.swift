@@ -231,8 +231,8 @@ struct LiveActivity: Sendable {
     }
 }
 
-/// When a change goes out: once nothing has changed for a while, and at the latest a while after the first change; at once
-/// if it is urgent. Times are in monotonic milliseconds.
+/// When a change goes out: once nothing has changed for a while, and at the latest a while after the first change; at
+/// once if it is urgent. Times are in monotonic milliseconds.
 struct Debounce: Equatable {
     private var first: Int64
     private var last: Int64

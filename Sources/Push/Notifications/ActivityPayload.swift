@@ -7,7 +7,7 @@ package import Wire
 /// exactly what the app expects makes it drop the update without a word.
 package struct ActivityPayload: Sendable {
     package enum Step: Sendable {
-        /// Starting one without an alert is not allowed.
+        /// Starts an activity. Apple allows no start without an alert.
         case start(ActivityStart, alert: ActivityAlert)
         case update(alert: ActivityAlert? = nil)
         /// The activity stays on the lock screen until `dismissal`, in seconds since 1970: a time that is past takes it
@@ -49,7 +49,7 @@ package struct ActivityPayload: Sendable {
         }
     }
 
-    /// The JSON. Nothing in a Live Activity is ever cut: what is too large is an error.
+    /// The JSON. Nothing in a Live Activity is ever cut: where it has more bytes than `limit`, this throws.
     package func bytes(limit: Int = PayloadLimit.device) throws(PayloadError) -> [UInt8] {
         var aps = ObjectWriter()
         aps.add("timestamp", timestamp)
@@ -90,13 +90,13 @@ package struct ActivityPayload: Sendable {
     }
 }
 
-/// What starts a Live Activity by push (iOS 17.2): whatever the app's `ActivityAttributes` are made of.
+/// What starts a Live Activity by push (iOS 17.2): the values of the app's `ActivityAttributes`.
 package struct ActivityStart: Sendable {
     /// How the phone gets the updates of what was started (iOS 18).
     package enum Input: Sendable, Equatable {
-        /// The app is woken with a new token, and registers it.
+        /// By a new token, which the app is woken with and registers.
         case token
-        /// Broadcasts to a channel, by its id.
+        /// By broadcasts to the channel with this id.
         case channel(String)
     }
 
@@ -112,9 +112,9 @@ package struct ActivityStart: Sendable {
     }
 }
 
-/// What a Live Activity says aloud when it is updated: a title, a body, a sound.
+/// The alert that comes with an update of a Live Activity: a title, a body, a sound.
 package struct ActivityAlert: Sendable {
-    /// As it is sent, to the byte.
+    /// The alert as it is sent, to the byte.
     package let json: JSON
 
     package init(title: String, body: String, sound: String? = "default") {
@@ -125,8 +125,8 @@ package struct ActivityAlert: Sendable {
         json = JSON(trusted: alert.bytes[...])
     }
 
-    /// A caller's alert. Title and body are texts, or objects with `loc-key` and `loc-args` (Apple: "Starting and
-    /// updating Live Activities with ActivityKit push notifications").
+    /// Checks an alert that a caller sent. Title and body are texts, or objects with `loc-key` and `loc-args` (Apple:
+    /// "Starting and updating Live Activities with ActivityKit push notifications").
     package init(checking json: JSON) throws(PayloadError) {
         func isLine(_ value: JSON?) -> Bool {
             value?.kind == .string || (value?.kind == .object && value?["loc-key"]?.kind == .string)

@@ -11,8 +11,9 @@ package struct AlertPayload: Sendable, Equatable {
     /// Alerts of one thread are shown together.
     package var threadID: String?
     package var category: String?
-    /// For the deep link.
+    /// The conversation that a tap on the alert opens.
     package var conversationID: String?
+    /// The message that a tap on the alert shows.
     package var messageID: String?
 
     package init(
@@ -30,7 +31,7 @@ package struct AlertPayload: Sendable, Equatable {
         self.messageID = messageID
     }
 
-    /// The JSON as it is, however large.
+    /// The JSON, however large it is.
     package var bytes: [UInt8] {
         var alert = ObjectWriter()
         title?.write("title", into: &alert)
@@ -56,8 +57,9 @@ package struct AlertPayload: Sendable, Equatable {
 }
 
 extension AlertPayload {
-    /// The JSON within Apple's limit. What is too long is cut between graphemes and ends with "…": the body first, then
-    /// the subtitle, then the title, of localized lines the longest argument. Ids and keys are never cut: an error.
+    /// The JSON within Apple's limit, in bytes. What is too long is cut between graphemes and ends with "…": the body
+    /// first, then the subtitle, then the title, of localized lines the longest argument. Ids and keys are never cut:
+    /// where they are too long, this throws.
     package func fitted(to limit: Int = PayloadLimit.device) throws(PayloadError) -> (bytes: [UInt8], isCut: Bool) {
         var alert = self
         for line in [\AlertPayload.body, \.subtitle, \.title] {
@@ -91,7 +93,8 @@ package enum AlertText: Sendable, Equatable {
         }
     }
 
-    /// Takes at least that many bytes of JSON away, where it has them; of a localized line from its longest argument.
+    /// The line without at least `excess` bytes of its JSON, where it has that many; a localized line is cut in its
+    /// longest argument.
     func shortened(by excess: Int) -> AlertText {
         switch self {
         case .text(let text): return .text(Self.shortened(text, by: excess))
@@ -120,6 +123,6 @@ package enum AlertText: Sendable, Equatable {
 }
 
 extension ObjectWriter {
-    /// The bytes of a text in JSON, its quotes aside.
+    /// The size of a text in JSON without its quotes, in bytes.
     fileprivate static func size(of text: some StringProtocol) -> Int { JSONString.encode(String(text)).count - 2 }
 }

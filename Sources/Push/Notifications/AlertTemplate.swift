@@ -1,4 +1,4 @@
-/// What alerts say, as the configuration has it.
+/// The template of alerts, as the configuration has it.
 package struct AlertTemplate: Sendable, Equatable {
     package var title: AlertTextTemplate?
     package var subtitle: AlertTextTemplate?
@@ -36,7 +36,7 @@ package enum AlertTextTemplate: Sendable, Equatable {
     case text(TextTemplate)
     case localized(key: String, arguments: [TextTemplate])
 
-    /// Nil where nothing is left to show.
+    /// The line with the values put in; nil where nothing is left to show.
     package func filled(with variables: TemplateVariables) -> AlertText? {
         switch self {
         case .text(let template):

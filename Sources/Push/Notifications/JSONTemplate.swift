@@ -13,7 +13,7 @@ package struct JSONTemplate: Sendable, Equatable {
     }
 
     private let pieces: [Piece]
-    /// The variables that it names.
+    /// The variables that the template names.
     package let names: Set<String>
     package let isObject: Bool
 

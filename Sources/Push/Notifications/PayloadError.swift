@@ -3,7 +3,9 @@ package enum PayloadError: Error, Equatable, CustomStringConvertible {
     case tooLarge(bytes: Int, limit: Int)
     /// `content-state` or `attributes` must be a JSON object, because an app decodes it into a struct.
     case noObject(key: String)
+    /// An alert without a title or a body.
     case badAlert
+    /// A relevance score that is no number.
     case badRelevanceScore
 
     package var description: String {
@@ -18,10 +20,11 @@ package enum PayloadError: Error, Equatable, CustomStringConvertible {
     }
 }
 
-/// How large a payload may be, in bytes of the final JSON (Apple: "Generating a remote notification"; "Sending
+/// The most bytes of final JSON that APNs takes (Apple: "Generating a remote notification"; "Sending
 /// broadcast push notification requests to APNs").
 package enum PayloadLimit {
-    /// To one device or one activity.
+    /// For a push to one device or one activity.
     package static let device = 4096
+    /// For a broadcast to a channel.
     package static let channel = 5120
 }

@@ -2,7 +2,7 @@
 ///
 /// It is cut between graphemes (Unicode UAX #29), so that an emoji, a flag or a letter with its accents is never split.
 package struct Preview: Sendable, Equatable {
-    /// In characters as a reader counts them, the "…" of a cut text included.
+    /// The most characters as a reader counts them, with the "…" of a cut text.
     package let limit: Int
 
     /// A character may be of any length (a letter may carry hundreds of marks); a push may not (4096 bytes).
@@ -10,11 +10,12 @@ package struct Preview: Sendable, Equatable {
 
     package init(limit: Int = 100) { self.limit = max(1, limit) }
 
-    /// The text on one line: line breaks, tabs and runs of spaces become one space, other control characters nothing.
+    /// The text on one line, cut to the limit: line breaks, tabs and runs of spaces become one space, other control
+    /// characters nothing.
     package func of(_ text: String) -> String {
         var line = ""
         var (count, bytes) = (0, 0)
-        /// How many bytes of the line stay if it has to make room for the "…".
+        // How many bytes of the line stay if it has to make room for the "…".
         var shorter = 0
         var owesSpace = false
         for character in text {

@@ -5,28 +5,28 @@ package struct Push: Sendable {
     package let id: PushID
     package let target: Target
     package let kind: PushKind
-    /// 10: now; 5: when it suits the phone's battery; 1: when nothing else is to be done.
+    /// `apns-priority`. 10: now; 5: when it suits the phone's battery; 1: when nothing else is to be done.
     package let priority: Int
     /// Until when APNs keeps it for a phone that is off, in seconds since 1970; 0: one attempt.
     package let expiration: Int64
-    /// Of the notifications with the same one, the phone shows the newest. See `CollapseID.fitting`.
+    /// The phone shows only the newest of the notifications that have the same one. See `CollapseID.fitting`.
     package let collapseID: String?
     /// The final JSON.
     package let payload: [UInt8]
     /// Notifications of one lane go out one after the other, in the order they were given.
     package let lane: String
-    /// One of the same lane that has not left yet gives way to this one.
+    /// Whether one of the same lane that has not left yet gives way to this one.
     package let replaces: Bool
-    /// Whether it goes again, under the same id, when it left and was never answered. Not for Live Activities: a state may
-    /// be old by then, so they end `.unanswered`, and whoever keeps the state sends the latest.
+    /// Whether it goes again, under the same id, when it left and was never answered. Not for Live Activities: a state
+    /// may be old by then, so they end `.unanswered`, and whoever keeps the state sends the latest.
     package let resendsWhenUnanswered: Bool
     /// When it is not worth sending any more, in milliseconds since 1970.
     package let deadline: Int64
 
     /// - Parameters:
     ///   - priority: 10, 5 or 1.
-    ///   - lane: nil for a lane of the target's own.
-    ///   - resendsWhenUnanswered: nil for what fits the kind.
+    ///   - lane: nil for a lane that only this target has.
+    ///   - resendsWhenUnanswered: nil for the default of the kind: all but Live Activities are sent again.
     package init(
         id: PushID = PushID(), to target: Target, kind: PushKind, priority: Int, expiration: Int64,
         collapseID: String? = nil, payload: [UInt8], lane: String? = nil, replaces: Bool = false,
@@ -56,7 +56,7 @@ extension Push.Target {
 }
 
 extension Push {
-    /// Who gets it.
+    /// Who gets a notification.
     package enum Target: Sendable, Hashable {
         case device(PushDestination)
         /// Everybody who follows a channel (iOS 18, "Sending broadcast push notification requests to APNs").
@@ -72,21 +72,20 @@ extension Push.Target {
         }
     }
 
-    /// The most bytes of JSON that APNs takes ("Generating a remote notification", "Sending broadcast push notification
-    /// requests to APNs").
+    /// The most bytes of JSON that APNs takes.
     package var payloadLimit: Int {
         switch self {
-        case .device: 4096
-        case .channel: 5120
+        case .device: PayloadLimit.device
+        case .channel: PayloadLimit.channel
         }
     }
 }
 
-/// What a notification is; APNs wants to be told (`apns-push-type`), and refuses what the payload contradicts.
+/// What a notification is. APNs wants to be told (`apns-push-type`), and refuses a payload that contradicts it.
 package enum PushKind: String, Sendable, CaseIterable {
     /// Shown to the user.
     case alert
-    /// Wakes the app; never with priority 10.
+    /// Wakes the app, and never has priority 10.
     case background
     case liveActivity = "liveactivity"
 
@@ -100,9 +99,8 @@ package enum PushKind: String, Sendable, CaseIterable {
 }
 
 extension Push {
-    /// What it comes to without being sent; nil where it can be sent.
-    ///
-    /// The reasons are those that APNs would give.
+    /// The outcome of a notification that APNs would certainly refuse, with the reason that APNs would give; nil where
+    /// it can be sent.
     var outcomeUnsent: PushOutcome? {
         if payload.isEmpty { return .refused(status: 400, reason: "PayloadEmpty") }
         if payload.count > target.payloadLimit { return .tooLarge(bytes: payload.count, limit: target.payloadLimit) }
@@ -120,7 +118,7 @@ extension Push {
         }
     }
 
-    /// Also nothing that could end a header and begin another.
+    /// Whether a text can be the value of a header. It has nothing that could end one header and begin another.
     private static func fitsHeader(_ value: String) -> Bool {
         !value.isEmpty && value.utf8.count <= 256 && value.utf8.allSatisfy { (0x21...0x7E).contains($0) }
     }

@@ -30,7 +30,7 @@ extension Push {
     }
 }
 
-/// `apns-collapse-id`: at most 64 bytes (Apple, "Sending notification requests to APNs").
+/// The value of `apns-collapse-id`: at most 64 bytes (Apple, "Sending notification requests to APNs").
 package enum CollapseID {
     static let limit = 64
 

@@ -1,19 +1,20 @@
 import Signatures
 
-/// What one notification is called: APNs' `apns-id`, a lower-case UUID.
+/// The id of one notification: APNs' `apns-id`, a lower-case UUID.
 ///
-/// A notification keeps its id however often it is sent, so that a log, or APNs, can tell a repetition from a second one.
+/// A notification keeps its id however often it is sent, so that a log, or APNs, can tell a repetition from a second
+/// one.
 package struct PushID: Hashable, Sendable {
     /// As `8-4-4-4-12` lower-case hexadecimal digits; APNs answers anything else with `BadMessageId`.
     package let text: String
 
-    /// A fresh one (RFC 9562, version 4).
+    /// Makes a fresh id (RFC 9562, version 4).
     package init() {
         self.init(shaping: (0..<16).map { _ in UInt8.random(in: .min ... .max) }, version: 4)
     }
 
-    /// The same one for the same name, on every hub and after every restart: the first 16 bytes of the name's SHA-256 as
-    /// a UUID of version 8 (RFC 9562, section 5.8: for ways of one's own).
+    /// Makes the same id for the same name, on every hub and after every restart: the first 16 bytes of the name's
+    /// SHA-256 as a UUID of version 8, which is for ids made by a rule of one's own (RFC 9562, section 5.8).
     package init(named name: String) {
         self.init(shaping: Array(HashFunction.sha256.hash(Array(name.utf8)).prefix(16)), version: 8)
     }

@@ -6,13 +6,13 @@ import Wire
 /// `token` (or `channel`) and `payload` have to be there. `environment`, `bundleId`, `type` (`alert`, `background`,
 /// `liveactivity`), `id`, `collapseId`, `priority`, `expiration` (seconds since 1970), `lane` and `replaces` may be.
 package struct PushLine: Sendable {
-    /// What a line need not say.
+    /// The values for what a line does not say.
     package struct Defaults: Sendable {
         package var environment: PushEnvironment
         package var bundle: String?
         package var kind: PushKind
         package var priority: Int?
-        /// Milliseconds since 1970.
+        /// When a push is not worth sending any more, in milliseconds since 1970.
         package var deadline: Int64
 
         package init(
@@ -66,7 +66,7 @@ package struct PushLine: Sendable {
 }
 
 extension JSON {
-    /// Nil where there is no such member, or null.
+    /// The value of a member; nil where there is none, or null.
     fileprivate func value<Value>(
         _ key: String, _ expected: String, _ read: (JSON) -> Value?
     ) throws(PushLineError) -> Value? {

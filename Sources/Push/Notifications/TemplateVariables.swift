@@ -1,12 +1,12 @@
 package import Wire
 
-/// The values that templates put in: JSON by name. A value that is `null` counts as missing.
+/// The values that templates put in, as JSON by name. A value that is `null` counts as missing.
 package struct TemplateVariables: Sendable {
     private var values: [String: JSON] = [:]
 
     package init() {}
 
-    /// The members of an object, such as a row of the operator's statement; nothing for other kinds.
+    /// Takes the members of an object, such as a row of the operator's statement; nothing of a value of another kind.
     package init(_ object: JSON) {
         object.forEachMember { values[$0.key] = $0.value }
     }
@@ -30,20 +30,20 @@ package struct TemplateVariables: Sendable {
         values[name] = JSON(trusted: ObjectWriter.array(texts.map { JSONString.encode($0) })[...])
     }
 
-    /// All of them, as a JSON object, in the order of their names.
+    /// All values as a JSON object, in the order of their names.
     package var json: [UInt8] {
         var object = ObjectWriter()
         for (name, value) in values.sorted(by: { $0.key < $1.key }) { object.add(name, json: value.bytes) }
         return object.bytes
     }
 
-    /// Cuts a text to what a lock screen shows. Does nothing where the variable is missing or is no text.
+    /// Cuts a text to what fits a lock screen. Does nothing where the variable is missing or is no text.
     package mutating func cut(_ name: String, to preview: Preview) {
         guard let text = self[name]?.string else { return }
         set(name, preview.of(text))
     }
 
-    /// The value in its own type; of a missing one the empty value of its kind (0, false, [], otherwise "").
+    /// The value in its own type; where it is missing, the empty value of its kind (0, false, [], otherwise "").
     func value(_ name: String) -> JSON { self[name] ?? (VariableKind.known[name] ?? .text).empty }
 
     /// The value as a part of a text: "" where it is missing, the elements of a list with commas between them.
@@ -63,12 +63,12 @@ extension JSON {
     static func string(_ text: String) -> JSON { JSON(trusted: JSONString.encode(text)[...]) }
 }
 
-/// What a variable is of which the name is known, so that a template never puts an empty text where an app decodes a
+/// The kind of a variable that Roost knows, so that a template never puts an empty text where an app decodes a
 /// number: ActivityKit drops an update that does not decode, and says nothing.
 package enum VariableKind: Sendable {
     case text, number, flag, list
 
-    /// The names that Roost itself fills in. Others, such as the columns of an operator's statement, count as text.
+    /// The variables that Roost itself fills in. Others, such as the columns of an operator's statement, count as text.
     package static let known: [String: VariableKind] = [
         "activity_id": .text, "conversation_id": .text, "conversation_name": .text, "message_id": .text,
         "preview": .text, "body": .text, "sender_id": .text, "sender_name": .text,
@@ -78,7 +78,7 @@ package enum VariableKind: Sendable {
         "typing": .list, "online": .list,
     ]
 
-    /// What stands for a variable without a value.
+    /// The value of a variable that is missing.
     var empty: JSON {
         switch self {
         case .text: JSON(trusted: Array("\"\"".utf8)[...])

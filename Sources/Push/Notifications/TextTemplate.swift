@@ -9,7 +9,7 @@ package struct TextTemplate: Sendable, Equatable {
 
     let pieces: [Piece]
 
-    /// The variables that it names.
+    /// The variables that the template names.
     package var names: Set<String> {
         Set(
             pieces.compactMap { piece in

@@ -3,10 +3,10 @@ import Hub
 /// How APNs is reached.
 package struct APNsConfiguration: Sendable {
     package var key: ProviderKey
-    /// Another server for both environments: a stand-in, a proxy. `https://HOST:PORT`.
+    /// Another server for both environments, such as a stand-in or a proxy: `https://HOST:PORT`.
     package var url: String?
-    /// Where channel broadcasts go, for both environments; nil: the same server as everything else. (Apple's prose and
-    /// samples disagree about the host.)
+    /// The server for channel broadcasts, in both environments; nil for the same server as everything else. (Apple's
+    /// prose and samples disagree about the host.)
     package var broadcastURL: String?
     /// Certificates, in PEM, to trust instead of the system's.
     package var caFile: String?
@@ -17,21 +17,22 @@ package struct APNsConfiguration: Sendable {
     /// The most requests on their way on one connection; the peer's SETTINGS may allow fewer.
     package var inFlight = 500
     package var connectTimeout: Duration = .seconds(10)
-    /// For an answer, from when the request left.
+    /// How long an answer may take, from when the request left.
     package var answerTimeout: Duration = .seconds(20)
-    /// When a silent connection is asked whether it still lives, while answers are due, and how long that may take.
+    /// How long a connection may take to answer a ping.
     package var pingTimeout: Duration = .seconds(5)
-    /// When an idle connection is asked (Apple: after an hour).
+    /// After how long an idle connection is pinged (Apple: an hour).
     package var idlePing: Duration = .seconds(3600)
-    /// Whether notifications wait, until their deadline, when APNs refuses the key. Otherwise they end `.refused`: for
-    /// whoever sends by hand.
+    /// Whether notifications wait, until their deadline, when APNs refuses the key. Otherwise they end
+    /// `.refused`, which is for whoever sends by hand.
     package var waitsWhenKeyIsRefused = true
 
     package init(key: ProviderKey) {
         self.key = key
     }
 
-    /// Port 443 of the hosts in Apple's "Sending notification requests to APNs".
+    /// The origin of a server: what is configured, or port 443 of the hosts in Apple's "Sending notification requests
+    /// to APNs".
     func origin(of server: ServerName) -> String {
         if let url = server.isForBroadcasts ? broadcastURL ?? url : url {
             return url.hasSuffix("/") ? String(url.dropLast()) : url

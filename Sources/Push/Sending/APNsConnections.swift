@@ -1,11 +1,11 @@
 import CCurl
 
-/// The real connections: libcurl's and nghttp2's, through the shim in CCurl. For one thread.
+/// The real connections: libcurl's and nghttp2's, through the shim in CCurl. Confined to the client's thread.
 final class APNsConnections: PushTransport {
     private let set: OpaquePointer
     private let configuration: APNsConfiguration
 
-    /// - Parameter set: belongs to whoever made it, and outlives this.
+    /// - Parameter set: stays with whoever made it, and outlives this object.
     init(_ set: OpaquePointer, _ configuration: APNsConfiguration) {
         self.set = set
         self.configuration = configuration
@@ -37,6 +37,8 @@ final class APNsConnections: PushTransport {
 
     func limit(of connection: Connection) -> Int { Int(roost_apns_limit(set, connection)) }
 
+    /// Waits until something happens on a connection, or somebody wakes the set.
+    ///
     /// - Parameter timeout: milliseconds.
     func wait(_ timeout: Int64) { roost_apns_wait(set, Int32(clamping: max(0, timeout))) }
 

@@ -1,13 +1,13 @@
 import Wire
 
-/// What APNs said to a request.
+/// The answer of APNs to a request.
 struct Answer: Equatable {
     let status: Int
-    /// Empty where APNs gave none.
+    /// The reason that APNs gave; empty where it gave none.
     let reason: String
-    /// With a 410: when the token stopped to be good, in milliseconds since 1970.
+    /// With the status 410: when the token stopped to be good, in milliseconds since 1970.
     let timestamp: Int64?
-    /// The server's clock, in milliseconds since 1970.
+    /// The time by the server's clock, in milliseconds since 1970.
     let date: Int64?
 
     init(status: Int, reason: String = "", timestamp: Int64? = nil, date: Int64? = nil) {
@@ -19,14 +19,14 @@ struct Answer: Equatable {
 
     init(status: Int, body: [UInt8], date: String) {
         let json: JSON?
-        // What is no JSON comes from something between us and APNs: there is its status to go by.
+        // A body that is no JSON comes from something between us and APNs: its status has to do.
         do { json = try JSON(parsing: body) } catch { json = nil }
         self.init(
             status: status, reason: json?["reason"]?.string.map { Self.printable($0) } ?? "",
             timestamp: json?["timestamp"]?.int.map(Int64.init), date: HTTPDate.milliseconds(date))
     }
 
-    /// Goes into logs and metrics, so it is kept short and plain.
+    /// A reason as it may stand in logs and metrics: short and plain ASCII.
     static func printable(_ reason: String) -> String {
         String(decoding: reason.utf8.lazy.filter { (0x20...0x7E).contains($0) }.prefix(80), as: UTF8.self)
     }
@@ -39,17 +39,18 @@ enum AnswerVerdict: Equatable {
     case badToken
     /// This notification is never to be sent again.
     case refused
-    /// The provider token is too old: a newer one, and once more.
+    /// The provider token is too old: the notification goes again with a newer one.
     case staleProviderToken
     /// Nothing sent with this key will be taken: the operator has to do something.
     case badKey
-    /// The connection is not the right one for this key, or was silent for too long: once more on another.
+    /// The connection is not the right one for this key, or was silent for too long: the notification goes again on
+    /// another.
     case otherConnection
-    /// This device gets too much: later.
+    /// This device gets too much: the lane waits.
     case laterForThisLane
-    /// The provider token changes too often: keep it, everything later.
+    /// The provider token changes too often: it is kept, and everything waits.
     case laterWithThisToken
-    /// APNs cannot, for the time being.
+    /// APNs cannot take anything for the time being.
     case laterForAll
 
     init(_ answer: Answer) {
@@ -70,8 +71,8 @@ enum AnswerVerdict: Equatable {
     }
 }
 
-/// The reasons that Apple documents ("Handling notification responses from APNs"). Others are passed on as they come, but
-/// are counted together: a metric must not have as many names as a server cares to make up.
+/// The reasons that Apple documents ("Handling notification responses from APNs"). Others are passed on as they come,
+/// but are counted together: a metric must not have as many names as a server cares to make up.
 enum KnownReasons {
     private static let all: Set<String> = [
         "BadCollapseId", "BadDeviceToken", "BadExpirationDate", "BadMessageId", "BadPriority", "BadTopic",
@@ -85,6 +86,7 @@ enum KnownReasons {
         "TopicMismatch",
     ]
 
+    /// The name under which an answer is counted.
     static func name(of answer: Answer) -> String {
         if all.contains(answer.reason) { return answer.reason }
         return answer.reason.isEmpty ? "status \(answer.status)" : "other"

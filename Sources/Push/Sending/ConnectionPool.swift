@@ -2,13 +2,13 @@
 struct ConnectionPool {
     var links: [PushTransport.Connection: PooledConnection] = [:]
     var circuit = CircuitBreaker()
-    /// Connections in a row that came to nothing.
+    /// How many connections in a row could not be opened, or ended without an answer.
     var failures = 0
-    /// No new connection before that, in monotonic milliseconds.
+    /// When a new connection may be opened, in monotonic milliseconds.
     var connectAfter: Int64 = 0
-    /// Answers in a row that said the server is busy.
+    /// How many answers in a row said that the server is busy.
     var busy = 0
-    /// Nothing is sent before that, in monotonic milliseconds.
+    /// When something may be sent again, in monotonic milliseconds.
     var pausedUntil: Int64 = 0
 
     /// One busy answer concerns one notification; that many in a row concern the server.
@@ -16,14 +16,15 @@ struct ConnectionPool {
 
     var inFlight: Int { links.values.reduce(0) { $0 + $1.inFlight } }
 
-    /// The server answered, and is neither busy nor against us.
+    /// The server answered, and is neither busy nor refuses the key.
     mutating func isWell() {
         busy = 0
         failures = 0
     }
 
-    /// - Returns: true where the whole server is to be left alone for a while. Answers to what was sent before a pause
-    ///   began say nothing new.
+    /// Counts an answer that said the server is busy. Answers to what was sent before a pause began say nothing new.
+    ///
+    /// - Returns: whether the whole server is to be left alone for a while.
     mutating func isBusy(atLeast least: Int = 1, at now: Int64) -> Bool {
         failures = 0
         guard now >= pausedUntil else { return false }
@@ -32,7 +33,8 @@ struct ConnectionPool {
     }
 
     /// An open connection with a place for one more request.
-    /// - Parameter most: at a time on one connection, where the peer allows as many.
+    ///
+    /// - Parameter most: how many requests one connection has at a time, where the peer allows as many.
     func place(_ most: Int, limit: (PushTransport.Connection) -> Int) -> PushTransport.Connection? {
         // After a pause, as after a refusal, one finds out for all.
         if (circuit.isOpen || busy >= Self.busyLimit) && inFlight > 0 { return nil }
@@ -44,7 +46,7 @@ struct ConnectionPool {
         return nil
     }
 
-    /// Whether a further connection is wanted, where none has a place.
+    /// Whether a further connection is wanted, where none has a place. There are never more than `most`.
     func wantsConnection(_ most: Int, at now: Int64) -> Bool {
         guard now >= connectAfter, !links.values.contains(where: { $0.state == .connecting }) else { return false }
         if links.values.contains(where: { $0.state == .open && !$0.hasAnswered }) { return false }
@@ -55,12 +57,12 @@ struct ConnectionPool {
     func maySend(at now: Int64) -> Bool { now >= pausedUntil && circuit.allows(at: now) }
 }
 
-/// One connection, as far as decisions go.
+/// The state of one connection, as far as decisions depend on it.
 struct PooledConnection {
     enum State {
         case connecting
         case open
-        /// It takes nothing new, and ends with its last request.
+        /// The connection takes nothing new, and ends with its last request.
         case retired
     }
 
@@ -68,7 +70,7 @@ struct PooledConnection {
     var inFlight = 0
     /// With a provider token APNs wants one request at a time until the first is answered, whatever its settings say.
     var hasAnswered = false
-    /// Requests without an answer since the last answer.
+    /// How many requests have timed out since the last answer.
     var timeouts = 0
     /// When something came from the peer last, in monotonic milliseconds.
     var heard: Int64
@@ -85,9 +87,10 @@ struct PooledConnection {
     }
 }
 
-/// Stops what cannot succeed before the operator does something, and finds out by itself when that is done.
+/// Stops what cannot succeed before the operator does something, and finds out by itself when that is done: while it is
+/// open, one push a minute is tried.
 struct CircuitBreaker: Sendable {
-    /// A push a minute is tried.
+    /// In milliseconds.
     static let probeInterval: Int64 = 60_000
 
     /// Why it is open; nil where it is closed.
@@ -96,7 +99,9 @@ struct CircuitBreaker: Sendable {
 
     var isOpen: Bool { reason != nil }
 
-    /// - Returns: true where this opened it, or the reason is another one: time to tell the operator.
+    /// Opens the breaker.
+    ///
+    /// - Returns: whether the operator is to be told, because it was closed or the reason is another one.
     mutating func fail(_ reason: String, at now: Int64) -> Bool {
         guard reason != self.reason else { return false }
         self.reason = reason
@@ -104,7 +109,9 @@ struct CircuitBreaker: Sendable {
         return true
     }
 
-    /// - Returns: true where it was open.
+    /// Closes the breaker.
+    ///
+    /// - Returns: whether it was open.
     mutating func succeed() -> Bool {
         defer { reason = nil }
         return reason != nil
@@ -112,7 +119,7 @@ struct CircuitBreaker: Sendable {
 
     func allows(at now: Int64) -> Bool { reason == nil || now >= nextProbe }
 
-    /// One is sent while it is open.
+    /// A push is sent although it is open.
     mutating func probed(at now: Int64) { nextProbe = now + Self.probeInterval }
 
     var nextDue: Int64? { reason == nil ? nil : nextProbe }
@@ -121,18 +128,19 @@ struct CircuitBreaker: Sendable {
 /// How long to wait before the next attempt: twice as long each time, up to a ceiling, spread at random so that many
 /// who wait do not come back at once.
 struct PushBackoff: Sendable {
-    /// Milliseconds.
+    /// The limits of the first wait and of the longest, in milliseconds.
     let first: Int64
     let ceiling: Int64
-    /// Whether half of the time is certain; otherwise it may be none at all.
+    /// Whether the wait is at least half of the limit; otherwise it may be none at all.
     let isAtLeastHalf: Bool
 
-    /// Connections: full jitter.
+    /// Between attempts to connect, with full jitter.
     static let connecting = PushBackoff(first: 1000, ceiling: 15_000, isAtLeastHalf: false)
-    /// Notifications of one lane; for a busy server Apple advises 15 minutes.
+    /// Between attempts to send a notification; for a busy server Apple advises 15 minutes.
     static let sending = PushBackoff(first: 1000, ceiling: 900_000, isAtLeastHalf: true)
 
-    /// - Parameter attempt: how many failed, from 1.
+    /// - Parameter attempt: how many attempts have failed, from 1.
+    /// - Returns: milliseconds.
     func delay(after attempt: Int, using random: inout some RandomNumberGenerator) -> Int64 {
         let limit = min(ceiling, first << Int64(min(max(attempt, 1) - 1, 20)))
         return Int64.random(in: (isAtLeastHalf ? limit / 2 : 0)...limit, using: &random)

@@ -24,7 +24,7 @@ package struct ProviderKey: Sendable {
         self.keyID = keyID
     }
 
-    /// What its problems are filed under; also fit for a log.
+    /// The name of the key, for the log and for the operator.
     var name: String { "key \(keyID) of team \(teamID)" }
 
     private static func isIdentifier(_ text: String) -> Bool {

@@ -1,12 +1,14 @@
 import Hub
 import Wire
 
-/// Keeps the one provider token that everything is sent with.
+/// Caches the one provider token that everything is sent with.
 ///
 /// Apple refuses a token that is older than an hour, and one that changes more often than every 20 minutes. So it is
-/// made anew after 45 minutes, or when APNs finds it too old, and whatever happens never twice within 20. One thread owns
-/// the cache, so one mint serves all requests. The rule holds for one process: a restart makes a token of its own.
+/// made anew after 45 minutes, or when APNs finds it too old, and whatever happens never twice within 20. One thread
+/// owns the cache, so one token serves all requests. The rule holds for one process: a restart makes a token of its
+/// own.
 struct ProviderTokenCache {
+    /// In milliseconds, as the next two.
     static let refreshAge: Int64 = 45 * 60_000
     static let leastAge: Int64 = 20 * 60_000
     /// How far the machine's clock may have been set back before the token counts as one from the future.
@@ -16,6 +18,7 @@ struct ProviderTokenCache {
     private var token: ProviderToken?
     private var mintedAt = HubTime(monotonic: 0, unix: 0)
     private var isTooOld = false
+    /// How many tokens were made.
     private(set) var minted = 0
 
     init(_ key: ProviderKey) { self.key = key }
@@ -31,7 +34,8 @@ struct ProviderTokenCache {
         return fresh
     }
 
-    /// APNs found the token of that generation too old.
+    /// Notes that APNs found the token of this generation too old.
+    ///
     /// - Returns: whether the next `token(at:)` is another one, so that it is worth to try again.
     mutating func expire(_ generation: Int, at now: HubTime) -> Bool {
         guard let token else { return true }
@@ -40,7 +44,7 @@ struct ProviderTokenCache {
         return mustMint(now)
     }
 
-    /// In milliseconds, by the clock that never goes back; nil before the first.
+    /// How old the token is, in milliseconds by the clock that never goes back; nil before the first.
     func age(at now: HubTime) -> Int64? { token == nil ? nil : now.monotonic - mintedAt.monotonic }
 
     private func mustMint(_ now: HubTime) -> Bool {
@@ -55,7 +59,7 @@ struct ProviderTokenCache {
 /// The JWT that stands for the operator at APNs (Apple, "Establishing a token-based connection to APNs"; RFC 7515).
 struct ProviderToken: Sendable {
     let jwt: String
-    /// Counts those of this process.
+    /// The number of the token among those of this process, from 1.
     let generation: Int
 
     /// - Parameter issuedAt: seconds since 1970.

@@ -31,7 +31,7 @@ package final class PushClient: Sendable {
         roost_apns_destroy(set)
     }
 
-    /// Does nothing the second time, or after `stop`.
+    /// Starts the thread. Does nothing the second time, or after `stop`.
     package func start() {
         thread.withLock { thread in
             guard thread == nil else { return }
@@ -52,30 +52,31 @@ package final class PushClient: Sendable {
         }
     }
 
-    /// From any thread, never waits. Each gets exactly one outcome, also those that the queue has no room for. After
-    /// `stop` that is `.stopped`, told on the caller's thread.
+    /// Takes notifications to send. From any thread; never waits. Each gets exactly one outcome, also those that the
+    /// queue has no room for. After `stop` that is `.stopped`, and `whenDone` is called on the caller's thread.
     package func send(_ pushes: [Push]) {
         if !pushes.isEmpty, !mailbox.post(pushes) { report(stopped: pushes) }
     }
 
-    /// How many more the queue takes.
+    /// How many more notifications the queue takes.
     package var room: Int { max(0, configuration.queue - mailbox.held) }
 
-    /// At most 30 s old.
+    /// What the client has done; at most 30 s old.
     package var statistics: PushStatistics { mailbox.statistics }
 
     private func report(stopped pushes: [Push]) {
         if !pushes.isEmpty { whenDone(pushes.map { ($0, .stopped) }) }
     }
 
-    /// Carries the pointer to the thread that uses it; nobody else does meanwhile, but to wake it, which any thread may.
+    /// Carries the pointer to the thread that uses it. Nobody else uses it meanwhile but to wake the thread, which any
+    /// thread may do.
     private struct Handle: @unchecked Sendable {
         let pointer: OpaquePointer
         init(_ pointer: OpaquePointer) { self.pointer = pointer }
     }
 }
 
-/// One thread of our own: what waits in libcurl has no business on Swift's shared pool.
+/// A thread of the client's own: what waits in libcurl has no business on Swift's shared pool.
 final class PushThread: Sendable {
     private final class Start: Sendable {
         let body: @Sendable () -> Void
@@ -101,7 +102,7 @@ final class PushThread: Sendable {
         self.handle = handle
     }
 
-    /// Waits for its end; who comes second waits with the first.
+    /// Waits until the thread has ended. From any thread, and as often as one likes.
     func joinOnce() {
         isJoined.withLock { isJoined in
             if !isJoined { pthread_join(handle, nil) }

@@ -2,20 +2,20 @@ import CCurl
 import Hub
 import Synchronization
 
-/// Where the client's thread and all others meet.
+/// What other threads give to the client's thread, and what it publishes for them. Safe from any thread.
 final class PushClientMailbox: Sendable {
     private struct Contents {
         var inbox: [Push] = []
-        /// Without an outcome yet, those in the inbox too.
+        /// How many notifications have no outcome yet, those in the inbox included.
         var held = 0
-        /// Monotonic milliseconds.
+        /// When the client is to have stopped, in monotonic milliseconds; nil as long as nobody wants it to.
         var stopBy: Int64?
         var hasEnded = false
         var statistics = PushStatistics()
     }
 
-    /// libcurl lets any thread wake a multi handle (curl_multi_wakeup(3)), and that is all that is done with it here. It
-    /// is done under the mutex and not after `end`, so the set is never gone by then.
+    /// libcurl lets any thread wake a multi handle (curl_multi_wakeup(3)), and that is all that is done with it here.
+    /// It is done under the mutex and not after `end`, so the set is never gone by then.
     private struct Sleeper: @unchecked Sendable {
         let set: OpaquePointer
         func wake() { roost_apns_wake(set) }
@@ -26,7 +26,7 @@ final class PushClientMailbox: Sendable {
 
     init(waking set: OpaquePointer) { sleeper = Sleeper(set: set) }
 
-    /// False where nobody takes them any more.
+    /// - Returns: false where the client has ended, and nobody takes them any more.
     func post(_ pushes: [Push]) -> Bool {
         contents.withLock { contents in
             guard !contents.hasEnded else { return false }
@@ -61,7 +61,8 @@ final class PushClientMailbox: Sendable {
         }
     }
 
-    /// Nothing is taken from here on.
+    /// Ends the mailbox: nothing is taken from here on.
+    ///
     /// - Returns: what came in last.
     func end() -> [Push] {
         contents.withLock { contents in

@@ -2,7 +2,8 @@ import Glibc
 import Hub
 import Logging
 
-/// What the client's thread does: takes what is to be sent, lets the sender decide, waits, tells what became of it.
+/// The client's thread: takes what is to be sent, lets the sender decide, waits, and reports what became of it.
+/// Confined to that thread.
 struct PushClientWorker {
     let mailbox: PushClientMailbox
     let connections: APNsConnections
@@ -10,7 +11,7 @@ struct PushClientWorker {
     let whenDone: @Sendable ([(Push, PushOutcome)]) -> Void
     private var sender: Sender<APNsConnections>
 
-    /// However little is due, statistics are refreshed that often, in milliseconds.
+    /// How often statistics are published, however little is due; in milliseconds.
     private static let longestWait: Int64 = 30_000
 
     init(

@@ -2,14 +2,14 @@
 package enum PushOutcome: Sendable, Equatable {
     /// APNs took it.
     case delivered
-    /// The app is gone from the phone, or the token is an old one (410). The token is to be dropped if it was registered
-    /// before `since`, in milliseconds since 1970.
+    /// The app is gone from the phone, or the token is an old one (410). The token is to be dropped if it was
+    /// registered before `since`, in milliseconds since 1970.
     case unregistered(since: Int64?)
-    /// It is never to be sent again; the token may well be good.
+    /// APNs refused it for good; the token may well be good.
     case refused(status: Int, reason: String)
-    /// The token is none, or of the other environment, or of another app.
+    /// The token is not one, or belongs to the other environment or to another app.
     case badToken(reason: String)
-    /// A later one of its lane took its place before it left.
+    /// A later notification of its lane took its place before it left.
     case superseded
     /// Its deadline passed before APNs took it.
     case expired
@@ -24,7 +24,7 @@ package enum PushOutcome: Sendable, Equatable {
 }
 
 extension PushOutcome {
-    /// One word, for logs, metrics and scripts.
+    /// The outcome in one word, for logs, metrics and scripts.
     package var name: String {
         switch self {
         case .delivered: "delivered"
@@ -40,7 +40,7 @@ extension PushOutcome {
         }
     }
 
-    /// The line that `roost push` prints.
+    /// The line that `roost push` prints: a JSON object.
     package func line(for id: PushID) -> String {
         var line = ObjectWriter()
         line.add("id", id.text)

@@ -1,10 +1,10 @@
-/// What a client has done since it was made, and how it stands.
+/// What a client has done since it was made, and what it is doing now.
 package struct PushStatistics: Sendable, Equatable {
     package var delivered = 0
     package var unregistered = 0
-    /// Refused for good, those about the token too.
+    /// Notifications that were refused for good, those with a bad token included.
     package var failed = 0
-    /// Answers that were no, by reason, also those after which it was sent again. Bounded: reasons that Apple does not
+    /// Refusals by reason, also those after which a notification was sent again. Bounded: reasons that Apple does not
     /// document are counted as `other`.
     package var refused: [String: Int] = [:]
     package var superseded = 0
@@ -22,15 +22,17 @@ package struct PushStatistics: Sendable, Equatable {
     package var connectionFailures = 0
     /// Connections given up after requests without an answer.
     package var connectionsRetired = 0
-    /// GOAWAY frames.
+    /// GOAWAY frames that came in.
     package var goAways = 0
     package var tokensMinted = 0
 
+    /// Notifications that wait now.
     package var queued = 0
+    /// Requests that are not answered yet.
     package var inFlight = 0
     /// How old the provider token is, in seconds; nil where there is none yet.
     package var providerTokenAge: Int?
-    /// Why nothing is sent but a probe a minute, for each server; empty where all is well.
+    /// Why nothing is sent but one push a minute, by server; empty where all is well.
     package var circuitsOpen: [String: String] = [:]
 
     package init() {}

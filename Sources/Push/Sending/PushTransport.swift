@@ -1,27 +1,33 @@
 import Hub
 
-/// The connections as whoever decides sees them. Nothing here waits.
+/// The connections to APNs as the sender sees them. Nothing here waits.
 protocol PushTransport: AnyObject {
     typealias Connection = UInt64
 
-    /// Begins to connect; nil where that cannot even begin.
+    /// Begins to connect.
+    ///
+    /// - Returns: nil where that cannot even begin.
     func open(to server: ServerName) -> Connection?
-    /// False where the connection takes nothing any more.
+    /// Sends a request.
+    ///
+    /// - Returns: false where the connection takes nothing any more.
     func post(_ push: Push, _ ticket: SendQueue.Ticket, with token: ProviderToken, on connection: Connection) -> Bool
-    /// Gives up waiting for an answer. Whether the request had left; nil where it is not known any more.
+    /// Gives up waiting for an answer.
+    ///
+    /// - Returns: whether the request had left; nil where the request is not known any more.
     func cancel(_ ticket: SendQueue.Ticket, on connection: Connection) -> Bool?
     func ping(_ connection: Connection)
     func close(_ connection: Connection)
-    /// How many requests the peer allows at a time.
+    /// How many requests at a time the peer allows.
     func limit(of connection: Connection) -> Int
 }
 
 /// What happened to a connection, or to a request on it.
 enum TransportEvent {
     case opened
-    /// It is gone, or never came to be.
+    /// The connection is gone, or could not be opened.
     case closed(why: String)
-    /// It takes nothing new; what was sent before may still be answered.
+    /// The connection takes nothing new; what was sent before may still be answered.
     case goAway(why: String)
     case pong
     case answered(SendQueue.Ticket, Answer)
@@ -31,7 +37,7 @@ enum TransportEvent {
     case lost(SendQueue.Ticket)
 }
 
-/// One of the services that notifications go to. Nothing is shared between two: not a connection, not a pause.
+/// One of the servers that notifications go to. Two servers share nothing: no connection, no pause.
 struct ServerName: Hashable, Sendable {
     let environment: PushEnvironment
     let isForBroadcasts: Bool

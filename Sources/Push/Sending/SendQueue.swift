@@ -2,14 +2,14 @@ import DequeModule
 import HeapModule
 import Hub
 
-/// What waits to be sent, and what is on its way.
+/// The notifications that wait to be sent, and those that are in flight.
 ///
 /// Invariants
 ///   - Each notification that is added ends in `finished` exactly once.
-///   - Of one lane at most one is on its way, and they leave in the order in which they were added.
+///   - Of one lane at most one is in flight, and they leave in the order in which they were added.
 ///   - It never holds more than `capacity`. When it is full, those whose deadline has passed leave; then newcomers are
-///     refused, because those that wait are older and their users have been waiting longer. One that replaces another of
-///     its lane takes that one's place, so the latest state gets in however full it is.
+///     refused, because those that wait are older and their users have been waiting longer. One that replaces another
+///     of its lane takes that one's place, so the latest state gets in however full it is.
 struct SendQueue {
     typealias Ticket = UInt64
 
@@ -19,7 +19,7 @@ struct SendQueue {
 
     var entries: [Ticket: QueuedPush] = [:]
     var lanes: [String: Lane] = [:]
-    /// Lanes that may have one to send; what is not true any more is skipped.
+    /// Lanes that may have a notification to send, by server. An entry that is out of date is skipped.
     var ready: [ServerName: Deque<String>] = [:]
     var delayed = Heap<Due<String>>()
     var deadlines = Heap<Due<Ticket>>()
@@ -49,7 +49,7 @@ struct SendQueue {
         compact()
     }
 
-    /// The next one for that server; it counts as on its way from here on.
+    /// Takes the next notification for a server; it counts as in flight from here on.
     mutating func take(for server: ServerName) -> (ticket: Ticket, entry: QueuedPush)? {
         while let name = ready[server]?.popFirst() {
             guard let lane = lanes[name], lane.isReady, let ticket = lane.waiting.first, let entry = entries[ticket],
@@ -67,7 +67,7 @@ struct SendQueue {
 
     subscript(_ ticket: Ticket) -> QueuedPush? { entries[ticket] }
 
-    /// One that was on its way has come to its end.
+    /// Ends a notification that was in flight.
     mutating func finish(_ ticket: Ticket, _ outcome: PushOutcome) {
         guard let entry = land(ticket) else { return }
         entries[ticket] = nil
@@ -75,10 +75,11 @@ struct SendQueue {
         list(entry.push.lane)
     }
 
-    /// One that was on its way goes again, before the others of its lane.
+    /// Puts a notification that was in flight back into the queue, before the others of its lane.
+    ///
     /// - Parameters:
-    ///   - time: not before, in monotonic milliseconds.
-    ///   - change: notes down why.
+    ///   - time: when it may leave again, in monotonic milliseconds; nil for at once.
+    ///   - change: notes in the entry why.
     mutating func putBack(
         _ ticket: Ticket, notBefore time: Int64?, at now: HubTime, _ change: (inout QueuedPush) -> Void = { _ in }
     ) {
@@ -94,7 +95,7 @@ struct SendQueue {
         delay(entry.push.lane, until: time)
     }
 
-    /// Ends what is past its deadline, and wakes the lanes whose delay is over.
+    /// Ends what is past its deadline, and lists the lanes whose delay is over.
     mutating func advance(to now: HubTime) {
         expire(at: now)
         while let due = delayed.min, due.time <= now.monotonic {
@@ -111,7 +112,7 @@ struct SendQueue {
         return [deadline, delayed.min?.time].compactMap { $0 }.min()
     }
 
-    /// Ends all that is not on its way.
+    /// Ends all that is not in flight.
     mutating func finishWaiting(_ outcome: PushOutcome) {
         for lane in lanes.values {
             for ticket in lane.waiting { remove(ticket, outcome) }
@@ -120,7 +121,7 @@ struct SendQueue {
 }
 
 extension SendQueue {
-    /// Notes that the lane's head, if it may go, is one for its server.
+    /// Lists a lane under the server of its first notification, if that may be sent.
     mutating func list(_ name: String) {
         guard let lane = lanes[name] else { return }
         if lane.isEmpty {
@@ -130,13 +131,16 @@ extension SendQueue {
         }
     }
 
+    /// Keeps a lane back until `time`, in monotonic milliseconds.
     mutating func delay(_ name: String, until time: Int64?) {
         guard let time else { return list(name) }
         lanes[name]?.notBefore = time
         delayed.insert(Due(time: time, subject: name))
     }
 
-    /// It is no longer on its way. Nil where it was not.
+    /// A notification is no longer in flight.
+    ///
+    /// - Returns: its entry; nil where it was not in flight.
     mutating func land(_ ticket: Ticket) -> QueuedPush? {
         guard let entry = entries[ticket], lanes[entry.push.lane]?.inFlight == ticket else { return nil }
         lanes[entry.push.lane]?.inFlight = nil
@@ -144,7 +148,7 @@ extension SendQueue {
         return entry
     }
 
-    /// Ends one that waits.
+    /// Ends a notification that waits.
     mutating func remove(_ ticket: Ticket, _ outcome: PushOutcome) {
         guard let entry = entries.removeValue(forKey: ticket) else { return }
         let name = entry.push.lane
@@ -153,22 +157,24 @@ extension SendQueue {
         if lanes[name]?.isEmpty == true { lanes[name] = nil }
     }
 
+    /// Ends all of a lane that wait.
     mutating func supersede(_ name: String) {
         for ticket in lanes[name]?.waiting ?? [] { remove(ticket, .superseded) }
     }
 
+    /// Ends what waits and is past its deadline.
     mutating func expire(at now: HubTime) {
         while let due = deadlines.min, due.time <= now.unix {
             deadlines.removeMin()
-            // One that is on its way is looked at when it comes back.
+            // One that is in flight is looked at when it comes back.
             guard let entry = entries[due.subject], lanes[entry.push.lane]?.inFlight != due.subject else { continue }
             remove(due.subject, .expired)
             list(entry.push.lane)
         }
     }
 
-    /// Forgets what stands for nothing any more, once that is the greater part: what an hour of newcomers leaves behind
-    /// while nothing can be sent is bounded, too.
+    /// Drops entries of the heaps and lists that are out of date, once they are the greater part, so that what an hour
+    /// of newcomers leaves behind while nothing can be sent is bounded.
     mutating func compact() {
         let slack = 64
         if deadlines.count > 2 * entries.count + slack {
@@ -191,9 +197,9 @@ extension SendQueue {
 /// Notifications that go out one after the other.
 struct Lane {
     var waiting: Deque<SendQueue.Ticket> = []
-    /// The one that is on its way.
+    /// The notification that is in flight.
     var inFlight: SendQueue.Ticket?
-    /// Nothing before that, in monotonic milliseconds.
+    /// When the lane may send again, in monotonic milliseconds; nil for at once.
     var notBefore: Int64?
 
     var isEmpty: Bool { waiting.isEmpty && inFlight == nil }
@@ -219,7 +225,7 @@ struct QueuedPush {
     }
 }
 
-/// Something that is to happen at a time.
+/// Something that is to happen at a time, in milliseconds of whatever clock its owner uses.
 struct Due<Subject>: Comparable {
     let time: Int64
     let subject: Subject

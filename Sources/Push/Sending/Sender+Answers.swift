@@ -1,6 +1,7 @@
 import Hub
 import Logging
 
+/// What follows from the answer to a request.
 extension Sender {
     mutating func settle(_ ticket: SendQueue.Ticket, _ request: InFlightRequest, _ answer: Answer, at now: HubTime) {
         let verdict = AnswerVerdict(answer)
@@ -98,7 +99,7 @@ extension Sender {
 }
 
 extension AnswerVerdict {
-    /// Whether APNs looked at more than the provider token.
+    /// Whether the answer shows that APNs accepts the key, because it looked at more than the provider token.
     fileprivate var acceptsKey: Bool {
         switch self {
         case .delivered, .unregistered, .badToken, .refused, .laterForThisLane: true
@@ -107,9 +108,9 @@ extension AnswerVerdict {
     }
 }
 
-/// What the operator is told when APNs will take nothing that is sent with a key.
+/// What the log tells the operator when APNs takes nothing that is sent with a key.
 enum KeyAdvice {
-    /// How far clocks may differ before that is worth a word; a provider token is good for an hour.
+    /// How far clocks may differ before that is worth a word, in milliseconds; a provider token is good for an hour.
     private static let tolerance: Int64 = 60_000
 
     static func sentence(_ answer: Answer, _ key: ProviderKey, _ server: ServerName, at unix: Int64) -> String {

@@ -2,17 +2,17 @@ import Hub
 import Logging
 
 extension Sender {
-    /// The server has not looked at it, so it goes again, whatever it is.
+    /// The server has not looked at a request, so the notification goes again, whatever it is.
     mutating func returnUnseen(_ ticket: SendQueue.Ticket, at now: HubTime) {
         guard let entry = queue[ticket] else { return }
-        // A server that turns everything away is not to be asked as fast as we can.
+        // A server that turns everything away is not asked as fast as we can.
         let delay =
             entry.unseen < SenderRules.hastyReturns
             ? nil : PushBackoff.connecting.delay(after: entry.unseen - SenderRules.hastyReturns + 1, using: &random)
         sendAgain(ticket, notBefore: delay.map { now.monotonic + $0 }, at: now) { $0.unseen += 1 }
     }
 
-    /// It left and will not be answered: nobody knows whether it came in.
+    /// A request left and will not be answered: nobody knows whether it came in.
     mutating func lose(_ ticket: SendQueue.Ticket, at now: HubTime) {
         guard let entry = queue[ticket] else { return }
         counts.ambiguous += 1
@@ -22,7 +22,7 @@ extension Sender {
         sendAgain(ticket, at: now) { $0.lost += 1 }
     }
 
-    /// Gives up on what was not answered in time.
+    /// Gives up waiting for requests that were not answered in time.
     mutating func endSilentRequests(at now: HubTime) {
         while let (ticket, sent) = departures.first {
             guard let request = inFlight[ticket], request.sent == sent else {
@@ -52,7 +52,7 @@ extension Sender {
             ))
     }
 
-    /// Ends connections that have done their work, and asks silent ones whether they still live.
+    /// Closes connections that have done their work, and pings silent ones.
     mutating func keepAlive(_ server: ServerName, at now: HubTime) {
         for (connection, link) in pools[server]?.links ?? [:] where link.state != .connecting {
             if link.state == .retired, link.inFlight == 0 {
@@ -70,13 +70,14 @@ extension Sender {
         }
     }
 
-    /// What was on its way there comes back as lost or unseen.
+    /// Closes a connection. What was in flight on it comes back as lost or unseen.
     private mutating func drop(_ connection: PushTransport.Connection, _ server: ServerName) {
         pools[server]?.links[connection] = nil
         servers[connection] = nil
         transport.close(connection)
     }
 
+    /// When a connection is to be pinged, in monotonic milliseconds.
     private func askAt(_ link: PooledConnection) -> Int64 {
         link.inFlight > 0 ? max(link.heard, link.owed) + rules.silence : link.heard + rules.idlePing
     }
@@ -99,6 +100,7 @@ extension Sender {
 }
 
 extension Sender {
+    /// Takes note of what happened to a connection, or to a request on it.
     mutating func handle(_ event: TransportEvent, on connection: PushTransport.Connection, at now: HubTime) {
         switch event {
         case .opened: opened(connection, at: now)
@@ -125,7 +127,9 @@ extension Sender {
         pools[server]?.links[connection] = link
     }
 
-    /// It is no longer on its way; nil where it was not, on that connection.
+    /// A request is no longer in flight.
+    ///
+    /// - Returns: the request; nil where it was not in flight on that connection.
     mutating func land(_ ticket: SendQueue.Ticket, from connection: PushTransport.Connection) -> InFlightRequest? {
         guard let request = inFlight[ticket], request.connection == connection else { return nil }
         inFlight[ticket] = nil
@@ -154,7 +158,7 @@ extension Sender {
         guard let server = servers.removeValue(forKey: connection),
             let link = pools[server]?.links.removeValue(forKey: connection)
         else { return }
-        // One that served is replaced at once. One that came to nothing is not: the next may not fare better.
+        // A connection that has answered is replaced at once. One that has not is not: the next may not fare better.
         guard link.hasAnswered else { return failToConnect(server, why, at: now) }
         notices.append(Notice(level: .debug, text: "The connection to APNs (\(server)) ended: \(why)."))
     }

@@ -2,11 +2,11 @@ import DequeModule
 import Hub
 import Logging
 
-/// Decides what is sent when, on which connection, and what becomes of it. Has no clock and no socket of its own.
+/// Decides what is sent when, on which connection, and what becomes of it. It has no clock and no socket of its own.
 ///
 /// Invariants
 ///   - Each notification that is added has exactly one outcome.
-///   - A request is on its way on one connection only; what comes in about it from another is not listened to.
+///   - A request is in flight on one connection only; what another connection says about it is ignored.
 ///   - What left and was not answered goes again only where the notification allows it.
 struct Sender<Transport: PushTransport> {
     let rules: SenderRules
@@ -17,7 +17,7 @@ struct Sender<Transport: PushTransport> {
     var pools: [ServerName: ConnectionPool] = [:]
     var servers: [PushTransport.Connection: ServerName] = [:]
     var inFlight: [SendQueue.Ticket: InFlightRequest] = [:]
-    /// By the time they left; those that are back are skipped.
+    /// All requests by the time at which they left, in monotonic milliseconds; those that have ended are skipped.
     var departures: Deque<(ticket: SendQueue.Ticket, sent: Int64)> = []
     var counts = PushStatistics()
     var notices: [Notice] = []
@@ -53,12 +53,14 @@ struct Sender<Transport: PushTransport> {
         if isStopping { queue.finishWaiting(.stopped) }
     }
 
-    /// From here on nothing leaves. What waits ends at once, what left when it is answered, or with `abandon`.
+    /// Stops: from here on nothing leaves. What waits ends at once; what left ends when it is answered, or with
+    /// `abandon`.
     mutating func stop() {
         isStopping = true
         queue.finishWaiting(.stopped)
     }
 
+    /// Ends what is still in flight.
     mutating func abandon() {
         for (ticket, request) in inFlight {
             let hasLeft = transport.cancel(ticket, on: request.connection) ?? true
@@ -92,7 +94,7 @@ struct Sender<Transport: PushTransport> {
 }
 
 extension Sender {
-    /// Sends what may be sent there.
+    /// Sends what may be sent to a server now.
     mutating func fill(_ server: ServerName, at now: HubTime) {
         while var pool = pools[server], queue.hasReady(for: server), !isStopping {
             if let reason = pool.circuit.reason, !rules.waitsWhenKeyIsRefused {
@@ -127,7 +129,7 @@ extension Sender {
         pools[server]?.links[connection] = PooledConnection(at: now.monotonic)
     }
 
-    /// It never came to be, or came to nothing.
+    /// A connection could not be opened, or ended without an answer.
     mutating func failToConnect(_ server: ServerName, _ why: String, at now: HubTime) {
         guard var pool = pools[server] else { return }
         pool.failures += 1
@@ -149,20 +151,20 @@ extension Sender {
         do {
             return try tokens.token(at: now)
         } catch {
-            // BoringSSL without memory or randomness: nothing that a later attempt may not find mended.
+            // libcrypto without memory or randomness: a later attempt may succeed.
             notices.append(Notice(level: .error, text: "No provider token can be signed: \(error)"))
             return nil
         }
     }
 }
 
-/// A request on its way.
+/// A request that is not answered yet.
 struct InFlightRequest {
     let connection: PushTransport.Connection
     let server: ServerName
-    /// Monotonic milliseconds.
+    /// When the request left, in monotonic milliseconds.
     let sent: Int64
-    /// Of the provider token it went with.
+    /// `ProviderToken.generation` of the token that it was sent with.
     let generation: Int
 }
 
@@ -172,7 +174,7 @@ struct Notice: Equatable {
     let text: String
 }
 
-/// A client's configuration as far as decisions depend on it; times in milliseconds.
+/// A client's configuration as far as decisions depend on it. Times are in milliseconds.
 struct SenderRules {
     var queue: Int
     var connections: Int
@@ -182,13 +184,14 @@ struct SenderRules {
     var idlePing: Int64
     var waitsWhenKeyIsRefused: Bool
 
-    /// Requests without an answer, one after the other, after which a connection takes no more (DESIGN's rule for APNs).
+    /// How many requests in a row may time out before a connection takes no more.
     static let timeoutsToRetire = 2
-    /// How often one goes again that left and was not answered.
+    /// How often a notification goes again that left and was not answered.
     static let resends = 5
-    /// How often one goes again because of its provider token or its connection, before that counts as the key's fault.
+    /// How often a notification goes again because of its provider token or its connection, before that counts as the
+    /// key's fault.
     static let rejections = 2
-    /// How often one may come back unseen before it waits a little.
+    /// How often a notification may come back unseen before it waits a little.
     static let hastyReturns = 3
 
     init(_ configuration: APNsConfiguration) {
@@ -201,7 +204,7 @@ struct SenderRules {
         waitsWhenKeyIsRefused = configuration.waitsWhenKeyIsRefused
     }
 
-    /// How long a connection that owes answers may be silent before it is asked.
+    /// How long a connection may be silent before it is pinged, while answers are due.
     var silence: Int64 { answerTimeout / 2 }
 }
 
