@@ -7,7 +7,7 @@ import Wire
 /// them. Confined to the worker's thread.
 final class AlertSender {
     private let context: PushContext
-    /// Users with alerts on their way, and how many.
+    /// Users with alerts in flight, and how many each has.
     private var busy: [String: Int] = [:]
     /// Users whom an alert waits for: in a grace window here, or at another hub.
     private var waitedFor: Set<String> = []
@@ -25,7 +25,7 @@ final class AlertSender {
 
     /// A hub that is killed does not know of what it had taken whether it left, so it takes no more than this.
     private static let mostTaken = 500
-    /// How long to wait for those whose user has an alert on its way already, in milliseconds.
+    /// How long to wait for those whose user has an alert in flight already, in milliseconds.
     private static let retry: Int64 = 1000
 
     init(_ context: PushContext) { self.context = context }
@@ -105,7 +105,7 @@ final class AlertSender {
             send(taken.alerts)
             if taken.count < limit { break }
         }
-        // What is due and was not taken is of users who have an alert on its way: its outcome is waited for.
+        // What is due and was not taken is of users who have an alert in flight: its outcome is waited for.
         self.dueAt = try store.nextDue().map { max($0, context.now.unix + Self.retry) }
     }
 

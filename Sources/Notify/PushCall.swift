@@ -20,6 +20,7 @@ enum PushCall: Sendable {
 /// A Live Activity that a backend wants started on all phones of a user (push-to-start, iOS 17.2).
 struct StartCall: Sendable {
     let start: ActivityStart
+    /// The content-state.
     let state: JSON
     let alert: ActivityAlert
     /// The app whose tokens are meant; nil for those of all apps.
@@ -28,8 +29,10 @@ struct StartCall: Sendable {
 
 /// A state for everybody who follows one of Apple's channels (iOS 18).
 struct BroadcastCall: Sendable {
+    /// Apple's id of the channel.
     let channel: String
     let event: ActivityEvent
+    /// The content-state.
     let state: JSON
     /// Seconds since 1970; nil for now.
     let timestamp: Int64?

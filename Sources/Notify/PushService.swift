@@ -48,7 +48,7 @@ package final class PushService: Sendable {
         }
     }
 
-    /// Sends what is on its way, and puts back what has not left. To be called when the feed has stopped.
+    /// Waits for the answers to what has left, and puts back what has not. To be called when the feed has stopped.
     package func stop(within limit: Duration) {
         let end = ContinuousClock.now + limit
         client.stop(within: limit / 2)

@@ -53,7 +53,7 @@ extension LiveActivity {
         }
         switch outcome {
         case .delivered, .failed(retryLater: false):
-            // What was refused for good counts as told, so that it is not sent again before something changes.
+            // What was refused for good counts as sent, so that it is not sent again before something changes.
             self.inFlight = nil
             retryAt = nil
             attempts = 0

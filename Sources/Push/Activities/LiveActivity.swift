@@ -45,10 +45,13 @@ struct LiveActivity: Sendable {
     }
 
     let id: String
+    /// The claim `sub` of whoever registered the activity.
     private(set) var user: String
+    /// The claim `session_id`, where the token had one.
     private(set) var session: String?
     private(set) var conversation: String?
     var destination: PushDestination
+    /// When the activity was registered first, in milliseconds since 1970.
     let startedAt: Int64
     /// When the hub ends the activity, in monotonic milliseconds.
     let endsAt: Int64
@@ -60,17 +63,21 @@ struct LiveActivity: Sendable {
     var facts: ConversationFacts?
     /// Once a backend has posted, the facts are not sent any more.
     var posted: Posted?
+    /// The alert that goes with the next push.
     var alert: ActivityAlert?
+    /// Nil while the activity is not to end.
     var ending: Ending?
 
     /// The last timestamp that was used, by push or by socket, in seconds since 1970.
     var timestamp: Int64
+    /// How many states went out.
     var version: Int
     /// A post has to be newer than this, in seconds since 1970.
     var floor: Int64
     /// The state that the phone is known to have by push. Nil where nobody knows, or where the socket has shown another
     /// one since.
     var pushed: SentState?
+    /// The state that the socket has shown last.
     var shown: SentState?
     /// The last state that went out: what an end says where the facts are not known.
     var lastState: JSON?

@@ -10,11 +10,11 @@ package struct APNsConfiguration: Sendable {
     package var broadcastURL: String?
     /// Certificates, in PEM, to trust instead of the system's.
     package var caFile: String?
-    /// The most notifications that wait or are on their way.
+    /// The most notifications that wait or are in flight.
     package var queue = 10_000
     /// Connections to each server.
     package var connections = 1
-    /// The most requests on their way on one connection; the peer's SETTINGS may allow fewer.
+    /// The most requests in flight on one connection; the peer's SETTINGS may allow fewer.
     package var inFlight = 500
     package var connectTimeout: Duration = .seconds(10)
     /// How long an answer may take, from when the request left.

@@ -75,7 +75,7 @@ struct PooledConnection {
     /// When something came from the peer last, in monotonic milliseconds.
     var heard: Int64
     /// Since when answers are due, in monotonic milliseconds.
-    var owed: Int64 = 0
+    var answersDueSince: Int64 = 0
     /// When a ping was sent that was not answered yet.
     var pinged: Int64?
 

@@ -79,7 +79,7 @@ extension Sender {
 
     /// When a connection is to be pinged, in monotonic milliseconds.
     private func askAt(_ link: PooledConnection) -> Int64 {
-        link.inFlight > 0 ? max(link.heard, link.owed) + rules.silence : link.heard + rules.idlePing
+        link.inFlight > 0 ? max(link.heard, link.answersDueSince) + rules.silence : link.heard + rules.idlePing
     }
 
     /// When `advance` has something to do, in monotonic milliseconds.

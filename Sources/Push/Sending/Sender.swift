@@ -112,7 +112,7 @@ extension Sender {
                 continue
             }
             if pool.circuit.isOpen { pool.circuit.probed(at: now.monotonic) }
-            if pool.links[connection]?.inFlight == 0 { pool.links[connection]?.owed = now.monotonic }
+            if pool.links[connection]?.inFlight == 0 { pool.links[connection]?.answersDueSince = now.monotonic }
             pool.links[connection]?.inFlight += 1
             pools[server] = pool
             inFlight[ticket] = InFlightRequest(

@@ -3,7 +3,7 @@ import Push
 import Testing
 import Wire
 
-/// What an activity is told while its app is away.
+/// What an activity is sent while its app is away.
 @Suite struct ActivityPushTests {
     @Test func aStateIsWholeAndNumbered() throws {
         let stage = try SchedulerStage.settled(.away)

@@ -3,7 +3,7 @@ import Push
 import Testing
 import Wire
 
-/// Socket or push: what an activity is told while its app comes and goes.
+/// By socket or by push: what an activity is sent while its app comes and goes.
 @Suite struct ActivityStatusTests {
     private func shown(_ actions: [ActivityAction]) -> [ShownState] {
         actions.compactMap { action in

@@ -41,7 +41,7 @@ final class SchedulerStage {
 
     static func json(_ text: String) throws -> JSON { try JSON(parsing: Array(text.utf8)) }
 
-    /// One activity whose facts are known, and whatever it tells at first is told.
+    /// One activity whose facts are known, and whose first state has been sent.
     static func settled(_ status: ConnectionStatus, _ adjust: (inout ActivityRules) -> Void = { _ in }) throws
         -> SchedulerStage
     {
