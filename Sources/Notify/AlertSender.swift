@@ -69,21 +69,21 @@ final class AlertSender {
                 member.variables, badge: member.badge, preview: context.rules.preview)
             let expiresAt = min(time.unix, change.committedAtMilliseconds ?? time.unix) + context.rules.alertLife
             guard notification.sender != member.user, expiresAt > time.unix else { continue }
-            let standing: AlertDraft.Standing
+            let state: AlertDraft.State
             switch context.presence.users.status(of: member.user) {
-            case .live: standing = .dropped
+            case .live: state = .dropped
             case .inGrace(let until):
-                standing = .held(until: time.unix + max(0, until - time.monotonic))
-            case .away: standing = elsewhere.contains(member.user) ? .elsewhere : .due
+                state = .held(until: time.unix + max(0, until - time.monotonic))
+            case .away: state = elsewhere.contains(member.user) ? .elsewhere : .due
             }
-            if standing != .due, standing != .dropped { waitedFor.insert(member.user) }
+            if state != .due, state != .dropped { waitedFor.insert(member.user) }
             var variables = notification.variables
             if let badge = member.badge { variables.set("badge", badge) }
             if let id = change.messageID { variables.set("message_id", id) }
             drafts.append(
                 AlertDraft(
                     message: change.messageKey, user: member.user, conversation: notification.conversation,
-                    variables: variables.json, expiresAt: expiresAt, standing: standing, place: change.id))
+                    variables: variables.json, expiresAt: expiresAt, state: state, place: change.id))
         }
         guard !drafts.isEmpty else { return }
         enqueued += try store.enqueue(drafts)
