@@ -3,7 +3,7 @@ import Ops
 import Push
 
 /// What a hub that sends pushes does, for the metrics.
-extension PushDesk {
+extension PushService {
     var figures: [Figure] {
         let desk = statistics
         let client = clientStatistics
@@ -28,9 +28,12 @@ extension PushDesk {
                 desk.lostMessages),
             Figure("roost_push_alerts_total", .counter, "Alerts that were put into the queue.", desk.alerts),
             Figure("roost_push_activities", .gauge, "Live Activities that this hub updates.", desk.activities),
-            Figure("roost_push_activity_states_total", .counter, "States sent to Live Activities.", desk.book.pushed),
             Figure(
-                "roost_push_activity_states_shown_total", .counter, "States shown by socket instead.", desk.book.shown),
+                "roost_push_activity_states_total", .counter, "States sent to Live Activities.",
+                desk.activityStates.pushed),
+            Figure(
+                "roost_push_activity_states_shown_total", .counter, "States shown by socket instead.",
+                desk.activityStates.shown),
         ]
     }
 

@@ -12,7 +12,7 @@ struct HubService {
     let authority: PolicyAuthority
     let keeper: PresenceKeeper
     let sessions: SessionWriter
-    let desk: PushDesk?
+    let desk: PushService?
     let health: Health
     let reload: Reload
     let reloaded: Reload.Rooms

@@ -11,7 +11,7 @@ final class Reload: Sendable {
     /// The rooms that take a part of it.
     struct Rooms: Sendable {
         let gateway: Gateway
-        let desk: PushDesk?
+        let desk: PushService?
         /// Nil where the keys are not the configuration's.
         let keys: KeyKeeper?
         /// Nil where nobody asked to be told.

@@ -76,7 +76,7 @@ struct Server {
         let link = GatewayLink()
         let desk = try desk(&settings, logger, link)
         let handlers =
-            [PushAPI(desk: desk, verifier: tokens, clock: { Clock.now() }) as any HTTPHandler, ClientHealth()]
+            [PushAPI(service: desk, verifier: tokens, clock: { Clock.now() }) as any HTTPHandler, ClientHealth()]
             + handler.list
         let figures: @Sendable () -> [Figure] = {
             ProcessFigures.all(version: Roost.version)
@@ -147,23 +147,23 @@ extension Server {
     /// What sends pushes, where the operator has configured that; the loops then note what it asks them.
     private func desk(
         _ settings: inout GatewayConfiguration, _ logger: Logger, _ link: GatewayLink
-    ) throws -> PushDesk? {
+    ) throws -> PushService? {
         guard let apns = try configuration.apns(), let bundle = configuration.push.topic else { return nil }
         let rules = try configuration.pushRules(
             bundle: bundle, audience: statements.audience, facts: statements.facts)
-        let whereabouts = Whereabouts(
+        let presence = PresenceView(
             users: settings.users ?? UserPresence(), devices: UserPresence(notesTransitions: false),
             typing: TypingBoard(), presence: settings.presenceLog ?? PresenceLog())
-        settings.users = whereabouts.users
-        settings.devices = whereabouts.devices
-        settings.typingBoard = whereabouts.typing
-        settings.summaryJoins = whereabouts.joins
-        settings.presenceLog = whereabouts.presence
+        settings.users = presence.users
+        settings.devices = presence.devices
+        settings.typingBoard = presence.typing
+        settings.summaryJoins = presence.joins
+        settings.presenceLog = presence.presence
         if rules.audience == nil {
             logger.notice("Nobody is alerted of new messages: alerts.audience is not set.")
         }
-        return PushDesk(
-            conninfo: databaseURL, rules: rules, apns: apns, whereabouts: whereabouts, logger: logger,
+        return PushService(
+            conninfo: databaseURL, rules: rules, apns: apns, presence: presence, logger: logger,
             clock: { Clock.now() }, show: { link.show($0) })
     }
 }
