@@ -186,40 +186,4 @@ package struct RoostConfiguration: Sendable {
         self.values = values.ordered
         try Self.checkTogether(values)
     }
-
-    /// Values that are fine one by one and make no sense together.
-    private static func checkTogether(_ values: EffectiveValues) throws(ConfigurationError) {
-        if values.integer(.pingAfter) >= values.integer(.idleTimeout) {
-            throw values.conflict(.pingAfter, .idleTimeout, "must be less than", "or no ping is sent in time")
-        }
-        if values.integer(.payloadBytes) > values.integer(.messageBytes) {
-            throw values.conflict(.payloadBytes, .messageBytes, "must not be more than", "which it has to fit into")
-        }
-        if values.integer(.httpPort) == values.integer(.opsPort) {
-            throw values.conflict(.opsPort, .httpPort, "must not be", "also where the hosts differ")
-        }
-        try checkListening(values)
-        try checkKeys(values)
-    }
-
-    // MARK: What some commands cannot do without
-
-    /// - Parameter command: as the error names it: `roost serve`.
-    package func requireDatabaseURL(for command: String) throws(ConfigurationError) -> String {
-        try require(.databaseURL, databaseURL, for: command)
-    }
-
-    /// - Parameter command: as the error names it: `roost serve`.
-    package func requireJWTSecret(for command: String) throws(ConfigurationError) -> String {
-        try require(.jwtSecret, jwtSecret, for: command)
-    }
-
-    private func require(
-        _ setting: Setting, _ value: String?, for command: String
-    ) throws(ConfigurationError) -> String {
-        if let value { return value }
-        throw ConfigurationError(
-            message: "\(command) needs \(setting.key): set \(setting.environmentName), or \(setting.key) in the "
-                + "configuration file, to \(setting.kind.expectation).")
-    }
 }
