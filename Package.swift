@@ -93,7 +93,7 @@ let package = Package(
                 "Wire", logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
-            swiftSettings: strict
+            swiftSettings: testable
         ),
         .systemLibrary(name: "CLoad", path: "loadtest/CLoad"),
         .executableTarget(
@@ -134,6 +134,7 @@ let package = Package(
             name: "PushTests",
             dependencies: ["CTestKeys", "Push", "Hub", "Signatures", "Wire", logging],
             swiftSettings: quick),
+        .testTarget(name: "RoostTests", dependencies: ["roost", "Hub", "Push"], swiftSettings: quick),
         .testTarget(name: "ChangeFeedTests", dependencies: ["ChangeFeed", "Hub"], swiftSettings: quick),
     ]
 )
