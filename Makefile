@@ -116,8 +116,9 @@ format: ## format the Swift sources
 	@$(SWIFT) format --in-place --recursive $(SWIFT_SOURCES)
 
 .PHONY: lint
-lint: ## what a review would say about form: formatting, shell syntax
+lint: ## what a review would say about form: formatting, shell syntax, which room knows which
 	@$(SWIFT) format lint --strict --recursive $(SWIFT_SOURCES)
+	scripts/check-rooms.py
 	for script in scripts/*.sh Tests/Package/*.sh config/debian/*.post* config/debian/*.prerm .ci/run; do bash -n "$$script"; done
 
 .PHONY: bench

@@ -110,6 +110,11 @@ enum SQL {
     static let storedSessions = text(PackageResources.StoredSessions_sql)
     static let sessionsAreListed = text(PackageResources.SessionsAreListed_sql)
     static let sessionsAreUnknown = text(PackageResources.SessionsAreUnknown_sql)
+    static let listTurn = text(PackageResources.ListTurn_sql)
+    static let withdrawList = text(PackageResources.WithdrawList_sql)
+    static let outboxLook = text(PackageResources.OutboxLook_sql)
+    static let noteEmptied = text(PackageResources.NoteEmptied_sql)
+    static let hasChangesBefore = text(PackageResources.HasChangesBefore_sql)
     static let lockHolder = text(PackageResources.LockHolder_sql)
     static let sessionWait = text(PackageResources.SessionWait_sql)
 
@@ -126,6 +131,8 @@ enum SQL {
         ("009 sessions", text(PackageResources.Migration009Sessions_sql)),
         ("010 epochs", text(PackageResources.Migration010Epochs_sql)),
         ("011 rows", text(PackageResources.Migration011Rows_sql)),
+        ("012 losses", text(PackageResources.Migration012Losses_sql)),
+        ("013 order", text(PackageResources.Migration013Order_sql)),
     ]
 
     /// What `roost migrate` creates outside its own schema where it is missing; they run after the migrations, each time.

@@ -49,7 +49,7 @@ package struct AllowedOrigins: Sendable {
 
     // MARK: CORS
 
-    private static let header = "access-control-allow-origin"
+    static let header = "access-control-allow-origin"
 
     /// An answer that pages of any origin may read, made one that only those in the list may.
     func narrow(_ response: HTTPResponse, to origin: String?) -> HTTPResponse {

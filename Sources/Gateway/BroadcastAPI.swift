@@ -20,11 +20,9 @@ struct BroadcastAPI {
         case admitted(Claims)
     }
 
-    private static let prefixes = ["/api/broadcast", "/realtime/v1/api/broadcast"]
-
     /// Nil where the path is not one of ours.
     func judge(_ head: HTTPRequest, at now: HubTime) -> Judgement? {
-        guard let rest = Self.rest(of: head.path), rest.isEmpty || Self.topicAndEvent(rest) != nil else { return nil }
+        guard BroadcastRoute(path: head.path) != nil else { return nil }
         guard head.method == .post else {
             var response = HTTPResponse.message(405, "Use POST")
             response.headers = [("allow", "POST, OPTIONS")]
@@ -36,33 +34,15 @@ struct BroadcastAPI {
 
     /// A request that was admitted, with its body.
     func handle(_ request: HTTPRequest, _ claims: Claims) -> Outcome {
-        guard let rest = Self.rest(of: request.path), let (topic, event) = Self.topicAndEvent(rest) else {
+        guard case .message(let topic, let event) = BroadcastRoute(path: request.path) else {
             return batch(request, claims)
         }
         return single(request, topic: topic, event: event, claims)
     }
 
-    /// What follows the prefix; nil where there is none.
-    private static func rest(of path: String) -> Substring? {
-        for prefix in prefixes where path.hasPrefix(prefix) {
-            let rest = path.dropFirst(prefix.count)
-            if rest.isEmpty || rest.hasPrefix("/") { return rest }
-        }
-        return nil
-    }
-
     private func claims(_ request: HTTPRequest, at now: HubTime) -> Claims? {
         guard let token = request.token else { return nil }
         do { return try verifier.verify(token, at: now) } catch { return nil }
-    }
-
-    /// `/{topic}/events/{event}`; a topic may have slashes of its own.
-    private static func topicAndEvent(_ rest: Substring) -> (topic: String, event: String)? {
-        let marker = "/events/"
-        guard rest.hasPrefix("/"), let range = rest.lastRange(of: marker) else { return nil }
-        let topic = rest[rest.index(after: rest.startIndex)..<range.lowerBound]
-        let event = rest[range.upperBound...]
-        return topic.isEmpty || event.isEmpty ? nil : (String(topic), String(event))
     }
 
     // MARK: One message, the body being its payload
@@ -75,8 +55,8 @@ struct BroadcastAPI {
             return .refused(.refusal(403, .summaryReserved))
         }
         guard request.body.count <= limits.payloadBytes else { return .tooLarge(tooLarge) }
-        switch request.contentType.map({ String($0.prefix { $0 != ";" }).lowercased() }) ?? "application/json" {
-        case "application/json":
+        switch MediaType(of: request) {
+        case .json:
             let json: JSON
             do { json = try JSON(parsing: request.body) } catch {
                 return .refused(Self.invalid("payload", "is not valid JSON"))
@@ -84,13 +64,13 @@ struct BroadcastAPI {
             guard json.kind == .object else { return .refused(Self.invalid("payload", "must be an object")) }
             let user = UserBroadcast(event: event, encoding: .json, payload: json.bytes, metadata: nil)
             return .accepted(Publication(messages: [(.text(user.textPayload() ?? []), key)], claims: claims))
-        case "application/octet-stream":
+        case .octets:
             guard key.topic.utf8.count <= 255, event.utf8.count <= 255 else {
                 return .refused(Self.invalid("topic", "and event may have 255 bytes each"))
             }
             let user = UserBroadcast(event: event, encoding: .raw, payload: request.body[...], metadata: nil)
             return .accepted(Publication(messages: [(.user(user), key)], claims: claims))
-        default:
+        case nil:
             let text = "Unsupported Media Type. Use application/json or application/octet-stream"
             return .refused(Door.error(415, text))
         }
@@ -166,17 +146,5 @@ struct BroadcastAPI {
         body += ",\"errors\":{\"\(field)\":[".utf8
         JSONString.encode(what, into: &body)
         return .json(422, body + Array("]}}".utf8))
-    }
-}
-
-extension Substring {
-    fileprivate func lastRange(of marker: String) -> Range<Index>? {
-        var found: Range<Index>?
-        var start = startIndex
-        while let range = self[start...].firstRange(of: marker) {
-            found = range
-            start = index(after: range.lowerBound)
-        }
-        return found
     }
 }

@@ -19,7 +19,7 @@ struct Door {
         var countedUser: String?
     }
 
-    static let paths: Set<String> = ["/socket/websocket", "/realtime/v1/websocket"]
+    static let paths = ["/socket/websocket", "/realtime/v1/websocket"]
 
     /// The answer to an upgrade request.
     enum Verdict {

@@ -64,9 +64,14 @@ extension EventLoop {
         if !http.reply(exchange, response) { replyOverTLS(exchange, response) }
     }
 
-    /// As far as the page may read it that asks.
-    func narrowed(_ response: HTTPResponse, _ call: HTTPCall) -> HTTPResponse {
-        rules.origins.narrow(response, to: call.origin)
+    /// An answer as the page gets it that asks (Fetch, section "CORS protocol"). Every error of the public port may be read
+    /// by the pages that may use the hub: without that a browser shows them no status and no reason. What is no error says
+    /// itself who may read it.
+    ///
+    /// - Parameter origin: of the page; nil for what is no page, and where nobody knows.
+    func readable(_ response: HTTPResponse, by origin: String?, isOps: Bool) -> HTTPResponse {
+        guard !isOps else { return response }
+        return rules.origins.narrow(response.status >= 400 ? response.readableAnywhere : response, to: origin)
     }
 
     private static let nothingHere = Door.error(404, "Nothing is served here")

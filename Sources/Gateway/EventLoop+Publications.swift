@@ -43,8 +43,9 @@ extension EventLoop {
 extension HTTPResponse {
     /// For pages of any origin: what protects the API is the token, not a cookie.
     var readableAnywhere: HTTPResponse {
+        guard !headers.contains(where: { $0.name == AllowedOrigins.header }) else { return self }
         var response = self
-        response.headers.append(("access-control-allow-origin", "*"))
+        response.headers.append((AllowedOrigins.header, "*"))
         return response
     }
 }

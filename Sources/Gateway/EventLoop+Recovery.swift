@@ -63,7 +63,7 @@ extension EventLoop {
             execute()
             // A ping was part of that.
             if hub.isAskedForProof(slot) { paces[slot]?.asks(at: Self.milliseconds) }
-        case .began, .passedBy, .unavailable:
+        case .began, .passedBy, .unavailable, .undecided:
             hub.recovery(id, step)
             execute()
         }

@@ -70,7 +70,7 @@ extension EventLoop {
         switch WebSocketHandshake.isAsked(by: head)
             ? judgeUpgrade(head, by: fd, isOps: false) : .refused(refusal(of: head))
         {
-        case .refused(let response): return writeLast(response, to: wsi)
+        case .refused(let response): return writeLast(response, by: head.field("origin"), to: wsi)
         case .admitted(let upgrade):
             upgrades[wsi] = upgrade
             return 0

@@ -380,7 +380,7 @@ final class EventLoop {
         lastRead = -1
         pauses.forget(slot)
         delivery.tracer.forget(slot)
-        counters.closed[delivery.sockets[Int(slot)].endCode, default: 0] += 1
+        counters.ended(with: delivery.sockets[Int(slot)].endCode)
         logEnd(of: slot)
         // What a browser says that unloads a page (WHATWG WebSockets, "make disappear").
         let isUnloaded = delivery.sockets[Int(slot)].endCode == 1001 && delivery.reasons[slot] == nil

@@ -126,12 +126,14 @@ extension EventLoop {
         guard !partial.isEmpty, unfinished.isTight else { return }
         for (slot, message) in partial
         where message.bytes.count > UnfinishedBytes.free && second - message.since >= rules.bodyTimeout {
+            counters.unfinishedRefused += 1
             beginClosing(slot, .tryAgainLater, reason: "too many unfinished messages")
         }
     }
 
     /// All loops together hold more of unfinished messages than they may.
     private func closeUnfinished(_ slot: Slot, _ wsi: OpaquePointer) -> Int32 {
+        counters.unfinishedRefused += 1
         let sentence = "too many unfinished messages (limits.unfinished_bytes)"
         return close(slot, wsi, .tryAgainLater, sentence, "too many unfinished messages")
     }

@@ -1,12 +1,16 @@
 import CWebSockets
 import Hub
+import Wire
 
 /// What a loop has let in, heard and done, and how long it took: plain integers that the loop alone writes.
 struct LoopCounters {
     var accepted = 0
     var refused: [Door.Reason: Int] = [:]
-    /// By the code of the close frame; 1006 where there was none (RFC 6455, section 7.4.1).
-    var closed: [UInt16: Int] = [:]
+    /// By the code of the close frame; 1006 where there was none (RFC 6455, section 7.4.1), nil where no standard names the
+    /// code: a client could make as many series of metrics as there are numbers.
+    private(set) var closed: [UInt16?: Int] = [:]
+    /// WebSockets and requests that were ended because all together held too much that was not finished.
+    var unfinishedRefused = 0
     var framesReceived = 0
     var bytesReceived = 0
     var malformed = 0
@@ -20,6 +24,8 @@ struct LoopCounters {
 
     /// Nanoseconds. Meanwhile nobody on this loop is served.
     private static let stall: UInt64 = 100_000_000
+
+    mutating func ended(with code: UInt16) { closed[PeerClose.isRegistered(code) ? code : nil, default: 0] += 1 }
 
     /// Something has happened since the last turn ended.
     var isInTurn: Bool { turnBegan != nil }

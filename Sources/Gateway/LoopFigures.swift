@@ -13,8 +13,10 @@ package struct LoopFigures: Sendable {
     package var hub = HubCounters()
     package var accepted = 0
     package var connectionsRefused: [String: Int] = [:]
-    /// By close code.
-    package var connectionsClosed: [UInt16: Int] = [:]
+    /// By close code; nil for those that no standard names.
+    package var connectionsClosed: [UInt16?: Int] = [:]
+    /// WebSockets and requests that were ended over `limits.unfinished_bytes`.
+    package var unfinishedRefused = 0
     package var framesIn = 0
     package var bytesIn = 0
     package var framesOut = 0
@@ -54,6 +56,7 @@ package struct LoopFigures: Sendable {
         accepted += other.accepted
         connectionsRefused.merge(other.connectionsRefused, uniquingKeysWith: +)
         connectionsClosed.merge(other.connectionsClosed, uniquingKeysWith: +)
+        unfinishedRefused += other.unfinishedRefused
         framesIn += other.framesIn
         bytesIn += other.bytesIn
         framesOut += other.framesOut
@@ -87,6 +90,7 @@ extension LoopFigures {
         connectionsRefused = Dictionary(
             uniqueKeysWithValues: Door.Reason.allCases.map { ($0.rawValue, counters.refused[$0, default: 0]) })
         connectionsClosed = counters.closed
+        unfinishedRefused = counters.unfinishedRefused
         framesIn = counters.framesReceived
         bytesIn = counters.bytesReceived
         framesOut = sent.frames

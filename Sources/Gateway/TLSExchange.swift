@@ -19,9 +19,11 @@ extension EventLoop {
     /// The head is in. Zero lets the body come, nonzero closes the connection.
     func httpBegan(_ wsi: OpaquePointer) -> Int32 {
         let head = HeaderReader(wsi: wsi)
-        if let refusal = refusal(of: head, isOps: false) { return writeLast(refusal, to: wsi) }
+        if let refusal = refusal(of: head, isOps: false) {
+            return writeLast(refusal, by: head.field("origin"), isHead: head.method == "HEAD", to: wsi)
+        }
         var call = HTTPCall(head, isOps: false)
-        if let response = judge(&call) { return writeLast(narrowed(response, call), of: call, to: wsi) }
+        if let response = judge(&call) { return writeLast(response, of: call, to: wsi) }
         nextExchange += 1
         exchanges[wsi] = TLSExchange(id: nextExchange, call: call, second: second)
         guard [.post, .put, .patch].contains(call.request.method) else { return httpCompleted(wsi) }
@@ -47,6 +49,7 @@ extension EventLoop {
             var response = Door.error(
                 503, "The hub holds too many unfinished requests (limits.unfinished_bytes); try again in a moment")
             response.headers = [("retry-after", "1")]
+            counters.unfinishedRefused += 1
             return respond(wsi, response)
         }
         return 0
@@ -92,15 +95,24 @@ extension EventLoop {
     private func respond(_ wsi: OpaquePointer, _ response: HTTPResponse) -> Int32 {
         guard let call = exchanges[wsi]?.call else { return -1 }
         httpClosed(wsi)
-        return writeLast(narrowed(response, call), of: call, to: wsi)
+        return writeLast(response, of: call, to: wsi)
+    }
+
+    private func writeLast(_ response: HTTPResponse, of call: HTTPCall, to wsi: OpaquePointer) -> Int32 {
+        writeLast(response, by: call.origin, isHead: call.request.method == .head, to: wsi)
     }
 
     /// Writes a whole answer by itself: what lws writes before it has finished with a head says HTTP/1.0.
     ///
+    /// - Parameters:
+    ///   - origin: of the page that asks; nil for what is no page.
+    ///   - isHead: it answers a HEAD, and has no body.
     /// - Returns: what closes the connection behind it.
-    func writeLast(_ response: HTTPResponse, of call: HTTPCall? = nil, to wsi: OpaquePointer) -> Int32 {
+    func writeLast(
+        _ response: HTTPResponse, by origin: String?, isHead: Bool = false, to wsi: OpaquePointer
+    ) -> Int32 {
         var bytes: [UInt8] = []
-        response.write(into: &bytes, leavingOutBody: call?.request.method == .head, closes: true)
+        readable(response, by: origin, isOps: false).write(into: &bytes, leavingOutBody: isHead, closes: true)
         _ = roost_write_framed(wsi, bytes, bytes.count)
         return -1
     }

@@ -15,20 +15,29 @@ struct TokenSource<Head: RequestHead> {
 
     /// Of a call of the HTTP API.
     func ofCall(query: [String: String]) -> String? {
+        if let bearer, bearer.mayBeToken { return bearer }
         let all = [bearer, head.field("apikey"), query["apikey"], query["token"]]
         return Self.first(all) ?? all.compactMap { $0 }.first
     }
 
     private var bearer: String? {
         head.field("authorization").flatMap { value in
-            let parts = value.split(separator: " ", maxSplits: 1)
-            return parts.count == 2 && parts[0].lowercased() == "bearer" ? String(parts[1]) : nil
+            let utf8 = value.utf8
+            guard let space = utf8.firstIndex(of: UInt8(ascii: " ")),
+                utf8[..<space].elementsEqual("bearer".utf8, by: { $0 | 0x20 == $1 })
+            else { return nil }
+            let token = value[utf8.index(after: space)...]
+            return token.isEmpty ? nil : String(token)
         }
     }
 
     private static func first(_ found: [String?]) -> String? {
-        found.compactMap { $0 }.first { !$0.isEmpty && !$0.hasPrefix("sb_") }
+        found.compactMap { $0 }.first { $0.mayBeToken }
     }
+}
+
+extension String {
+    fileprivate var mayBeToken: Bool { !isEmpty && !utf8.starts(with: "sb_".utf8) }
 }
 
 /// The tokens of an upgrade, in the order to be believed: `x-api-key`, as the original has it, then `Authorization`, which

@@ -6,6 +6,11 @@ package enum FeedEvent: Sendable {
     case recovery(RecoveryID, RecoveryStep)
     /// All that came before is covered by this mark; marks only grow. See `RecoveryPoint.mark`.
     case boundary(Int)
+    /// Until the next boundary some change waits for somebody, as a policy fails on it: who has all up to a later change
+    /// may lack it.
+    case withheld
+    /// Changes that nobody was told of are gone.
+    case gap
 }
 
 /// A message that SQL sent: a row of `realtime.messages` (wire-protocol B).

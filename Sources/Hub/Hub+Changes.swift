@@ -200,12 +200,29 @@ extension Hub {
         case .boundary(let mark):
             self.mark = max(self.mark, mark)
             passed = nil
+            isPassedInPart = false
+        case .withheld: isPassedInPart = true
+        case .gap: changesAreGone()
+        }
+    }
+
+    /// Nobody knows whom they concerned: whoever hears row changes has to join again, and is told then what it lacks
+    /// (`RecoveryRefusal.tooOld`). Who waits for its join to be answered is told nothing yet.
+    private func changesAreGone() {
+        isPassedInPart = true
+        for slot in connections.indices {
+            for index in connections[slot]?.memberships.indices.reversed() ?? [] {
+                guard let membership = connections[slot]?.memberships[index], membership.group != nil,
+                    membership.pending == nil
+                else { continue }
+                expel(at: index, of: Slot(slot), .changesLost)
+            }
         }
     }
 
     /// One change for a group of subscribers: one frame for each protocol version, whatever their number.
     private func deliver(_ change: ChangeDelivery) {
-        if !change.cursor.isEmpty { passed = change.cursor }
+        if !change.cursor.isEmpty, !isPassedInPart { passed = change.cursor }
         guard let group = groups[change.group] else { return }
         let audience: Audience
         switch change.recipients {

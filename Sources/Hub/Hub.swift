@@ -60,8 +60,11 @@ package final class Hub {
     package internal(set) var counters = HubCounters()
     /// Up to where the feed's changes were passed on.
     package internal(set) var mark = 0
-    /// The cursor of the last change that was passed on since the mark; nil if there was none.
+    /// The cursor of the last change that was passed on since the mark, where all before it was as well; nil if there was
+    /// none.
     var passed: String?
+    /// Since the mark something came that no cursor stands for: a change waits for a policy, or changes are gone.
+    var isPassedInPart = false
     /// The time as it was told last.
     var latest = HubTime(monotonic: 0, unix: 0)
     /// What was received before this, by the hub's clock, may have waited for the hub.

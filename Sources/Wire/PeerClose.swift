@@ -38,6 +38,14 @@ package struct PeerClose: Sendable, Equatable {
         self.answer = answer
     }
 
+    /// Whether a code is of those that RFC 6455 and IANA name; from 3000 on a peer may send any number that it likes.
+    package static func isRegistered(_ code: UInt16) -> Bool {
+        switch code {
+        case 1000...1003, 1005...1015: true
+        default: false
+        }
+    }
+
     /// Section 7.4.2, and the codes that IANA has registered since. 1004, 1005, 1006 and 1015 never stand in a frame.
     private static func isAllowed(_ code: UInt16) -> Bool {
         switch code {

@@ -28,6 +28,10 @@ package enum Refusal: Error, Sendable, Equatable {
     /// A limit is reached; its value is in the unit of the setting.
     case over(Limit, Int)
     case databaseUnavailable
+    /// A policy raised an error on what the client missed, so that it is not known whether it may see it.
+    case policyFailed
+    /// Changes were deleted from the outbox that the hub had not read.
+    case changesLost
     case restarting
     case payloadNotAnObject
     case presencePayloadNotAMap
@@ -83,6 +87,8 @@ package enum Refusal: Error, Sendable, Equatable {
         case .privateOnly: "PrivateOnly: \(message)"
         case .over(let limit, _): "\(limit.code): \(message)"
         case .databaseUnavailable: "UnableToConnectToProject: \(message)"
+        case .policyFailed: "PolicyFailed: \(message)"
+        case .changesLost: "ChangesLost: \(message)"
         case .restarting: "RealtimeRestarting: \(message)"
         case .invalidBinding: "InvalidPostgresChanges: \(message)"
         case .presenceListFull: "PresenceListFull: \(message)"
@@ -121,6 +127,9 @@ package enum Refusal: Error, Sendable, Equatable {
         case .privateOnly: "This project only allows private channels"
         case .over(let limit, let value): limit.sentence(value)
         case .databaseUnavailable: "Realtime was unable to connect to the project database"
+        case .policyFailed:
+            "A policy failed on changes that you missed; join again, and mend the policy that the hub's log names if it lasts"
+        case .changesLost: "Changes were deleted before anybody was told of them; load the data again"
         case .restarting: "Realtime is restarting, please standby"
         case .payloadNotAnObject: "Broadcast payload must be a JSON object"
         case .presencePayloadNotAMap: "Presence track payload must be a map"
@@ -141,7 +150,8 @@ package enum Refusal: Error, Sendable, Equatable {
         case .tokenExpired, .claimsMissing, .expirationInvalid, .tokenMalformed, .signatureInvalid, .apiKeyMissing,
             .issuerRefused, .audienceRefused, .roleInvalid:
             .refreshToken
-        case .keyUnknown, .tokenNotYetValid, .databaseUnavailable, .restarting, .writesPending,
+        case .keyUnknown, .tokenNotYetValid, .databaseUnavailable, .changesLost, .policyFailed, .restarting,
+            .writesPending,
             .replayFailed, .presenceListFull:
             .retry
         case .signer, .topicNameRequired, .unmatchedTopic, .unauthorized, .readRevoked, .writeUnauthorized,

@@ -179,6 +179,26 @@ extension FeedTests {
                     insert into t values (6, 6); delete from t where id = 5; commit
                     """, operations: "IUIUD"),
             Statement(
+                testDescription: "a key is freed and taken again, after another statement of the message",
+                setUp: trigger("z_touch", "after insert", "update t set note = 'seen' where id = new.id"),
+                script: """
+                    do $$ begin insert into t values (5, 5);
+                    with gone as (delete from t where id = 5 returning *) insert into t select id, 7 from gone; end $$
+                    """, operations: "IUDIU"),
+            Statement(
+                testDescription: "an upsert by trigger that changes nothing",
+                setUp: trigger("replace", "before insert", "delete from t where id = new.id"),
+                script: "insert into t values (1, 1)", operations: "DI"),
+            Statement(
+                testDescription: "a trigger that takes away what was inserted",
+                setUp: trigger("drop", "after insert", "delete from t where id = new.id"),
+                script: "insert into t values (5, 5)", operations: "ID"),
+            Statement(
+                testDescription: "what was deleted comes back, by a unique index",
+                setUp: "alter table t drop constraint t_pkey, alter id set not null; create unique index on t (id);"
+                    + trigger("revive", "after delete", "insert into t values (old.id, 0, 'back')"),
+                script: "delete from t where id < 3", operations: "DDII"),
+            Statement(
                 testDescription: "no primary key",
                 setUp: "alter table t drop constraint t_pkey;"
                     + trigger("touch", "after insert", "update t set note = 'seen' where id = new.id")

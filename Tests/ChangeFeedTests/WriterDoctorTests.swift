@@ -64,6 +64,28 @@ extension FeedTests {
             #expect(writers().first?.contains("pg_terminate_backend(\(restoring.backendID))") ?? false, "\(writers())")
         }
 
+        /// What another database's sessions and roles do there is none of this one's.
+        @Test func otherDatabasesAreTheirOwn() throws {
+            let other = try PostgresCluster.shared.database()
+            try database.run(
+                """
+                do $$ begin create role importer login; exception when duplicate_object then null; end $$;
+                alter role importer in database \(other.name) set session_replication_role = replica;
+                alter database \(other.name) set session_replication_role = replica
+                """)
+            let restoring = try other.session()
+            try restoring.run("set session_replication_role = 'replica'")
+            #expect(writers().isEmpty)
+        }
+
+        /// Set where a session looks last: on the server, or for all by what they connect with.
+        @Test func aServerWhereAllAreSilent() throws {
+            let silent = "\(database.conninfo) options='-c session_replication_role=replica'"
+            let found = Doctor.examine(conninfo: silent).filter { $0.subject == "writers" }.map(\.message)
+            #expect(found.count == 1)
+            #expect(found.first?.contains("`alter system reset session_replication_role`") ?? false)
+        }
+
         @Test func aDatabaseWhereAllAreSilent() throws {
             try database.run("alter database \(database.name) set session_replication_role = replica")
             let found = writers()

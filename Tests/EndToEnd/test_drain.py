@@ -9,6 +9,7 @@ import time
 import pytest
 
 from support.deadline import eventually, until
+from support.http import HTTPConnection
 from support.websocket import Refused
 from support.wsclient import Client
 
@@ -63,6 +64,27 @@ async def test_a_thousand_sockets_are_closed_in_batches(own_hub):
     most = max(sum(start <= second < start + 0.25 for second in seconds) for start in seconds)
     assert most < 250, f"{most} of 1,000 in a quarter of a second"
     await close(clients)
+
+
+async def test_http_ends_before_the_sockets_do(own_hub):
+    """What is idle at once, and what is not behind its answer."""
+    own_hub.environment |= {"ROOST_DRAIN_SECONDS": "8"}
+    own_hub.start()
+    clients = await crowd(own_hub, 100)
+    async with await HTTPConnection.open(own_hub.port) as idle, await HTTPConnection.open(own_hub.port) as busy:
+        for http in (idle, busy):
+            assert (await http.request("GET", "/healthcheck")).status == 200
+        busy.write(b"GET /healthcheck HTTP/1.1\r\nhost: ")
+        await busy.writer.drain()
+        begin(own_hub)
+        assert await idle.ended() == b""
+        assert any(client.closed is None for client in clients), "the sockets have half of the time"
+        busy.write(b"x\r\n\r\n")
+        answer = await busy.answer()
+        assert (answer.status, answer.headers["connection"]) == (200, "close")
+        assert await busy.ended() == b""
+    await close(clients)
+    assert await ended(own_hub, 15) == 0
 
 
 async def test_what_waits_for_a_socket_comes_before_its_close(own_hub):

@@ -50,6 +50,11 @@ async def system(client, topic, *filters):
     return (await client.next("system", topic)).payload
 
 
+def figure(hub, name):
+    """Of /metrics."""
+    return next(float(line.split()[1]) for line in hub.ops("/metrics")[1].splitlines() if line.startswith(name))
+
+
 def sessions(sql):
     return sql.execute(
         "select count(*), coalesce(max(extract(epoch from clock_timestamp() - query_start)), 0)::float8 from pg_stat_activity "
@@ -128,9 +133,10 @@ async def test_others_hardly_notice_a_hundred_subscribers_with_the_worst_that_is
                         ended += 1
             print(f"p99 without {[round(s * 1000, 1) for s in without]} ms, beside {[round(s * 1000, 1) for s in beside]} ms; "
                   f"the first rows {max(first) * 1000:.0f} ms at most; {ended} of 100 filters were ended")
-            # Loosely: this machine may be busy.
-            assert statistics.median(beside) < max(2 * statistics.median(without), 0.3)
-            assert max(first) < 10
+            # This machine may be busy; loadtest/bench.sh hostile measures in turns.
+            assert statistics.median(beside) < max(2 * statistics.median(without), 0.05)
+            assert max(first) < max(0.3, 5 * max(without))
+            assert ended and figure(hub, 'roost_filters_ended_total{reason="took_too_long"}') >= ended
         finally:
             await asyncio.gather(*(client.close() for client in clients))
 

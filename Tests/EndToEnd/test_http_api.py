@@ -187,6 +187,17 @@ async def test_nothing_else_is_served(http, path):
     assert (await http.request("GET", path)).status == 404
 
 
+@both_prefixes
+@pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS"])
+async def test_addresses_that_name_no_topic_or_no_event(hub, prefix, method):
+    """One of them ended the hub, whoever asked for it: where the topic is missing, one slash is the first and the marker's."""
+    async with await HTTPConnection.open(hub.port) as http:
+        for rest in ("/", "//", "/events", "/events/", "/events/e", "//events/e", "/t/events/", "/events/events/", "/events/e/",
+                     "%2fevents%2fe", "/%2fevents/e", "/t", "/t/event/e", "s/t/events/e"):
+            answer = await http.request(method, prefix + rest, b"{}", **bearer())
+            assert answer.status == (204 if method == "OPTIONS" else 404), rest
+
+
 async def test_a_post_needs_a_length(hub):
     async with await HTTPConnection.open(hub.port) as http:
         answer = await http.request("POST", "/api/broadcast", **bearer())

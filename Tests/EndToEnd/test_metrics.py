@@ -2,12 +2,13 @@
 
 import collections
 import re
+import struct
 
 import pytest
 
 from support.deadline import eventually
 from support.tokens import token
-from support.websocket import Refused
+from support.websocket import CLOSE, Refused
 from support.wsclient import Client
 
 SAMPLE = re.compile(r'([a-z_0-9]+)(?:\{(.*)\})? (\S+)')
@@ -100,6 +101,17 @@ async def test_what_clients_do_is_counted(hub, cluster):
     for client in members:
         await client.close()
     await came_to(hub, roost_connections=0, roost_memberships=0)
+
+
+async def test_clients_cannot_make_series_by_their_close_codes(hub):
+    for code in (3000, 4321, 4999):
+        client = await Client.connect(hub.port)
+        client.socket.send(CLOSE, struct.pack(">H", code))
+        await client.socket.writer.drain()
+        await eventually(lambda: client.closed, what="the answer to the close frame")  # noqa: B023
+        await client.close()
+    await came_to(hub, **{'roost_connections_closed_total{code="other"}': 3})
+    assert not [name for name in scrape(hub) if re.search('code="(3|4)', name)]
 
 
 async def test_the_process_and_the_outbox_are_described(hub):

@@ -1,7 +1,13 @@
 """Which web pages may use the hub (`http.origins`)."""
 
+import asyncio
+import base64
+import contextlib
+import itertools
+
 import pytest
 
+from support.certificates import Authority
 from support.deadline import eventually
 from support.http import HTTPConnection
 from support.hub import Hub
@@ -67,6 +73,107 @@ async def test_answers_may_be_read_by_pages_of_the_list(hub):
         for method in ("OPTIONS", "POST"):
             asked = await ask(hub, method, "/api/broadcast", origin=origin, apikey=token(), content_type="application/json")
             assert "access-control-allow-origin" not in asked and asked["vary"] == "origin"
+
+
+# Errors, whoever gives them: a browser shows a page neither the status nor the reason of what it may not read.
+
+PAGE, STRANGER = "https://app.example.com", "https://evil.example"
+MEGABYTE = 1 << 20
+LIMITS = {"ROOST_LOOPS": "1", "ROOST_TIMEOUTS_BODY": "1", "ROOST_LIMITS_UNFINISHED_BYTES": str(MEGABYTE),
+          "ROOST_LIMITS_FAILURES_PER_MINUTE": "1000"}
+POST, SOCKET = "POST /api/broadcast/t/events/e", "GET /realtime/v1/websocket"
+KEY = base64.b64encode(bytes(16)).decode()
+UPGRADE = ("upgrade: websocket", "connection: Upgrade", f"sec-websocket-key: {KEY}", "sec-websocket-version: 13")
+
+
+def error(status, first, *lines, body=b"", plain=True, tls=True, knows_the_page=True):
+    return pytest.param(status, first, lines, body, plain, tls, knows_the_page, id=f"{status} {first} {' '.join(lines)}"[:60])
+
+
+ERRORS = [
+    error(400, POST, "{bearer}", "transfer-encoding: chunked", body=b"x\r\n", tls=False),
+    error(400, SOCKET, "upgrade: websocket"),
+    error(401, POST, "content-length: 2", body=b"{}"),
+    error(401, SOCKET + "?apikey=x"),
+    error(401, SOCKET, *UPGRADE),
+    error(403, SOCKET + "?apikey={token}&vsn=9", *UPGRADE),
+    error(403, POST + "?private=1", "{bearer}", "content-length: 2", body=b"{}"),
+    error(404, "GET /nowhere"),
+    error(404, "POST /nowhere", "content-length: 2", body=b"{}"),
+    error(405, "GET /api/broadcast"),
+    error(405, "POST /realtime/v1/websocket", "content-length: 0"),
+    error(405, "TRACE /nowhere", tls=False),
+    error(408, POST, "{bearer}", "content-length: 5", body=b"{", tls=False),
+    error(411, POST, "{bearer}"),
+    error(411, POST, "{bearer}", "transfer-encoding: chunked", body=b"0\r\n\r\n", plain=False),
+    error(413, POST, "{bearer}", "content-length: 5000001"),
+    error(415, POST, "{bearer}", "content-type: text/plain", "content-length: 2", body=b"{}"),
+    error(422, POST, "{bearer}", "content-length: 1", body=b"{"),
+    error(426, SOCKET),
+    error(426, SOCKET, *UPGRADE[:3]),
+    error(501, "BREW /nowhere", tls=False),
+    error(503, POST, "{bearer}", "content-length: 4000000", body=b"x" * (MEGABYTE + 1)),
+    # The head was not taken, so nobody knows whose it was.
+    error(400, "GET /nowhere", "no colon", tls=False, knows_the_page=False),
+    error(408, "GET /nowhere", "a: ", tls=False, knows_the_page=False),
+    error(414, "GET /" + "a" * 9000, tls=False, knows_the_page=False),
+    error(431, "GET /nowhere", "a: " + "b" * 20_000, tls=False, knows_the_page=False),
+]
+
+
+@pytest.fixture(scope="module")
+def hubs(cluster, tmp_path_factory):
+    """For all pages and for one, plain and over TLS."""
+    authority = Authority(tmp_path_factory.mktemp("certificates"))
+    with contextlib.ExitStack() as stack:
+        made = {}
+        for number, (origins, tls) in enumerate(itertools.product(("", PAGE), (False, True))):
+            hub = Hub(cluster.create_database(f"readable{number}"), ROOST_HTTP_ORIGINS=origins, **LIMITS)
+            stack.callback(hub.remove)
+            if tls:
+                hub.secure(authority.pair(), authority.trust)
+            hub.run("migrate")
+            made[origins, tls] = hub.start()
+        yield made
+
+
+async def refused(hub, status, first, lines, body, origin):
+    mine = token()
+    filled = [line.format(token=mine, bearer=f"authorization: Bearer {mine}") for line in (first, *lines)]
+    head = "\r\n".join([f"{filled[0]} HTTP/1.1", "host: x", *([f"origin: {origin}"] if origin else []), *filled[1:]])
+    async with await HTTPConnection.open(hub.port, tls=hub.trust) as http:
+        http.write(head.encode() + (b"" if status == 408 and not body else b"\r\n\r\n") + body)
+        answer = await http.answer(within=20)
+    assert answer.status == status, answer.body
+    return answer.headers
+
+
+@pytest.mark.parametrize("status, first, lines, body, plain, tls, knows_the_page", ERRORS)
+async def test_errors_may_be_read_by_the_pages_that_are_let_in(hubs, status, first, lines, body, plain, tls, knows_the_page):
+    async def check(origins, is_tls, origin):
+        # Sockets are refused to the pages of others before anything else is looked at.
+        says = 403 if origins and origin == STRANGER and "upgrade: websocket" in lines else status
+        headers = await refused(hubs[origins, is_tls], says, first, lines, body, origin)
+        reader = "*" if not origins else PAGE if origin == PAGE and knows_the_page else None
+        assert headers.get("access-control-allow-origin") == reader, (origins, is_tls, origin)
+        assert headers.get("vary") == ("origin" if origins else None)
+
+    # What holds much comes alone, and what takes long beside the others.
+    cases = [(origins, is_tls, origin) for origins, is_tls in hubs if (tls if is_tls else plain)
+             for origin in (PAGE, STRANGER, None)]
+    if status == 408:
+        await asyncio.gather(*(check(*case) for case in cases))
+    else:
+        for case in cases:
+            await check(*case)
+
+
+async def test_nothing_of_the_operators_may_be_read_by_pages(hub):
+    for first in ("GET /nowhere", "BREW /", "POST /metrics", "GET /ops/websocket"):
+        async with await HTTPConnection.open(hub.ops_port) as http:
+            http.write(f"{first} HTTP/1.1\r\nhost: localhost\r\norigin: {ALLOWED[0]}\r\ncontent-length: 0\r\n\r\n".encode())
+            answer = await http.answer()
+            assert answer.status >= 400 and "access-control-allow-origin" not in answer.headers, first
 
 
 @pytest.mark.parametrize("text", [

@@ -54,6 +54,7 @@ import Wire
                 case .perform(let body):
                     bodies.append(String(decoding: body, as: UTF8.self))
                     if !later.contains(paths.last ?? "") { answer() }
+                case .refuse(let response): connection.answer(response, closes: true, at: second)
                 case .shutDown: isShut = true
                 case .close:
                     isClosed = true
@@ -150,6 +151,15 @@ import Wire
         #expect(server.connection.wantsInput)
         server.receive([UInt8](repeating: 0x41, count: 100))
         #expect(!server.connection.wantsInput)
+    }
+
+    @Test func nothingOfWhatComesBehindTheLastRequestIsKept() {
+        var server = Server()
+        server.isBlocked = true
+        server.receive("GET /1 HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n" + Self.get("/2"))
+        #expect(server.connection.heldBytes == 0)
+        server.receive(Self.get("/3"))
+        #expect(server.connection.heldBytes == 0)
     }
 
     @Test func theNextRequestWaitsForASocketThatTakesNothing() {
@@ -262,7 +272,8 @@ import Wire
         var server = Server()
         server.receive(Self.post("/1", "", "content-length: 100\r\n") + "half")
         #expect(server.connection.heldBytes == 4)
-        server.connection.shed(at: 0)
+        let isShed = server.connection.shed()
+        #expect(isShed)
         server.run()
         #expect(server.answers.first?.hasPrefix("503") == true)
         #expect(server.written.contains("retry-after: 1\r\n"))
@@ -380,6 +391,33 @@ import Wire
         server.answer()
         server.run()
         #expect(server.answers == ["200 /1"])
+    }
+
+    /// The time counts from the last byte that the socket took.
+    @Test func whoReadsItsAnswerSlowlyGetsAllOfIt() {
+        var server = Server()
+        server.isBlocked = true
+        server.receive(Self.get("/1"))
+        while server.connection.hasOutput, !server.isClosed {
+            server.pass(70)
+            server.connection.sent(min(40, server.connection.output.count), at: server.second)
+        }
+        server.run()
+        #expect(server.second > 75 && !server.isClosed)
+        server.pass(75)
+        #expect(server.isClosed)
+    }
+
+    @Test func aBodyThatIsPassedOverMayNotDripEither() {
+        var server = Server()
+        server.refusals = ["/no": 401]
+        server.receive(Self.post("/no", "", "content-length: 1000\r\n"))
+        while !server.isClosed, server.second < 1000 {
+            server.receive("x")
+            server.pass(1)
+        }
+        #expect(server.second == 30)
+        #expect(server.answers == ["401 /no"])
     }
 
     @Test func whoDoesNotReadItsAnswerIsClosed() {

@@ -90,7 +90,7 @@ import Wire
         withURL.secrets = [old]
         try await refresher.adopt(withURL)
         #expect(refresher.refusal(token) == nil)
-        #expect(refresher.refusal(self.token(old)) == nil, "and it was a reload")
+        #expect(refresher.refusal(try self.token(old)) == nil, "and it was a reload")
         withURL.url = server.url + "/elsewhere"
         try await refresher.adopt(withURL)
         #expect(refresher.refusal(token) == .keyUnknown)

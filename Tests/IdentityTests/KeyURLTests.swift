@@ -61,7 +61,7 @@ import Wire
         var settings = settings(server.url, look: .milliseconds(1))
         settings.intervals.pause = .milliseconds(300)
         let refresher = try await KeyRefresher.open(settings, logger: logger)
-        let tokens = try (0..<300).map { new.token(.edDSA, kid: "k\($0)") }
+        let tokens = (0..<300).map { new.token(.edDSA, kid: "k\($0)") }
         let began = ContinuousClock.now
         for _ in 0..<4 {
             let asked = server.requests

@@ -7,7 +7,7 @@ import Testing
     @Test(arguments: SignatureAlgorithm.allCases) func freshAndKnown(_ algorithm: SignatureAlgorithm) async throws {
         let key = SigningKey(for: algorithm)
         let set = keySet(key.jwk(kid: "k"))
-        let tokens = try (0..<(algorithm.isSymmetric ? 1_000 : 100)).map {
+        let tokens = (0..<(algorithm.isSymmetric ? 1_000 : 100)).map {
             key.token(
                 algorithm, "{\"role\":\"authenticated\",\"sub\":\"user-\($0)\",\"iat\":1000,\"exp\":4600}", kid: "k")
         }

@@ -10,6 +10,14 @@ import Wire
         }
     }
 
+    /// A label of a metric for each number would be a client's to fill.
+    @Test func whatOthersSendIsNamedOnlyIfAStandardNamesIt() {
+        #expect(CloseCode.allCases.allSatisfy { PeerClose.isRegistered($0.rawValue) })
+        #expect([1005, 1006, 1015].allSatisfy { PeerClose.isRegistered($0) })
+        #expect((0...UInt16.max).count { PeerClose.isRegistered($0) } == 15)
+        #expect(!PeerClose.isRegistered(3000) && !PeerClose.isRegistered(4999))
+    }
+
     @Test func numbersAreTheRegistered() {
         #expect(CloseCode.normal.rawValue == 1000)
         #expect(CloseCode.goingAway.rawValue == 1001)

@@ -11,8 +11,9 @@ import Wire
             .signer("a detail"), .topicNameRequired, .unmatchedTopic, .unauthorized(topic: "room1"),
             .readRevoked(topic: "room1"), .writeUnauthorized(topic: "room1"), .trackUnauthorized(topic: "room1"),
             .writesPending, .replayNotAllowed, .replayInvalid, .replayFailed, .privateOnly,
-            .databaseUnavailable, .restarting, .payloadNotAnObject, .presencePayloadNotAMap, .presenceEventUnknown,
-            .appStateUnknown, .summaryReserved, .roleInvalid, .invalidBinding("a detail"),
+            .databaseUnavailable, .changesLost, .policyFailed, .restarting, .payloadNotAnObject,
+            .presencePayloadNotAMap,
+            .presenceEventUnknown, .appStateUnknown, .summaryReserved, .roleInvalid, .invalidBinding("a detail"),
         ] + Limit.allCases.map { .over($0, 77) }
         + Refusal.PresenceBound.allCases.map { .presenceListFull($0, 77, isCounted: true) }
         + [.presenceListFull(.bytes, 77, isCounted: false)]
@@ -144,6 +145,16 @@ import Wire
                 "UnableToConnectToProject: Realtime was unable to connect to the project database",
                 "Realtime was unable to connect to the project database"
             )
+        case .policyFailed:
+            (
+                "PolicyFailed: A policy failed on changes that you missed; join again, and mend the policy that the hub's log names if it lasts",
+                "A policy failed on changes that you missed; join again, and mend the policy that the hub's log names if it lasts"
+            )
+        case .changesLost:
+            (
+                "ChangesLost: Changes were deleted before anybody was told of them; load the data again",
+                "Changes were deleted before anybody was told of them; load the data again"
+            )
         case .restarting:
             ("RealtimeRestarting: Realtime is restarting, please standby", "Realtime is restarting, please standby")
         case .payloadNotAnObject: ("Broadcast payload must be a JSON object", "Broadcast payload must be a JSON object")
@@ -216,6 +227,8 @@ import Wire
                 "Realtime is restarting, please standby", "Token is not valid yet",
                 "Failed to generate JWT signer, check your JWT secret or JWKS configuration",
                 "Too many messages wait for the permission to write to this Channel",
+                "A policy failed on changes that you missed; join again, and mend the policy that the hub's log names if it "
+                    + "lasts",
                 "Realtime was unable to replay messages",
             ])
         #expect(

@@ -11,10 +11,12 @@ import bigtx
 import changes
 import channels
 import fanout
+import hostile
 import idle
 import inbound
 import loops
 import members
+import posts
 import push
 import rows
 import scrape
@@ -31,10 +33,11 @@ from programs import BenchError, Programs
 PARTS = {"fanout": fanout.measure, "sockets": sockets.measure, "changes": changes.measure, "writers": writers.measure,
          "visibility": visibility.measure, "storm": storm.measure, "slow": slow.measure,
          "presence": members.presence, "typing": members.typing, "push": push.measure, "channels": channels.measure,
-         "idle": idle.measure, "inbound": inbound.measure, "rows": rows.measure, "bigtx": bigtx.measure, "loops": loops.measure,
-         "scrape": scrape.measure, "tls": tls.measure}
+         "idle": idle.measure, "inbound": inbound.measure, "posts": posts.measure, "rows": rows.measure, "bigtx": bigtx.measure,
+         "loops": loops.measure, "scrape": scrape.measure, "tls": tls.measure, "hostile": hostile.measure}
 #: Minutes long, or they kill hubs, stall readers and fill channels.
-BY_NAME = ("storm", "slow", "presence", "typing", "push", "channels", "idle", "inbound", "rows", "bigtx", "loops", "scrape", "tls")
+BY_NAME = ("storm", "slow", "presence", "typing", "push", "channels", "idle", "inbound", "posts", "rows", "bigtx", "loops",
+           "scrape", "tls", "hostile")
 
 
 def parse_arguments():

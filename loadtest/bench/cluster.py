@@ -83,11 +83,11 @@ class Cluster:
         """Transactions per second, and the CPU µs that all of Postgres spent on each."""
         command = [self.bin / "pgbench", "-n", "-M", "prepared", "-f", script, "-c", str(clients), "-j", "2",
                    "-T", str(seconds), self.url(database)]
-        before = self._cpu_microseconds()
+        before = self.cpu_microseconds()
         outcome = subprocess.run(command, capture_output=True, text=True)
         # A session's CPU time is its postmaster's only when it has ended.
         time.sleep(0.5)
-        spent = self._cpu_microseconds() - before
+        spent = self.cpu_microseconds() - before
         rates = [float(line.split()[2]) for line in outcome.stdout.splitlines() if line.startswith("tps =")]
         counts = [int(line.split()[-1].split("/")[0]) for line in outcome.stdout.splitlines()
                   if line.startswith("number of transactions actually processed")]
@@ -95,7 +95,7 @@ class Cluster:
             raise BenchError(f"pgbench failed: {outcome.stderr.strip()[-300:]}")
         return rates[0], spent / counts[0]
 
-    def _cpu_microseconds(self):
+    def cpu_microseconds(self):
         """Of the postmaster, the children it has, and those it had."""
         postmaster = int((self.folder / "data" / "postmaster.pid").read_text().split()[0])
         ticks = 0

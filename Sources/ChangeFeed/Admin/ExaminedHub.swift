@@ -13,7 +13,8 @@ package struct ExaminedHub: Sendable {
         self.sendsPushes = sendsPushes
     }
 
-    /// The most sessions with Postgres that the hub has at a time: two of the feed, one each for conditions, policies
-    /// of rows and presence, two for readings of what clients missed, two for policies of channels; two for pushes.
-    var sessions: Int { sendsPushes ? 12 : 10 }
+    /// The most sessions with Postgres that the hub has at a time: two of the feed, two for conditions, one each for
+    /// policies of rows, presence and who may come back, two for readings of what clients missed, two for policies of
+    /// channels; two for pushes.
+    var sessions: Int { sendsPushes ? 13 : 11 }
 }

@@ -1,3 +1,5 @@
+package import Hub
+
 /// Takes what the feed reads. Called on the feed's thread only, one call at a time.
 package protocol FeedConsumer: AnyObject, Sendable {
     /// The feed is connected and listens: every commit after this call is delivered. Comes again after a reconnect.
@@ -27,8 +29,18 @@ package protocol FeedConsumer: AnyObject, Sendable {
     /// A window begins, or begins anew: how its entries are told apart by cursors.
     func windowBegan(_ cursors: CursorWindow)
 
+    /// Has all delivered that was consumed and waits for these groups: what they recover would overtake it.
+    ///
+    /// - Throws: `PostgresError` where it cannot be delivered now.
+    func settle(_ groups: [ChangeGroupID]) throws
+
     /// All that was consumed up to now is covered by this mark. Not after every window; marks grow.
     func marked(_ mark: Int)
+
+    /// Changes were deleted that were not consumed yet. Comes before a mark that covers what came after them.
+    ///
+    /// - Parameter pruned: sees every transaction of which a change may be gone.
+    func changesAreGone(upTo pruned: Snapshot)
 
     /// The mark from where on snapshots are to be kept; nil where nobody needs any. Asked for about once a second.
     var oldestMark: Int? { get }
@@ -46,7 +58,9 @@ package protocol FeedConsumer: AnyObject, Sendable {
 extension FeedConsumer {
     package func windowBegan(_ cursors: CursorWindow) {}
     package func pollEnded() throws {}
+    package func settle(_ groups: [ChangeGroupID]) throws {}
     package func marked(_ mark: Int) {}
+    package func changesAreGone(upTo pruned: Snapshot) {}
     package var oldestMark: Int? { nil }
     package func nobodyIsFromBefore() {}
     package var recoveries: RecoveryDesk? { nil }

@@ -66,7 +66,10 @@ extension FeedProgress {
             || !isRestored
                 && (epochs.known.isEmpty ? systemIdentifier == position.systemIdentifier : !position.known.isEmpty)
         if let news = news(of: position, isFirst: isFirst, isRestored: isRestored) { logger.warning("\(news)") }
-        if !isSameHistory { handed = HandedChanges() }
+        if !isSameHistory {
+            handed = HandedChanges()
+            outboxLook = nil
+        }
         if let stored = position.stored {
             cursor = stored
             isUnstored = false

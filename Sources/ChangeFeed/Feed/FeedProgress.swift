@@ -24,6 +24,8 @@ struct FeedProgress {
     var epoch: DatabaseEpoch?
     var epochs = EpochRenewal()
     var marks = MarkRing()
+    /// The last look at what went from the outbox; nil before the first in this history.
+    var outboxLook: OutboxLook?
     /// The mark from where on snapshots are needed, as it was when it was last asked for.
     var oldestMark = 0
     /// Where the hub's last process left its clients; as it was found when this process began.

@@ -178,13 +178,7 @@ final class FeedSession {
                 return .table(back)
             }
         }
-        if window.wasEmptied {
-            loop.logger.warning(
-                """
-                The outbox was emptied (TRUNCATE roost.change): changes that had not been handed on by then are lost to \
-                clients that were connected; those that come back and lack some are told to load their data again.
-                """)
-        }
+        try lookForLosses(window, from: cursor, to: next)
         if window.undelivered > 0 {
             loop.logger.warning(
                 """

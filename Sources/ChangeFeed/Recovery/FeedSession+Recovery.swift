@@ -50,9 +50,7 @@ extension FeedSession {
     /// Sees every transaction of which a change may be gone; nil where nothing is.
     func pruned() throws -> Snapshot? {
         let row = try reader.query(SQL.recoveryGround)
-        guard let highest = row.text(0, 0).flatMap({ UInt64($0) }) else { return nil }
-        let spared = (row.text(0, 1) ?? "").split(separator: ",").compactMap { UInt64($0) }
-        return Snapshot(xmax: highest + 1, running: spared.filter { $0 <= highest }.sorted())
+        return OutboxLook.pruned(upTo: row.text(0, 0), sparing: row.text(0, 1))
     }
 
     /// Reads what is left for all who wait, if it is little, and brings them to the present: nothing is read live before
@@ -60,6 +58,7 @@ extension FeedSession {
     private func serveSlice(_ desk: RecoveryDesk) throws {
         guard desk.hasNear, let present = loop.progress.present else { return }
         let members = desk.takeNear()
+        try loop.consumer.settle(members.map(\.question.group))
         // Where windows bring more than a slice, slices must grow, or nobody would ever arrive.
         let growth = min(4, members.map(\.overflows).min() ?? 0)
         let limit = Self.sliceRows << growth
@@ -80,6 +79,8 @@ extension FeedSession {
                 return count <= limit
             }
         }
+        // What was there when they began may be gone since.
+        if let pruned = try pruned() { desk.changesAreGone(upTo: pruned, for: members) }
         guard count <= limit, rows.count == wanted else { return desk.overflowed(members) }
         rows.sort { $0.id < $1.id }
         let served = Dictionary(members.map { ($0.key, $0) }, uniquingKeysWith: { $1 })
@@ -136,9 +137,7 @@ extension FeedSession {
                 on: connection, within: .seconds(60))
             scans.append((scan, .ready))
             // They may have waited long, and what they lack been pruned meanwhile; they are told when they join again.
-            if let pruned = try pruned() {
-                desk.fail(members.filter { $0.start.map { !pruned.precedes($0.seen) } ?? true })
-            }
+            if let pruned = try pruned() { desk.changesAreGone(upTo: pruned, for: members) }
         } catch {
             loop.logger.warning("Missed changes cannot be read, so clients are asked to join again: \(error)")
             desk.fail(members)

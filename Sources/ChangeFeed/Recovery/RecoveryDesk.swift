@@ -9,9 +9,7 @@ import Hub
 ///
 /// Readings are shared: all who wait are served by one.
 package final class RecoveryDesk {
-    typealias Judge = ([FeedEntry], RecoveryGate, inout SubscriptionRegistry) throws -> (
-        deliveries: [ChangeDelivery], undecided: Set<ChangeGroupID>
-    )
+    typealias Judge = ([FeedEntry], RecoveryGate, inout SubscriptionRegistry) throws -> RecoveryJudgement
     /// What binds the filters of members, besides the connection that it may ask on.
     typealias Binder = (Catalog, @escaping SubscriptionBinder.Ask) -> SubscriptionBinder
     typealias Send = (RecoveryID, [RecoveryStep], _ whenTaken: (@Sendable () -> Void)?) -> Void
@@ -180,10 +178,15 @@ package final class RecoveryDesk {
     /// They are to be served by another scan, when their sockets have caught up.
     func putBack(_ left: [RecoveryMember]) { far += left.filter { !$0.isGone } }
 
+    /// Of what some lack a part may be gone. They are told when they join again.
+    func changesAreGone(upTo pruned: Snapshot, for concerned: [RecoveryMember]? = nil) {
+        fail((concerned ?? Array(members.values)).filter { $0.start.map { !pruned.precedes($0.seen) } ?? false })
+    }
+
     /// They cannot be served.
-    func fail(_ failed: [RecoveryMember]) {
+    func fail(_ failed: [RecoveryMember], _ end: RecoveryStep = .unavailable) {
         for member in failed where !member.isGone {
-            send(member.id, [.unavailable], nil)
+            send(member.id, [end], nil)
             forget(member.key)
         }
     }
@@ -208,12 +211,12 @@ package final class RecoveryDesk {
         let gate = RecoveryGate(
             lacks: { key, place in served[key].map { !$0.isGone && !$0.has(shown[place]) } ?? false },
             cursor: { key, place in served[key]?.cursor(at: shown[place], of: upper) ?? "" })
-        let (deliveries, undecided) = try judge(shown.compactMap { $0.change.map { .change($0) } }, gate, &registry)
-        // Of these it is not known what they missed: they join again, and are told then what their filter lacks, or what a
-        // policy failed on.
-        fail(undecided.compactMap { members[$0] })
+        let judgement = try judge(shown.compactMap { $0.change.map { .change($0) } }, gate, &registry)
+        // Of these it is not known what they missed: they join again, and are told then what their filter lacks.
+        fail(judgement.unbound.compactMap { members[$0] })
+        fail(judgement.undecided.compactMap { members[$0] }, .undecided)
         var batches: [ChangeGroupID: [ChangeDelivery]] = [:]
-        for delivery in deliveries where !undecided.contains(delivery.group) {
+        for delivery in judgement.deliveries where members[delivery.group] != nil {
             batches[delivery.group, default: []].append(delivery)
         }
         for (key, batch) in batches {
@@ -225,6 +228,15 @@ package final class RecoveryDesk {
             send(id, [.changes(batch.map { $0.meant(for: group) })]) { whenTaken(id) }
         }
     }
+}
+
+/// What is for whom of what members missed.
+struct RecoveryJudgement {
+    var deliveries: [ChangeDelivery] = []
+    /// Groups whose filters ended meanwhile.
+    var unbound: Set<ChangeGroupID> = []
+    /// Groups for which a policy failed.
+    var undecided: Set<ChangeGroupID> = []
 }
 
 extension ChangeDelivery {

@@ -60,9 +60,14 @@ package final class SessionWriter: Sendable {
     }
 
     /// From here on joins wait to be written down, which `start` begins with.
-    package func record() {
-        let bell = bell
-        book.record { _ = eventfd_write(bell, 1) }
+    ///
+    /// - Parameter withdraw: sees to it that what is written does not count as complete any more, by another way than this
+    ///   one, and says whether that worked (`ChangeSubscriptions.withdrawSessionList`). From any thread.
+    package func record(withdrawingBy withdraw: @escaping @Sendable (@escaping @Sendable (Bool) -> Void) -> Void) {
+        let (bell, book) = (bell, book)
+        book.record(whenAwaited: { _ = eventfd_write(bell, 1) }) {
+            withdraw { book.withdrawn(successfully: $0) }
+        }
     }
 
     /// Starts the thread, which takes the place of what a hub of this name wrote down before. From any thread; only the first
@@ -108,7 +113,8 @@ private struct SessionLoop: ~Copyable {
     private let signal: PresenceSignal
     private let bell: Int32
     private var connection: PostgresConnection?
-    private var isListed = false
+    /// After how many withdrawals the list was last called complete; nil where it is not.
+    private var claimed: Int?
     private var isAway = false
     private var backoff = Backoff()
     private var retryAt = ContinuousClock.now
@@ -171,8 +177,7 @@ private struct SessionLoop: ~Copyable {
                 try store(records, on: connection)
             }
             _ = try connection.query(SQL.sessionsAreUnknown, [node])
-            isListed = book.isComplete(at: Self.now)
-            if isListed { _ = try connection.query(SQL.sessionsAreListed, [node]) }
+            claimed = nil
             try connection.run("commit")
         } catch {
             book.isWritten(written, successfully: false)
@@ -189,10 +194,24 @@ private struct SessionLoop: ~Copyable {
             }
             book.isWritten(records, successfully: true)
         }
-        let isComplete = book.isComplete(at: Self.now)
-        guard isComplete != isListed else { return }
-        _ = try connection.query(isComplete ? SQL.sessionsAreListed : SQL.sessionsAreUnknown, [node])
-        isListed = isComplete
+        if !book.isComplete(at: Self.now) {
+            guard claimed != nil else { return }
+            _ = try connection.query(SQL.sessionsAreUnknown, [node])
+            claimed = nil
+        } else if claimed != book.withdrawals {
+            try claim(on: connection)
+        }
+    }
+
+    /// Calls the list complete. In this order: the count, the turn, whether it is true.
+    private mutating func claim(on connection: PostgresConnection) throws {
+        let withdrawals = book.withdrawals
+        let row = try connection.query(SQL.listTurn, [node])
+        guard row.count > 0, let turn = row.text(0, 0), book.beginsClaim(at: Self.now, after: withdrawals) else {
+            return
+        }
+        _ = try connection.query(SQL.sessionsAreListed, [node, turn])
+        claimed = withdrawals
     }
 
     private func store(_ records: [RecoveryBook.Record], on connection: PostgresConnection) throws {

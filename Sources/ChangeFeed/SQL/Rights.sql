@@ -28,11 +28,11 @@ select what from (values
     ('SELECT, INSERT, UPDATE, DELETE on roost.presence',
         has_table_privilege('roost.presence', 'select') and has_table_privilege('roost.presence', 'insert')
         and has_table_privilege('roost.presence', 'update') and has_table_privilege('roost.presence', 'delete')),
-    ('SELECT, INSERT, UPDATE, DELETE on roost.session and SELECT, INSERT, DELETE on roost.session_list',
+    ('SELECT, INSERT, UPDATE, DELETE on roost.session and roost.session_list',
         has_table_privilege('roost.session', 'select') and has_table_privilege('roost.session', 'insert')
         and has_table_privilege('roost.session', 'update') and has_table_privilege('roost.session', 'delete')
         and has_table_privilege('roost.session_list', 'select') and has_table_privilege('roost.session_list', 'insert')
-        and has_table_privilege('roost.session_list', 'delete')),
+        and has_table_privilege('roost.session_list', 'update') and has_table_privilege('roost.session_list', 'delete')),
     ('SELECT, INSERT, DELETE on roost.online_user',
         has_table_privilege('roost.online_user', 'select') and has_table_privilege('roost.online_user', 'insert')
         and has_table_privilege('roost.online_user', 'delete')),

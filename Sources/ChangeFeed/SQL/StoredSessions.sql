@@ -2,5 +2,7 @@
 -- known that there is nobody.
 -- Locks: none.
 select s.key, s.sessions
-from roost.session_list l left join roost.session s on s.node = l.node
+from roost.session_list l
+join roost.cursor c on c.node = l.node and c.list_turn = l.turn
+left join roost.session s on s.node = l.node
 where l.node = $1

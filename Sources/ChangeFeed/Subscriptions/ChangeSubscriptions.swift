@@ -13,21 +13,30 @@ import Synchronization
 /// way; a large transaction is read no faster than that.
 package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
     private let configuration: FeedConfiguration
-    private let logger: Logger
-    private let sink: any ChangeSink
+    let logger: Logger
+    let sink: any ChangeSink
     private let whenStatusChanges: @Sendable (FeedStatus) -> Void
     // Unsafe in name only: all of these, and `principals`, are used by the feed's work and by the consumer's methods,
     // and the feed runs all of them on its one thread, one at a time.
-    nonisolated(unsafe) private var registry: SubscriptionRegistry
+    nonisolated(unsafe) var registry: SubscriptionRegistry
     nonisolated(unsafe) private var asker: ConditionAsker
-    nonisolated(unsafe) private var visibility: Visibility
-    nonisolated(unsafe) private var encoder = ChangeEncoder()
+    nonisolated(unsafe) var visibility: Visibility
+    nonisolated(unsafe) var encoder = ChangeEncoder()
     nonisolated(unsafe) private var cursors: CursorWindow?
     nonisolated(unsafe) private var boundaries: Boundaries
     nonisolated(unsafe) private var desk: RecoveryDesk?
-    nonisolated(unsafe) private var postponed = PostponedChanges()
-    private let feed = Mutex<ChangeFeed?>(nil)
-    private let decisions = Mutex(VisibilityStatistics())
+    nonisolated(unsafe) var postponed = PostponedChanges()
+    nonisolated(unsafe) var undecided = UndecidedChanges()
+    /// What is being decided.
+    nonisolated(unsafe) var job: ConditionDecider.Job?
+    nonisolated(unsafe) var beingDecided: [UndecidedChanges.Item] = []
+    let decider: ConditionDecider
+    private let budget: SharedConditionBudget
+    let undecidedCount = Mutex(0)
+    let feed = Mutex<ChangeFeed?>(nil)
+    let decisions = Mutex(VisibilityStatistics())
+    /// The last attempt to withdraw the list of sessions failed.
+    nonisolated(unsafe) private var isListStuck = false
     private let outboxGauge: OutboxGauge
     private let ahead: DispatchSemaphore
     nonisolated(unsafe) private let principals = PrincipalTable()
@@ -56,7 +65,11 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
         boundaries = Boundaries(loops: sink.loopCount)
         registry = SubscriptionRegistry(principals: principals)
         visibility = Visibility(conninfo: configuration.conninfo, logger: logger)
-        asker = ConditionAsker(conninfo: configuration.conninfo, limits: configuration.filters, logger: logger)
+        budget = SharedConditionBudget(configuration.filters)
+        asker = ConditionAsker(
+            conninfo: configuration.conninfo, limits: configuration.filters, budget: budget, logger: logger)
+        decider = ConditionDecider(
+            conninfo: configuration.conninfo, limits: configuration.filters, budget: budget, logger: logger)
         ahead = DispatchSemaphore(value: Self.batchesAhead)
         desk = RecoveryDesk(
             principals: principals, binder: { [unowned self] in binder($0, asking: $1) },
@@ -76,6 +89,7 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
 
     /// Stores the cursor and joins the feed's thread. The loops must still turn: the feed may be waiting for them.
     package func stop() {
+        decider.stop()
         feed.withLock { $0 }?.stop()
         // Each holds the other.
         feed.withLock { $0 = nil }
@@ -89,6 +103,15 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
 
     /// As it was found a moment ago; nil until the second time that somebody asks.
     package var outbox: OutboxFigures? { feed.withLock { $0 }.flatMap { outboxGauge.latest(asking: $0) } }
+
+    /// Changes that wait until Postgres has decided filters; others do not wait for them. From any thread.
+    package var undecidedChanges: Int { undecidedCount.withLock { $0 } }
+
+    /// Filters that were given up, by the reason. From any thread.
+    package var filterEnds: [FilterEnd: Int] { budget.ends }
+
+    /// Statements of this process that were not waited for any longer, and cancelled. From any thread.
+    package var abandonedStatements: Int { AbandonedStatements.shared.total }
 
     package var statistics: FeedStatistics? { feed.withLock { $0 }?.statistics }
 
@@ -135,6 +158,31 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
         feed.withLock { $0 }?.perform { _ in self.desk?.abandon(id) }
     }
 
+    /// Sees to it that the list of who was served (`SessionWriter`) does not count as complete any more, on the feed's own
+    /// connection: where that does not work either, no changes flow or nothing can be written.
+    ///
+    /// - Parameter whenDone: is told on the feed's thread whether it certainly does not count.
+    package func withdrawSessionList(whenDone: @escaping @Sendable (Bool) -> Void) {
+        guard let feed = feed.withLock({ $0 }) else { return whenDone(false) }
+        feed.performWhenIdle { [self] context in
+            guard context.canQuery else { return whenDone(false) }
+            do {
+                let isMoved = try !context.query(SQL.withdrawList, [configuration.node]).isEmpty
+                isListStuck = false
+                whenDone(isMoved)
+            } catch {
+                if !isListStuck {
+                    logger.warning(
+                        """
+                        New clients are refused row changes: that they were served can be written down nowhere, so a hub                         that is killed would forget them. \(error)
+                        """)
+                }
+                isListStuck = true
+                whenDone(false)
+            }
+        }
+    }
+
     /// Settles a definition by what is known here and now. False where more has to be known.
     private func bindAtOnce(_ definition: Int, _ catalog: Catalog) -> Bool {
         let binder = binder(catalog, asking: nil)
@@ -163,11 +211,13 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
     private func binder(_ catalog: Catalog, asking ask: SubscriptionBinder.Ask?) -> SubscriptionBinder {
         var binder = SubscriptionBinder(catalog: catalog, ask: ask)
         if ask != nil { binder.validate = { [unowned self] in try asker.validate($0) } }
-        binder.refuses = { [unowned self] in asker.budget.refuses($0, on: $1.oid, at: .now) }
+        binder.refuses = { [budget] filter, table in
+            budget.use { $0.refuses(filter, on: table.oid, at: .now) }
+        }
         return binder
     }
 
-    private func tell(_ answers: [(ChangeGroupID, ChangeSubscriptionOutcome)]) {
+    func tell(_ answers: [(ChangeGroupID, ChangeSubscriptionOutcome)]) {
         for (id, outcome) in answers { sink.changeSubscription(id, is: outcome) }
     }
 
@@ -216,6 +266,7 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
     package func windowBegan(_ cursors: CursorWindow) { self.cursors = cursors }
 
     package func pollEnded() throws {
+        try takeDecisions()
         guard let catalog = registry.catalog, postponed.isDue(at: .now) else { return }
         let items = postponed.items
         var round = DeliveryRound(items, catalog: catalog)
@@ -229,39 +280,54 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
     package func marked(_ mark: Int) {
         // Who is told that it has all up to here must not lack what waits.
         guard postponed.isEmpty else { return }
+        guard undecided.isEmpty else { return undecided.hold(mark) }
+        tell(ofMark: mark)
+    }
+
+    func tell(ofMark mark: Int) {
+        guard postponed.isEmpty else { return }
         for loop in boundaries.loops(toHearOf: mark, at: .now) {
             sink.deliver([.boundary(mark)], to: loop, whenTaken: {})
         }
     }
 
+    package func changesAreGone(upTo pruned: Snapshot) {
+        desk?.changesAreGone(upTo: pruned)
+        for loop in 0..<sink.loopCount { sink.deliver([.gap], to: loop, whenTaken: {}) }
+    }
+
     /// What is for whom of what members missed.
     private func judge(
         _ entries: [FeedEntry], _ gate: RecoveryGate, _ registry: inout SubscriptionRegistry
-    ) throws -> (deliveries: [ChangeDelivery], undecided: Set<ChangeGroupID>) {
-        guard let catalog = registry.catalog else { return ([], []) }
+    ) throws -> RecoveryJudgement {
+        guard let catalog = registry.catalog else { return RecoveryJudgement() }
         var round = DeliveryRound(entries, catalog: catalog, gate: gate)
-        var undecided: Set<ChangeGroupID> = []
+        var unbound: Set<ChangeGroupID> = []
         for end in try round.match(in: &registry, asking: { try asker.answers(to: $0) }) {
             guard let definition = registry.definition(end.definition) else { continue }
-            undecided.formUnion(definition.groups.keys)
+            unbound.formUnion(definition.groups.keys)
             tell(self.registry.end(end.binding, of: definition.key, because: end.reason))
         }
         try round.judge(for: registry, by: &visibility)
         let loops = round.events(for: registry, loops: sink.loopCount, encodingWith: &encoder, beside: &postponed)
         let deliveries = loops.joined().compactMap { if case .change(let delivery) = $0 { delivery } else { nil } }
-        return (deliveries, undecided.union(round.failed))
+        return RecoveryJudgement(deliveries: deliveries, unbound: unbound, undecided: round.failed)
     }
 
     package func consume(_ entries: [FeedEntry]) throws {
+        while undecided.isFull { try waitForDecisions() }
         guard let catalog = registry.catalog else { return }
         var round = DeliveryRound(entries, catalog: catalog, cursors: cursors)
+        var later: [UndecidedChanges.Item] = []
         if !registry.isEmpty {
-            try match(&round)
+            later = round.match(in: &registry, behind: undecided)
             try round.judge(for: registry, by: &visibility)
             let decided = visibility.statistics
             decisions.withLock { $0 = decided }
         }
-        let loops = round.events(for: registry, loops: sink.loopCount, encodingWith: &encoder, beside: &postponed)
+        decideLater(later)
+        var loops = round.events(for: registry, loops: sink.loopCount, encodingWith: &encoder, beside: &postponed)
+        announceWaiting(beside: round, to: &loops)
         for (place, members) in round.postponed.sorted(by: { $0.key < $1.key }) {
             guard case .change(let change) = entries[place] else { continue }
             postponed.add(change, cursor: cursors?.cursor(change.id) ?? "", for: members, at: .now)
@@ -280,7 +346,7 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
         }
     }
 
-    private func send(_ loops: [[FeedEvent]]) {
+    func send(_ loops: [[FeedEvent]]) {
         for (loop, events) in loops.enumerated() where !events.isEmpty {
             ahead.wait()
             boundaries.delivered(to: loop)

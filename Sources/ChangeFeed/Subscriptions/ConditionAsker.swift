@@ -5,11 +5,11 @@ import Logging
 /// types of its own, and what the values of new filters mean.
 ///
 /// It has a connection of its own, opened at the first question, because the feed's is in the middle of a window then, and
-/// because what clients ask for must not cost the feed its session. Confined to the feed's thread, which waits for it, within
+/// because what clients ask for must not cost the feed its session. Used by one thread at a time, which waits for it, within
 /// `ConditionLimits`.
 struct ConditionAsker: ~Copyable {
     /// One answer for each condition.
-    struct Answers {
+    struct Answers: Sendable {
         var met: [Bool]
         /// Conditions that were not decided, by their place: why, as the end of a sentence that begins with the filter.
         /// They are not met: what cannot be decided is not delivered.
@@ -20,36 +20,55 @@ struct ConditionAsker: ~Copyable {
     private let logger: Logger
     private let limits: ConditionLimits
     private var connection: PostgresConnection?
-    private(set) var budget: ConditionBudget
+    private let budget: SharedConditionBudget
+    /// All filters together are more than Postgres can decide, so the costliest of those that are asked apart end.
+    private var endsExcess = false
     /// Planning grows faster than the statement: 1,000 questions take 56 ms, 2,000 take 291.
     private static let questionsPerStatement = 1000
     static let tookTooLong = "took too long to decide"
 
-    init(conninfo: String, limits: ConditionLimits, logger: Logger) {
+    init(conninfo: String, limits: ConditionLimits, budget: SharedConditionBudget, logger: Logger) {
         self.conninfo = conninfo
         self.limits = limits
         self.logger = logger
-        budget = ConditionBudget(limits, at: .now)
+        self.budget = budget
     }
 
     /// Decides conditions. Those that take long concern their own filter alone: it is given up, and the others are answered.
     ///
+    /// - Parameters:
+    ///   - isOverdue: these wait longer than they should; where it is their cost, the costliest end.
+    ///   - rows: how many rows they are about.
     /// - Throws: `PostgresError` where the database does not answer, or a table is locked: nothing is decided then, and the
     ///   same is to be asked again.
-    mutating func answers(to conditions: [PostgresCondition]) throws -> Answers {
+    mutating func answers(
+        to conditions: [PostgresCondition], isOverdue: Bool = false, rows: Int = 1
+    ) throws -> Answers {
         var answers = Answers(met: Array(repeating: false, count: conditions.count))
         var together: [Int] = []
         var apart: [ConditionBudget.Key: [Int]] = [:]
+        let suspects = budget.use(\.suspectKeys)
         for (place, condition) in conditions.enumerated() {
             let key = ConditionBudget.Key(condition)
-            if budget.isSuspect(key) { apart[key, default: []].append(place) } else { together.append(place) }
+            if suspects.contains(key) { apart[key, default: []].append(place) } else { together.append(place) }
         }
+        // What one filter asks of many rows is planned once.
+        if rows > 1, together.count > Self.questionsPerStatement {
+            together.sort { (conditions[$0].expression, $0) < (conditions[$1].expression, $1) }
+        }
+        let began = ContinuousClock.now
         for start in stride(from: 0, to: together.count, by: Self.questionsPerStatement) {
             let places = together[start..<min(start + Self.questionsPerStatement, together.count)]
             if try askTogether(places, conditions, &answers) { continue }
             for place in places { apart[ConditionBudget.Key(conditions[place]), default: []].append(place) }
         }
+        let took = ContinuousClock.now - began
         if !apart.isEmpty { try askApart(apart, conditions, &answers) }
+        if isOverdue, took / max(1, rows) > limits.eachRow {
+            // Found out whose time it is by the next round, in which they are asked apart.
+            budget.use { $0.suspectAll(together.lazy.map { ConditionBudget.Key(conditions[$0]) }) }
+            endsExcess = true
+        }
         return answers
     }
 
@@ -64,9 +83,10 @@ struct ConditionAsker: ~Copyable {
         switch try ask(asked, within: limits.together + limits.perQuestion * asked.count) {
         case .answered(let met):
             for (place, isMet) in zip(places, met) { answers.met[place] = isMet }
-            budget.tookTogether(
-                asked.lazy.map { ConditionBudget.Key($0) }, questions: asked.count, ContinuousClock.now - began,
-                at: .now)
+            let took = ContinuousClock.now - began
+            budget.use {
+                $0.tookTogether(asked.lazy.map { ConditionBudget.Key($0) }, questions: asked.count, took, at: .now)
+            }
             return true
         case .outOfTime, .failed:
             return false
@@ -80,15 +100,21 @@ struct ConditionAsker: ~Copyable {
         _ places: [ConditionBudget.Key: [Int]], _ conditions: [PostgresCondition], _ answers: inout Answers
     ) throws {
         let deadline = ContinuousClock.now + limits.allApart
-        let order = places.sorted { one, other in
-            (budget.cost(of: one.key), one.key.expression.utf8.count)
-                < (budget.cost(of: other.key), other.key.expression.utf8.count)
+        let order = budget.use { budget in
+            places.sorted { one, other in
+                (budget.cost(of: one.key), one.key.expression.utf8.count)
+                    < (budget.cost(of: other.key), other.key.expression.utf8.count)
+            }
         }
+        /// What a question of each filter takes.
+        var costs: [ConditionBudget.Key: Duration] = [:]
         for (key, places) in order {
             for start in stride(from: 0, to: places.count, by: Self.questionsPerStatement) {
                 let some = places[start..<min(start + Self.questionsPerStatement, places.count)]
                 guard ContinuousClock.now < deadline else {
-                    giveUp(key, places, conditions, "was not decided in time, as filters took too long", &answers)
+                    giveUp(
+                        key, places, conditions, .notInTime, "was not decided in time, as filters took too long",
+                        &answers)
                     break
                 }
                 let began = ContinuousClock.now
@@ -96,16 +122,18 @@ struct ConditionAsker: ~Copyable {
                 switch try ask(asked, within: limits.apart + limits.perQuestion * asked.count) {
                 case .answered(let met):
                     for (place, isMet) in zip(some, met) { answers.met[place] = isMet }
-                    budget.tookApart(key, questions: asked.count, ContinuousClock.now - began, at: .now)
+                    let took = ContinuousClock.now - began
+                    budget.use { $0.tookApart(key, questions: asked.count, took, at: .now) }
+                    costs[key] = max(.zero, took - limits.cheap) / asked.count
                     continue
                 case .failed(let error) where error.isAboutData && some.count > 1:
                     guard let error = try askEach(some, conditions, until: deadline, &answers) else { continue }
-                    giveUp(key, places, conditions, "cannot be decided: \(error.message)", &answers)
+                    giveUp(key, places, conditions, .failed, "cannot be decided: \(error.message)", &answers)
                 case .failed(let error) where error.isAboutData:
                     // Written before the column had its type: it is none of the type's values, so it meets no condition.
                     continue
                 case .failed(let error):
-                    giveUp(key, places, conditions, "cannot be decided: \(error.message)", &answers)
+                    giveUp(key, places, conditions, .failed, "cannot be decided: \(error.message)", &answers)
                 case .outOfTime:
                     // Everything takes long where the server is busy or stands still; that is no filter's fault.
                     try demandQuickAnswer()
@@ -114,7 +142,10 @@ struct ConditionAsker: ~Copyable {
                 break
             }
         }
-        for key in budget.overdrawn(at: .now) {
+        var costly = Set(budget.use { $0.overdrawn(at: .now) })
+        if endsExcess { costly.formUnion(ConditionBudget.excess(of: costs, over: limits.eachRow)) }
+        endsExcess = false
+        for key in costly {
             // Those that ask nothing at the moment are found by their next rows.
             guard let places = places[key] else { continue }
             refuse(key, places, conditions, &answers)
@@ -144,16 +175,17 @@ struct ConditionAsker: ~Copyable {
     private mutating func refuse(
         _ key: ConditionBudget.Key, _ places: [Int], _ conditions: [PostgresCondition], _ answers: inout Answers
     ) {
-        giveUp(key, places, conditions, Self.tookTooLong, &answers)
+        giveUp(key, places, conditions, .tookTooLong, Self.tookTooLong, &answers)
         guard let condition = places.first.map({ conditions[$0] }) else { return }
-        budget.refuse(condition.sources, on: condition.table.oid, at: .now)
+        budget.use { $0.refuse(condition.sources, on: condition.table.oid, at: .now) }
     }
 
     private mutating func giveUp(
-        _ key: ConditionBudget.Key, _ places: [Int], _ conditions: [PostgresCondition], _ reason: String,
-        _ answers: inout Answers
+        _ key: ConditionBudget.Key, _ places: [Int], _ conditions: [PostgresCondition], _ end: FilterEnd,
+        _ reason: String, _ answers: inout Answers
     ) {
-        budget.forget(key)
+        budget.count(end)
+        budget.use { $0.forget(key) }
         for place in places {
             answers.met[place] = false
             answers.givenUp[place] = reason

@@ -5,9 +5,10 @@ package import Hub
 /// Filters are asked together, which tells nothing of each. Once that takes long, those that took part are suspected and
 /// asked one by one, which measures them; the cheap ones are cleared by that, the costly ones share a budget. When they
 /// overdraw it, the costliest are given up, half of their time at once. So what filters can cost everybody is bounded
-/// whoever asks for them and however many tokens they use, and a filter that is cheap is never given up.
+/// whoever asks for them and however many tokens they use, and a filter that is cheap is given up only where all of them
+/// together are more than Postgres can decide.
 ///
-/// A value on the feed's thread; time is passed in.
+/// Time is passed in.
 package struct ConditionBudget {
     /// A filter's conditions on a table, as far as Postgres has to decide them.
     package struct Key: Hashable {
@@ -72,6 +73,14 @@ package struct ConditionBudget {
         for key in keys where suspects[key] == nil && cleared[key] == nil { suspects[key] = Account() }
     }
 
+    package var suspectKeys: Set<Key> { Set(suspects.keys) }
+
+    /// All of them took too long together, those that are trusted, too.
+    package mutating func suspectAll(_ keys: some Sequence<Key>) {
+        cleared = [:]
+        for key in keys where suspects[key] == nil { suspects[key] = Account() }
+    }
+
     /// The questions of one filter took so long.
     package mutating func tookApart(_ key: Key, questions: Int, _ took: Duration, at now: ContinuousClock.Instant) {
         var account = suspects[key] ?? Account()
@@ -108,6 +117,16 @@ package struct ConditionBudget {
             suspects[key] = nil
         }
         return chosen
+    }
+
+    /// Which filters are too many where they are more than Postgres can decide: the costliest, until the others take no more
+    /// than `allowed` for a row, all together.
+    package static func excess(of costs: [Key: Duration], over allowed: Duration) -> [Key] {
+        var sum = costs.values.reduce(.zero, +)
+        return costs.sorted { ($0.value, $0.key.expression) > ($1.value, $1.key.expression) }.prefix { cost in
+            defer { sum -= cost.value }
+            return sum > allowed
+        }.map(\.key)
     }
 
     package mutating func forget(_ key: Key) { suspects[key] = nil }

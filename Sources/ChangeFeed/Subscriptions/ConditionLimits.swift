@@ -1,4 +1,4 @@
-/// How long clients' filters may take in Postgres. Every change waits for them.
+/// How long clients' filters may take in Postgres. The changes of their own subscriptions wait for them, and no others.
 ///
 /// The server ends a statement at the time given here (`statement_timeout`); the hub waits for `network` beyond that before
 /// it cancels the statement and drops the session.
@@ -26,6 +26,8 @@ package struct ConditionLimits: Sendable {
     /// Time of Postgres' that costly filters may use at once, all together, and for how much of the time.
     package var budget = Duration.milliseconds(500)
     package var share = 0.1
+    /// What all filters may take for a row where they are more than Postgres can decide.
+    package var eachRow = Duration.milliseconds(1)
     /// How long a filter that was given up because of its cost is refused when it comes again.
     package var refusal = Duration.seconds(600)
 

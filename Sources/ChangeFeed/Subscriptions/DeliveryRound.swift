@@ -23,6 +23,8 @@ struct DeliveryRound: ~Copyable {
     private let gate: RecoveryGate?
     /// Of changes that waited (`PostponedChanges`), by place: for whom. Nil where they come for the first time.
     private let waiting: [PostponedChanges.Item]?
+    /// Of changes that waited until filters were decided (`UndecidedChanges`), by place. Nil for others.
+    private let decided: [UndecidedChanges.Item]?
     /// For whom each change has to wait, by its place.
     private(set) var postponed: [Int: Set<PostponedChanges.Member>] = [:]
     /// Members that recover, and for whom a policy failed on what they missed.
@@ -39,6 +41,24 @@ struct DeliveryRound: ~Copyable {
         self.cursors = cursors
         self.gate = gate
         waiting = nil
+        decided = nil
+    }
+
+    /// What waited, with the answers to its conditions, in their order.
+    init(_ decided: [UndecidedChanges.Item], met answers: [Bool], catalog: Catalog) {
+        entries = decided.map { .change($0.change) }
+        self.catalog = catalog
+        cursors = nil
+        gate = nil
+        waiting = nil
+        self.decided = decided
+        var next = 0
+        for (place, item) in decided.enumerated() {
+            let mine = Array(answers[next..<(next + item.matches.undecided.count)])
+            next += mine.count
+            let deliveries = item.matches.settled(by: mine)
+            if !deliveries.isEmpty { matches[place] = Match(change: item.change, place: place, deliveries: deliveries) }
+        }
     }
 
     /// Another try with what waits.
@@ -50,6 +70,7 @@ struct DeliveryRound: ~Copyable {
             lacks: { group, place in waiting[place].members.contains { $0.group == group } },
             cursor: { _, place in waiting[place].cursor })
         self.waiting = waiting
+        decided = nil
     }
 
     // MARK: Matching
@@ -59,6 +80,39 @@ struct DeliveryRound: ~Copyable {
         let definition: Int
         let binding: Int
         let reason: String
+    }
+
+    /// Finds out whose filters the changes match, as far as the hub can tell.
+    ///
+    /// - Parameter undecided: what waits already.
+    /// - Returns: what has to wait until Postgres has decided.
+    mutating func match(
+        in registry: inout SubscriptionRegistry, behind undecided: UndecidedChanges
+    ) -> [UndecidedChanges.Item] {
+        var later: [UndecidedChanges.Item] = []
+        var behind: Set<Int> = []
+        for (place, entry) in entries.enumerated() {
+            guard case .change(let change) = entry else { continue }
+            let found = registry.match(change)
+            if found.isEmpty { continue }
+            if found.undecided.isEmpty, behind.isEmpty, undecided.isEmpty {
+                matches[place] = Match(change: change, place: place, deliveries: found.deliveries)
+                continue
+            }
+            let (deliveries, rest) = found.split { behind.contains($0) || undecided.isBehind($0) }
+            if !deliveries.isEmpty { matches[place] = Match(change: change, place: place, deliveries: deliveries) }
+            if rest.isEmpty { continue }
+            var groups: [Int: Set<ChangeGroupID>] = [:]
+            for number in rest.undecided.map(\.group) + rest.deliveries.map(\.group) where groups[number] == nil {
+                groups[number] = registry.definition(number).map { Set($0.groups.keys) } ?? []
+                behind.insert(number)
+            }
+            later.append(
+                UndecidedChanges.Item(
+                    change: change, cursor: cursors?.cursor(change.id) ?? "", matches: rest, groups: groups, since: now)
+            )
+        }
+        return later
     }
 
     /// Finds out whose filters the changes match; `ask` answers what only Postgres knows, for all of them in one go.
@@ -75,7 +129,7 @@ struct DeliveryRound: ~Copyable {
             guard case .change(let change) = entry else { continue }
             let matches = registry.match(change)
             if matches.isEmpty { continue }
-            conditions += matches.undecided.map(\.condition)
+            conditions += matches.conditions
             found.append((place, change, matches))
         }
         let answers = conditions.isEmpty ? ConditionAsker.Answers(met: []) : try ask(conditions)
@@ -118,7 +172,7 @@ struct DeliveryRound: ~Copyable {
             guard let definition = registry.definition(delivery.group),
                 access(definition.role, match.change)?.isRestricted == true
             else { continue }
-            let groups = definition.groups.filter { isMeant(for: $0.key, match.place) }
+            let groups = definition.groups.filter { isMeant(for: $0.key, of: definition, match.place) }
             if groups.isEmpty { continue }
             let question = question(match.change.table, definition.role, &visibility)
             for row in rows(of: match, in: question, &visibility) {
@@ -155,7 +209,8 @@ struct DeliveryRound: ~Copyable {
         return question
     }
 
-    private func isMeant(for group: ChangeGroupID, _ place: Int) -> Bool {
+    private func isMeant(for group: ChangeGroupID, of definition: SubscriptionDefinition, _ place: Int) -> Bool {
+        if let decided { return decided[place].groups[definition.number]?.contains(group) ?? false }
         guard let gate else { return true }
         return gate.lacks(group, place)
     }
@@ -198,7 +253,8 @@ struct DeliveryRound: ~Copyable {
         func send(_ group: ChangeGroupID, _ recipients: ChangeDelivery.Recipients, _ old: ChangeView.OldRecord) {
             let view = ChangeView(selection: delivery.selection, granted: access.columns, oldRecord: old)
             let data = encoded.data(view, with: &encoder)
-            let cursor = gate?.cursor(group, match.place) ?? encoded.cursor(in: cursors)
+            let cursor =
+                gate?.cursor(group, match.place) ?? decided?[match.place].cursor ?? encoded.cursor(in: cursors)
             let event = ChangeDelivery(
                 group: group, operation: change.operation, ids: delivery.ids, data: data, recipients: recipients,
                 cursor: cursor, committedAt: gate == nil ? change.committedAt : nil)
@@ -208,7 +264,7 @@ struct DeliveryRound: ~Copyable {
             // Under row level security a DELETE shows the primary key and no more, to whatever role, as in the original:
             // whoever could see the row cannot be told from whoever could not.
             let isBare = change.operation == .delete && change.table.hasRowSecurity
-            for (group, principals) in definition.groups where isMeant(for: group, match.place) {
+            for (group, principals) in definition.groups where isMeant(for: group, of: definition, match.place) {
                 let recipients = recipients(of: match.place, in: group, principals, postponement)
                 if let recipients { send(group, recipients, isBare ? .primaryKey : .replicaIdentity) }
             }
@@ -220,7 +276,7 @@ struct DeliveryRound: ~Copyable {
             let row = question.number(of: .init(change: match.place, isOld: false))
         else { return }
         let oldRow = question.number(of: .init(change: match.place, isOld: true))
-        for (group, principals) in definition.groups where isMeant(for: group, match.place) {
+        for (group, principals) in definition.groups where isMeant(for: group, of: definition, match.place) {
             var whole: [Claims] = []
             var bare: [Claims] = []
             for principal in principals.values {

@@ -13,6 +13,9 @@ struct SubscriptionBinder {
     /// Whether a filter was given up a while ago, because it took too long to decide.
     var refuses: (ChangeFilter, Table) -> Bool = { _, _ in false }
 
+    /// For a filter's values where they are asked about one by one; the feed waits.
+    private static let patience = Duration.seconds(1)
+
     enum Failure: Error {
         /// Postgres must be asked and cannot be.
         case mustAsk
@@ -173,7 +176,9 @@ struct SubscriptionBinder {
             throw queries[0].refusal(error.message)
         } catch let error as PostgresError where error.kind == .server {
             // Faulty as a whole: one by one they say which.
+            let deadline = ContinuousClock.now + Self.patience
             return try queries.map { query in
+                guard ContinuousClock.now < deadline else { throw query.refusal("it takes too long to read") }
                 do {
                     return try Self.json(try ask(ValidationQuery.statement(for: [query])).first ?? [])
                 } catch let error as PostgresError where error.kind == .server {

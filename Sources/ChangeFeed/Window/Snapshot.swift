@@ -25,17 +25,19 @@ package struct Snapshot: Sendable, Equatable {
     /// The statement that reads what came after this snapshot.
     ///
     /// - Parameters:
-    ///   - isVersionDue: whether it brings the catalog's version along.
+    ///   - isVersionDue: whether it brings along the catalog's version, and what tells whether changes went.
     ///   - members: the tables of which it is to tell whether they were written.
     func window(commitTimestamps: Bool, isVersionDue: Bool = false, members: Set<UInt32> = []) -> String {
         let template = commitTimestamps ? Self.withCommitTimestamps : Self.withoutCommitTimestamps
         return template.statement(
             xmax: String(xmax), xip: "{" + running.map(String.init).joined(separator: ",") + "}",
-            version: isVersionDue ? Self.version : "null::text",
+            version: isVersionDue ? Self.version : "null::text", outbox: isVersionDue ? Self.outbox : "null::json",
             members: members.isEmpty ? nil : members.sorted().map(String.init).joined(separator: ","))
     }
 
     private static let version = "(" + TemplateText.code(of: SQL.catalogVersion) + ")"
+
+    private static let outbox = "(" + TemplateText.code(of: SQL.outboxLook) + ")"
 
     // Cut up once, and without its comments: this is sent hundreds of times a second.
     private static let withCommitTimestamps = WindowTemplate(committed: "pg_xact_commit_timestamp(xid::xid)::text")
@@ -51,8 +53,8 @@ private struct WindowTemplate {
         window = TemplateText.cut(TemplateText.code(of: SQL.window).replacing(":committed", with: committed))
     }
 
-    func statement(xmax: String, xip: String, version: String, members: String?) -> String {
-        var parts = ["xmax": xmax, "xip": xip, "version": version, "touched": "null::json"]
+    func statement(xmax: String, xip: String, version: String, outbox: String, members: String?) -> String {
+        var parts = ["xmax": xmax, "xip": xip, "version": version, "outbox": outbox, "touched": "null::json"]
         if let members {
             parts["members"] = members
             parts["touched"] = TemplateText.fill(Self.members, parts)

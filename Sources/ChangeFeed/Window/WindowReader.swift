@@ -15,8 +15,10 @@ final class WindowReader {
     private(set) var isComplete = false
     /// Messages that cannot be delivered: over the limit, or without a topic.
     private(set) var undelivered = 0
-    /// The outbox was truncated.
-    private(set) var wasEmptied = false
+    /// What the window's first row told of the outbox, where it was asked.
+    private(set) var outbox: [UInt8]?
+    /// Something young was deleted from the outbox, by TRUNCATE or otherwise.
+    private(set) var hasNewsOfOutbox = false
 
     enum Obstacle {
         /// A table that the catalog does not know, or knows otherwise than the record shows it.
@@ -82,7 +84,7 @@ final class WindowReader {
         // Nobody is told of a TRUNCATE; that it happened to a members table came with the facts.
         case UInt8(ascii: "T"): return true
         case UInt8(ascii: "X"):
-            wasEmptied = true
+            hasNewsOfOutbox = true
             return true
         default: return try add(row, id: id, key: key, at: row.bytes(0, 5) ?? at)
         }
@@ -94,6 +96,7 @@ final class WindowReader {
             obstacle = .version
             return false
         }
+        outbox = row.bytes(0, 7).map { Array($0) }
         if let members = row.bytes(0, 6) {
             let oids = try JSON(parsing: Array(members)).elements.compactMap { $0.string ?? $0.description }
             consumer.membersChanged(Set(oids.compactMap { UInt32($0) }))

@@ -38,6 +38,9 @@ package struct HTTPConnection: Sendable {
         case judge(HTTPHead)
         /// The request is complete: to be answered, now or later.
         case perform(body: [UInt8])
+        /// The request cannot be taken, and nobody knows where the next would begin: to be answered (`answer`) now, with
+        /// `closes`. What it is answered is for its user to complete: of a page, the connection knows nothing.
+        case refuse(HTTPResponse)
         /// All is said: the writing side is to be shut.
         case shutDown
         case close
@@ -62,6 +65,8 @@ package struct HTTPConnection: Sendable {
     private var awaitsContinue = false
     /// The body of the request that is being answered is still to come, and nobody wants it.
     private var skipsBody = false
+    /// Of the request that cannot be taken, until it is asked for.
+    private var refusal: HTTPResponse?
     private var hasBegunHead = false
     private var lingered = 0
     private var deadline: Int32
@@ -98,6 +103,10 @@ package struct HTTPConnection: Sendable {
                 content = []
                 return .perform(body: body)
             case .judging, .answering:
+                if let response = refusal {
+                    refusal = nil
+                    return .refuse(response)
+                }
                 keep(&input)
                 return .wait
             case .sending:
@@ -164,7 +173,7 @@ package struct HTTPConnection: Sendable {
             phase = .judging
             return .judge(head)
         case .refused(let refusal):
-            refuse(refusal, at: second)
+            refuse(refusal)
             return nil
         }
     }
@@ -178,7 +187,7 @@ package struct HTTPConnection: Sendable {
             : pending.withUnsafeBytes { decoder.decode(rest(of: $0), into: &content) }
         consume(consumed, &input)
         if content.count > limits.bodyBytes {
-            refuse(bodyTooLarge, at: second)
+            refuse(bodyTooLarge)
             return nil
         }
         switch progress {
@@ -189,7 +198,7 @@ package struct HTTPConnection: Sendable {
             phase = .complete
             return nil
         case .refused(let refusal):
-            refuse(refusal, at: second)
+            refuse(refusal)
             return nil
         }
     }
@@ -248,7 +257,7 @@ package struct HTTPConnection: Sendable {
             phase = .complete
             return
         case .length(let length):
-            guard length <= limits.bodyBytes else { return refuse(bodyTooLarge, at: second) }
+            guard length <= limits.bodyBytes else { return refuse(bodyTooLarge) }
             content.reserveCapacity(min(length, unread.count - used + input.count))
         case .chunked: break
         }
@@ -280,8 +289,16 @@ package struct HTTPConnection: Sendable {
         deadline = second + limits.idleSeconds
     }
 
-    private mutating func refuse(_ refusal: HTTPRefusal, at second: Int32) {
-        answer(.error(refusal.status, refusal.message), closes: true, at: second)
+    private mutating func refuse(_ refusal: HTTPRefusal) {
+        refuse(.error(refusal.status, refusal.message))
+    }
+
+    /// A body that is only passed over was answered already.
+    private mutating func refuse(_ response: HTTPResponse) {
+        guard phase != .skipping else { return }
+        drop()
+        refusal = response
+        phase = .answering
     }
 
     private var bodyTooLarge: HTTPRefusal {
@@ -319,12 +336,15 @@ package struct HTTPConnection: Sendable {
     package var heldBytes: Int { unread.count - used + content.count }
 
     /// Too much is held of all connections together. An answer that is being made is not disturbed.
-    package mutating func shed(at second: Int32) {
-        guard phase == .head || phase == .body else { return }
+    ///
+    /// - Returns: whether something is given up; then `advance` says what.
+    package mutating func shed() -> Bool {
+        guard phase == .head || phase == .body else { return false }
         var response = HTTPResponse.error(
             503, "The hub holds too many unfinished requests (limits.unfinished_bytes); try again in a moment")
         response.headers = [("retry-after", "1")]
-        answer(response, closes: true, at: second)
+        refuse(response)
+        return true
     }
 
     /// Ends what takes too long. To be called about once a second, and then `advance` where it returns true.
@@ -332,9 +352,9 @@ package struct HTTPConnection: Sendable {
         guard second >= deadline else { return false }
         switch phase {
         case .head where hasBegunHead:
-            refuse(HTTPRefusal(status: 408, message: "The request's head did not arrive in time"), at: second)
+            refuse(HTTPRefusal(status: 408, message: "The request's head did not arrive in time"))
         case .body:
-            refuse(HTTPRefusal(status: 408, message: "The request's body did not arrive in time"), at: second)
+            refuse(HTTPRefusal(status: 408, message: "The request's body did not arrive in time"))
         case .head, .sending, .skipping, .lingering:
             phase = .closed
         case .judging, .complete, .answering, .sent, .closed:

@@ -73,15 +73,17 @@ final class HTTPServer {
                     guard peer.flush(at: loop.second) else { return close(peer) }
                     if !peer.connection.hasOutput { continue }
                 }
-                if !peer.account(to: loop.unfinished) {
-                    peer.connection.shed(at: loop.second)
-                    if peer.connection.hasOutput { continue }
+                if !peer.account(to: loop.unfinished), peer.connection.shed() {
+                    loop.counters.unfinishedRefused += 1
+                    continue
                 }
                 return listen(peer)
             case .judge(let head):
                 judge(head, of: peer, &input)
             case .perform(let body):
                 perform(body, of: peer)
+            case .refuse(let response):
+                answer(response, to: peer.call?.origin, of: peer, closes: true)
             case .shutDown:
                 shutdown(peer.fd, Int32(SHUT_WR))
             case .close:
@@ -94,15 +96,14 @@ final class HTTPServer {
     private func judge(_ head: HTTPHead, of peer: HTTPPeer, _ input: inout UnsafeRawBufferPointer) {
         if WebSocketHandshake.isAsked(by: head) { return upgrade(head, of: peer, input) }
         if let refusal = loop.refusal(of: head, isOps: peer.isOps) {
-            return peer.connection.answer(
-                refusal, closes: refusal.status >= 500 || head.method == "CONNECT", at: loop.second)
+            return answer(
+                refusal, to: head.field("origin"), of: peer,
+                closes: refusal.status >= 500 || head.method == "CONNECT")
         }
         var call = HTTPCall(head, isOps: peer.isOps)
-        if let response = loop.judge(&call) {
-            return peer.connection.answer(loop.narrowed(response, call), at: loop.second)
-        }
+        if let response = loop.judge(&call) { return answer(response, to: call.origin, of: peer) }
         if call.request.method == .post, head.body == .none {
-            return peer.connection.answer(Door.error(411, "Content-Length is missing"), at: loop.second)
+            return answer(Door.error(411, "Content-Length is missing"), to: call.origin, of: peer)
         }
         peer.call = call
         peer.connection.admit(input, at: loop.second)
@@ -119,16 +120,21 @@ final class HTTPServer {
             awaiting[exchange] = peer
             return
         }
+        answer(response, to: call.origin, of: peer)
+    }
+
+    /// - Parameter origin: of the page that asks; nil for what is no page, and where nobody knows.
+    private func answer(_ response: HTTPResponse, to origin: String?, of peer: HTTPPeer, closes: Bool = false) {
         peer.call = nil
-        peer.connection.answer(loop.narrowed(response, call), at: loop.second)
+        peer.connection.answer(
+            loop.readable(response, by: origin, isOps: peer.isOps), closes: closes, at: loop.second)
     }
 
     /// The answer to a request that was answered later; false where nobody here waits for it any more.
     func reply(_ exchange: Int, _ response: HTTPResponse) -> Bool {
         guard let peer = awaiting.removeValue(forKey: exchange), let call = peer.call else { return false }
         peer.exchange = 0
-        peer.call = nil
-        peer.connection.answer(loop.narrowed(response, call), at: loop.second)
+        answer(response, to: call.origin, of: peer)
         run(peer, Self.nothing)
         return true
     }
@@ -138,7 +144,7 @@ final class HTTPServer {
     private func upgrade(_ head: HTTPHead, of peer: HTTPPeer, _ input: UnsafeRawBufferPointer) {
         switch loop.judgeUpgrade(head, by: peer.fd, isOps: peer.isOps) {
         case .refused(let response):
-            peer.connection.answer(response, closes: true, at: loop.second)
+            answer(response, to: head.field("origin"), of: peer, closes: true)
         case .admitted(let upgrade):
             let bytes =
                 WebSocketHandshake.canonicalHead(key: head.field("sec-websocket-key") ?? "")

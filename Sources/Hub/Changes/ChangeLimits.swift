@@ -23,6 +23,8 @@ package enum ChangeLimits {
     /// How long one value of a filter may be. Postgres reads it with the input function of the column's type, whose cost
     /// grows with it (a numeric of 131,072 digits, a deep json).
     package static let valueBytes = 2_048
+    /// How long a value may be as Postgres writes it.
+    package static let canonicalBytes = 8_192
     /// The pattern of a `like` or `ilike`: its length, and how many `%` it may have. Matching costs up to the product of its
     /// length and the text's.
     package static let likeBytes = 256

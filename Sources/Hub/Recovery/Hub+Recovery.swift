@@ -42,14 +42,18 @@ extension Hub {
     private static let promptReturn: Int64 = 5000
 
     private func position(of group: ChangeGroup) -> LoopPosition {
-        LoopPosition(mark: mark, isPastMark: passed != nil, isHeard: group.liveMark.map { mark > $0 } ?? false)
+        LoopPosition(
+            mark: mark, isPastMark: passed != nil || isPassedInPart,
+            isHeard: group.liveMark.map { mark > $0 } ?? false)
     }
 
     // MARK: Before a join is answered
 
-    /// How long sockets have to say that they live, and how long a join waits to be written down, in milliseconds.
+    /// How long sockets have to say that they live; how long a join waits to be written down; and how long until it is
+    /// refused where the list of sessions cannot be called incomplete either. In milliseconds.
     private static let longestDoubt: Int64 = 1000
     private static let longestRecording: Int64 = 2000
+    private static let longestArrival: Int64 = 6000
     /// How often joins that wait are looked at, in milliseconds; where thousands wait, more seldom.
     private var arrivalStep: Int64 { min(50, 5 + Int64(arrivals.count / 100)) }
 
@@ -64,8 +68,8 @@ extension Hub {
             else { return }
             settle(recovery, in: group)
         }
-        if book.isRecorded(session) || latest.monotonic - (recovery.arrival?.since ?? 0) >= Self.longestRecording {
-            book.isAnswered(session)
+        let waited = latest.monotonic - (recovery.arrival?.since ?? 0)
+        if book.isRecorded(session) || waited >= Self.longestRecording && book.mayGoUnrecorded(session) {
             recovery.arrival = nil
         }
     }
@@ -104,12 +108,29 @@ extension Hub {
                 let membership = connections[Int(slot)]?.memberships[index], let recovery = membership.recovery,
                 recovery.arrival != nil
             else { continue }
-            if let group = membership.group { advanceArrival(of: recovery, in: group) }
-            if recovery.arrival == nil {
+            guard let group = membership.group else { continue }
+            advanceArrival(of: recovery, in: group)
+            if let arrival = recovery.arrival {
+                let isOver = arrival.doubts == nil && latest.monotonic - arrival.since >= Self.longestArrival
+                guard isOver else {
+                    awaitArrival(of: member, on: slot)
+                    continue
+                }
+                dismiss(at: index, of: slot, .databaseUnavailable)
+            } else if membership.pending != nil {
                 completeJoin(at: index, of: slot)
-            } else {
-                awaitArrival(of: member, on: slot)
+            } else if group.state != .registering {
+                takeSeatOrWait(at: index, of: slot)
             }
+        }
+    }
+
+    /// Sends a member away, whether its join is answered or not; its client joins again.
+    private func dismiss(at index: Int, of slot: Slot, _ refusal: Refusal) {
+        if connections[Int(slot)]?.memberships[index].pending == nil {
+            expel(at: index, of: slot, refusal)
+        } else {
+            refuseJoin(at: index, of: slot, refusal)
         }
     }
 
@@ -134,7 +155,9 @@ extension Hub {
 
     /// Seats a member whose join is answered, unless it has to be brought first what it missed.
     func takeSeatOrWait(at index: Int, of slot: Slot) {
-        guard let membership = connections[Int(slot)]?.memberships[index], let group = membership.group else { return }
+        guard let membership = connections[Int(slot)]?.memberships[index], let group = membership.group,
+            membership.recovery?.arrival == nil
+        else { return }
         guard membership.recovery?.point != nil else { return seatInGroup(at: index, of: slot) }
         askForMissed(at: index, of: slot)
         guard membership.recovery?.question == nil else { return }
@@ -143,7 +166,8 @@ extension Hub {
     }
 
     /// A member whose claims changed. What was judged for the old ones and is on its way does not reach it any more, so it
-    /// recovers from what was passed on so far: nothing before that comes again.
+    /// recovers from what was passed on so far: nothing before that comes again, unless something waits for a policy. And
+    /// it is somebody else to the next process, so that it has to be written down like one that joins.
     func startAnew(_ membership: Membership, wasSeated: Bool, in group: ChangeGroup, slot: Slot) {
         guard let recovery = membership.recovery else { return }
         if recovery.arrival?.doubts != nil { settle(recovery, in: group) }
@@ -161,6 +185,9 @@ extension Hub {
         book.remove(old)
         recovery.session = book.enter(
             key, evidence: old.evidence, lifeline: lifeline(of: slot), at: standing, latest)
+        guard recovery.arrival == nil, !book.isRecorded(recovery.session) else { return }
+        recovery.arrival = MemberRecovery.Arrival(doubts: nil, since: latest.monotonic)
+        awaitArrival(of: membership.member, on: slot)
     }
 
     /// Gives up a question that is under way.
@@ -207,16 +234,20 @@ extension Hub {
             recovery.point = .cursor(cursor)
             recovery.wasPassedBy = true
             askForMissed(at: index, of: slot)
-        case .unavailable:
-            counters.recoveries["unavailable", default: 0] += 1
-            recoveries[id] = nil
-            recovery.question = nil
-            if membership.pending == nil {
-                expel(at: index, of: slot, .databaseUnavailable)
-            } else {
-                refuseJoin(at: index, of: slot, .databaseUnavailable)
-            }
+        case .unavailable: breakOff(id, recovery, as: "unavailable", .databaseUnavailable, at: index, of: slot)
+        case .undecided: breakOff(id, recovery, as: "undecided", .policyFailed, at: index, of: slot)
         }
+    }
+
+    /// A recovery cannot go on: its client has to join again.
+    private func breakOff(
+        _ id: RecoveryID, _ recovery: MemberRecovery, as result: String, _ refusal: Refusal, at index: Int,
+        of slot: Slot
+    ) {
+        counters.recoveries[result, default: 0] += 1
+        recoveries[id] = nil
+        recovery.question = nil
+        dismiss(at: index, of: slot, refusal)
     }
 
     private func send(_ change: ChangeDelivery, to membership: Membership, _ slot: Slot) {

@@ -68,7 +68,7 @@ package final class RecoveryBook: Sendable {
 
     /// Of so many keys sessions are kept for as long as the feed is away. With more of them the window runs on, so that
     /// an outage of days does not take all memory.
-    private static let mostHeld = 1_000_000
+    private let mostHeld: Int
 
     let window: Int64
     let state: Mutex<State>
@@ -77,8 +77,10 @@ package final class RecoveryBook: Sendable {
     /// - Parameters:
     ///   - window: how long a session waits to be taken over, in milliseconds; with 0 there are none.
     ///   - isFeedReady: false where `feed(isReady:at:)` will say when the window begins to run.
-    package init(window: Int64 = 120_000, isFeedReady: Bool = true) {
+    ///   - mostHeld: of so many keys sessions are kept for as long as the feed is away.
+    package init(window: Int64 = 120_000, isFeedReady: Bool = true, mostHeld: Int = 1_000_000) {
         self.window = window
+        self.mostHeld = mostHeld
         state = Mutex(State(clock: RecoveryClock(isRunning: isFeedReady)))
     }
 
@@ -216,7 +218,7 @@ package final class RecoveryBook: Sendable {
             defer { Self.note(session.key, &state) }
             // Who joined while it answered did not come for it.
             let claims = session.claims.filter { !session.wasAlive(after: $0.session.moment) }
-            if state.ends.count - state.firstEnd >= Self.mostHeld { state.clock.start(at: now.monotonic) }
+            if state.ends.count - state.firstEnd >= mostHeld { state.clock.start(at: now.monotonic) }
             let until = state.clock.time(at: now.monotonic) + window
             guard !claims.contains(where: \.isCertain) else {
                 Self.prolong(session.key, to: until, &state)
@@ -261,6 +263,11 @@ package final class RecoveryBook: Sendable {
 
     /// How many keys are to be looked at later, because sessions of theirs run out then; some count twice.
     package var expectedEnds: Int { state.withLock { $0.ends.count - $0.firstEnd } }
+
+    /// How many sessions wait to be taken over.
+    package var endedSessions: Int {
+        state.withLock { state in state.buckets.values.reduce(0) { $0 + $1.ended.count } }
+    }
 
     // MARK: Under the lock
 

@@ -11,6 +11,9 @@ package enum RecoveryStep: Sendable {
     case passedBy(since: String)
     /// The end, too: the database is away. The client has to join again.
     case unavailable
+    /// The end, too: a policy failed on what was missed, so nobody knows whether it may be shown. The client has to join
+    /// again.
+    case undecided
 }
 
 package enum RecoveryStart: Sendable, Equatable {

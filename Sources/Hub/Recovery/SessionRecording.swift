@@ -1,7 +1,13 @@
 /// What is to be written down of the book, so that the next process knows whom this one served.
 ///
-/// For each key the number of sessions somebody may come back for. A join is answered when its own is written down, so
-/// that the list is complete whenever the hub is killed: who is not on it was told nothing yet.
+/// For each key the number of sessions somebody may come back for. A join is answered when its own is written down, or
+/// when the list does not count as complete any more, so that whenever the hub is killed who is not on a list that counts
+/// was told nothing yet.
+///
+/// The list counts while the database has a claim that it is complete, and nobody has withdrawn that
+/// (Migration012Losses.sql). The two are written by different threads, each on a connection of its own, so that one can
+/// be written where the other can not. Here it is seen to that no claim is made for a time after a withdrawal by what was
+/// known before it.
 struct SessionRecording {
     /// Somebody writes.
     var isKept = false
@@ -9,6 +15,12 @@ struct SessionRecording {
     var changed: Set<RecoveryKey> = []
     /// A join was answered although its session was not written.
     var isBehind = false
+    /// The list in the database may count as complete.
+    var mayCount = true
+    /// A withdrawal is under way.
+    var isWithdrawing = false
+    var withdrawals = 0
+    var withdraw: @Sendable () -> Void = {}
     /// A join waits for some of them.
     var isAwaited = false
     var whenAwaited: @Sendable () -> Void = {}
@@ -28,11 +40,16 @@ extension RecoveryBook {
 
     /// Somebody will write down what changes, and calls `isWritten`.
     ///
-    /// - Parameter whenAwaited: called from any thread and under the book's lock, when a join waits for it.
-    package func record(whenAwaited: @escaping @Sendable () -> Void) {
+    /// - Parameters:
+    ///   - whenAwaited: called from any thread and under the book's lock, when a join waits for it.
+    ///   - withdraw: called from any thread, when the list must not count as complete any more; it leads to `withdrawn`.
+    package func record(
+        whenAwaited: @escaping @Sendable () -> Void, withdraw: @escaping @Sendable () -> Void = {}
+    ) {
         state.withLock {
             $0.recording.isKept = true
             $0.recording.whenAwaited = whenAwaited
+            $0.recording.withdraw = withdraw
         }
     }
 
@@ -89,6 +106,10 @@ extension RecoveryBook {
                     }
                     Self.note(record.key, &state)
                 } else {
+                    // Nobody knows whether they were, so what counts is the less of both.
+                    if let recorded = state.buckets[record.key]?.recorded {
+                        state.buckets[record.key]?.recorded = min(recorded, record.count)
+                    }
                     state.recording.changed.insert(record.key)
                 }
             }
@@ -105,10 +126,46 @@ extension RecoveryBook {
         }
     }
 
-    /// A join is answered although its session is not written: it took too long.
-    func isAnswered(_ session: LiveSession) {
-        guard !isRecorded(session) else { return }
-        state.withLock { $0.recording.isBehind = true }
+    /// A session takes too long to be written. Where the list counts, that is to end first.
+    ///
+    /// - Returns: whether the join may be answered all the same.
+    func mayGoUnrecorded(_ session: LiveSession) -> Bool {
+        let withdraw: (@Sendable () -> Void)? = state.withLock { state in
+            state.recording.isBehind = true
+            guard state.recording.mayCount, !state.recording.isWithdrawing else { return nil }
+            state.recording.isWithdrawing = true
+            return state.recording.withdraw
+        }
+        withdraw?()
+        return state.withLock { !$0.recording.mayCount }
+    }
+
+    /// What `withdraw` has led to; not successful also where nobody knows.
+    package func withdrawn(successfully: Bool) {
+        state.withLock { state in
+            state.recording.isWithdrawing = false
+            guard successfully else { return }
+            state.recording.mayCount = false
+            state.recording.withdrawals += 1
+        }
+    }
+
+    /// How often the claim that the list is complete was withdrawn. To be asked before the turn is read that the next claim
+    /// is for.
+    package var withdrawals: Int { state.withLock { $0.recording.withdrawals } }
+
+    /// The list is about to be called complete, for a turn that was read after so many withdrawals.
+    ///
+    /// - Returns: whether that would be true. From then on the list may count.
+    package func beginsClaim(at now: HubTime, after withdrawals: Int) -> Bool {
+        guard isComplete(at: now) else { return false }
+        return state.withLock { state in
+            guard !state.recording.isBehind, !state.recording.isWithdrawing,
+                state.recording.withdrawals == withdrawals
+            else { return false }
+            state.recording.mayCount = true
+            return true
+        }
     }
 
     // MARK: Under the lock

@@ -190,6 +190,9 @@ private struct HTTPRoutingFields {
     private var length: Int?
     private var isChunked = false
 
+    /// As many as the largest length has. Others count zeros in front, or do not.
+    private static let lengthDigits = 19
+
     mutating func take(_ name: String, _ value: Range<Int>, _ bytes: Span<UInt8>) throws(HTTPRefusal) {
         switch name.utf8.count {
         case 4 where name == "host":
@@ -225,7 +228,7 @@ private struct HTTPRoutingFields {
     }
 
     private func number(_ digits: Range<Int>, _ bytes: Span<UInt8>) throws(HTTPRefusal) -> Int {
-        guard !digits.isEmpty else { throw .length }
+        guard !digits.isEmpty, digits.count <= Self.lengthDigits else { throw .length }
         var number = 0
         for at in digits {
             let (tens, isTooBig) = number.multipliedReportingOverflow(by: 10)

@@ -41,7 +41,7 @@ extension LoopFigures {
             + Figure.each(
                 "roost_connections_closed_total", .counter,
                 "WebSockets that ended, by the code of the close frame; 1006: without one.", "code",
-                Dictionary(uniqueKeysWithValues: connectionsClosed.map { (String($0), $1) }))
+                Dictionary(uniqueKeysWithValues: connectionsClosed.map { ($0.map { String($0) } ?? "other", $1) }))
     }
 
     var trafficFigures: [Figure] {
@@ -72,7 +72,10 @@ extension LoopFigures {
                 "Members that asked for what they missed, by what they were answered.", "result",
                 // What never happened is 0 and not missing: the first time would not be seen as a rise otherwise.
                 hub.recoveries.merging(
-                    ["resumed": 0, "too_old": 0, "other_database": 0, "ahead": 0, "malformed": 0, "unavailable": 0]
+                    [
+                        "resumed": 0, "too_old": 0, "other_database": 0, "ahead": 0, "malformed": 0, "unavailable": 0,
+                        "undecided": 0,
+                    ]
                 ) { one, _ in one })
             + [
                 Figure(
@@ -110,6 +113,11 @@ extension LoopFigures {
                     "roost_refused_total", .counter, "Requests answered with an error, by the limit they were over.",
                     refused[limit, default: 0], label: "limit=\"\(limit.rawValue)\"")
             }
+            + [
+                Figure(
+                    "roost_refused_total", .counter, "Requests answered with an error, by the limit they were over.",
+                    unfinishedRefused, label: "limit=\"unfinished_bytes\"")
+            ]
             + Pace.allCases.map { pace in
                 Figure(
                     "roost_slowed_total", .counter, "Times that a socket was left unread for a moment, by the rate.",
@@ -163,7 +171,17 @@ extension ChangeSubscriptions {
                 "roost_visibility_round_trips_total", .counter, "Times that Postgres was asked for decisions.",
                 visibility.roundTrips),
             Figure("roost_visibility_seconds", "Asking Postgres for decisions once.", visibility.time),
-        ] + outboxFigures
+            Figure(
+                "roost_feed_undecided_changes", .gauge,
+                "Changes that wait until Postgres has decided filters; others do not wait for them.", undecidedChanges),
+            Figure(
+                "roost_statements_abandoned_total", .counter,
+                "Statements that were not waited for any longer, and cancelled.", abandonedStatements),
+        ]
+            + Figure.each(
+                "roost_filters_ended_total", .counter, "Filters that were given up, by the reason.", "reason",
+                Dictionary(uniqueKeysWithValues: FilterEnd.allCases.map { ($0.rawValue, filterEnds[$0, default: 0]) }))
+            + outboxFigures
     }
 }
 

@@ -128,7 +128,9 @@ struct HubRooms: Sendable {
         sessions.restore()
         gateway.restorePresence(shared.restore(keeper.restore(), within: configuration.restartSeconds))
         // First, so that nobody is answered who is not written down.
-        if configuration.recoveryWindowSeconds > 0 { sessions.record() }
+        if configuration.recoveryWindowSeconds > 0 {
+            sessions.record { [subscriptions] in subscriptions.withdrawSessionList(whenDone: $0) }
+        }
         try gateway.start(feed: subscriptions, authority: authority)
         supervision?.begin()
         MemoryReturn().begin()

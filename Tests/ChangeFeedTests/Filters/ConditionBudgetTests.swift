@@ -85,6 +85,55 @@ import Testing
         }
     }
 
+    @Test func theBudgetIsWhatTheLimitsSay() {
+        for (milliseconds, isOver) in [(500, false), (501, true)] {
+            var budget = ConditionBudget(limits, at: start)
+            let keys = Self.keys(0..<1)
+            budget.tookApart(keys[0], questions: 1, .milliseconds(milliseconds), at: start)
+            #expect(budget.overdrawn(at: start) == (isOver ? keys : []), "\(milliseconds)")
+        }
+    }
+
+    @Test func whoWasFoundCheapIsTrustedForAWhile() {
+        var budget = ConditionBudget(limits, at: start)
+        let keys = Self.keys(0..<1)
+        budget.tookApart(keys[0], questions: 1, .microseconds(400), at: start)
+        budget.suspect(keys, at: start + limits.trust - .milliseconds(1))
+        #expect(!budget.isSuspect(keys[0]))
+        budget.suspect(keys, at: start + limits.trust)
+        #expect(budget.isSuspect(keys[0]))
+    }
+
+    @Test func whatAFilterCostsIsAnAverage() {
+        var budget = ConditionBudget(limits, at: start)
+        let keys = Self.keys(0..<1)
+        for milliseconds in [100, 0, 0, 20] {
+            budget.tookApart(keys[0], questions: 1, .milliseconds(milliseconds), at: start)
+            #expect(budget.isSuspect(keys[0]), "one quick answer does not clear it")
+        }
+        #expect(abs(budget.cost(of: keys[0]) - 0.030) < 0.000_001)
+    }
+
+    @Test func refusalsTakeBoundedMemory() throws {
+        var budget = ConditionBudget(limits, at: start)
+        let first = try ChangeFilter(parsing: "t=match.first")
+        budget.refuse(first.conditions, on: 7, at: start)
+        for number in 0..<9_999 { budget.refuse(first.conditions, on: UInt32(100 + number), at: start) }
+        #expect(budget.refuses(first, on: 7, at: start))
+        budget.refuse(first.conditions, on: 8, at: start)
+        #expect(!budget.refuses(first, on: 7, at: start) && budget.refuses(first, on: 8, at: start))
+    }
+
+    /// More than Postgres can decide: the costliest go, as many as it takes.
+    @Test func theExcessIsOfTheCostliest() {
+        let keys = Self.keys(0..<5)
+        let costs = Dictionary(
+            uniqueKeysWithValues: zip(keys, [10, 900, 20, 400, 30].map { Duration.microseconds($0) }))
+        #expect(ConditionBudget.excess(of: costs, over: .milliseconds(2)) == [])
+        #expect(ConditionBudget.excess(of: costs, over: .milliseconds(1)) == [keys[1]])
+        #expect(ConditionBudget.excess(of: costs, over: .microseconds(60)) == [keys[1], keys[3]])
+    }
+
     /// Beside other conditions, too: a filter is not saved by one more.
     @Test func whatWasGivenUpIsRefusedForAWhile() throws {
         var budget = ConditionBudget(limits, at: start)

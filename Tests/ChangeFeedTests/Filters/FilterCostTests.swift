@@ -34,7 +34,10 @@ extension FeedTests {
                 create type mood as (v text);
                 create function is_mood(a mood, b mood) returns boolean language plpgsql strict as $$
                 begin
-                    if (a).v = 'bad' and (b).v = 'slow' then perform pg_sleep(60);
+                    if (b).v = 'held' then
+                        perform pg_advisory_lock_shared(7), pg_advisory_unlock_shared(7);
+                        return true;
+                    elsif (a).v = 'bad' and (b).v = 'slow' then perform pg_sleep(60);
                     elsif (a).v = 'bad' and (b).v = 'faulty' then raise 'no mood';
                     elsif (a).v = 'bad' and (b).v = 'deaf' then
                         return repeat('a', 2000000) like '%' || repeat('a', 1500) || 'b';
@@ -80,6 +83,7 @@ extension FeedTests {
                 #expect(stage.refusal(both) == sentence)
                 #expect(stage.refusal(others) == nil)
                 #expect(try Self.running(database) == 0)
+                #expect(stage.filterEnds == [.tookTooLong: 1])
                 // Whoever comes with it again is told at once, beside whatever else.
                 for filter in ["mood=eq.(slow)", "id=gt.0,mood=eq.(slow)"] {
                     let again = try stage.join(Self.entry(filter), as: "eve")
@@ -90,6 +94,75 @@ extension FeedTests {
                 #expect(stage.shown("bob", both).count == 3)
                 #expect(stage.shown("ann", others).count == 2)
                 #expect(stage.statistics.connections == 1)
+            }
+        }
+
+        /// Nobody waits for a filter that Postgres decides but those whose filter it is; these have all in order.
+        @Test func othersDoNotWait() throws {
+            let database = try Self.database()
+            try SubscriberStage.with(database, recoveryWindow: .seconds(60), oldestMark: { 0 }) { stage in
+                _ = try stage.join(Self.marker, as: "marker")
+                let held = try stage.join(Self.entry("mood=eq.(held)"), Self.entry("id=eq.3"), as: "eve")
+                let others = try stage.join(Self.entry("id=gt.0"), as: "ann")
+                try stage.settle(database)
+                let holder = try database.session()
+                try holder.run("select pg_advisory_lock(7)")
+                let before = stage.marks.max() ?? 0
+                for id in 1...4 {
+                    try database.run("insert into notes values (\(id), 'x', '(good)')")
+                    try eventually("others have row \(id)", within: .seconds(5)) {
+                        stage.shown("ann", others).count == id
+                    }
+                }
+                #expect(stage.shown("eve", held) == [])
+                #expect(stage.undecided > 0)
+                // What came before a subscription is not for it.
+                let late = try stage.join(Self.entry("mood=eq.(held)"), Self.entry("id=eq.9"), as: "bob")
+                // Whoever returns now has to be brought what waits.
+                #expect(stage.marks.max() ?? 0 == before)
+                try holder.run("select pg_advisory_unlock(7)")
+                try stage.settle(database)
+                let shown = stage.seen.filter { $0.group == held }
+                #expect(shown.map(\.data.count).count == 4)
+                for (id, change) in zip(1..., shown) {
+                    #expect(change.data.contains(#""id":\#(id),"#), "in the order of the feed")
+                    #expect(!change.cursor.isEmpty)
+                }
+                #expect(stage.shown("bob", late) == [])
+                #expect(stage.refusal(held) == nil)
+                try database.run("insert into notes values (5, 'x', '(good)')")
+                try stage.settle(database)
+                #expect(stage.shown("bob", late).count == 1)
+                #expect(stage.shown("eve", held).count == 5)
+                try eventually("what waited is covered by a mark") { stage.marks.max() ?? 0 > before }
+                #expect(stage.statistics.connections == 1)
+            }
+        }
+
+        /// A member that catches up is at the present only when nothing of its own waits: the past must not come behind it.
+        @Test func whoRecoversWaitsForWhatIsUndecided() throws {
+            let database = try Self.database()
+            try SubscriberStage.with(database, recoveryWindow: .seconds(60)) { stage in
+                let markers = try stage.join(Self.marker, as: "marker")
+                let held = try stage.join(Self.entry("mood=eq.(held)"), as: "eve")
+                let others = try stage.join(Self.entry("id=gt.0"), as: "ann")
+                try stage.settle(database)
+                let cursor = try #require(stage.seen.last { $0.group == markers }?.cursor)
+                let holder = try database.session()
+                try holder.run("select pg_advisory_lock(7)")
+                try database.run("insert into notes values (1, 'x', '(good)')")
+                try eventually("it waits") { stage.undecided == 1 && stage.shown("ann", others).count == 1 }
+                let id = try stage.recover(held, as: "eve", from: .cursor(cursor))
+                let patience = ContinuousClock.now + .seconds(1)
+                while !stage.recovered(id).isOver, ContinuousClock.now < patience { usleep(10_000) }
+                #expect(!stage.recovered(id).isOver)
+                try holder.run("select pg_advisory_unlock(7)")
+                try eventually("the recovery is over") { stage.recovered(id).isOver }
+                try database.run("insert into notes values (2, 'x', '(good)')")
+                try stage.settle(database)
+                let recovered = stage.recovered(id)
+                #expect(recovered.changes.count == 1 && recovered.faults == 0)
+                #expect(stage.stream(id, in: held, as: "eve").count == 2)
             }
         }
 

@@ -119,7 +119,8 @@ extension FeedTests {
                         select from participants p where p.conversation = messages.conversation and p.member = me()));
                     """)
                 let failed = try stage.recovery(of: group, as: "ann", from: .cursor(cursor))
-                #expect(failed.isUnavailable && failed.seam == nil && failed.changes.isEmpty && failed.faults == 0)
+                #expect(failed.isUndecided && !failed.isUnavailable, "it is not the database that is away")
+                #expect(failed.seam == nil && failed.changes.isEmpty && failed.faults == 0)
                 // A policy that says no is none that fails.
                 let eve = try stage.recovery(of: group, as: "eve", from: .cursor(cursor))
                 #expect(eve.seam != nil && eve.changes.isEmpty)
@@ -145,6 +146,91 @@ extension FeedTests {
             #expect(ends(7, after: over) && ends(7, after: over + 1))
             // Nobody knows of what happened between two failures that are far apart.
             #expect(ends(7, after: 3 * over))
+        }
+
+        /// Nothing that waits is let past by one that is told, and what waits longest is hidden where it is too much.
+        @Test func whatWaitsIsCountedAndBounded() {
+            let now = ContinuousClock.now
+            let group = ChangeGroupID(loop: 0, serial: 1)
+            let ann = PostponedChanges.Member(group: group, claims: SubscriberStage.claims("ann"))
+            let eve = PostponedChanges.Member(group: group, claims: SubscriberStage.claims("eve"))
+            var postponed = PostponedChanges()
+            for id in 1...2 { postponed.add(Self.change(Int64(id)), cursor: "", for: [ann], at: now) }
+            postponed.settle([[], [ann]])
+            #expect(postponed.isBehind(ann), "the second waits still")
+            for id in 3...10_001 { postponed.add(Self.change(Int64(id)), cursor: "", for: [eve], at: now) }
+            #expect(postponed.isBehind(ann) && postponed.isBehind(eve))
+            postponed.add(Self.change(10_002), cursor: "", for: [eve], at: now)
+            #expect(!postponed.isBehind(ann) && postponed.isBehind(eve))
+        }
+
+        @Test func whatRecoveriesMissedIsBounded() {
+            let now = ContinuousClock.now
+            var postponed = PostponedChanges()
+            func ends(_ change: Int64, after seconds: Int) -> Bool {
+                postponed.endsRecovery(change, of: 1, "a", at: now + .seconds(seconds))
+            }
+            for id in 1...10_000 { #expect(ends(Int64(id), after: 0)) }
+            #expect(ends(10_001, after: 1))
+            #expect(ends(1, after: 11), "since when it fails was forgotten")
+        }
+
+        /// A policy that fails on a row for ever hides that row, and not what comes behind it.
+        @Test func aPolicyThatNeverWorksSilencesNobodyForGood() throws {
+            let database = try PostgresCluster.shared.database().chat()
+            try SubscriberStage.with(database) { stage in
+                let group = try stage.join(Self.binding("messages"), Self.binding("marker"), as: "ann")
+                try database.run(
+                    """
+                    create function broken() returns boolean language plpgsql as $$ begin raise 'broken'; end $$;
+                    drop policy of_mine on messages;
+                    create policy of_mine on messages for select to authenticated using (broken());
+                    """)
+                let began = ContinuousClock.now
+                try database.run("insert into messages values (1, 1, 'hidden'); insert into marker values ('behind')")
+                try eventually("what came behind it", within: .seconds(60)) { !stage.shown("ann", group).isEmpty }
+                #expect(ContinuousClock.now - began > PostponedChanges.patience - .seconds(1))
+                try database.run("insert into messages values (2, 1, 'hidden'); insert into marker values ('second')")
+                let resigned = ContinuousClock.now
+                try eventually("what comes then", within: .seconds(60)) { stage.shown("ann", group).count > 1 }
+                #expect(ContinuousClock.now - resigned < PostponedChanges.patience, "nobody waits again")
+                #expect(stage.shown("ann", group).allSatisfy { !$0.contains("hidden") })
+            }
+        }
+
+        private static func change(_ id: Int64) -> RowChange {
+            RowChange(
+                id: id, table: Table(oid: 1, schema: "public", name: "t", columns: [], hasRowSecurity: true),
+                operation: .insert, commitTimestamp: "", record: nil, oldRecord: nil, isReduced: false)
+        }
+
+        /// Once, before what came with it, and to all loops.
+        @Test func whatWaitsForAPolicyIsAnnounced() throws {
+            let database = try PostgresCluster.shared.database().chat()
+            try SubscriberStage.with(database) { stage in
+                let group = try stage.join(
+                    #"{"event":"*","schema":"public","table":"messages"}"#,
+                    #"{"event":"*","schema":"public","table":"marker"}"#, as: "ann", "bob")
+                try stage.settle(database)
+                let before = stage.count
+                try database.run(
+                    """
+                    alter function me() rename to me_;
+                    create function me() returns text language plpgsql as $$ begin
+                        if me_() = 'ann' then raise exception 'broken'; end if; return me_(); end $$;
+                    drop policy of_mine on messages;
+                    create policy of_mine on messages for select to authenticated using (exists (
+                        select from participants p where p.conversation = messages.conversation and p.member = me()));
+                    """)
+                #expect(stage.withheldAt.isEmpty)
+                for id in 1...3 { try database.run("insert into messages values (\(id), 1, 'x')") }
+                try eventually("the others have it") { stage.withheldAt == [before] }
+                try database.run(
+                    "create or replace function me() returns text language plpgsql as $$ begin return me_(); end $$")
+                try stage.settle(database)
+                try eventually("all of it") { stage.shown("ann", group).filter { $0.contains(#""id":"#) }.count == 3 }
+                #expect(stage.withheldAt == [before])
+            }
         }
 
         private static func id(_ data: String) -> Int {

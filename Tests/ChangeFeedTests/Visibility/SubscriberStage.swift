@@ -27,6 +27,9 @@ final class SubscriberStage: ChangeSink {
         var serial = 0
         var recoveries: [RecoveryID: Recovered] = [:]
         var marks: [Int] = []
+        /// How many changes had been seen when something began to wait, and when something was found to be gone.
+        var withheldAt: [Int] = []
+        var gapsAt: [Int] = []
         /// Batches of recoveries that are not taken, while `takesRecoveries` is false.
         var untaken: [@Sendable () -> Void] = []
         var takesRecoveries = true
@@ -39,9 +42,11 @@ final class SubscriberStage: ChangeSink {
         /// Where its changes come live, and how many had come to everybody by then.
         var seam: (cursor: String, seen: Int)?
         var isUnavailable = false
+        /// A policy failed.
+        var isUndecided = false
         /// Steps that broke the order.
         var faults = 0
-        var isOver: Bool { seam != nil || isUnavailable }
+        var isOver: Bool { seam != nil || isUnavailable || isUndecided }
     }
 
     private let content = Mutex(Content())
@@ -138,6 +143,10 @@ final class SubscriberStage: ChangeSink {
         let marker = UUID().uuidString
         try database.run("insert into marker values ('\(marker)')")
         try eventually("the marker") { seen.contains { $0.data.contains(marker) } }
+        // What Postgres has to decide comes behind it.
+        try eventually("all filters are decided", within: .seconds(60)) {
+            undecided == 0
+        }
     }
 
     // MARK: In place of the loops
@@ -149,6 +158,8 @@ final class SubscriberStage: ChangeSink {
                 case .change(let change): content.seen.append(Self.seen(change))
                 case .broadcast(let message): content.broadcasts.append(message)
                 case .boundary(let mark): content.marks.append(mark)
+                case .withheld: content.withheldAt.append(content.seen.count)
+                case .gap: content.gapsAt.append(content.seen.count)
                 case .recovery: break
                 }
             }
@@ -181,12 +192,18 @@ final class SubscriberStage: ChangeSink {
                     content.recoveries[id]?.seam = (cursor, content.seen.count)
                 case .passedBy: content.recoveries[id]?.faults += 1  // is for loops to say
                 case .unavailable: content.recoveries[id]?.isUnavailable = true
+                case .undecided: content.recoveries[id]?.isUndecided = true
                 }
             }
             if !content.takesRecoveries { content.untaken.append(whenTaken) }
             return content.takesRecoveries
         }
         if isTaken { whenTaken() }
+    }
+
+    func withdrawSessionList(whenDone: @escaping @Sendable (Bool) -> Void) {
+        guard let subscriptions = subscriptions.withLock({ $0 }) else { return whenDone(false) }
+        subscriptions.withdrawSessionList(whenDone: whenDone)
     }
 
     // MARK: Recoveries
@@ -229,6 +246,8 @@ final class SubscriberStage: ChangeSink {
     var isReady: Bool { content.withLock { $0.isReady } }
 
     var marks: [Int] { content.withLock { $0.marks } }
+    var withheldAt: [Int] { content.withLock { $0.withheldAt } }
+    var gapsAt: [Int] { content.withLock { $0.gapsAt } }
 
     /// Whether the loop takes what recoveries bring; what it did not take it takes when it does again.
     var takesRecoveries: Bool {
@@ -244,6 +263,11 @@ final class SubscriberStage: ChangeSink {
     }
 
     var statistics: FeedStatistics { subscriptions.withLock { $0?.statistics } ?? FeedStatistics() }
+
+    /// Changes that wait until filters are decided.
+    var undecided: Int { subscriptions.withLock { $0?.undecidedChanges } ?? 0 }
+
+    var filterEnds: [FilterEnd: Int] { subscriptions.withLock { $0?.filterEnds } ?? [:] }
 
     func changeSubscription(_ id: ChangeGroupID, is outcome: ChangeSubscriptionOutcome) {
         content.withLock { $0.outcomes[id] = outcome }

@@ -84,7 +84,9 @@ def _candidates():
     yield from refused("chunked and length", chunked, length, body=short)
     yield from refused("chunked and a short length", chunked, "Content-Length: 4", body=one_chunk)
     for name in (" chunked", "chunked, identity", "identity, chunked", "xchunked", "chunkedx", "chunked,", "gzip, chunked",
-                 "chunked, chunked", "identity", "chunked;q=1", "\"chunked\"", "\x0bchunked", "chun\tked", ""):
+                 "chunked, chunked", "identity", "chunked;q=1", "\"chunked\"", "\x0bchunked", "\x0cchunked", "\xa0chunked",
+                 "chunked\x0c", "chunked\0", "chunked\x7f", "chunked\x85", "chunked identity", "chunked, ", ", chunked",
+                 "chunked,,", "trailers, chunked", "chun\tked", ""):
         bad = name.strip(" ") != "chunked"
         yield from refused(f"length and coding {name!r}", length, f"Transfer-Encoding: {name}", body=short)
         if bad:
@@ -94,9 +96,21 @@ def _candidates():
     yield from taken("chunked in capitals", "TRANSFER-ENCODING: CHUNKED", body=one_chunk)
     yield from refused("chunked twice", chunked, chunked, body=one_chunk)
     yield from refused("chunked in two lines", chunked, "Transfer-Encoding: identity", body=one_chunk)
+    yield from refused("chunked in two lines, the other way", "Transfer-Encoding: identity", chunked, body=one_chunk)
+    yield from refused("chunked and an empty coding", chunked, "Transfer-Encoding:", body=one_chunk)
+    yield from refused("chunked and an empty length", chunked, "Content-Length:", body=one_chunk)
+    yield from refused("chunked and two lengths", chunked, "Content-Length: 5, 5", body=one_chunk)
+    yield from taken("TE is no coding", "TE: chunked", length)
+    yield from taken("Content-Encoding is no coding", "Content-Encoding: chunked", length)
+    yield from taken("a length among the trailers' names", "Trailer: Content-Length", chunked, body=one_chunk)
+    # A proxy that drops what Connection names must not drop these.
+    yield from taken("Connection names the length", "Connection: Content-Length", length)
+    yield from taken("Connection names the coding", "Connection: Transfer-Encoding", chunked, body=one_chunk)
     yield from refused("chunked, folded", "Transfer-Encoding:\r\n chunked", body=one_chunk)
     yield from refused("chunked in HTTP/1.0", chunked, body=one_chunk, head="POST {path} HTTP/1.0")
-    for name in ("Transfer-Encoding ", "Transfer-Encoding\t", " Transfer-Encoding", "Transfer_Encoding\0", "Transfer Encoding"):
+    for name in ("Transfer-Encoding ", "Transfer-Encoding\t", " Transfer-Encoding", "Transfer_Encoding\0", "Transfer Encoding",
+                 "\0Transfer-Encoding", "\x0bTransfer-Encoding", "Transfer-Encoding\r", "Transfer-Encoding\n", "Transfer-\r\nEncoding",
+                 "Transfer-Encod\xeeng", "\xa0Transfer-Encoding", "Transfer-Encoding:"):
         yield from refused(f"length and {name!r}", length, f"{name}: chunked", body=short)
     yield from taken("Transfer_Encoding", length, "Transfer_Encoding: chunked")
     # Lengths.
@@ -104,11 +118,15 @@ def _candidates():
     yield from refused("two lengths, the other way", "Content-Length: 0", length)
     yield from refused("a length twice", length, length)
     for text in ("0, {n}", "{n}, {n}", "+{n}", "-1", "0x{n}", "{n} 0", "{n}a", "", "{n}.0", "'{n}'", "99999999999999999999",
-                 "\x0b{n}"):
+                 "\x0b{n}", "-0", "+0", "0_{n}", "{n}e0", "0o{n}", "{n},", ",{n}", "{n};", "{n}\0", "{n}\x0c", "{n}\xa0", "\xb2",
+                 "9223372036854775808", "18446744073709551616", "chunked", "{n}\t{n}"):
         yield from refused(f"length {text!r}", f"Content-Length: {text}")
     yield from taken("length with a zero in front", "Content-Length: 0{n}")
+    yield from refused("length with many zeros in front", "Content-Length: " + "0" * 300 + "{n}")
     yield from taken("length behind tabs", "Content-Length:\t {n}\t")
-    for name in ("Content-Length ", "Content-Length\t", " Content-Length", "Content-Length\0", "Content Length", ""):
+    for name in ("Content-Length ", "Content-Length\t", " Content-Length", "Content-Length\0", "Content Length", "",
+                 "Content-Length\r", "Content-Length\n", "Content-\r\nLength", "\0Content-Length", "Content-Length\xa0",
+                 "Content-Length:", "\"Content-Length\""):
         yield from refused(f"length in {name!r}", f"{name}: {{n}}")
     # Lines.
     yield from refused("bare LF before the length", "A: b\nContent-Length: {n}")
@@ -119,6 +137,13 @@ def _candidates():
     yield from refused("length, folded", "Content-Length:\r\n {n}")
     yield from refused("line without a colon", "Abc", length)
     yield from refused("head that ends with LF LF", "A: b\n", body="A: b\r\n\r\n{hidden}")
+    # What asks for something besides.
+    yield from taken("body at once, though it expects to be told", "Expect: 100-continue", length)
+    yield from taken("Expect of something else", "Expect: 200-ok", length)
+    yield from taken("Expect of several", "Expect: x, 100-continue", "Expect: 100-continue", chunked, body=one_chunk)
+    yield from taken("Expect of nothing", "Expect:", length)
+    yield from taken("upgrade to HTTP/2", "Upgrade: h2c", "HTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA", length)
+    yield from taken("upgrade of a POST to a WebSocket", "Upgrade: websocket", "Sec-WebSocket-Version: 13", chunked, body=one_chunk)
     # Request lines and hosts.
     for name, head in {
         "two spaces": "POST  {path} HTTP/1.1", "tab": "POST\t{path} HTTP/1.1", "space behind": "POST {path} HTTP/1.1 ",
@@ -126,14 +151,26 @@ def _candidates():
         "HTTP/1.10": "POST {path} HTTP/1.10", "no version": "POST {path}", "bare LF": "POST {path} HTTP/1.1\nA: b",
         "fragment": "POST {path}#a HTTP/1.1", "backslash": "POST \\{path} HTTP/1.1", "no method": " {path} HTTP/1.1",
         "method with a colon": "PO:ST {path} HTTP/1.1", "UTF-8": "POST /ä{path} HTTP/1.1",
-        "another host": "POST http://other.test{path} HTTP/1.1", "userinfo": "POST http://a@hub.test{path} HTTP/1.1",
+        "another host": "POST http://other.test{path} HTTP/1.1", "userinfo": "POST http://a@hub.test{path} HTTP/1.1", "the host as userinfo": "POST http://hub.test@other.test{path} HTTP/1.1",
+        "no host": "POST http://{path} HTTP/1.1", "one slash": "POST http:/hub.test{path} HTTP/1.1",
+        "two hosts": "POST http://hub.test,other.test{path} HTTP/1.1", "port of another": "POST http://hub.test:81{path} HTTP/1.1",
+        "scheme of a WebSocket": "POST ws://hub.test{path} HTTP/1.1", "host without a scheme": "POST hub.test{path} HTTP/1.1",
+        "backslash in the host": "POST http://hub.test\\@other.test{path} HTTP/1.1", "asterisk": "POST * HTTP/1.1",
+        "NUL in the method": "PO\0ST {path} HTTP/1.1", "NUL in the target": "POST {path}\0 HTTP/1.1",
+        "NUL behind the version": "POST {path} HTTP/1.1\0", "tab behind": "POST {path} HTTP/1.1\t", "comma": "POST {path} HTTP/1,1",
+        "HTTP/01.1": "POST {path} HTTP/01.1", "HTTP/+1.1": "POST {path} HTTP/+1.1", "HTTP/1.": "POST {path} HTTP/1.",
+        "HTTP/0.9": "POST {path} HTTP/0.9", "HTTP/3.0": "POST {path} HTTP/3.0", "another protocol": "POST {path} ICE/1.0",
+        "form feed": "POST {path}\x0cHTTP/1.1", "CR alone": "POST {path} HTTP/1.1\rA: b", "escaped line": "POST {path}%0 HTTP/1.1",
     }.items():
         yield from refused(f"request line: {name}", length, head=head)
     yield from taken("absolute-form", length, head="POST http://hub.test{path} HTTP/1.1")
+    yield from taken("absolute-form in capitals", length, head="POST HTTPS://HUB.test{path} HTTP/1.1")
     yield from taken("empty line before", length, head="\r\nPOST {path} HTTP/1.1")
     yield from refused("two empty lines before", length, head="\r\n\r\nPOST {path} HTTP/1.1")
     yield from refused("two Hosts", "Host: other.test", length)
     yield from refused("the same Host twice", "Host: hub.test", length)
+    yield from refused("an empty Host besides", "Host:", length)
+    yield from refused("Host with a space behind its name", "Host : hub.test", length)
     yield from refused("space before the first field", length, head="POST {path} HTTP/1.1\r\n A: b")
     # Chunks.
     for name, size in {
@@ -141,19 +178,42 @@ def _candidates():
         "17 digits": "000000000000000000000{x}", "overflow": "10000000000000000", "negative": "ffffffffffffffff",
         "none": "", "extension alone": ";a", "comma": "{x},0", "bare CR behind": "{x}\r", "NUL": "{x}\0",
         "bare LF in the extension": "{x};a\nb", "bare CR in the extension": "{x};a\rb",
+        "LF before the extension": "{x}\n;a", "CRLF before the extension": "{x}\r\n;a", "CR behind the extension": "{x};a\r",
+        "LF in a quoted extension": "{x};a=\"\n\"", "NUL in the extension": "{x};a\0", "DEL in the extension": "{x};a\x7f",
+        "Latin-1 in the extension": "{x};\xe4", "underscore": "0_{x}", "h": "{x}h", "capital 0X": "0X{x}", "form feed": "{x}\x0c",
+        "no-break space": "{x}\xa0", "two sizes": "{x} 0", "empty line before": "\r\n{x}", "dot": "{x}.0", "a space alone": " ",
+        "just too large for its integer": "8000000000000000", "zeros without end": "0" * 400 + "{x}",
     }.items():
         yield from refused(f"chunk size: {name}", chunked, body=f"{size}\r\n{{hidden}}\r\n0\r\n\r\n")
     yield from refused("chunk size: bare LF", chunked, body="{x}\n{hidden}\r\n0\r\n\r\n")
     yield from refused("chunk without its CRLF", chunked, body="5\r\nhello0\r\n\r\n{hidden}")
     yield from refused("chunk with two bytes instead", chunked, body="5\r\nhelloXX0\r\n\r\n{hidden}")
     yield from refused("chunk with LF", chunked, body="5\r\nhello\n0\r\n\r\n{hidden}")
+    yield from refused("chunk that ends in CR CR LF", chunked, body="5\r\nhello\r\r\n0\r\n\r\n{hidden}")
+    yield from refused("chunk that ends in LF CR", chunked, body="5\r\nhello\n\r0\r\n\r\n{hidden}")
+    yield from refused("chunk that ends in CR alone", chunked, body="5\r\nhello\r0\r\n\r\n{hidden}")
+    yield from refused("chunk longer than its size", chunked, body="1\r\nhello\r\n0\r\n\r\n{hidden}")
+    yield from refused("chunk shorter than its size", chunked, body="7\r\nhello\r\n0\r\n\r\n{hidden}")
+    yield from refused("last chunk with CR alone", chunked, body="0\r\r\n{hidden}")
+    yield from refused("last chunk with an extension and CR alone", chunked, body="0;\r{hidden}")
+    yield from refused("last chunk with content", chunked, body="0\r\nhello\r\n\r\n{hidden}")
     yield from refused("last chunk with LF", chunked, body="0\n\n{hidden}")
     yield from refused("trailers that end with LF", chunked, body="0\r\nA: b\n\r\n{hidden}")
     yield from refused("trailer without a colon", chunked, body="0\r\nPOST / HTTP/1.1\r\n\r\n{hidden}")
+    for name, line in {
+        "a coding": "Transfer-Encoding: chunked", "a Host": "Host: other.test", "a length in capitals": "CONTENT-LENGTH: {n}",
+        "a space before the colon": "A : b", "a fold": "A: b\r\n c", "a fold alone": " A: b", "a bare CR": "A: b\rC: d",
+        "a bare LF": "A: b\nContent-Length: {n}", "NUL": "A: \0", "NUL in its name": "A\0: b", "no name": ": b",
+    }.items():
+        yield from refused(f"trailer with {name}", chunked, body=f"0\r\n{line}\r\n\r\n{{hidden}}")
     yield from refused("trailer with a length", chunked, body="0\r\nContent-Length: {n}\r\n\r\n{hidden}")
     yield from taken("chunk size in 16 digits", chunked, body="0000000000000005\r\nhello\r\n0\r\n\r\n")
     yield from taken("chunk extension", chunked, body="{x};a=b;c=\"d\"\r\n{hidden}\r\n0;e\r\n\r\n")
     yield from taken("long chunk extension", chunked, body="{x};a=" + "b" * 3_000 + "\r\n{hidden}\r\n0\r\n\r\n")
+    yield from taken("chunk extension with a quoted semicolon", chunked, body="{x};a=\"b;c\";d\r\n{hidden}\r\n0\r\n\r\n")
+    yield from taken("chunk size in capitals", chunked, body="00A\r\n0123456789\r\n0\r\n\r\n")
+    yield from taken("last chunk of many zeros", chunked, body="5\r\nhello\r\n0000000000000000\r\n\r\n")
+    yield from taken("chunks that look like an end", chunked, body="5\r\n0\r\n\r\n\r\n7\r\n\r\n0\r\n\r\n\r\n0\r\n\r\n")
     yield from taken("trailers", chunked, body="5\r\nhello\r\n0\r\nA: b\r\nC: d\r\n\r\n")
 
 

@@ -49,10 +49,13 @@ struct RegularExpressionTests {
     }
 
     private static let overTheirBounds: [(String, String)] = [
-        ("a{256}", "repeats more than 255 times"), ("a{1,256}", "repeats more than 255 times"),
+        ("a{256}", "repeats more than 255 times"), ("a{256,}", "repeats more than 255 times"),
+        ("a{1,256}", "repeats more than 255 times"),
         ("a{99999999999999999999}", "repeats more than 255 times"), ("(a{25}){25}", "is too large"),
         ("((a{10}){10}){10}", "is too large"), ("(((((a{9}){9}){9}){9}){9}){9}", "is too large"),
         ("(((((((((a{255}){255}){255}){255}){255}){255}){255}){255}){255}){255}", "is too large"),
+        // As many as a number of 64 bits would wrap around at.
+        ("((((((((a{128}){128}){128}){128}){128}){128}){128}){128}){128}", "is too large"),
         ("(a?){41}", "has more than 40 parts"), ("(a*){200}", "has more than 40 parts"),
         ("a{0,100}", "has more than 40 parts"), ("(a{0,10}){0,10}", "has more than 40 parts"),
         ("(|a){41}", "has more than 40 parts"),

@@ -105,6 +105,19 @@ struct SubscriptionIndexTests {
         #expect(matches.settled(by: [false, false]).map(\.ids) == [[2]])
     }
 
+    @Test func whoIsUndecidedOrBehindWaitsAsAWhole() throws {
+        var index = SubscriptionIndex()
+        index.add([try binding(2, "id=eq.1"), try binding(1, "body=ilike.x%")], as: 1)
+        index.add([try binding(9, "n=eq.1")], as: 2)
+        index.add([try binding(8, "n=eq.1")], as: 3)
+        let matches = index.match(insert(#"{"id":1,"n":1,"body":"X"}"#))
+        let (now, later) = matches.split { $0 == 3 }
+        #expect(now.map(\.group) == [2])
+        #expect(later.deliveries.map(\.group).sorted() == [1, 3])
+        #expect(later.undecided.map(\.group) == [1])
+        #expect(later.settled(by: [true]).first { $0.group == 1 }?.ids == [1, 2])
+    }
+
     @Test func removedGroupsAreGone() throws {
         var index = SubscriptionIndex()
         for n in 0..<50 { index.add([try binding(1, n % 2 == 0 ? "n=eq.1" : "")], as: n) }

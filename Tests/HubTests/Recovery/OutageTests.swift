@@ -88,6 +88,35 @@ import Testing
         #expect(try join(stage, 2) == (isKept ? .restart : nil))
     }
 
+    /// Of too many the window runs on.
+    @Test(arguments: [10, 11]) func anOutageOfDaysDoesNotTakeAllMemory(mostHeld: Int) throws {
+        let book = RecoveryBook(mostHeld: mostHeld)
+        book.nobodyIsFromBefore()
+        let stage = Stage(book: book)
+        try stage.tick(after: 10_000)
+        for slot in 1...11 {
+            stage.connect(Slot(slot), subject: "user\(slot)")
+            try stage.join("realtime:a", Slot(slot), RecoveryTests.config)
+            for group in stage.subscribed { _ = try stage.watch { $0.changeSubscription(group, is: .live) } }
+        }
+        _ = try stage.watch { $0.feed(isReady: false) }
+        for slot in 1...10 { try stage.disconnect(Slot(slot)) }
+        #expect(book.endedSessions == 10)
+        try stage.disconnect(11)
+        try pass(300, stage, book)
+        #expect(book.endedSessions == (mostHeld == 10 ? 0 : 11))
+    }
+
+    @Test func ofOneUserOnlySoManySessionsAreKept() throws {
+        let book = RecoveryBook.ofTheFirst
+        let stage = try stage(book)
+        for _ in 0..<70 {
+            try stage.disconnect(1)
+            _ = try join(stage, 1)
+        }
+        #expect((1...64).contains(book.endedSessions))
+    }
+
     @Test func whoTriesOverAndOverTakesNoMemory() throws {
         let book = RecoveryBook.ofTheFirst
         let stage = try stage(book)

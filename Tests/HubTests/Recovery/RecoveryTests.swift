@@ -219,6 +219,26 @@ import Wire
         #expect(live == ["recover 0.\(again.serial) restart"])
     }
 
+    /// It is not the database that is away, and the client is told what to do.
+    @Test func aPolicyFailsOnWhatWasMissed() throws {
+        let stage = try stage()
+        try stage.disconnect(1)
+        stage.connect(2, subject: "ann")
+        try stage.join("realtime:a", 2, ref: "7", Self.config)
+        let group = try #require(stage.subscribed.first)
+        _ = try stage.watch { $0.changeSubscription(group, is: .live) }
+        let (id, _) = try question(stage)
+        _ = try stage.watch { $0.deliver(.recovery(id, .began(.resumed))) }
+        let told = try stage.watch { $0.deliver(.recovery(id, .undecided)) }
+        #expect(told.contains { $0.contains("phx_error") && $0.contains("PolicyFailed: A policy failed") }, "\(told)")
+        #expect(stage.hub.counters.recoveries["undecided"] == 1)
+        // The next try starts where this one would have.
+        try stage.join("realtime:a", 2, ref: "8", Self.config)
+        let again = try #require(stage.subscribed.first)
+        let live = try stage.watch { $0.changeSubscription(again, is: .live) }
+        #expect(live == ["recover 0.\(again.serial) restart"])
+    }
+
     /// Where a join of this user would have to recover from; it leaves again.
     private func point(
         of subject: String, _ stage: Stage, topic: String = "realtime:a", ref: String = "50", session: String? = nil

@@ -217,18 +217,6 @@ import Wire
         #expect(!book.hasChanged)
     }
 
-    @Test func nobodyWaitsForeverAndTheListIsNotCalledCompleteThen() throws {
-        let book = RecoveryBook.ofTheFirst
-        book.record {}
-        let stage = Stage(book: book)
-        #expect(try !join(stage, 1, ref: 1).isAnswered)
-        let lines = try stage.tick(after: 2100)
-        #expect(lines.contains { $0.contains("phx_reply") })
-        #expect(!book.isComplete(at: stage.now))
-        _ = try key(book)
-        #expect(book.isComplete(at: stage.now))
-    }
-
     // MARK: On the way
 
     private func change(_ group: ChangeGroupID, _ row: Int) -> ChangeDelivery {
@@ -292,5 +280,46 @@ import Wire
         _ = try stage.watch { $0.deliver(.change(self.change(group, 7))) }
         _ = try stage.say(#"["1","5","realtime:a","access_token",{"access_token":"good anon 8000"}]"#, from: 1)
         #expect(Self.point(stage) == .cursor("after 7"))
+    }
+
+    /// Unless something before that change waits for a policy, for whomever.
+    @Test(arguments: [true, false]) func aNewTokenPassesNothingThatWaits(hasPassed: Bool) throws {
+        let stage = Stage(book: .ofTheFirst)
+        stage.connect(1, subject: "ann")
+        _ = try stage.join("realtime:a", 1, ref: "1", Self.config)
+        let group = try #require(stage.subscribed.first)
+        _ = try stage.watch { $0.changeSubscription(group, is: .live) }
+        _ = try stage.watch { $0.deliver(.boundary(3)) }
+        if hasPassed { _ = try stage.watch { $0.deliver(.change(self.change(group, 6))) } }
+        _ = try stage.watch { $0.deliver(.withheld) }
+        _ = try stage.watch { $0.deliver(.change(self.change(group, 8))) }
+        _ = try stage.say(#"["1","5","realtime:a","access_token",{"access_token":"good anon 8000"}]"#, from: 1)
+        #expect(Self.point(stage) == (hasPassed ? .cursor("after 6") : .mark(3)))
+    }
+
+    /// What waits for one client may be all that came, and is not there to be seen by who takes its place.
+    @Test func whatWaitsIsMissedByWhoTakesTheReadersPlace() throws {
+        let stage = try stage()
+        #expect(try join(stage, 2, ref: 5).asked == [1] && Self.point(stage) == nil)
+        try stage.tick(after: 1100)
+        #expect(Self.point(stage) == nil, "nothing came")
+        _ = try stage.watch { $0.deliver(.withheld) }
+        try join(stage, 3, ref: 9)
+        try stage.tick(after: 1100)
+        #expect(Self.point(stage) == .mark(3))
+    }
+
+    // MARK: Where changes are gone
+
+    @Test func whoIsToldOfAGapJoinsAgainFromBeforeIt() throws {
+        let stage = try stage()
+        stage.connect(2, subject: "bob")
+        _ = try stage.join("realtime:b", 2, "{}")
+        let lines = try stage.watch { $0.deliver(.gap) }
+        #expect(lines.contains { $0.hasPrefix("1 ← ") && $0.contains("phx_error") && $0.contains("ChangesLost") })
+        #expect(!lines.contains { $0.hasPrefix("2 ← ") }, "who hears no row changes lacks none")
+        _ = try stage.watch { $0.deliver(.boundary(5)) }
+        try stage.disconnect(1)
+        #expect(try join(stage, 3, ref: 9).point == .mark(3))
     }
 }

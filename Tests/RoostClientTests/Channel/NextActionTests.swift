@@ -10,8 +10,8 @@ import Wire
             .signatureInvalid, .keyUnknown, .issuerRefused, .audienceRefused, .tokenNotYetValid, .signer("a detail"),
             .topicNameRequired, .unmatchedTopic, .unauthorized(topic: "r"), .readRevoked(topic: "r"),
             .writeUnauthorized(topic: "r"), .trackUnauthorized(topic: "r"), .writesPending, .replayNotAllowed,
-            .replayInvalid, .replayFailed, .privateOnly, .databaseUnavailable, .restarting, .payloadNotAnObject,
-            .presencePayloadNotAMap, .presenceEventUnknown, .invalidBinding("a detail"),
+            .replayInvalid, .replayFailed, .privateOnly, .databaseUnavailable, .changesLost, .restarting,
+            .payloadNotAnObject, .presencePayloadNotAMap, .presenceEventUnknown, .invalidBinding("a detail"),
         ] + Limit.allCases.map { .over($0, 7) }
 
     @Test(arguments: all) func theClientDoesWhatTheHubExpects(refusal: Refusal) {

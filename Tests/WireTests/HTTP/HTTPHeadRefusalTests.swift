@@ -137,7 +137,7 @@ struct RefusedHead: CustomTestStringConvertible {
         ]
         + [
             "", "+2", "-1", "-0", " 2 3", "5,5", "5, 5", "5;a", "0x5", "5a", "2.0", "1e3", "٣", "9223372036854775808",
-            "18446744073709551621", "99999999999999999999999999", "\"5\"",
+            "18446744073709551621", "00000000000000000005", "99999999999999999999999999", "\"5\"",
         ].map { RefusedHead("length \($0)", lines: "Content-Length: \($0)", says: "one decimal number") }
 
     static let codings: [RefusedHead] =

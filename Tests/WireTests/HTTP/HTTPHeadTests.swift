@@ -113,6 +113,7 @@ import Wire
         #expect(try body("A: b") == .none)
         #expect(try body("Content-Length: 0") == .length(0))
         #expect(try body("Content-Length:  007 ") == .length(7))
+        #expect(try body("Content-Length: 0000000000000000005") == .length(5))
         #expect(try body("Content-Length: 9223372036854775807") == .length(.max))
         #expect(try body("Transfer-Encoding: CHUNKED") == .chunked)
         for method in ["GET", "HEAD", "DELETE"] { #expect(try body("content-length: 5", method) == .length(5)) }

@@ -53,8 +53,7 @@ struct IndexSearch {
         if verdict == .unknown {
             matches.undecided.append(
                 Matches.Undecided(
-                    group: entry.group, selection: entry.selection, id: entry.ids[0],
-                    condition: filter.question(about: &record)))
+                    group: entry.group, selection: entry.selection, id: entry.ids[0], filter: filter, record: record))
         } else if entry.hasSiblings {
             merge.add(entry.ids[0], to: entry.group, entry.selection)
         } else {

@@ -19,7 +19,14 @@ package struct Matches: Sendable {
         package let group: Int
         package let selection: Selection?
         package let id: Int
-        package let condition: PostgresCondition
+        let filter: BoundFilter
+        let record: RowRecord
+
+        /// What Postgres has to be asked. Made when it is asked for: it takes microseconds, and a row may have thousands.
+        package var condition: PostgresCondition {
+            var record = record
+            return filter.question(about: &record)
+        }
     }
 
     /// At most one for each group and selection, in no order.
@@ -29,6 +36,39 @@ package struct Matches: Sendable {
     package init() {}
 
     package var isEmpty: Bool { deliveries.isEmpty && undecided.isEmpty }
+
+    /// What Postgres has to be asked, in the order of `undecided`. Equal cells are kept once: a row may be large, and
+    /// thousands ask about it.
+    package var conditions: [PostgresCondition] {
+        var cells: [UInt8] = []
+        return undecided.map { undecided in
+            let condition = undecided.condition
+            guard condition.cells == cells else {
+                cells = condition.cells
+                return condition
+            }
+            return PostgresCondition(
+                table: condition.table, expression: condition.expression, sources: condition.sources, cells: cells)
+        }
+    }
+
+    /// What some groups are to get now, and what the others get later.
+    ///
+    /// - Parameter waits: whether a group has to wait; one with a condition that is undecided does in any case.
+    package func split(where waits: (Int) -> Bool) -> (now: [Delivery], later: Matches) {
+        let unsure = Set(undecided.map(\.group))
+        var later = Matches()
+        var now: [Delivery] = []
+        for delivery in deliveries {
+            if unsure.contains(delivery.group) || waits(delivery.group) {
+                later.deliveries.append(delivery)
+            } else {
+                now.append(delivery)
+            }
+        }
+        later.undecided = undecided
+        return (now, later)
+    }
 
     /// The deliveries when the conditions of `undecided` have been answered, in their order.
     package func settled(by answers: [Bool]) -> [Delivery] {

@@ -9,9 +9,11 @@ package struct ValidationQuery: Hashable, Sendable {
     static func canonical(_ value: String, _ column: Column, of table: Table, in condition: FilterCondition)
         -> ValidationQuery
     {
-        // coalesce gives the literal the column's type without its length, so nothing is cut or rounded.
+        // coalesce gives the literal the column's type without its length, so nothing is cut or rounded. What is short may
+        // be written at length: '1e131071' as a numeric has 131,072 digits, and a filter could have 2,000 of them.
         ValidationQuery(
-            expression: "to_json(coalesce(\(operand(column, of: table)), \(SQLText.literal(value))))",
+            expression: "(select case when octet_length(v::text) <= \(ChangeLimits.canonicalBytes) then to_json(v) end "
+                + "from (select coalesce(\(operand(column, of: table)), \(SQLText.literal(value)))) as x(v))",
             condition: condition.description)
     }
 

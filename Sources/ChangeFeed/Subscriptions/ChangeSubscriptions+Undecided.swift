@@ -1,0 +1,90 @@
+package import Hub
+
+/// Changes for filters that only Postgres can decide: all others go on meanwhile.
+extension ChangeSubscriptions {
+    /// How long the feed waits for a decision where it has to.
+    private static let decisionLimit = Duration.seconds(15)
+
+    func decideLater(_ items: [UndecidedChanges.Item]) {
+        undecided.add(items)
+        askForDecisions()
+    }
+
+    private func askForDecisions() {
+        let count = undecided.count
+        undecidedCount.withLock { $0 = count }
+        guard job == nil, !undecided.isEmpty else { return }
+        let isOverdue = undecided.isOverdue(at: .now)
+        beingDecided = undecided.takeNext(at: .now)
+        job = decider.decide(beingDecided, isOverdue: isOverdue) { [self] in
+            feed.withLock { $0 }?.perform { [self] _ in
+                do {
+                    try takeDecisions()
+                } catch {
+                    // The end of the next poll tries again.
+                    logger.debug("What filters match cannot be judged now: \(error)")
+                }
+            }
+        }
+    }
+
+    /// Delivers what was decided.
+    ///
+    /// - Throws: `PostgresError` where policies cannot be asked; the same is tried again.
+    func takeDecisions() throws {
+        guard let answers = job?.result, let catalog = registry.catalog else { return }
+        let items = beingDecided
+        var round = DeliveryRound(items, met: answers.met, catalog: catalog)
+        try round.judge(for: registry, by: &visibility)
+        let decided = visibility.statistics
+        decisions.withLock { $0 = decided }
+        tellOfEnds(items, answers)
+        var loops = round.events(for: registry, loops: sink.loopCount, encodingWith: &encoder, beside: &postponed)
+        announceWaiting(beside: round, to: &loops)
+        for (place, members) in round.postponed.sorted(by: { $0.key < $1.key }) {
+            postponed.add(items[place].change, cursor: items[place].cursor, for: members, at: .now)
+        }
+        job = nil
+        beingDecided = []
+        let mark = undecided.settle()
+        send(loops)
+        askForDecisions()
+        if let mark { tell(ofMark: mark) }
+    }
+
+    /// Tells loops that changes wait here which came before those that they are sent now.
+    func announceWaiting(beside round: DeliveryRound, to loops: inout [[FeedEvent]]) {
+        // To all of them: on any of them may join who gets its changes on another.
+        let isFirst = !round.postponed.isEmpty && postponed.isEmpty
+        for loop in loops.indices where isFirst || !undecided.isEmpty && !loops[loop].isEmpty {
+            loops[loop].insert(.withheld, at: 0)
+        }
+    }
+
+    /// Tells those of whose filters the database did not decide one.
+    private func tellOfEnds(_ items: [UndecidedChanges.Item], _ answers: ConditionAsker.Answers) {
+        guard !answers.givenUp.isEmpty else { return }
+        var ended: Set<DeliveryRound.GivenUp> = []
+        for (place, undecided) in items.flatMap(\.matches.undecided).enumerated() {
+            guard let reason = answers.givenUp[place] else { continue }
+            ended.insert(.init(definition: undecided.group, binding: undecided.id, reason: reason))
+        }
+        for end in ended {
+            guard let definition = registry.definition(end.definition) else { continue }
+            tell(registry.end(end.binding, of: definition.key, because: end.reason))
+        }
+    }
+
+    /// Waits until what is being decided is delivered.
+    ///
+    /// - Throws: `PostgresError` where Postgres does not decide it, or policies cannot be asked.
+    func waitForDecisions() throws {
+        askForDecisions()
+        try job?.wait(for: Self.decisionLimit)
+        try takeDecisions()
+    }
+
+    package func settle(_ groups: [ChangeGroupID]) throws {
+        while undecided.concerns(groups) { try waitForDecisions() }
+    }
+}

@@ -1,0 +1,94 @@
+import ChangeFeed
+import Foundation
+import Testing
+
+extension FeedTests {
+    /// What goes from the outbox before the hub has read it.
+    @Suite struct LossTests {
+        private static let binding = #"{"event":"*","schema":"public","table":"t"}"#
+
+        private static func prepared() throws -> Database {
+            try PostgresCluster.shared.database().chat().also(
+                "create table t (n int primary key); grant select on t to authenticated", watching: "t")
+        }
+
+        /// In one transaction, so that nobody can have read the row.
+        @Test(arguments: [
+            "truncate roost.change", "delete from roost.change",
+            "set local session_replication_role = replica; truncate roost.change",
+            "set local session_replication_role = replica; truncate roost.change restart identity",
+            "alter table roost.change disable trigger all; truncate roost.change; alter table roost.change enable trigger all",
+        ]) func whoeverIsConnectedIsTold(_ emptied: String) throws {
+            let database = try Self.prepared()
+            try SubscriberStage.with(database) { stage in
+                let group = try stage.join(Self.binding, as: "ann")
+                try database.run("insert into t values (1)")
+                try eventually("one") { stage.count == 1 }
+                let cursor = try #require(stage.seen.last?.cursor)
+                try database.run("begin; insert into t values (2); \(emptied); commit")
+                try eventually("a gap") { !stage.gapsAt.isEmpty }
+                try database.run("insert into t values (3)")
+                try eventually("three") { stage.count == 2 }
+                try eventually("a mark behind it") { stage.marks.count > 1 }
+                #expect(stage.gapsAt == [1], "once, in its place")
+                #expect(try stage.recovery(of: group, from: .cursor(cursor)).start == .refused(.tooOld))
+            }
+        }
+
+        @Test(arguments: [
+            "truncate roost.change", "delete from roost.change", "vacuum full roost.change",
+            "cluster roost.change using change_pkey", "select 1",
+        ]) func nobodyIsToldWhereAllWasRead(_ statement: String) throws {
+            let database = try Self.prepared()
+            try SubscriberStage.with(database) { stage in
+                _ = try stage.join(Self.binding, as: "ann")
+                for n in 0..<4 { try database.run("insert into t values (\(n))") }
+                try eventually("four") { stage.count == 4 }
+                // One that has written elsewhere, and one that has changed a row before and after.
+                let long = try database.session()
+                try long.run("create table other (n int); begin; insert into other values (1)")
+                for n in 4..<8 { try database.run("insert into t values (\(n))") }
+                try eventually("eight") { stage.count == 8 }
+                try database.run(statement)
+                try database.run("insert into t values (8)")
+                try eventually("nine") { stage.count == 9 }
+                try long.run("insert into t values (9); commit")
+                try eventually("ten") { stage.count == 10 }
+                try database.run("insert into t values (10)")
+                try eventually("eleven") { stage.count == 11 }
+                #expect(stage.gapsAt.isEmpty)
+            }
+        }
+
+        /// The feed was away while another hub deleted what was old by then.
+        @Test func whatWasPrunedWhileTheFeedWasAwayIsToldToo() throws {
+            let database = try Self.prepared()
+            try SubscriberStage.with(database) { stage in
+                _ = try stage.join(Self.binding, as: "ann")
+                try database.run("insert into t values (1)")
+                try eventually("one") { stage.count == 1 }
+                try database.run(
+                    """
+                    begin;
+                    select pg_terminate_backend(pid) from pg_stat_activity
+                    where datname = current_database() and pid <> pg_backend_pid();
+                    insert into t values (2);
+                    delete from roost.change;
+                    commit
+                    """)
+                try eventually("a gap") { stage.gapsAt == [1] }
+            }
+        }
+
+        @Test func anOldSnapshotTruncatesNothing() throws {
+            let database = try Self.prepared()
+            for level in ["repeatable read", "serializable"] {
+                let session = try database.session()
+                try session.run("begin isolation level \(level); select 1")
+                try database.run("insert into t values ((select count(*) from t))")
+                #expect(throws: PostgresError.self) { try session.run("truncate roost.change") }
+            }
+            #expect(try database.value("select count(*) from roost.change") == "2")
+        }
+    }
+}

@@ -1,0 +1,159 @@
+import ChangeFeed
+import Foundation
+import Hub
+import Testing
+
+extension FeedTests {
+    /// The list of whom a hub served, from one process to the next.
+    @Suite struct SessionWriterTests {
+        private static let counted = """
+            select count(*) from roost.session_list l join roost.cursor c on c.node = l.node and c.list_turn = l.turn
+            """
+
+        /// With a hub that was here before.
+        private static func prepared() throws -> Database {
+            let database = try PostgresCluster.shared.database().prepared("create table t (n int)", watching: "t")
+            try database.run(
+                """
+                insert into roost.node (name) values ('test'), ('other');
+                insert into roost.cursor (node, system_identifier, snapshot, recovery)
+                select name, system_identifier, pg_current_snapshot(), pg_current_snapshot()
+                from pg_control_system(), roost.node
+                """)
+            return database
+        }
+
+        private static func records(_ count: Int) -> [RecoveryBook.Record] {
+            (1...count).map {
+                RecoveryBook.Record(
+                    key: RecoveryKey(high: UInt64($0) &* 0x9E37_79B9_7F4A_7C15, low: UInt64($0)),
+                    count: $0 % 3 == 0 ? 32 : $0 % 3)
+            }
+        }
+
+        /// A writer of a book in which these wait.
+        private static func writer(
+            _ database: Database, node: String = "test", of records: [RecoveryBook.Record]? = nil, log: Notes = Notes()
+        ) -> (writer: SessionWriter, book: RecoveryBook) {
+            let book = RecoveryBook()
+            if let records { book.restore(records) }
+            let writer = SessionWriter(conninfo: database.conninfo, node: node, book: book, logger: .noting(log))
+            return (writer, book)
+        }
+
+        /// Who is known to a process that starts now; nil where it may be anybody.
+        private static func known(_ database: Database, node: String = "test") -> [RecoveryKey: Int]? {
+            let (writer, book) = Self.writer(database, node: node)
+            writer.restore()
+            // Nobody has joined, so that all who are known were read.
+            guard book.isComplete(at: HubTime(monotonic: 0, unix: 0)) else { return nil }
+            book.nothingIsWritten()
+            return Dictionary(book.takeChanged(upTo: .max).map { ($0.key, $0.count) }, uniquingKeysWith: { $1 })
+        }
+
+        private static func expected(_ records: [RecoveryBook.Record]) -> [RecoveryKey: Int] {
+            Dictionary(records.map { ($0.key, $0.count) }, uniquingKeysWith: { $1 })
+        }
+
+        @Test func theNextProcessKnowsWhomThisOneServed() throws {
+            let database = try Self.prepared()
+            #expect(Self.known(database) == nil, "nothing was written yet")
+            // More than one statement takes.
+            let records = Self.records(4500)
+            let (writer, _) = Self.writer(database, of: records)
+            writer.record { $0(true) }
+            writer.start()
+            defer { writer.stop() }
+            try eventually("the list counts") { try database.value(Self.counted) == "1" }
+            #expect(Self.known(database) == Self.expected(records))
+            #expect(Self.known(database, node: "other") == nil, "each hub has a list of its own")
+        }
+
+        @Test func aListForAnEarlierTurnIsNotBelieved() throws {
+            let database = try Self.prepared()
+            let (writer, _) = Self.writer(database, of: Self.records(3))
+            writer.record { $0(true) }
+            writer.start()
+            try eventually("the list counts") { try database.value(Self.counted) == "1" }
+            writer.stop()
+            #expect(Self.known(database)?.count == 3)
+            try database.run("update roost.cursor set list_turn = list_turn + 1 where node = 'other'")
+            #expect(Self.known(database)?.count == 3)
+            try database.run("update roost.cursor set list_turn = list_turn + 1 where node = 'test'")
+            #expect(Self.known(database) == nil)
+        }
+
+        @Test func aWithdrawalOfTheFeedsEndsTheListUntilItIsWhole() throws {
+            let database = try Self.prepared()
+            try SubscriberStage.with(database) { stage in
+                let (writer, book) = Self.writer(database, of: Self.records(3))
+                writer.record { stage.withdrawSessionList(whenDone: $0) }
+                writer.start()
+                defer { writer.stop() }
+                try eventually("the list counts") { try database.value(Self.counted) == "1" }
+                let other = try database.session()
+                try other.run("begin; lock table roost.session, roost.session_list in access exclusive mode")
+                // As a join does that has waited too long.
+                let isDone = Notes()
+                stage.withdrawSessionList {
+                    book.withdrawn(successfully: $0)
+                    isDone.add("\($0)")
+                }
+                try eventually("an answer") { isDone.all == ["true"] }
+                try other.run("rollback")
+                try eventually("the list counts again") {
+                    try database.value(Self.counted) == "1"
+                        && database.value("select list_turn from roost.cursor where node = 'test'") == "1"
+                }
+                #expect(Self.known(database)?.count == 3)
+            }
+        }
+
+        @Test func whatWasInTheWayIsWaitedFor() throws {
+            let database = try Self.prepared()
+            let log = Notes()
+            let (writer, book) = Self.writer(database, of: Self.records(3), log: log)
+            let other = try database.session()
+            try other.run("begin; lock table roost.session in access exclusive mode")
+            writer.record { $0(true) }
+            writer.start()
+            defer { writer.stop() }
+            try eventually("a warning") { log.all.contains { $0.contains("is not written to the database for now") } }
+            #expect(book.hasChanged)
+            try other.run("rollback")
+            try eventually("the list counts") { try database.value(Self.counted) == "1" }
+            #expect(Self.known(database) == Self.expected(Self.records(3)))
+            try eventually("a word about it") { log.all.contains { $0.contains("is written to the database again") } }
+        }
+
+        /// A hub that has no cursor yet has nothing that a claim could be for.
+        @Test func withoutACursorNoListCounts() throws {
+            let database = try Self.prepared()
+            try database.run("delete from roost.cursor")
+            let (writer, book) = Self.writer(database, of: Self.records(3))
+            writer.record { $0(true) }
+            writer.start()
+            defer { writer.stop() }
+            try eventually("they are written") { try database.value("select count(*) from roost.session") == "3" }
+            try eventually("nothing waits") { !book.hasChanged }
+            #expect(Self.known(database) == nil)
+        }
+
+        /// What clients cost that name themselves in a hundred thousand ways.
+        @Test(.enabled(if: isSlow)) func aHundredThousand() throws {
+            let database = try Self.prepared()
+            let records = Self.records(100_000)
+            let (writer, _) = Self.writer(database, of: records)
+            writer.record { $0(true) }
+            let start = ContinuousClock.now
+            writer.start()
+            defer { writer.stop() }
+            try eventually("the list counts", within: .seconds(60)) { try database.value(Self.counted) == "1" }
+            let written = ContinuousClock.now - start
+            let size = try database.value("select pg_size_pretty(pg_total_relation_size('roost.session'))") ?? ""
+            let again = ContinuousClock.now
+            #expect(Self.known(database)?.count == records.count)
+            print("100,000 sessions: written in \(written), \(size), read in \(ContinuousClock.now - again)")
+        }
+    }
+}

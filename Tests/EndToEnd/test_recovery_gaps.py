@@ -1,0 +1,212 @@
+"""What could be lost without a word: sessions that are not written, tokens that change, an outbox that is emptied."""
+
+import asyncio
+import os
+import signal
+
+import pytest
+
+from support.deadline import eventually
+from support.returning import Returning
+from support.tokens import token
+
+
+@pytest.fixture
+def table(own_hub, cluster):
+    with cluster.connect(own_hub.database) as sql:
+        sql.execute("create table t (id int primary key)")
+        own_hub.watch("t")
+        # What one client was sent tells on the other.
+        own_hub.environment["ROOST_LOOPS"] = "1"
+        own_hub.start()
+        yield sql
+
+
+# Whom a killed hub served
+
+REFUSES = """
+    create function refuse() returns trigger language plpgsql as $$
+    begin raise 'could not extend file: No space left on device' using errcode = '53100'; end $$;
+    create trigger refuse before insert or update or delete on roost.session for each statement execute function refuse();
+    create trigger refuse before insert or update or delete on roost.session_list
+        for each statement execute function refuse();
+"""
+
+
+async def listed(sql):
+    """Somebody is on the list, and it is called complete."""
+    await eventually(
+        lambda: sql.execute("select (select count(*) from roost.session) * (select count(*) from roost.session_list)")
+        .fetchone()[0] > 0)
+
+
+@pytest.mark.parametrize("obstacle", ["lock", "refusal"])
+async def test_who_joined_while_the_list_could_not_be_written_is_brought_what_it_missed(
+        own_hub, cluster, table, obstacle):
+    early = Returning(own_hub, "realtime:r", "t", sub="early")
+    late = Returning(own_hub, "realtime:r", "t", sub="late")
+    await early.enter()
+    await listed(table)
+    with cluster.connect(own_hub.database) as other:
+        if obstacle == "lock":
+            other.execute("begin; lock table roost.session, roost.session_list in access exclusive mode")
+        else:
+            other.execute(REFUSES)
+        await late.enter()
+        table.execute("insert into t select generate_series(1, 5)")
+        await late.has(range(1, 6))
+        await asyncio.to_thread(own_hub.kill)
+        for client in (early, late):
+            await client.cut()
+        other.execute("rollback" if obstacle == "lock" else "drop function refuse cascade")
+    table.execute("insert into t select generate_series(6, 10)")
+    own_hub.start()
+    for client in (early, late):
+        await client.enter()
+    table.execute("insert into t values (11)")
+    for client in (early, late):
+        await client.has(range(1, 12))
+        await client.close()
+
+
+async def test_the_list_counts_again_when_it_can_be_written_again(own_hub, table):
+    early = Returning(own_hub, "realtime:r", "t", sub="early")
+    late = Returning(own_hub, "realtime:r", "t", sub="late")
+    await early.enter()
+    await listed(table)
+    table.execute(REFUSES)
+    await late.enter()
+    table.execute("drop function refuse cascade")
+    await eventually(lambda: table.execute("""
+        select count(*) from roost.session_list l join roost.cursor c using (node)
+        where l.turn = c.list_turn and (select count(*) from roost.session) = 2""").fetchone()[0] == 1, 30)
+    await asyncio.to_thread(own_hub.kill)
+    for client in (early, late):
+        await client.cut()
+    table.execute("insert into t select generate_series(1, 5)")
+    own_hub.start()
+    stranger = Returning(own_hub, "realtime:r", "t", sub="stranger")
+    for client in (early, late, stranger):
+        await client.enter()
+    table.execute("insert into t values (6)")
+    await stranger.has([6])
+    assert stranger.ids == [6], "who is new is sent nothing old"
+    for client in (early, late):
+        await client.has(range(1, 7))
+    for client in (early, late, stranger):
+        await client.close()
+
+
+async def test_a_join_that_can_be_written_nowhere_is_refused(own_hub, table):
+    early = Returning(own_hub, "realtime:r", "t", sub="early")
+    await early.enter()
+    await listed(table)
+    table.execute(REFUSES + """
+        create trigger refuse before insert or update on roost.cursor for each statement execute function refuse();""")
+    late = await Returning(own_hub, "realtime:r", "t", sub="late").connect()
+    late.client.push("realtime:r", "phx_join", {"config": {"postgres_changes": [late.binding]}}, "1", "1")
+    reply = await late.client.next("phx_reply", "realtime:r", "1", within=9)
+    assert reply.payload["status"] == "error", reply
+    assert "UnableToConnectToProject" in reply.payload["response"]["reason"]
+    table.execute("drop function refuse cascade")
+    await late.close()
+    await late.enter()
+    table.execute("insert into t values (1)")
+    for client in (early, late):
+        await client.has([1])
+        await client.close()
+
+
+# A token that is refreshed
+
+FAILS_FOR_ANN = """
+    create or replace function allowed() returns boolean language plpgsql stable as $$
+    begin
+        if current_setting('request.jwt.claims')::json ->> 'sub' = 'ann' then raise 'broken'; end if;
+        return true;
+    end $$"""
+ALLOWS = "create or replace function allowed() returns boolean language plpgsql stable as $$ begin return true; end $$"
+
+
+async def test_what_waits_for_a_policy_is_not_lost_to_a_new_token(own_hub, table):
+    table.execute(ALLOWS)
+    table.execute("""
+        alter table t enable row level security;
+        grant select on t to authenticated;
+        create policy readers on t for select to authenticated using (allowed())""")
+    ann = Returning(own_hub, "realtime:r", "t", sub="ann")
+    eve = Returning(own_hub, "realtime:r", "t", sub="eve")
+    for client in (ann, eve):
+        await client.enter()
+        await client.client.next("system", "realtime:r")
+    table.execute("insert into t values (1)")
+    for client in (ann, eve):
+        await client.has([1])
+    table.execute(FAILS_FOR_ANN)
+    for number in range(2, 6):
+        table.execute("insert into t values (%s)", [number])
+        await eve.has([number])
+    assert ann.ids == [1]
+    fresh = token("authenticated", lifetime=9000, sub="ann")
+    ann.client.push("realtime:r", "access_token", {"access_token": fresh}, "90", "1")
+    told = await ann.client.next(
+        topic="realtime:r", where=lambda message: message.event == "phx_error"
+        or "Subscribed" in message.payload.get("message", ""))
+    table.execute(ALLOWS)
+    if told.event == "phx_error":
+        await ann.join()
+    await ann.has(range(1, 6))
+    for client in (ann, eve):
+        await client.close()
+
+
+# An outbox that is emptied
+
+@pytest.mark.parametrize("emptied", [
+    "truncate roost.change",
+    "delete from roost.change",
+    "set session_replication_role = replica; truncate roost.change; reset session_replication_role",
+    "set session_replication_role = replica; truncate roost.change restart identity; reset session_replication_role",
+])
+async def test_who_is_connected_is_told_of_rows_that_went_before_the_hub_read_them(own_hub, table, emptied):
+    plain = Returning(own_hub, "realtime:r", "t", sub="plain")
+    exact = Returning(own_hub, "realtime:r", "t", sub="exact")
+    await plain.enter()
+    await exact.enter(resume={})
+    for client in (plain, exact):
+        await client.client.next("system", "realtime:r")
+    table.execute("insert into t values (1)")
+    for client in (plain, exact):
+        await client.has([1])
+    own_hub.process.send_signal(signal.SIGSTOP)
+    try:
+        os.waitid(os.P_PID, own_hub.process.pid, os.WSTOPPED | os.WNOWAIT)
+        table.execute("insert into t values (2)")
+        table.execute(emptied)
+    finally:
+        own_hub.process.send_signal(signal.SIGCONT)
+    cursor = exact.frames[-1]["cursor"]
+    for client in (plain, exact):
+        await client.client.next("phx_error", "realtime:r", within=10)
+    await plain.join()
+    answer = await exact.join(resume={"cursor": cursor})
+    assert answer["resumed"] is False and "older" in answer["reason"], answer
+    table.execute("insert into t values (3)")
+    for client in (plain, exact):
+        await client.has([1, 3])
+        assert 2 not in client.ids
+        await client.close()
+
+
+@pytest.mark.parametrize("emptied", ["truncate roost.change", "delete from roost.change", "vacuum full roost.change"])
+async def test_nobody_is_disturbed_where_nothing_is_lost(own_hub, table, emptied):
+    client = Returning(own_hub, "realtime:r", "t")
+    await client.enter()
+    table.execute("insert into t values (1)")
+    await client.has([1])
+    table.execute(emptied)
+    table.execute("insert into t values (2)")
+    await client.has([2])
+    await client.settled()
+    assert not [message for message in client.client.messages if message.event == "phx_error"]
+    await client.close()
