@@ -53,7 +53,7 @@ extension ChangeSubscriptions {
     }
 
     /// Tells loops that changes wait here which came before those that they are sent now.
-    func announceWaiting(beside round: DeliveryRound, to loops: inout [[FeedEvent]]) {
+    func announceWaiting(beside round: borrowing DeliveryRound, to loops: inout [[FeedEvent]]) {
         // To all of them: on any of them may join who gets its changes on another.
         let isFirst = !round.postponed.isEmpty && postponed.isEmpty
         for loop in loops.indices where isFirst || !undecided.isEmpty && !loops[loop].isEmpty {
