@@ -180,11 +180,12 @@ struct SharedState: Sendable {
         history = HistoryBook(limits: configuration.rules.limits, window: window)
         let users = tellsUsers || sendsPushes ? UserPresence() : nil
         self.users = users
-        whereabouts = users.flatMap { users in
-            guard sendsPushes else { return nil }
-            return Whereabouts(
+        if sendsPushes, let users {
+            whereabouts = Whereabouts(
                 users: users, devices: UserPresence(notesTransitions: false), typing: TypingBoard(),
                 presence: presenceLog)
+        } else {
+            whereabouts = nil
         }
     }
 
