@@ -41,16 +41,21 @@ package struct RoostConfiguration: Sendable {
 
     /// Zero: as many as there may be open files.
     package let connections: Int
-    /// Zero in this and in what follows, up to `bytesPerSecond`, save for channels and filters: no limit.
+    /// Zero: no limit.
     package let connectionsPerAddress: Int
+    /// Zero: no limit.
     package let connectionsPerUser: Int
     package let channelsPerConnection: Int
     package let filtersPerChannel: Int
     package let patternsPerConnection: Int
     package let regularExpressions: Bool
+    /// Zero: no limit.
     package let joinsPerSecond: Int
+    /// Zero: no limit.
     package let presencePerSecond: Int
+    /// Zero: no limit.
     package let messagesPerSecond: Int
+    /// Zero: no limit.
     package let bytesPerSecond: Int
     /// Zero: no history is kept.
     package let historyMessages: Int
@@ -66,13 +71,16 @@ package struct RoostConfiguration: Sendable {
     package let failuresPerMinute: Int
     package let privateOnly: Bool
 
-    /// Seconds, these three and in the list; of the list, the first that fits counts.
+    /// Seconds.
     package let graceActive: Int
+    /// Seconds.
     package let graceInactive: Int
+    /// Seconds.
     package let graceBackground: Int
+    /// Of several that fit a topic the first counts.
     package let graceTopics: [TopicWindows]
     package let restartSeconds: Int
-    /// Zero: changes of presence are never told together.
+    /// Zero: each change of presence is a message by itself.
     package let mergeMilliseconds: Int
     package let listedMembers: Int
     package let listedBytes: Int
@@ -103,7 +111,6 @@ package struct RoostConfiguration: Sendable {
     package let logLevel: String
     /// `text` or `json`.
     package let logFormat: String
-    /// Seconds, both.
     package let drainDelaySeconds: Int
     package let drainSeconds: Int
 

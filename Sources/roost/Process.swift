@@ -36,7 +36,7 @@ enum OpenFiles {
     /// For what is no client's: connections to Postgres, listeners, files, and connections that are not upgraded yet.
     private static let reserve = 128
 
-    /// The sockets that clients may have; `wanted` is zero for as many as possible.
+    /// How many sockets clients may have. `wanted` is zero for as many as possible.
     static func sockets(wanted: Int) -> Int {
         let most = max(1, limit - reserve)
         return wanted == 0 ? most : min(wanted, most)

@@ -11,7 +11,7 @@ enum StandardOutput {
 
 /// Where everything goes that is not a command's output.
 enum StandardError {
-    /// Unbuffered. A standard error that takes nothing more leaves nobody to tell, so the outcome is not looked at.
+    /// Writes at once. A standard error that takes nothing more leaves nobody to tell, so the outcome is not looked at.
     static func write(_ text: String) {
         var text = text
         text.withUTF8 { _ = Glibc.write(STDERR_FILENO, $0.baseAddress, $0.count) }
@@ -19,7 +19,7 @@ enum StandardError {
 }
 
 /// Shows how far a command has come, on standard error: on a terminal in one line that is written anew, elsewhere in a
-/// line every few seconds. What takes less than a moment is not told of.
+/// line every few seconds. What takes less than a second is not shown.
 final class ProgressLine {
     private let isTerminal = isatty(STDERR_FILENO) == 1
     private let began = ContinuousClock.now
@@ -27,7 +27,7 @@ final class ProgressLine {
     private var isShown = false
 
     private static let moment = Duration.seconds(1)
-    private static let rhythm = Duration.seconds(5)
+    private static let interval = Duration.seconds(5)
     /// ECMA-48: the line's start, erased to its end, and not wrapped where it is too long for the terminal.
     private static let anew = "\r\u{1B}[K"
     private static let unwrapped = "\u{1B}[?7l"
@@ -42,7 +42,7 @@ final class ProgressLine {
             isShown = true
         } else {
             StandardError.write(text + "\n")
-            sayAt = now + Self.rhythm
+            sayAt = now + Self.interval
         }
     }
 

@@ -40,7 +40,7 @@ struct DoctorCommand: AsyncParsableCommand {
     }
 }
 
-/// `roost doctor`.
+/// What `roost doctor` looks at: the machine, and then what rests on it.
 struct Examination {
     private let configuration: RoostConfiguration
 
@@ -52,7 +52,7 @@ struct Examination {
         self.pushToken = pushToken
     }
 
-    /// From the machine to what rests on it. True where nothing is wrong; warnings do not count.
+    /// Looks at everything and prints the findings. True where nothing is wrong; warnings do not count.
     func run(json: Bool) async throws -> Bool {
         let url = try configuration.requireDatabaseURL(for: "roost doctor")
         let hub = ExaminedHub(
@@ -109,10 +109,9 @@ struct FindingsReport {
 
     /// `{"findings": [{"severity", "subject", "message"}], "errors": …, "warnings": …}` on one line.
     var json: String {
-        func json(_ text: String) -> String { String(decoding: JSONString.encode(text), as: UTF8.self) }
         let items = findings.map {
-            "{\"severity\":\(json($0.severity.rawValue)),\"subject\":\(json($0.subject)),"
-                + "\"message\":\(json($0.message))}"
+            "{\"severity\":\(JSONString.quoted($0.severity.rawValue)),\"subject\":\(JSONString.quoted($0.subject)),"
+                + "\"message\":\(JSONString.quoted($0.message))}"
         }
         return "{\"findings\":[\(items.joined(separator: ","))],\"errors\":\(errors),\"warnings\":\(warnings)}"
     }

@@ -10,7 +10,7 @@ struct MachineExamination {
     let configuration: RoostConfiguration
 
     func run() -> [Finding] {
-        [eventLibrary, openFiles, ring] + kernel + (Doctor.machineClock().map { [$0] } ?? [])
+        [eventLibrary, openFiles, ioUring] + kernel + (Doctor.machineClock().map { [$0] } ?? [])
     }
 
     private var eventLibrary: Finding {
@@ -43,7 +43,7 @@ struct MachineExamination {
             )
     }
 
-    private var ring: Finding {
+    private var ioUring: Finding {
         guard configuration.ioUring else {
             return Finding(.good, "io_uring", "io_uring is turned off: every socket takes a system call of its own.")
         }
@@ -67,12 +67,12 @@ struct MachineExamination {
 /// What `roost doctor` says of the certificate that the hub shows.
 struct CertificateExamination {
     let files: CertificateFiles?
-    /// Seconds since 1970.
+    /// The time of the look, in seconds since 1970.
     let now: Int
 
     private static let subject = "certificate"
     private static let day = 86_400
-    /// Days; the alert rules in config/prometheus warn as early.
+    /// The days that a certificate should still be good for; the alert rules in config/prometheus warn as early.
     private static let ample = 14
 
     func run() -> Finding {

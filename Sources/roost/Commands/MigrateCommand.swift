@@ -31,10 +31,10 @@ struct MigrateCommand: AsyncParsableCommand {
     }
 }
 
-/// `roost migrate`.
+/// Brings the schema `roost` up to date, for `roost migrate`.
 struct SchemaMigration {
     let url: String
-    /// Seconds.
+    /// How long to try for tables that are in use, in seconds.
     let wait: Int
 
     static func sql() -> String { Migrator.script }

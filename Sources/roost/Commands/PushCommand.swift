@@ -77,17 +77,17 @@ struct PushCommand: AsyncParsableCommand {
             environment: environment ?? PushEnvironment(rawValue: configuration.push.environment) ?? .production,
             bundle: configuration.push.topic, kind: type, priority: priority,
             deadline: Clock.now().unix + Int64(within) * 1000)
-        let errand = PushErrand(apns, logger: configuration.logger)
-        if try await !send(by: errand, defaults) { throw ExitCode(ExitStatus.unavailable.rawValue) }
+        let sending = PushRun(apns, logger: configuration.logger)
+        if try await !send(by: sending, defaults) { throw ExitCode(ExitStatus.unavailable.rawValue) }
     }
 
-    private func send(by errand: PushErrand, _ defaults: PushLine.Defaults) async throws -> Bool {
+    private func send(by sending: PushRun, _ defaults: PushLine.Defaults) async throws -> Bool {
         if let file {
             var lines = try PushLines(file, defaults)
-            return try await errand.run { try lines.next() }
+            return try await sending.run { try lines.next() }
         }
         var push: Push? = try single(defaults)
-        return try await errand.run {
+        return try await sending.run {
             defer { push = nil }
             return push
         }
@@ -95,10 +95,10 @@ struct PushCommand: AsyncParsableCommand {
 
     /// As the line of a file that it could be.
     private func single(_ defaults: PushLine.Defaults) throws -> Push {
-        var members = [(token == nil ? "channel" : "token", JSONString.encode(token ?? channel ?? ""))]
-        if let collapseID { members.append(("collapseId", JSONString.encode(collapseID))) }
-        members.append(("payload", Array((payload ?? alert).utf8)))
-        let text = members.map { "\"\($0.0)\":" + String(decoding: $0.1, as: UTF8.self) }.joined(separator: ",")
+        var members = ["\"\(token == nil ? "channel" : "token")\":\(JSONString.quoted(token ?? channel ?? ""))"]
+        if let collapseID { members.append("\"collapseId\":\(JSONString.quoted(collapseID))") }
+        members.append("\"payload\":\(payload ?? alert)")
+        let text = members.joined(separator: ",")
         do {
             return try PushLine(parsing: Array("{\(text)}".utf8), defaults).push
         } catch {
@@ -108,7 +108,7 @@ struct PushCommand: AsyncParsableCommand {
 
     private var alert: String {
         let texts = [("title", title), ("body", body)].compactMap { name, text in
-            text.map { "\"\(name)\":" + String(decoding: JSONString.encode($0), as: UTF8.self) }
+            text.map { "\"\(name)\":\(JSONString.quoted($0))" }
         }
         return "{\"aps\":{\"alert\":{\(texts.joined(separator: ","))},\"sound\":\"default\"}}"
     }
@@ -128,8 +128,8 @@ struct PushCommand: AsyncParsableCommand {
     }
 }
 
-/// `roost push`: sends, and prints a line of JSON for what became of each.
-struct PushErrand {
+/// One run of `roost push`: sends notifications, and prints a line of JSON for what became of each.
+struct PushRun {
     private let configuration: APNsConfiguration
     private let logger: Logger
     /// How long answers may take once the user has had enough.

@@ -8,13 +8,13 @@ import Wire
 /// `token` (or `channel`) and `payload` have to be there. `environment`, `bundleId`, `type` (`alert`, `background`,
 /// `liveactivity`), `id`, `collapseId`, `priority`, `expiration` (seconds since 1970), `lane` and `replaces` may be.
 struct PushLine: Sendable {
-    /// What a line need not say.
+    /// What is taken where a line does not say it.
     struct Defaults: Sendable {
         var environment: PushEnvironment
         var bundle: String?
         var kind: PushKind
         var priority: Int?
-        /// Milliseconds since 1970.
+        /// Until when it is tried, in milliseconds since 1970.
         var deadline: Int64
 
         init(
@@ -110,7 +110,7 @@ struct PushLines {
         close(descriptor)
     }
 
-    /// Nil at the end. Empty lines are skipped.
+    /// The next notification; nil at the end. Empty lines are skipped.
     mutating func next() throws -> Push? {
         while let line = readLine() {
             number += 1
@@ -128,20 +128,19 @@ struct PushLines {
 extension PushOutcome {
     /// The line that `roost push` prints.
     func line(for id: PushID) -> String {
-        var members = [("id", JSONString.encode(id.text)), ("outcome", JSONString.encode(name))]
+        var members = [("id", JSONString.quoted(id.text)), ("outcome", JSONString.quoted(name))]
         switch self {
         case .refused(let status, let reason):
-            members += [("status", Array("\(status)".utf8)), ("reason", JSONString.encode(reason))]
+            members += [("status", "\(status)"), ("reason", JSONString.quoted(reason))]
         case .badToken(let reason):
-            members += [("status", Array("400".utf8)), ("reason", JSONString.encode(reason))]
+            members += [("status", "400"), ("reason", JSONString.quoted(reason))]
         case .unregistered(let since):
-            members.append(("status", Array("410".utf8)))
-            if let since { members.append(("since", Array("\(since)".utf8))) }
+            members.append(("status", "410"))
+            if let since { members.append(("since", "\(since)")) }
         case .tooLarge(let bytes, let limit):
-            members += [("bytes", Array("\(bytes)".utf8)), ("limit", Array("\(limit)".utf8))]
+            members += [("bytes", "\(bytes)"), ("limit", "\(limit)")]
         case .delivered, .superseded, .expired, .overflow, .unanswered, .stopped: break
         }
-        let text = members.map { "\"\($0.0)\":" + String(decoding: $0.1, as: UTF8.self) }
-        return "{" + text.joined(separator: ",") + "}"
+        return "{" + members.map { "\"\($0.0)\":\($0.1)" }.joined(separator: ",") + "}"
     }
 }

@@ -52,19 +52,19 @@ struct TailCommand: AsyncParsableCommand {
 
 /// What `roost tail` was asked for.
 struct TailRequest: Sendable {
-    /// With or without `realtime:` before it.
+    /// The channel's name, with or without `realtime:` before it.
     let topic: String
-    /// `schema.table` or `table`, or nil for no row changes.
+    /// The table whose changes are subscribed to, as `schema.table` or `table`; nil for no row changes.
     let table: String?
     let filter: String?
     let isPrivate: Bool
     /// The hub's WebSocket URL, or nil for the one that the configuration describes.
     let url: String?
-    /// Nil: sign one with the configuration's secret.
+    /// The token to join with; nil to sign one with the configuration's secret.
     let token: String?
 }
 
-/// `roost tail`.
+/// A member of one channel that prints the events it gets, for `roost tail`.
 struct TopicTail {
     private let request: TailRequest
     private let configuration: RoostConfiguration
@@ -76,7 +76,7 @@ struct TopicTail {
         self.configuration = configuration
     }
 
-    /// Until Ctrl-C or SIGTERM, or until the hub refuses the channel for good.
+    /// Joins and prints until Ctrl-C or SIGTERM, or until the hub refuses the channel for good.
     func run() async throws {
         let token = try token()
         Signals.listen(to: [SIGINT, SIGTERM])
@@ -95,7 +95,7 @@ struct TopicTail {
         if let outcome { throw RunFailure(outcome.description) }
     }
 
-    /// Nil when the user has had enough.
+    /// Returns nil when the user has had enough, else why the hub refuses the channel.
     private func follow(_ channel: Channel, of client: RoostClient) async -> RoostError? {
         let (messages, sockets, events) = (channel.messages, client.socketEvents, channel.events)
         return await withTaskGroup(of: RoostError?.self) { group in
@@ -131,7 +131,7 @@ struct TopicTail {
         }
     }
 
-    /// Until the task is cancelled.
+    /// Waits until the task is cancelled.
     private static func pause() async -> RoostError? {
         for await _ in AsyncStream<Never>.makeStream().stream {}
         return nil
@@ -141,7 +141,7 @@ struct TopicTail {
         if message.missedBefore > 0 {
             say("\(message.missedBefore) events were dropped: the output is read too slowly")
         }
-        let event = String(decoding: JSONString.encode(message.event), as: UTF8.self)
+        let event = JSONString.quoted(message.event)
         StandardOutput.line("{\"event\":\(event),\"payload\":\(String(decoding: message.payload, as: UTF8.self))}")
     }
 
@@ -167,7 +167,7 @@ struct TopicTail {
             of: AnyRow.self, in: table, schema: schema, where: request.filter.map { .raw($0) }, key: .none)
     }
 
-    /// Nobody looks into it.
+    /// A row is printed as it came, so nothing of it is decoded.
     private struct AnyRow: Decodable, Sendable {}
 
     private func url() throws -> URL {

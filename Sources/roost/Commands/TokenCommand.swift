@@ -65,11 +65,11 @@ struct TokenLifetime: ExpressibleByArgument {
     var defaultValueDescription: String { seconds % 3600 == 0 ? "\(seconds / 3600)h" : "\(seconds)s" }
 }
 
-/// `roost token`.
+/// A token that is signed with the secret of the configuration, for development and for `roost tail`.
 struct DevelopmentToken {
     var role: String
     var subject: String?
-    /// Seconds.
+    /// How long it is valid, in seconds.
     var lifetime: Int
     /// A JSON object of further claims.
     var claims: String?

@@ -110,16 +110,16 @@ struct WaitOption: ParsableArguments {
     }
 }
 
-/// `roost watch` and `roost unwatch`.
+/// Puts triggers on tables and takes them off, for `roost watch` and `roost unwatch`, and prints what became of each table.
 struct TableWatch {
     let url: String
-    /// Seconds.
+    /// How long to try for a table that is in use, in seconds.
     let wait: Int
 
     private var patience: LockPatience { LockPatience(total: .seconds(wait)) }
 
     func watch(table: String, scope: ScopeChange) throws {
-        let outcome = try telling {
+        let outcome = try showingProgress {
             try Watcher.watch(table, scope: scope, conninfo: url, patience: patience, progress: $0)
         }
         for member in outcome.members { report(member, verb: "watched") }
@@ -127,20 +127,22 @@ struct TableWatch {
     }
 
     func watch(publication: String) throws {
-        let outcomes = try telling {
+        let outcomes = try showingProgress {
             try Watcher.watch(publication: publication, conninfo: url, patience: patience, progress: $0)
         }
         for outcome in outcomes { report(outcome, verb: "watched") }
     }
 
     func unwatch(table: String) throws {
-        let outcome = try telling {
+        let outcome = try showingProgress {
             try Watcher.unwatch(table, conninfo: url, patience: patience, progress: $0)
         }
         report(outcome, verb: "not watched")
     }
 
-    private func telling<Outcome>(_ body: (@escaping AdminProgress.Listener) throws -> Outcome) throws -> Outcome {
+    private func showingProgress<Outcome>(_ body: (@escaping AdminProgress.Listener) throws -> Outcome) throws
+        -> Outcome
+    {
         let line = ProgressLine()
         return try line.during { try RunFailure.wrapping { try body(line.show) } }
     }

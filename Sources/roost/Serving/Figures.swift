@@ -245,7 +245,7 @@ extension PushDesk {
 }
 
 extension Gateway {
-    /// None without TLS.
+    /// When the certificate expires; empty without TLS.
     var certificateFigures: [Figure] {
         guard let certificate else { return [] }
         return [

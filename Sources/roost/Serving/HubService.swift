@@ -7,11 +7,11 @@ import Notify
 import Ops
 import Synchronization
 
-/// The running hub: waits for a signal, then takes its leave in good order.
+/// A running hub: waits for a signal, then drains and stops its rooms in good order.
 struct HubService {
     let rooms: HubRooms
 
-    /// The order matters. Sockets end first, because what a client has certainly got is known when its socket has ended,
+    /// Runs until a signal, then stops the rooms. The order matters. Sockets end first, because what a client has certainly got is known when its socket has ended,
     /// and the last cursor that the feed stores must not be beyond that. Then the feed, which hands to the loops; then the
     /// authority, which answers them; the loops last, because the others wait for them.
     func run() async {
@@ -41,7 +41,7 @@ struct HubService {
         LogOutput.standard.flush()
     }
 
-    /// In shares and at odd moments, so that the clients do not all come back in the same instant. Half of the time is for
+    /// Closes the sockets in shares and at odd moments, so that the clients do not all come back in the same instant. Half of the time is for
     /// closing, half for peers to take what waits for them and answer.
     private func closeSockets(within seconds: Int) async {
         guard connections > 0 else { return }
@@ -50,8 +50,8 @@ struct HubService {
         let closing = start + .seconds(seconds) / 2
         let end = start + .seconds(seconds)
         repeat {
-            rooms.gateway.closeSome(rounds: 1 + max(0, Int((closing - .now) / Self.rhythm)))
-            await pause(Self.rhythm * Double.random(in: 0.5..<1.5))
+            rooms.gateway.closeSome(rounds: 1 + max(0, Int((closing - .now) / Self.interval)))
+            await pause(Self.interval * Double.random(in: 0.5..<1.5))
         } while connections > 0 && ContinuousClock.now < end
         guard connections > 0 else { return }
         rooms.logger.warning("\(connections) connections did not end in time and are cut off")
@@ -60,7 +60,7 @@ struct HubService {
         while connections > 0, ContinuousClock.now < last { await pause(.milliseconds(10)) }
     }
 
-    private static let rhythm = Duration.milliseconds(100)
+    private static let interval = Duration.milliseconds(100)
 
     private func pause(_ time: Duration) async {
         do { try await Task.sleep(for: time) } catch { rooms.logger.debug("a pause of the drain was cut short") }
@@ -69,16 +69,16 @@ struct HubService {
     private var connections: Int { rooms.gateway.figures.reduce(0) { $0 + $1.connections } }
 }
 
-/// How long a drain may take, in seconds.
+/// How long each part of a drain may take.
 struct DrainTimes {
-    /// Between the word of `/readyz` and the first refused connection.
+    /// Seconds between the answer of `/readyz` and the first refused connection.
     let delaySeconds: Int
-    /// For the sockets.
+    /// Seconds within which the sockets are closed.
     let seconds: Int
-    /// For all that comes after them.
+    /// Seconds for all that comes after the sockets.
     static let margin = 5
 
-    /// The drain is over by then, or ended.
+    /// Seconds after which the drain is over, or the process is ended.
     var longest: Int { delaySeconds + seconds + Self.margin }
 }
 
@@ -86,7 +86,7 @@ struct DrainTimes {
 final class DrainDeadline: Sendable {
     private let step = Mutex("draining")
 
-    /// Begins to count.
+    /// Begins to count the seconds.
     init(_ times: DrainTimes) {
         let seconds = times.longest
         DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(seconds)) { [self] in

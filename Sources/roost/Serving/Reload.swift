@@ -17,7 +17,7 @@ final class Reload: Sendable {
     private let logger: Logger
 
     /// - Parameters:
-    ///   - present: what is in force.
+    ///   - present: the configuration that is in force.
     ///   - read: nil where nothing is ever read again.
     init(_ present: RoostConfiguration, logger: Logger, read: Reader?) {
         self.present = Mutex(present)
@@ -25,10 +25,10 @@ final class Reload: Sendable {
         self.read = read
     }
 
-    /// What is in force.
+    /// The configuration that is in force.
     var configuration: RoostConfiguration { present.withLock { $0 } }
 
-    /// Goes on until the task is cancelled.
+    /// Reloads at each signal until the task is cancelled.
     func follow(_ signals: AsyncStream<Void>, _ rooms: HubRooms) async {
         guard let read else { return }
         for await _ in signals { await reload(rooms, read) }
@@ -46,7 +46,7 @@ final class Reload: Sendable {
             try await next.checkForServing()
             try await apply(next, before, rooms)
             present.withLock { $0 = next }
-            tell(before, next, found)
+            log(before, next, found)
         } catch {
             outcome = "configuration not reloaded; the log says why"
             let reason = (error as? any Failure)?.sentence ?? "\(error)"
@@ -75,7 +75,7 @@ final class Reload: Sendable {
 
     private static func isKey(_ key: String) -> Bool { key.hasPrefix("jwt.") || key.hasPrefix("jwks.") }
 
-    private func tell(_ before: RoostConfiguration, _ next: RoostConfiguration, _ found: RoostConfiguration) {
+    private func log(_ before: RoostConfiguration, _ next: RoostConfiguration, _ found: RoostConfiguration) {
         let changes = before.changes(in: next)
         let what = changes.isEmpty ? "nothing that a reload changes is new" : changes.joined(separator: ", ")
         logger.notice("The configuration was reloaded: \(what).")

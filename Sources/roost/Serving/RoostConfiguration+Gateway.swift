@@ -4,7 +4,7 @@ import Hub
 import Logging
 import Settings
 
-/// The configuration in the words of each room.
+/// The configuration as the gateway and the change feed take it.
 extension RoostConfiguration {
     var gateway: GatewayConfiguration {
         var gateway = GatewayConfiguration()
@@ -69,13 +69,13 @@ extension RoostConfiguration {
         return feed
     }
 
-    /// Says what `log` was last told to say.
+    /// A logger whose lines go to the standard output of the log; its level is that of the output.
     var logger: Logger { Logger(label: "roost") { _ in LineLogHandler(output: .standard) } }
 
     var drain: DrainTimes { DrainTimes(delaySeconds: drainDelaySeconds, seconds: drainSeconds) }
 }
 
-/// Presence and typing in the words of the hub.
+/// The configuration of presence and typing as the hub takes it.
 extension RoostConfiguration {
     var presence: PresenceRules {
         var rules = PresenceRules()
@@ -105,20 +105,20 @@ extension RoostConfiguration {
     }
 }
 
-/// The certificate, read.
+/// The certificate that the configuration names.
 extension RoostConfiguration {
-    /// Of the WebSocket's address (RFC 6455, section 3).
+    /// The scheme of the WebSocket's address (RFC 6455, section 3).
     var socketScheme: String { tlsCertificate == nil ? "ws" : "wss" }
 
     var pageScheme: String { tlsCertificate == nil ? "http" : "https" }
 
-    /// Whether there is none, or one that can be used.
+    /// Throws where a certificate is configured that cannot be used.
     func checkCertificate() throws {
         guard let files = certificateFiles else { return }
         do { _ = try Certificate(files) } catch { throw RunFailure("\(error)", .configuration) }
     }
 
-    /// Nil where none is configured. A pair that cannot be used keeps the hub from starting.
+    /// The certificate, which is read again when its files change; nil where none is configured. A pair that cannot be used keeps the hub from starting.
     func openCertificate(logger: Logger) throws -> CertificateKeeper? {
         guard let files = certificateFiles else { return nil }
         do {

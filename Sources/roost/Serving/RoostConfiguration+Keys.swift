@@ -4,7 +4,7 @@ import Logging
 import Push
 import Settings
 
-/// The configuration's keys, read and kept current.
+/// The configuration's keys for tokens.
 extension RoostConfiguration {
     /// Reads the keys and begins to watch them. Waits for `jwks.url` once, a few seconds at most.
     ///

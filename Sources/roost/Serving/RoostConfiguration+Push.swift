@@ -4,9 +4,9 @@ import Notify
 import Push
 import Settings
 
-/// Pushes in the words of the rooms that send them.
+/// The configuration of pushes as the rooms that send them take it.
 extension RoostConfiguration {
-    /// Nil where the operator has configured none.
+    /// How to reach APNs; nil where the operator has configured no pushes.
     func apns() throws -> APNsConfiguration? {
         push.topic == nil ? nil : try APNsConfiguration(self, for: "roost serve")
     }
@@ -14,8 +14,8 @@ extension RoostConfiguration {
     var pushEnvironment: PushEnvironment { PushEnvironment(rawValue: push.environment) ?? .production }
 
     /// - Parameters:
-    ///   - bundle: the app's.
-    ///   - audience, facts: where the configuration has none.
+    ///   - bundle: the app's bundle id.
+    ///   - audience, facts: the statements that are taken where the configuration has none.
     func pushRules(bundle: String, audience: String?, facts: String?) throws(RunFailure) -> PushRules {
         PushRules(
             node: nodeName, bundle: bundle, environment: pushEnvironment, tables: Set(push.alertTables),
@@ -69,7 +69,7 @@ extension RoostConfiguration {
 }
 
 extension APNsConfiguration {
-    /// What the configuration says of APNs.
+    /// Takes key, address and queue from the configuration.
     ///
     /// - Parameter command: who needs it, for the sentence that says what is missing.
     init(_ configuration: RoostConfiguration, for command: String) throws {
@@ -105,7 +105,7 @@ extension APNsConfiguration {
 }
 
 extension ProviderKeyError {
-    /// The key of what is wrong.
+    /// The key of the setting that is wrong.
     fileprivate var setting: String {
         switch self {
         case .team: "apns.team_id"
