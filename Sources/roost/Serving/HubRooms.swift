@@ -19,12 +19,12 @@ struct HubRooms: Sendable {
     let keys: KeyRefresher?
     let reload: Reload
     /// Nil where the operator has configured no pushes.
-    let desk: PushDesk?
+    let pushService: PushDesk?
     let gateway: Gateway
     let sessions: SessionWriter
     let subscriptions: ChangeSubscriptions
     let authority: PolicyAuthority
-    let keeper: PresenceKeeper
+    let presenceKeeper: PresenceKeeper
     /// Nil where systemd did not ask to be told.
     let supervision: Supervision?
     private let whenReady: @Sendable () -> Void
@@ -44,18 +44,18 @@ struct HubRooms: Sendable {
         let shared = SharedState(configuration, tellsUsers: usersStatement != nil, sendsPushes: apns != nil)
 
         // Pushes, and whatever else answers HTTP requests and the operator.
-        let desk = try apns.flatMap { try Self.desk(server, $0, shared, logger, rooms) }
+        let pushService = try apns.flatMap { try Self.pushService(server, $0, shared, logger, rooms) }
         let figures: @Sendable () -> [Figure] = {
             ProcessFigures.all(version: Roost.version)
                 + [Figure("roost_ready", .gauge, "1 while /readyz says ok.", health.problem == nil ? 1 : 0)]
-                + (rooms.all?.figures ?? []) + (desk?.figures ?? [])
+                + (rooms.all?.figures ?? []) + (pushService?.figures ?? [])
         }
         let access = OpsAccess(host: configuration.opsHost, token: configuration.opsToken)
         let dashboard = Dashboard(
             access: access, health: health, log: LogOutput.standard.book,
             sources: reload.dashboard(.standard, figures), logger: logger)
         let handlers: [any HTTPHandler] =
-            [PushAPI(desk: desk, verifier: tokens, clock: { Clock.now() }), ClientHealth()]
+            [PushAPI(desk: pushService, verifier: tokens, clock: { Clock.now() }), ClientHealth()]
             + (server.handler.map { [$0] } ?? [])
 
         // The sockets.
@@ -72,7 +72,7 @@ struct HubRooms: Sendable {
             conninfo: databaseURL, node: configuration.nodeName, book: shared.recovery, logger: logger)
         let recovers = configuration.recoveryWindowSeconds > 0
         let subscriptions = ChangeSubscriptions(
-            configuration: configuration.feed(conninfo: databaseURL), sink: gateway, tap: desk, logger: logger,
+            configuration: configuration.feed(conninfo: databaseURL), sink: gateway, tap: pushService, logger: logger,
             oldestMark: { [recovery = shared.recovery] in recovery.oldestMark() },
             whenFirst: { [recovery = shared.recovery] in recovery.nobodyIsFromBefore() }
         ) { status in
@@ -82,10 +82,10 @@ struct HubRooms: Sendable {
         }
         let authority = PolicyAuthority(conninfo: databaseURL, logger: logger)
         let restartWindow = Int64(configuration.restartSeconds) * 1000
-        let keeper = PresenceKeeper(
+        let presenceKeeper = PresenceKeeper(
             conninfo: databaseURL, node: configuration.nodeName, log: shared.presenceLog, users: shared.users,
             // Pushes take that other hubs can see who is online here, also where the application does not want to know.
-            statement: usersStatement ?? desk.map { _ in Statements.nobody }, logger: logger
+            statement: usersStatement ?? pushService.map { _ in Statements.nobody }, logger: logger
         ) { [users = shared.users] left in
             users?.restore(left, until: Clock.now().monotonic + restartWindow)
         }
@@ -103,12 +103,12 @@ struct HubRooms: Sendable {
         self.health = health
         keys = server.keys
         self.reload = reload
-        self.desk = desk
+        self.pushService = pushService
         self.gateway = gateway
         self.sessions = sessions
         self.subscriptions = subscriptions
         self.authority = authority
-        self.keeper = keeper
+        self.presenceKeeper = presenceKeeper
         whenReady = server.whenReady
         rooms.set(self)
     }
@@ -126,7 +126,7 @@ struct HubRooms: Sendable {
             whenReady()
         }
         sessions.restore()
-        gateway.restorePresence(shared.restore(keeper.restore(), within: configuration.restartSeconds))
+        gateway.restorePresence(shared.restore(presenceKeeper.restore(), within: configuration.restartSeconds))
         // First, so that nobody is answered who is not written down.
         if configuration.recoveryWindowSeconds > 0 {
             sessions.record { [subscriptions] in subscriptions.withdrawSessionList(whenDone: $0) }
@@ -136,22 +136,22 @@ struct HubRooms: Sendable {
         MemoryReturn().begin()
         authority.start()
         subscriptions.start()
-        keeper.start()
-        desk?.start()
+        presenceKeeper.start()
+        pushService?.start()
     }
 
     /// What sends pushes, with the rules of the configuration; nil where the app's bundle id is not set.
-    private static func desk(
+    private static func pushService(
         _ server: Server, _ apns: APNsConfiguration, _ shared: SharedState, _ logger: Logger, _ rooms: RoomsReference
     ) throws -> PushDesk? {
-        guard let whereabouts = shared.whereabouts, let bundle = server.configuration.push.topic else { return nil }
+        guard let presenceView = shared.presenceView, let bundle = server.configuration.push.topic else { return nil }
         let rules = try server.configuration.pushRules(
             bundle: bundle, audience: server.statements.audience, facts: server.statements.facts)
         if rules.audience == nil {
             logger.notice("Nobody is alerted of new messages: alerts.audience is not set.")
         }
         return PushDesk(
-            conninfo: server.databaseURL, rules: rules, apns: apns, whereabouts: whereabouts, logger: logger,
+            conninfo: server.databaseURL, rules: rules, apns: apns, whereabouts: presenceView, logger: logger,
             clock: { Clock.now() }, show: { rooms.all?.gateway.show($0) })
     }
 }
@@ -169,7 +169,7 @@ struct SharedState: Sendable {
     /// Which users are online; nil where nobody asks.
     let users: UserPresence?
     /// What pushes are decided by; nil where none are sent.
-    let whereabouts: Whereabouts?
+    let presenceView: Whereabouts?
 
     /// - Parameters:
     ///   - tellsUsers: the application is told who is online.
@@ -181,11 +181,11 @@ struct SharedState: Sendable {
         let users = tellsUsers || sendsPushes ? UserPresence() : nil
         self.users = users
         if sendsPushes, let users {
-            whereabouts = Whereabouts(
+            presenceView = Whereabouts(
                 users: users, devices: UserPresence(notesTransitions: false), typing: TypingBoard(),
                 presence: presenceLog)
         } else {
-            whereabouts = nil
+            presenceView = nil
         }
     }
 
@@ -210,9 +210,9 @@ extension RoostConfiguration {
         gateway.presences = shared.presences
         gateway.presenceLog = shared.presenceLog
         gateway.users = shared.users
-        gateway.devices = shared.whereabouts?.devices
-        gateway.typingBoard = shared.whereabouts?.typing
-        gateway.summaryJoins = shared.whereabouts?.joins
+        gateway.devices = shared.presenceView?.devices
+        gateway.typingBoard = shared.presenceView?.typing
+        gateway.summaryJoins = shared.presenceView?.joins
         return gateway
     }
 }

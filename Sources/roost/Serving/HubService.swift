@@ -30,10 +30,10 @@ struct HubService {
         deadline.enters("storing the cursor; changes since the last one that was stored will be sent again")
         rooms.subscriptions.stop()
         deadline.enters("sending what is on its way to Apple")
-        rooms.desk?.stop(within: .seconds(2))
+        rooms.pushService?.stop(within: .seconds(2))
         deadline.enters("writing down who is present and who was served")
         // Beside each other: each waits some seconds for a database that does not answer, and the deadline is for both.
-        DispatchQueue.concurrentPerform(iterations: 2) { $0 == 0 ? rooms.keeper.stop() : rooms.sessions.stop() }
+        DispatchQueue.concurrentPerform(iterations: 2) { $0 == 0 ? rooms.presenceKeeper.stop() : rooms.sessions.stop() }
         deadline.enters("ending the sessions that ask policies")
         rooms.authority.stop()
         deadline.enters("ending the event loops")
