@@ -16,8 +16,8 @@ extension EventLoop {
             switch item {
             case .event(.recovery(let id, let step)): recover(id, step)
             case .event(let event):
-                if case .change(let change) = event, let committedAt = change.committedAt {
-                    counters.handedOn(committedAt: committedAt, at: Self.wallMicroseconds)
+                if case .change(let change) = event, let committed = change.committedAtMicroseconds {
+                    counters.handedOn(committedAtMicroseconds: committed, at: Self.wallMicroseconds)
                 }
                 hub.deliver(event)
                 execute()

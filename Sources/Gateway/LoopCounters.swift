@@ -50,7 +50,7 @@ struct LoopCounters {
     }
 
     /// - Parameters: microseconds since 1970.
-    mutating func handedOn(committedAt: Int64, at now: Int64) {
-        lag.record(nanoseconds: max(0, now - committedAt) * 1000)
+    mutating func handedOn(committedAtMicroseconds: Int64, at now: Int64) {
+        lag.record(nanoseconds: max(0, now - committedAtMicroseconds) * 1000)
     }
 }

@@ -10,7 +10,7 @@ package struct ChangeDelivery: Sendable {
     /// Where a client that has this change may go on; opaque, and JSON text without escapes. Empty where nobody can.
     package let cursor: String
     /// Microseconds since 1970; nil where it does not matter how late it is, as in a recovery.
-    package let committedAt: Int64?
+    package let committedAtMicroseconds: Int64?
 
     package enum Recipients: Sendable {
         case everybody
@@ -20,7 +20,7 @@ package struct ChangeDelivery: Sendable {
 
     package init(
         group: ChangeGroupID, operation: RowChange.Operation, ids: [Int], data: [UInt8],
-        recipients: Recipients = .everybody, cursor: String = "", committedAt: Int64? = nil
+        recipients: Recipients = .everybody, cursor: String = "", committedAtMicroseconds: Int64? = nil
     ) {
         self.group = group
         self.operation = operation
@@ -28,6 +28,6 @@ package struct ChangeDelivery: Sendable {
         self.data = data
         self.recipients = recipients
         self.cursor = cursor
-        self.committedAt = committedAt
+        self.committedAtMicroseconds = committedAtMicroseconds
     }
 }

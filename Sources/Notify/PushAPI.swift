@@ -5,22 +5,23 @@ import Wire
 
 /// The HTTP API of pushes: apps register phones and Live Activities, backends update, start and broadcast.
 ///
-/// Verifies and reads on the loop that the request came in by; what takes the database is done by the desk, which replies.
+/// It verifies and reads requests on the event loop that they came in by. What takes the database is done by the push
+/// service, which replies from its own thread.
 package struct PushAPI: HTTPHandler {
-    private let desk: PushDesk?
+    private let service: PushService?
     private let verifier: any TokenVerifier
     private let clock: @Sendable () -> HubTime
 
-    /// - Parameter desk: nil where the operator has configured no pushes.
-    package init(desk: PushDesk?, verifier: any TokenVerifier, clock: @escaping @Sendable () -> HubTime) {
-        self.desk = desk
+    /// - Parameter service: nil where the operator has configured no pushes.
+    package init(service: PushService?, verifier: any TokenVerifier, clock: @escaping @Sendable () -> HubTime) {
+        self.service = service
         self.verifier = verifier
         self.clock = clock
     }
 
     package func judge(_ head: HTTPRequest) -> HTTPVerdict {
         guard let route = PushRoute(path: head.path) else { return .notServed }
-        guard desk != nil else {
+        guard service != nil else {
             return .answered(
                 .pushProblem(
                     501,
@@ -43,19 +44,19 @@ package struct PushAPI: HTTPHandler {
     }
 
     package func respond(to request: HTTPRequest, later reply: HTTPReply) -> HTTPAnswer? {
-        guard let route = PushRoute(path: request.path), let desk, let token = request.token else { return nil }
+        guard let route = PushRoute(path: request.path), let service, let token = request.token else { return nil }
         let call: PushCall
         do {
             let claims = try verifier.verify(token, at: clock())
-            call = try desk.reader.call(route, request, by: claims)
+            call = try service.reader.call(route, request, by: claims)
         } catch let refusal as Refusal {
             return .now(.pushProblem(401, refusal.message))
-        } catch let problem as CallReader.Problem {
+        } catch let problem as PushCallReader.Problem {
             return .now(.pushProblem(problem.status, problem.sentence))
         } catch {
             return .now(.pushProblem(500, "The request could not be read."))
         }
-        guard desk.take(call, reply) else {
+        guard service.take(call, reply) else {
             return .now(.pushProblem(503, "Too many requests wait for the database; try again in a moment."))
         }
         return .later
@@ -63,15 +64,60 @@ package struct PushAPI: HTTPHandler {
 }
 
 extension HTTPResponse {
-    /// In the words of the other calls of the API: under `message`.
+    /// A problem in the form of the API's other calls: a JSON object with one sentence under `message`.
     static func pushProblem(_ status: UInt32, _ sentence: String) -> HTTPResponse {
         push(status, Array("{\"message\":".utf8) + JSONString.encode(sentence) + [UInt8(ascii: "}")])
     }
 
-    /// For pages of any origin: what protects the API is the token, not a cookie.
+    /// An answer that pages of any origin may read: what protects the API is the token, not a cookie.
     static func push(_ status: UInt32, _ body: [UInt8]) -> HTTPResponse {
         HTTPResponse(
             status: status, contentType: "application/json", headers: [("access-control-allow-origin", "*")], body: body
         )
+    }
+}
+
+/// The paths of the API of pushes, below `/api` and `/realtime/v1/api`.
+enum PushRoute {
+    case devices, register, registrations, update, start, broadcast
+    /// `/live-activity/registrations/{id}`.
+    case registration(String)
+
+    private static let prefixes = ["/realtime/v1/api/", "/api/"]
+    private static let registrationPrefix = "live-activity/registrations/"
+
+    /// Nil where the path is none of this API's.
+    init?(path: String) {
+        guard let prefix = Self.prefixes.first(where: path.hasPrefix) else { return nil }
+        let rest = path.dropFirst(prefix.count)
+        switch rest {
+        case "devices": self = .devices
+        case "live-activity/register": self = .register
+        case "live-activity/registrations": self = .registrations
+        case "live-activity/update": self = .update
+        case "live-activity/start": self = .start
+        case "live-activity/broadcast": self = .broadcast
+        default:
+            let id = rest.dropFirst(Self.registrationPrefix.count)
+            guard rest.hasPrefix(Self.registrationPrefix), !id.isEmpty else { return nil }
+            self = .registration(String(id))
+        }
+    }
+
+    var methods: [HTTPRequest.Method] {
+        switch self {
+        case .devices, .register: [.post, .delete]
+        case .registrations: [.get]
+        case .registration: [.delete]
+        case .update, .start, .broadcast: [.post]
+        }
+    }
+
+    /// Whether only backends may call this: it says what is shown, which a user's own token must not.
+    var isForBackends: Bool {
+        switch self {
+        case .update, .start, .broadcast: true
+        case .devices, .register, .registrations, .registration: false
+        }
     }
 }

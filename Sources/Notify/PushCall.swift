@@ -11,7 +11,7 @@ enum PushCall: Sendable {
     case registerActivity(id: String, PushDestination, conversation: String?, PushBearer)
     case listActivities(user: String)
     case removeActivity(id: String, user: String)
-    /// By a backend, these three.
+    /// Backends alone may ask for this, and for the next two.
     case update(id: String, ActivityPost)
     case start(user: String, StartCall)
     case broadcast(BroadcastCall)
@@ -20,21 +20,235 @@ enum PushCall: Sendable {
 /// A Live Activity that a backend wants started on all phones of a user (push-to-start, iOS 17.2).
 struct StartCall: Sendable {
     let start: ActivityStart
+    /// The content-state.
     let state: JSON
     let alert: ActivityAlert
-    /// Nil: whatever the token was registered for.
+    /// The app whose tokens are meant; nil for those of all apps.
     let bundle: String?
 }
 
-/// News for everybody who follows a channel of Apple's (iOS 18).
+/// A state for everybody who follows one of Apple's channels (iOS 18).
 struct BroadcastCall: Sendable {
+    /// Apple's id of the channel.
     let channel: String
     let event: ActivityEvent
+    /// The content-state.
     let state: JSON
     /// Seconds since 1970; nil for now.
     let timestamp: Int64?
     let alert: ActivityAlert?
+    /// When an activity that ends leaves the lock screen, in seconds since 1970.
     let dismissal: Int64?
     let environment: PushEnvironment
     let bundle: String
+}
+
+/// Reads a call out of a request whose token was verified.
+struct PushCallReader {
+    /// What is wrong with a request, in one sentence for whoever sent it.
+    struct Problem: Error {
+        let status: UInt32
+        let sentence: String
+
+        init(_ sentence: String, status: UInt32 = 400) {
+            self.status = status
+            self.sentence = sentence
+        }
+    }
+
+    /// The bundle id and the environment of a request that names none.
+    let bundle: String
+    let environment: PushEnvironment
+
+    /// In bytes. ActivityKit's ids are UUIDs; others may make their own.
+    private static let longestID = 200
+    /// In bytes.
+    private static let longestBody = 65_536
+
+    func call(_ route: PushRoute, _ request: HTTPRequest, by claims: Claims) throws(Problem) -> PushCall {
+        guard request.body.count <= Self.longestBody else {
+            throw Problem("The body may have \(Self.longestBody) bytes.", status: 413)
+        }
+        if route.isForBackends {
+            guard claims.role == "service_role" else {
+                throw Problem("This takes a token with the role service_role.", status: 403)
+            }
+            return try backendCall(route, Body(request))
+        }
+        guard let bearer = PushBearer(claims) else {
+            throw Problem("The token names no user: it needs the claim sub.", status: 403)
+        }
+        switch (route, request.method) {
+        case (.devices, .post): return try device(Body(request), bearer)
+        case (.devices, _):
+            guard let token = (request.query["device"] ?? request.query["token"]).flatMap({ PushToken($0) }) else {
+                throw Problem("token is missing, or none of Apple's: add ?token= and the token in hexadecimal.")
+            }
+            return .removeDevice(token, user: bearer.user)
+        case (.register, .post): return try activity(Body(request), bearer)
+        case (.register, _):
+            guard let id = request.query["activityId"], !id.isEmpty else {
+                throw Problem("activityId is missing: add ?activityId= and the activity's id.")
+            }
+            return .removeActivity(id: id, user: bearer.user)
+        case (.registration(let id), _): return .removeActivity(id: id, user: bearer.user)
+        default: return .listActivities(user: bearer.user)
+        }
+    }
+
+    // MARK: Phones
+
+    private func device(_ body: Body, _ bearer: PushBearer) throws(Problem) -> PushCall {
+        let kind: DeviceRegistration.Kind
+        switch try body.text("kind") ?? "alert" {
+        case "alert": kind = .alert
+        case "start": kind = .start(attributesType: try body.requiredText("attributesType"))
+        default: throw Problem("kind is neither alert nor start.")
+        }
+        return .registerDevice(
+            try destination(body, token: "token"), kind, bearer, replacing: try body.token("replaces"))
+    }
+
+    private func activity(_ body: Body, _ bearer: PushBearer) throws(Problem) -> PushCall {
+        .registerActivity(
+            id: try id(body), try destination(body, token: "activityPushToken"),
+            conversation: try body.text("conversationId"), bearer)
+    }
+
+    private func destination(_ body: Body, token key: String) throws(Problem) -> PushDestination {
+        guard let token = try body.token(key) else { throw Problem("\(key) is missing.") }
+        return PushDestination(token: token, environment: try environment(body), bundle: try bundle(body) ?? bundle)
+    }
+
+    private func id(_ body: Body) throws(Problem) -> String {
+        let id = try body.requiredText("activityId")
+        guard id.utf8.count <= Self.longestID else {
+            throw Problem("activityId has more than \(Self.longestID) bytes.")
+        }
+        return id
+    }
+
+    private func bundle(_ body: Body) throws(Problem) -> String? {
+        guard let bundle = try body.text("bundleId") else { return nil }
+        let allowed = bundle.utf8.allSatisfy { byte in
+            Character(UnicodeScalar(byte)).isASCII
+                && (Character(UnicodeScalar(byte)).isLetter
+                    || Character(UnicodeScalar(byte)).isNumber || byte == UInt8(ascii: ".")
+                    || byte == UInt8(ascii: "-"))
+        }
+        guard allowed, (1...255).contains(bundle.utf8.count) else {
+            throw Problem("bundleId is no bundle id, such as com.example.app.")
+        }
+        return bundle
+    }
+
+    private func environment(_ body: Body) throws(Problem) -> PushEnvironment {
+        guard let text = try body.text("environment") else { return environment }
+        guard let named = PushEnvironment(rawValue: text) else {
+            throw Problem("environment is neither sandbox nor production.")
+        }
+        return named
+    }
+
+    // MARK: Backends
+
+    private func backendCall(_ route: PushRoute, _ body: Body) throws(Problem) -> PushCall {
+        switch route {
+        case .update:
+            let post = ActivityPost(
+                contentState: try body.object("contentState"), event: try event(body),
+                timestamp: try body.integer("timestamp"), alert: try alert(body),
+                dismissal: try body.integer("dismissalDate"))
+            return .update(id: try id(body), post)
+        case .start:
+            guard let alert = try alert(body) else {
+                throw Problem("alert is missing: Apple starts no Live Activity without one.")
+            }
+            let start = ActivityStart(
+                attributesType: try body.requiredText("attributesType"), attributes: try body.object("attributes"),
+                input: try input(body))
+            return .start(
+                user: try body.requiredText("userId"),
+                StartCall(
+                    start: start, state: try body.object("contentState"), alert: alert, bundle: try bundle(body)))
+        default:
+            return .broadcast(
+                BroadcastCall(
+                    channel: try body.requiredText("channelId"), event: try event(body),
+                    state: try body.object("contentState"), timestamp: try body.integer("timestamp"),
+                    alert: try alert(body), dismissal: try body.integer("dismissalDate"),
+                    environment: try environment(body), bundle: try bundle(body) ?? bundle))
+        }
+    }
+
+    private func event(_ body: Body) throws(Problem) -> ActivityEvent {
+        guard let text = try body.text("event") else { return .update }
+        guard let event = ActivityEvent(rawValue: text), event != .start else {
+            throw Problem("event is neither update nor end.")
+        }
+        return event
+    }
+
+    private func alert(_ body: Body) throws(Problem) -> ActivityAlert? {
+        guard let json = body.value("alert") else { return nil }
+        do { return try ActivityAlert(checking: json) } catch { throw Problem("\(error)") }
+    }
+
+    private func input(_ body: Body) throws(Problem) -> ActivityStart.Input? {
+        let channel = try body.text("inputPushChannel")
+        let token = body.value("inputPushToken")
+        if channel != nil, token != nil {
+            throw Problem("inputPushToken and inputPushChannel exclude each other: send one.")
+        }
+        if let channel { return .channel(channel) }
+        return token.map { _ in .token }
+    }
+}
+
+/// The JSON object that a request has for a body.
+private struct Body {
+    private let json: JSON
+
+    init(_ request: HTTPRequest) throws(PushCallReader.Problem) {
+        do { json = try JSON(parsing: request.body) } catch {
+            throw PushCallReader.Problem("The body is no JSON from byte \(error.offset + 1) on.")
+        }
+        guard json.kind == .object else { throw PushCallReader.Problem("The body is not a JSON object.") }
+    }
+
+    func value(_ key: String) -> JSON? { json[key].flatMap { $0.isNull ? nil : $0 } }
+
+    func text(_ key: String) throws(PushCallReader.Problem) -> String? {
+        guard let value = value(key) else { return nil }
+        guard let text = value.string, !text.isEmpty, !text.utf8.contains(0) else {
+            throw PushCallReader.Problem("\(key) is not a text, or is empty.")
+        }
+        return text
+    }
+
+    func requiredText(_ key: String) throws(PushCallReader.Problem) -> String {
+        guard let text = try text(key) else { throw PushCallReader.Problem("\(key) is missing.") }
+        return text
+    }
+
+    func integer(_ key: String) throws(PushCallReader.Problem) -> Int64? {
+        guard let value = value(key) else { return nil }
+        guard let number = value.int else { throw PushCallReader.Problem("\(key) is not a whole number of seconds.") }
+        return Int64(number)
+    }
+
+    func object(_ key: String) throws(PushCallReader.Problem) -> JSON {
+        guard let value = value(key), value.kind == .object else {
+            throw PushCallReader.Problem("\(key) is missing, or is not a JSON object.")
+        }
+        return value
+    }
+
+    func token(_ key: String) throws(PushCallReader.Problem) -> PushToken? {
+        guard let text = try text(key) else { return nil }
+        guard let token = PushToken(text) else {
+            throw PushCallReader.Problem("\(key) is no token: send its bytes in hexadecimal.")
+        }
+        return token
+    }
 }

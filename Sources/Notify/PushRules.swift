@@ -5,23 +5,26 @@ package import Push
 package struct PushRules: Sendable {
     /// The hub's name in the database.
     package var node: String
-    /// Of an app whose registration names none.
+    /// The bundle id of an app whose registration names none.
     package var bundle: String
+    /// The environment of a registration that names none.
     package var environment: PushEnvironment
     /// The tables whose new rows are messages, as `SCHEMA.TABLE`.
     package var tables: Set<String>
-    /// Nil: nobody is told of messages.
+    /// The statement that says who is to hear of a message; nil where nobody is.
     package var audience: String?
-    /// Nil: an activity knows nothing of its conversation before its first message.
+    /// The statement that says what a conversation is for a user; nil where an activity knows nothing of its
+    /// conversation before its first message.
     package var facts: String?
     package var alert: AlertTemplate
+    /// How the text of a message is cut.
     package var preview: Preview
     /// How long an alert is worth delivering, in milliseconds.
     package var alertLife: Int64
     package var activity: ActivityRules
-    /// The channel of a conversation.
+    /// The template of the name of a conversation's channel.
     package var topic: TextTemplate
-    /// For how long those whom the hub's last process served may take to come back, in milliseconds.
+    /// How long the phones that were connected to the hub's last process may take to come back, in milliseconds.
     package var restartWindow: Int64
     /// How long an answer to `facts` is believed, in milliseconds.
     package var refresh: Int64
@@ -46,7 +49,8 @@ package struct PushRules: Sendable {
         self.refresh = refresh
     }
 
-    /// With what `next` says of texts and times. Whom it concerns, and who is asked, stays: a restart changes that.
+    /// These rules with the texts and times of `next`. Whom pushes concern, and which statements are asked, stays until
+    /// a restart.
     func reloaded(as next: PushRules) -> PushRules {
         var rules = self
         rules.alert = next.alert
@@ -57,6 +61,7 @@ package struct PushRules: Sendable {
         return rules
     }
 
+    /// Whether a change is a new message that somebody may be notified of.
     func isMessage(_ change: RowChange) -> Bool {
         change.operation == .insert && audience != nil && tables.contains("\(change.table.schema).\(change.table.name)")
     }

@@ -16,7 +16,7 @@ MEMBERS = int(os.environ.get("ROOST_E2E_PRESENCES", "1000"))
 #: How many of them do not come back.
 STAYING_AWAY = MEMBERS // 10
 #: Seconds that they have for it, and over how many the others return.
-PATIENCE, RETURN = 5, 1.5
+PATIENCE, RETURN = 9, 1.5
 TOPIC = "realtime:crowd"
 
 

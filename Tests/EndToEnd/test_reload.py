@@ -55,7 +55,7 @@ async def test_limits_change_and_sockets_stay(filed):
     assert [await joins(client, 4) for client in clients] == [2] * 4
     hub.write(limits__channels_per_connection=3, limits__payload_bytes=1000)
     lines = await hub.reload()
-    assert "The configuration was reloaded: limits.channels_per_connection, limits.payload_bytes." in lines[0]
+    assert "The configuration was reloaded: limits.channels_per_connection, limits.payload_bytes." in "\n".join(lines)
     assert len(lines) == 1, lines
     # Two loops: whichever a client is on has them.
     assert [await joins(client, 4) for client in clients] == [3] * 4
@@ -213,7 +213,7 @@ async def test_which_pages_and_proxies_may_changes(filed):
     assert (await enters(Origin="https://a.example.com"), await enters(Origin="https://b.example.com")) == (True, 403)
     hub.write(http__origins="https://b.example.com", http__trusted_proxies="127.0.0.1")
     lines = await hub.reload()
-    assert "The configuration was reloaded: http.origins, http.trusted_proxies." in lines[0]
+    assert any("The configuration was reloaded: http.origins, http.trusted_proxies." in line for line in lines)
     assert (await enters(Origin="https://a.example.com"), await enters(Origin="https://b.example.com")) == (403, True)
     async with await Client.connect(hub.port, headers={"X-Forwarded-For": "192.0.2.1"}):
         assert await enters(**{"X-Forwarded-For": "192.0.2.1"}) == 429

@@ -148,6 +148,7 @@ import Wire
         case .policyFailed:
             (
                 "PolicyFailed: A policy failed on changes that you missed; join again, and mend the policy that the hub's log names if it lasts",
+                "Changes were deleted before anybody was told of them; load the data again",
                 "A policy failed on changes that you missed; join again, and mend the policy that the hub's log names if it lasts"
             )
         case .changesLost:

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Glibc
 
 /// The load tester. A scenario is a command in `Commands/`; what its clients do and check lives in a folder of its name,
 /// the sockets below all of them in `Client/`.
@@ -28,5 +29,26 @@ struct RoostLoad: ParsableCommand {
         } catch {
             exit(withError: error)
         }
+    }
+}
+
+/// Why a test could not be carried out, as one sentence.
+struct LoadFailure: Error {
+    let sentence: String
+
+    init(_ sentence: String) { self.sentence = sentence }
+
+    /// A system call that failed, by `errno`.
+    static func system(_ doing: String, _ code: Int32 = errno) -> LoadFailure {
+        LoadFailure("\(doing) failed: \(String(cString: strerror(code))).")
+    }
+}
+
+/// Where everything goes that is not a result.
+enum StandardError {
+    /// Unbuffered. A standard error that takes nothing more leaves nobody to tell, so the outcome is not looked at.
+    static func write(_ text: String) {
+        var text = text
+        text.withUTF8 { _ = Glibc.write(STDERR_FILENO, $0.baseAddress, $0.count) }
     }
 }

@@ -1,6 +1,7 @@
-/// An alert to one user, as the hub that sees how the user stands has it.
+/// An alert to one user, with what the hub knows of the user's connection.
 package struct AlertDraft: Sendable, Equatable {
-    package enum Standing: Sendable, Equatable {
+    /// Whether the alert is to be sent, and when.
+    package enum State: Sendable, Equatable {
         /// To be sent at once.
         case due
         /// The user is in a grace window of this hub until then, in milliseconds since 1970.
@@ -19,12 +20,12 @@ package struct AlertDraft: Sendable, Equatable {
     package let variables: [UInt8]
     /// In milliseconds since 1970; what is not sent by then is not sent.
     package let expiresAt: Int64
-    package let standing: Standing
+    package let state: State
     /// `RowChange.id` of the message: a user's alerts are sent in this order.
     package let place: Int64
 
     package init(
-        message: String, user: String, conversation: String?, variables: [UInt8], expiresAt: Int64, standing: Standing,
+        message: String, user: String, conversation: String?, variables: [UInt8], expiresAt: Int64, state: State,
         place: Int64 = 0
     ) {
         self.message = message
@@ -32,7 +33,7 @@ package struct AlertDraft: Sendable, Equatable {
         self.conversation = conversation
         self.variables = variables
         self.expiresAt = expiresAt
-        self.standing = standing
+        self.state = state
         self.place = place
     }
 

@@ -18,3 +18,14 @@ package enum ActivityOutcome: Sendable, Equatable {
     /// The user has too many activities that have not ended (`PushStore.activitiesPerUser`).
     case tooMany
 }
+
+/// What the database answers to an `ActivityStamp`.
+package enum StampOutcome: Sendable, Equatable {
+    /// The stamp is written down: its push may leave.
+    case granted
+    /// Another hub owns the activity, or it has ended, or it was sent something as new already; the value says how it is
+    /// by now.
+    case refused(OwnedActivity)
+    /// No such activity is registered, or another session writes to it this very moment: nothing is to be sent now.
+    case unknown
+}

@@ -93,23 +93,25 @@ extension PushStore {
         _ = try connection.query(SQL.noteDelivered, [ids.literal, values.literal])
     }
 
-    /// Writes down what is about to be sent, before it leaves.
+    /// Writes down what is about to be sent, before it leaves. A stamp without a state is kept with an empty one.
     ///
-    /// - Parameter requests: each activity once.
-    /// - Returns: an answer to each request, in order; only what is granted may be sent.
-    package func stamp(_ requests: [StampRequest]) throws -> [StampOutcome] {
-        guard !requests.isEmpty else { return [] }
+    /// - Parameter stamps: each activity once.
+    /// - Returns: an answer to each stamp, in order; only what is granted may be sent.
+    package func stamp(_ stamps: [ActivityStamp]) throws -> [StampOutcome] {
+        guard !stamps.isEmpty else { return [] }
         var ids = TextArray()
         var timestamps = TextArray()
         var versions = TextArray()
         var states = TextArray()
         var posted = TextArray()
-        for request in requests where !request.id.utf8.contains(0) && !request.state.contains(0) {
-            ids.append(request.id.utf8)
-            timestamps.append(request.timestamp)
-            versions.append(Int64(request.version))
-            states.append(request.state)
-            posted.append(request.isPosted)
+        for stamp in stamps {
+            let state = stamp.state ?? Array("{}".utf8)
+            guard !stamp.id.utf8.contains(0), !state.contains(0) else { continue }
+            ids.append(stamp.id.utf8)
+            timestamps.append(stamp.timestamp)
+            versions.append(Int64(stamp.version))
+            states.append(state)
+            posted.append(stamp.isPosted)
         }
         let rows = try connection.query(
             ActivityRow.statement(SQL.stampActivities),
@@ -120,6 +122,6 @@ extension PushStore {
             outcomes[id] =
                 rows.flag(row, 1) ? .granted : OwnedActivity(rows, row, from: 2).map { .refused($0) } ?? .unknown
         }
-        return requests.map { outcomes[$0.id] ?? .unknown }
+        return stamps.map { outcomes[$0.id] ?? .unknown }
     }
 }

@@ -34,8 +34,8 @@ extension PushStore {
             columns[2].append(draft.conversation?.utf8)
             columns[3].append(draft.variables)
             columns[4].append(draft.expiresAt)
-            columns[5].append(draft.standing.state.utf8)
-            columns[6].append(draft.standing.heldUntil)
+            columns[5].append(draft.state.name.utf8)
+            columns[6].append(draft.state.heldUntil)
             columns[7].append(draft.place)
         }
         let put = try connection.query(SQL.enqueueAlerts, [node] + columns.map(\.literal))
@@ -97,8 +97,9 @@ extension PushStore {
     }
 }
 
-extension AlertDraft.Standing {
-    fileprivate var state: String {
+extension AlertDraft.State {
+    /// The word for it in the table.
+    fileprivate var name: String {
         switch self {
         case .due: "due"
         case .held: "held"
@@ -107,6 +108,6 @@ extension AlertDraft.Standing {
         }
     }
 
-    /// Of no meaning but for `held`.
+    /// In milliseconds since 1970; without meaning but for `held`.
     fileprivate var heldUntil: Int64 { if case .held(let until) = self { until } else { 0 } }
 }

@@ -257,7 +257,7 @@ struct DeliveryRound: ~Copyable {
                 gate?.cursor(group, match.place) ?? decided?[match.place].cursor ?? encoded.cursor(in: cursors)
             let event = ChangeDelivery(
                 group: group, operation: change.operation, ids: delivery.ids, data: data, recipients: recipients,
-                cursor: cursor, committedAt: gate == nil ? change.committedAt : nil)
+                cursor: cursor, committedAtMicroseconds: gate == nil ? change.committedAtMicroseconds : nil)
             events[group.loop].append(.change(event))
         }
         guard access.isRestricted, change.operation != .delete else {

@@ -125,7 +125,7 @@ final class WindowReader {
         }
         let change = RowChange(
             id: id, table: table, operation: operation(row.bytes(0, 2)?.first),
-            commitTimestamp: Timestamps.forClients(at), committedAt: Timestamps.microseconds(at),
+            commitTimestamp: Timestamps.forClients(at), committedAtMicroseconds: Timestamps.microseconds(at),
             record: record.map { Array($0) },
             oldRecord: old.map { Array($0) }, isReduced: isReduced)
         try append(.change(change), key, bytes: (record?.count ?? 0) + (old?.count ?? 0))

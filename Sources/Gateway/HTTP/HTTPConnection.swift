@@ -110,7 +110,8 @@ package struct HTTPConnection: Sendable {
                 keep(&input)
                 return .wait
             case .sending:
-                keep(&input)
+                // Behind the last answer comes nothing that would be looked at.
+                if keepsAlive { keep(&input) } else { discard(&input) }
                 guard queued.isEmpty else { return .wait }
                 phase = .sent
             case .sent:
@@ -132,7 +133,7 @@ package struct HTTPConnection: Sendable {
                 if let step = skipBody(&input, at: second) { return step }
             case .lingering:
                 lingered += input.count
-                input = UnsafeRawBufferPointer(rebasing: input[input.count...])
+                discard(&input)
                 guard lingered < limits.lingerBytes else {
                     phase = .closed
                     continue
@@ -231,6 +232,11 @@ package struct HTTPConnection: Sendable {
         unread.removeFirst(used)
         used = 0
         unread.append(contentsOf: input)
+        input = UnsafeRawBufferPointer(rebasing: input[input.count...])
+    }
+
+    private mutating func discard(_ input: inout UnsafeRawBufferPointer) {
+        dropUnread()
         input = UnsafeRawBufferPointer(rebasing: input[input.count...])
     }
 

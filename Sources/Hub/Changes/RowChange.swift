@@ -6,8 +6,8 @@ package struct RowChange: Sendable {
     package let operation: Operation
     /// UTC with milliseconds, `2026-01-01T00:00:00.123Z`.
     package let commitTimestamp: String
-    /// The same in microseconds since 1970; nil where it is not known.
-    package let committedAt: Int64?
+    /// When the transaction was committed, in microseconds since 1970; nil where it is not known.
+    package let committedAtMicroseconds: Int64?
     /// The row after the change as a JSON object; nil for a DELETE.
     package let record: [UInt8]?
     /// The whole row before the change as a JSON object; nil for an INSERT.
@@ -16,14 +16,14 @@ package struct RowChange: Sendable {
     package let isReduced: Bool
 
     package init(
-        id: Int64, table: Table, operation: Operation, commitTimestamp: String, committedAt: Int64? = nil,
+        id: Int64, table: Table, operation: Operation, commitTimestamp: String, committedAtMicroseconds: Int64? = nil,
         record: [UInt8]?, oldRecord: [UInt8]?, isReduced: Bool
     ) {
         self.id = id
         self.table = table
         self.operation = operation
         self.commitTimestamp = commitTimestamp
-        self.committedAt = committedAt
+        self.committedAtMicroseconds = committedAtMicroseconds
         self.record = record
         self.oldRecord = oldRecord
         self.isReduced = isReduced

@@ -87,8 +87,8 @@ package final class UserPresence: Sendable {
 
     package func isOnline(_ user: String) -> Bool { state.withLock { $0.users[user] != nil } }
 
-    /// As far as this hub knows.
-    package func standing(of user: String) -> Standing {
+    /// Whether the user is connected, as far as this hub knows.
+    package func status(of user: String) -> ConnectionStatus {
         state.withLock { state in
             guard let known = state.users[user] else { return .away }
             return known.sockets > 0 ? .live : .inGrace(until: known.graceUntil)

@@ -8,7 +8,7 @@ package struct ActivityPost: Sendable {
     /// When the state was true, in seconds since 1970; nil is when it arrives.
     package let timestamp: Int64?
     package let alert: ActivityAlert?
-    /// With `end`: when it is taken from the lock screen, in seconds since 1970.
+    /// With `end`: when the activity is taken from the lock screen, in seconds since 1970.
     package let dismissal: Int64?
 
     package init(
@@ -23,16 +23,17 @@ package struct ActivityPost: Sendable {
     }
 }
 
+/// What the scheduler does with a post.
 package enum PostVerdict: Sendable, Equatable {
-    /// It will be pushed.
+    /// The state will be pushed.
     case queued
-    /// The app's socket is alive, or in its grace window: it goes by socket, and is pushed when the app goes away for
-    /// good.
+    /// The app's socket is alive, or its grace window is open: the state goes by socket, and is pushed when the app
+    /// goes away for good.
     case withheld
-    /// Not newer than what was sent or posted last, or the activity has ended: dropped.
+    /// The post is dropped, because it is not newer than what was sent or posted last, or the activity has ended.
     case stale
     /// There is no such activity.
     case unknown
-    /// It cannot be sent; one sentence says why.
+    /// The state cannot be sent; one sentence says why.
     case refused(String)
 }

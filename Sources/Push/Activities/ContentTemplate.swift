@@ -25,7 +25,7 @@ package struct ContentTemplate: Sendable, Equatable {
         self.preview = preview
     }
 
-    /// What is not a fact of the conversation.
+    /// What a content-state says beside the facts of the conversation.
     struct Circumstances {
         let activity: String
         let conversation: String?
@@ -34,6 +34,8 @@ package struct ContentTemplate: Sendable, Equatable {
         let isConnected: Bool
     }
 
+    /// The content-state of an activity.
+    ///
     /// - Parameter timestamp: seconds since 1970.
     func state(
         _ facts: ConversationFacts, _ circumstances: Circumstances, version: Int, timestamp: Int64
@@ -62,5 +64,43 @@ package struct ContentTemplate: Sendable, Equatable {
         variables.set("updated_at", timestamp)
         variables.set("started_at", circumstances.startedAt)
         return template.json(variables)
+    }
+}
+
+/// What the hub knows of a conversation, as one user may see it.
+///
+/// Whoever fills it leaves the user out of `typing` and `online`.
+package struct ConversationFacts: Sendable, Equatable {
+    package struct Message: Sendable, Equatable {
+        package var text: String
+        package var senderID: String
+        package var senderName: String
+        /// Seconds since 1970.
+        package var at: Int64
+
+        package init(text: String, senderID: String, senderName: String, at: Int64) {
+            self.text = text
+            self.senderID = senderID
+            self.senderName = senderName
+            self.at = at
+        }
+    }
+
+    package var name: String
+    package var lastMessage: Message?
+    package var unread: Int
+    /// The names of those who type.
+    package var typing: [String]
+    /// The ids of those who are online.
+    package var online: [String]
+
+    package init(
+        name: String = "", lastMessage: Message? = nil, unread: Int = 0, typing: [String] = [], online: [String] = []
+    ) {
+        self.name = name
+        self.lastMessage = lastMessage
+        self.unread = unread
+        self.typing = typing
+        self.online = online
     }
 }

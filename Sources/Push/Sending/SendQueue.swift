@@ -2,24 +2,24 @@ import DequeModule
 import HeapModule
 import Hub
 
-/// What waits to be sent, and what is on its way.
+/// The notifications that wait to be sent, and those that are in flight.
 ///
 /// Invariants
 ///   - Each notification that is added ends in `finished` exactly once.
-///   - Of one lane at most one is on its way, and they leave in the order in which they were added.
+///   - Of one lane at most one is in flight, and they leave in the order in which they were added.
 ///   - It never holds more than `capacity`. When it is full, those whose deadline has passed leave; then newcomers are
-///     refused, because those that wait are older and their users have been waiting longer. One that replaces another of
-///     its lane takes that one's place, so the latest state gets in however full it is.
+///     refused, because those that wait are older and their users have been waiting longer. One that replaces another
+///     of its lane takes that one's place, so the latest state gets in however full it is.
 struct SendQueue {
     typealias Ticket = UInt64
 
     let capacity: Int
     var finished: [(Push, PushOutcome)] = []
-    var flying = 0
+    var inFlight = 0
 
     var entries: [Ticket: QueuedPush] = [:]
     var lanes: [String: Lane] = [:]
-    /// Lanes that may have one to send; what is not true any more is skipped.
+    /// Lanes that may have a notification to send, by server. An entry that is out of date is skipped.
     var ready: [ServerName: Deque<String>] = [:]
     var delayed = Heap<Due<String>>()
     var deadlines = Heap<Due<Ticket>>()
@@ -28,7 +28,7 @@ struct SendQueue {
     init(capacity: Int) { self.capacity = capacity }
 
     var count: Int { entries.count }
-    var waiting: Int { entries.count - flying }
+    var waiting: Int { entries.count - inFlight }
 
     mutating func takeFinished() -> [(Push, PushOutcome)] {
         defer { finished = [] }
@@ -49,15 +49,15 @@ struct SendQueue {
         compact()
     }
 
-    /// The next one for that server; it counts as on its way from here on.
+    /// Takes the next notification for a server; it counts as in flight from here on.
     mutating func take(for server: ServerName) -> (ticket: Ticket, entry: QueuedPush)? {
         while let name = ready[server]?.popFirst() {
             guard let lane = lanes[name], lane.isReady, let ticket = lane.waiting.first, let entry = entries[ticket],
                 entry.server == server
             else { continue }
             lanes[name]?.waiting.removeFirst()
-            lanes[name]?.flying = ticket
-            flying += 1
+            lanes[name]?.inFlight = ticket
+            inFlight += 1
             return (ticket, entry)
         }
         return nil
@@ -67,7 +67,7 @@ struct SendQueue {
 
     subscript(_ ticket: Ticket) -> QueuedPush? { entries[ticket] }
 
-    /// One that was on its way has come to its end.
+    /// Ends a notification that was in flight.
     mutating func finish(_ ticket: Ticket, _ outcome: PushOutcome) {
         guard let entry = land(ticket) else { return }
         entries[ticket] = nil
@@ -75,10 +75,11 @@ struct SendQueue {
         list(entry.push.lane)
     }
 
-    /// One that was on its way goes again, before the others of its lane.
+    /// Puts a notification that was in flight back into the queue, before the others of its lane.
+    ///
     /// - Parameters:
-    ///   - time: not before, in monotonic milliseconds.
-    ///   - change: notes down why.
+    ///   - time: when it may leave again, in monotonic milliseconds; nil for at once.
+    ///   - change: notes in the entry why.
     mutating func putBack(
         _ ticket: Ticket, notBefore time: Int64?, at now: HubTime, _ change: (inout QueuedPush) -> Void = { _ in }
     ) {
@@ -94,7 +95,7 @@ struct SendQueue {
         delay(entry.push.lane, until: time)
     }
 
-    /// Ends what is past its deadline, and wakes the lanes whose delay is over.
+    /// Ends what is past its deadline, and lists the lanes whose delay is over.
     mutating func advance(to now: HubTime) {
         expire(at: now)
         while let due = delayed.min, due.time <= now.monotonic {
@@ -111,10 +112,124 @@ struct SendQueue {
         return [deadline, delayed.min?.time].compactMap { $0 }.min()
     }
 
-    /// Ends all that is not on its way.
+    /// Ends all that is not in flight.
     mutating func finishWaiting(_ outcome: PushOutcome) {
         for lane in lanes.values {
             for ticket in lane.waiting { remove(ticket, outcome) }
         }
     }
+}
+
+extension SendQueue {
+    /// Lists a lane under the server of its first notification, if that may be sent.
+    mutating func list(_ name: String) {
+        guard let lane = lanes[name] else { return }
+        if lane.isEmpty {
+            lanes[name] = nil
+        } else if lane.isReady, let ticket = lane.waiting.first, let server = entries[ticket]?.server {
+            ready[server, default: []].append(name)
+        }
+    }
+
+    /// Keeps a lane back until `time`, in monotonic milliseconds.
+    mutating func delay(_ name: String, until time: Int64?) {
+        guard let time else { return list(name) }
+        lanes[name]?.notBefore = time
+        delayed.insert(Due(time: time, subject: name))
+    }
+
+    /// A notification is no longer in flight.
+    ///
+    /// - Returns: its entry; nil where it was not in flight.
+    mutating func land(_ ticket: Ticket) -> QueuedPush? {
+        guard let entry = entries[ticket], lanes[entry.push.lane]?.inFlight == ticket else { return nil }
+        lanes[entry.push.lane]?.inFlight = nil
+        inFlight -= 1
+        return entry
+    }
+
+    /// Ends a notification that waits.
+    mutating func remove(_ ticket: Ticket, _ outcome: PushOutcome) {
+        guard let entry = entries.removeValue(forKey: ticket) else { return }
+        let name = entry.push.lane
+        if let index = lanes[name]?.waiting.firstIndex(of: ticket) { lanes[name]?.waiting.remove(at: index) }
+        finished.append((entry.push, outcome))
+        if lanes[name]?.isEmpty == true { lanes[name] = nil }
+    }
+
+    /// Ends all of a lane that wait.
+    mutating func supersede(_ name: String) {
+        for ticket in lanes[name]?.waiting ?? [] { remove(ticket, .superseded) }
+    }
+
+    /// Ends what waits and is past its deadline.
+    mutating func expire(at now: HubTime) {
+        while let due = deadlines.min, due.time <= now.unix {
+            deadlines.removeMin()
+            // One that is in flight is looked at when it comes back.
+            guard let entry = entries[due.subject], lanes[entry.push.lane]?.inFlight != due.subject else { continue }
+            remove(due.subject, .expired)
+            list(entry.push.lane)
+        }
+    }
+
+    /// Drops entries of the heaps and lists that are out of date, once they are the greater part, so that what an hour
+    /// of newcomers leaves behind while nothing can be sent is bounded.
+    mutating func compact() {
+        let slack = 64
+        if deadlines.count > 2 * entries.count + slack {
+            deadlines = Heap(deadlines.unordered.filter { entries[$0.subject] != nil })
+        }
+        if delayed.count > 2 * lanes.count + slack {
+            delayed = Heap(delayed.unordered.filter { lanes[$0.subject]?.notBefore == $0.time })
+        }
+        for (server, names) in ready where names.count > 2 * lanes.count + slack {
+            var seen: Set<String> = []
+            ready[server] = Deque(
+                names.filter { name in
+                    guard let lane = lanes[name], lane.isReady, let ticket = lane.waiting.first else { return false }
+                    return entries[ticket]?.server == server && seen.insert(name).inserted
+                })
+        }
+    }
+}
+
+/// Notifications that go out one after the other.
+struct Lane {
+    var waiting: Deque<SendQueue.Ticket> = []
+    /// The notification that is in flight.
+    var inFlight: SendQueue.Ticket?
+    /// When the lane may send again, in monotonic milliseconds; nil for at once.
+    var notBefore: Int64?
+
+    var isEmpty: Bool { waiting.isEmpty && inFlight == nil }
+    var isReady: Bool { !waiting.isEmpty && inFlight == nil && notBefore == nil }
+}
+
+/// A notification that has no outcome yet.
+struct QueuedPush {
+    let push: Push
+    let server: ServerName
+    /// How often APNs put it off.
+    var postponed = 0
+    /// How often it came back without having been looked at.
+    var unseen = 0
+    /// How often it left and was not answered.
+    var lost = 0
+    /// How often its provider token was found too old, or its connection wrong.
+    var rejected = 0
+
+    init(_ push: Push) {
+        self.push = push
+        server = ServerName(push.target)
+    }
+}
+
+/// Something that is to happen at a time, in milliseconds of whatever clock its owner uses.
+struct Due<Subject>: Comparable {
+    let time: Int64
+    let subject: Subject
+
+    static func < (one: Due, other: Due) -> Bool { one.time < other.time }
+    static func == (one: Due, other: Due) -> Bool { one.time == other.time }
 }

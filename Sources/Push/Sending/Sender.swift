@@ -1,22 +1,23 @@
 import DequeModule
 import Hub
+import Logging
 
-/// Decides what is sent when, on which connection, and what becomes of it. Has no clock and no socket of its own.
+/// Decides what is sent when, on which connection, and what becomes of it. It has no clock and no socket of its own.
 ///
 /// Invariants
 ///   - Each notification that is added has exactly one outcome.
-///   - A request is on its way on one connection only; what comes in about it from another is not listened to.
+///   - A request is in flight on one connection only; what another connection says about it is ignored.
 ///   - What left and was not answered goes again only where the notification allows it.
 struct Sender<Transport: PushTransport> {
     let rules: SenderRules
     let key: ProviderKey
     let transport: Transport
     var queue: SendQueue
-    var keeper: ProviderTokenKeeper
-    var pools: [ServerName: Pool] = [:]
+    var tokens: ProviderTokenCache
+    var pools: [ServerName: ConnectionPool] = [:]
     var servers: [PushTransport.Connection: ServerName] = [:]
-    var flights: [SendQueue.Ticket: Flight] = [:]
-    /// By the time they left; those that are back are skipped.
+    var inFlight: [SendQueue.Ticket: InFlightRequest] = [:]
+    /// All requests by the time at which they left, in monotonic milliseconds; those that have ended are skipped.
     var departures: Deque<(ticket: SendQueue.Ticket, sent: Int64)> = []
     var counts = PushStatistics()
     var notices: [Notice] = []
@@ -32,19 +33,19 @@ struct Sender<Transport: PushTransport> {
         self.transport = transport
         self.random = random
         queue = SendQueue(capacity: rules.queue)
-        keeper = ProviderTokenKeeper(key)
+        tokens = ProviderTokenCache(key)
     }
 
     mutating func add(_ push: Push, at now: HubTime) {
         queue.add(push, at: now)
         let server = ServerName(push.target)
-        if pools[server] == nil { pools[server] = Pool() }
+        if pools[server] == nil { pools[server] = ConnectionPool() }
     }
 
     /// Does what is due: to be called after whatever was added or happened, and at `nextDue`.
     mutating func advance(to now: HubTime) {
         queue.advance(to: now)
-        endSilentFlights(at: now)
+        endSilentRequests(at: now)
         for server in pools.keys {
             keepAlive(server, at: now)
             fill(server, at: now)
@@ -52,18 +53,20 @@ struct Sender<Transport: PushTransport> {
         if isStopping { queue.finishWaiting(.stopped) }
     }
 
-    /// From here on nothing leaves. What waits ends at once, what left when it is answered, or with `abandon`.
+    /// Stops: from here on nothing leaves. What waits ends at once; what left ends when it is answered, or with
+    /// `abandon`.
     mutating func stop() {
         isStopping = true
         queue.finishWaiting(.stopped)
     }
 
+    /// Ends what is still in flight.
     mutating func abandon() {
-        for (ticket, flight) in flights {
-            let hasLeft = transport.cancel(ticket, on: flight.connection) ?? true
+        for (ticket, request) in inFlight {
+            let hasLeft = transport.cancel(ticket, on: request.connection) ?? true
             queue.finish(ticket, hasLeft ? .unanswered : .stopped)
         }
-        flights = [:]
+        inFlight = [:]
     }
 
     mutating func takeFinished() -> [(Push, PushOutcome)] {
@@ -80,12 +83,131 @@ struct Sender<Transport: PushTransport> {
     func statistics(at now: HubTime) -> PushStatistics {
         var all = counts
         all.queued = queue.waiting
-        all.inFlight = flights.count
-        all.tokensMinted = keeper.minted
-        all.providerTokenAge = keeper.age(at: now).map { Int($0 / 1000) }
+        all.inFlight = inFlight.count
+        all.tokensMinted = tokens.minted
+        all.providerTokenAge = tokens.age(at: now).map { Int($0 / 1000) }
         for (server, pool) in pools {
             if let reason = pool.circuit.reason { all.circuitsOpen["\(server)"] = reason }
         }
         return all
     }
+}
+
+extension Sender {
+    /// Sends what may be sent to a server now.
+    mutating func fill(_ server: ServerName, at now: HubTime) {
+        while var pool = pools[server], queue.hasReady(for: server), !isStopping {
+            if let reason = pool.circuit.reason, !rules.waitsWhenKeyIsRefused {
+                return refuseAll(server, reason)
+            }
+            guard pool.maySend(at: now.monotonic) else { return }
+            guard let connection = pool.place(rules.inFlight, limit: transport.limit) else {
+                if pool.wantsConnection(rules.connections, at: now.monotonic) { connect(server, at: now) }
+                return
+            }
+            guard let token = token(at: now), let (ticket, entry) = queue.take(for: server) else { return }
+            guard transport.post(entry.push, ticket, with: token, on: connection) else {
+                queue.putBack(ticket, notBefore: nil, at: now)
+                pools[server]?.links[connection]?.state = .retired
+                continue
+            }
+            if pool.circuit.isOpen { pool.circuit.probed(at: now.monotonic) }
+            if pool.links[connection]?.inFlight == 0 { pool.links[connection]?.answersDueSince = now.monotonic }
+            pool.links[connection]?.inFlight += 1
+            pools[server] = pool
+            inFlight[ticket] = InFlightRequest(
+                connection: connection, server: server, sent: now.monotonic, generation: token.generation)
+            departures.append((ticket, now.monotonic))
+        }
+    }
+
+    private mutating func connect(_ server: ServerName, at now: HubTime) {
+        guard let connection = transport.open(to: server) else {
+            return failToConnect(server, "the URL cannot be used", at: now)
+        }
+        servers[connection] = server
+        pools[server]?.links[connection] = PooledConnection(at: now.monotonic)
+    }
+
+    /// A connection could not be opened, or ended without an answer.
+    mutating func failToConnect(_ server: ServerName, _ why: String, at now: HubTime) {
+        guard var pool = pools[server] else { return }
+        pool.failures += 1
+        pool.connectAfter = now.monotonic + PushBackoff.connecting.delay(after: pool.failures, using: &random)
+        pools[server] = pool
+        counts.connectionFailures += 1
+        // Once, not with every attempt.
+        guard pool.failures == 1 else { return }
+        notices.append(Notice(level: .warning, text: "APNs (\(server)) cannot be reached: \(why). Trying on."))
+    }
+
+    private mutating func refuseAll(_ server: ServerName, _ reason: String) {
+        while let (ticket, _) = queue.take(for: server) {
+            queue.finish(ticket, .refused(status: 403, reason: reason))
+        }
+    }
+
+    private mutating func token(at now: HubTime) -> ProviderToken? {
+        do {
+            return try tokens.token(at: now)
+        } catch {
+            // libcrypto without memory or randomness: a later attempt may succeed.
+            notices.append(Notice(level: .error, text: "No provider token can be signed: \(error)"))
+            return nil
+        }
+    }
+}
+
+/// A request that is not answered yet.
+struct InFlightRequest {
+    let connection: PushTransport.Connection
+    let server: ServerName
+    /// When the request left, in monotonic milliseconds.
+    let sent: Int64
+    /// `ProviderToken.generation` of the token that it was sent with.
+    let generation: Int
+}
+
+/// A line for the log.
+struct Notice: Equatable {
+    let level: Logger.Level
+    let text: String
+}
+
+/// A client's configuration as far as decisions depend on it. Times are in milliseconds.
+struct SenderRules {
+    var queue: Int
+    var connections: Int
+    var inFlight: Int
+    var answerTimeout: Int64
+    var pingTimeout: Int64
+    var idlePing: Int64
+    var waitsWhenKeyIsRefused: Bool
+
+    /// How many requests in a row may time out before a connection takes no more.
+    static let timeoutsToRetire = 2
+    /// How often a notification goes again that left and was not answered.
+    static let resends = 5
+    /// How often a notification goes again because of its provider token or its connection, before that counts as the
+    /// key's fault.
+    static let rejections = 2
+    /// How often a notification may come back unseen before it waits a little.
+    static let hastyReturns = 3
+
+    init(_ configuration: APNsConfiguration) {
+        queue = max(1, configuration.queue)
+        connections = max(1, configuration.connections)
+        inFlight = max(1, configuration.inFlight)
+        answerTimeout = configuration.answerTimeout.milliseconds
+        pingTimeout = configuration.pingTimeout.milliseconds
+        idlePing = configuration.idlePing.milliseconds
+        waitsWhenKeyIsRefused = configuration.waitsWhenKeyIsRefused
+    }
+
+    /// How long a connection may be silent before it is pinged, while answers are due.
+    var silence: Int64 { answerTimeout / 2 }
+}
+
+extension Duration {
+    var milliseconds: Int64 { components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000 }
 }

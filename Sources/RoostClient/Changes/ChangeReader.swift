@@ -1,7 +1,61 @@
 import Foundation
 import Synchronization
+package import Wire
 
-/// Makes typed changes of what arrived, and drops repeats.
+/// A row change as it arrived (wire-protocol A5). Its rows are not decoded yet.
+package struct IncomingChange: Sendable {
+    package let kind: ChangeKind
+    package let schema: String
+    package let table: String
+    /// The row as it is; nil of a delete.
+    package let record: JSON?
+    /// The row as it was, as far as the hub knows it.
+    package let old: JSON?
+    /// Where to resume behind this change.
+    package let cursor: String?
+    /// When it was committed, in UTC: `YYYY-MM-DDTHH:MM:SS.mmmZ`. Of one length, so the later text is the later time.
+    package let commitTime: String?
+    /// What the hub could not send of the row.
+    package let errors: [String]
+    /// All that the hub says of the change.
+    package let data: JSON
+
+    package init(
+        kind: ChangeKind, schema: String, table: String, record: JSON?, old: JSON?, cursor: String?,
+        commitTime: String?, errors: [String], data: JSON
+    ) {
+        self.kind = kind
+        self.schema = schema
+        self.table = table
+        self.record = record
+        self.old = old
+        self.cursor = cursor
+        self.commitTime = commitTime
+        self.errors = errors
+        self.data = data
+    }
+
+    /// The change in the payload of a `postgres_changes` frame, and the hub's ids of the subscriptions that it is for. Nil
+    /// where there is none in it.
+    package static func parse(_ payload: JSON) -> (ids: [Int], IncomingChange)? {
+        guard let data = payload["data"], let kind = data["type"]?.string.flatMap(ChangeKind.init) else { return nil }
+        let change = IncomingChange(
+            kind: kind, schema: data["schema"]?.string ?? "", table: data["table"]?.string ?? "",
+            record: data["record"], old: data["old_record"], cursor: payload["cursor"]?.string,
+            commitTime: data["commit_timestamp"]?.string,
+            errors: data["errors"]?.elements.compactMap(\.string) ?? [], data: data)
+        return (payload["ids"]?.elements.compactMap(\.int) ?? [], change)
+    }
+}
+
+/// What goes through the buffer of a change sequence.
+package enum ChangeSignal: Sendable {
+    case change(IncomingChange)
+    /// The hub could not resume: the data has to be loaded again.
+    case expired(reason: String)
+}
+
+/// Makes typed changes of what arrived, for one sequence, and drops repeats.
 ///
 /// The rule: of each row (`RowKey`) the newest version that was handed on is remembered. A change is dropped if it is
 /// that version or an older one (`ChangeVersion`). A change whose row cannot be told is dropped only if that very
@@ -17,13 +71,13 @@ package final class ChangeReader<Row: Decodable & Sendable>: Sendable {
         memory = Mutex(RowMemory(limit: configuration.dedupeLimit))
     }
 
-    /// What a change is known by whose row cannot be told.
+    /// What a change is known by where its row cannot be told.
     private struct Unknown: Hashable {
         let number: Int64?
         let fingerprint: Int
     }
 
-    /// Nil for a repeat.
+    /// The change for the consumer; nil for a repeat.
     package func read(_ delivery: Mailbox<ChangeSignal>.Delivery) -> Change<Row>? {
         switch delivery {
         case .missed(let count): return .reload(.overflow(dropped: count))
@@ -34,7 +88,7 @@ package final class ChangeReader<Row: Decodable & Sendable>: Sendable {
         }
     }
 
-    private func read(_ change: RowChange) -> Change<Row>? {
+    private func read(_ change: IncomingChange) -> Change<Row>? {
         let json = change.kind == .delete ? change.old : change.record
         let info = ChangeInfo(change)
         var row: Row?

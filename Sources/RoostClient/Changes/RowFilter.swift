@@ -1,5 +1,7 @@
-/// Which rows of a table: conditions that all have to hold, in the grammar of the hub (wire-protocol A5). A column that
-/// is null matches none of them but `is` and `isDistinct`.
+public import Foundation
+
+/// Which rows of a table are followed: conditions that all have to hold, in the hub's grammar (wire-protocol A5). A column
+/// that is null matches no condition but `is` and `isDistinct`.
 public struct RowFilter: Sendable, Hashable {
     private struct Condition: Hashable {
         let column: String
@@ -10,16 +12,16 @@ public struct RowFilter: Sendable, Hashable {
         var text: String { "\(column)=\(isNegated ? "not." : "")\(test)" }
     }
 
-    /// A constant of SQL, for `is`.
+    /// A constant of SQL that `is` compares with.
     public enum Keyword: String, Sendable, CaseIterable {
         case null, `true`, `false`, unknown
     }
 
     private var conditions: [Condition]
-    /// What was written by hand.
+    /// Conditions that were written by hand, with `raw`.
     private var texts: [String] = []
 
-    /// As the hub reads it.
+    /// The filter as the hub reads it.
     public var text: String { (conditions.map(\.text) + texts).joined(separator: ",") }
 
     private init(_ column: String, _ name: String, _ value: String) {
@@ -34,7 +36,7 @@ public struct RowFilter: Sendable, Hashable {
     /// A filter in the hub's own words, such as `id=gt.7,state=in.(new,open)`, of which nothing is quoted.
     public static func raw(_ text: String) -> RowFilter { RowFilter([], [text]) }
 
-    /// The column is this value.
+    /// The column equals this value.
     public static func eq(_ column: String, _ value: some FilterValue) -> RowFilter {
         RowFilter(column, "eq", quote(value.filterText))
     }
@@ -44,52 +46,52 @@ public struct RowFilter: Sendable, Hashable {
         RowFilter(column, "neq", quote(value.filterText))
     }
 
-    /// The column is less.
+    /// The column is less than this value.
     public static func lt(_ column: String, _ value: some FilterValue) -> RowFilter {
         RowFilter(column, "lt", quote(value.filterText))
     }
 
-    /// The column is less or the same.
+    /// The column is less than this value, or equals it.
     public static func lte(_ column: String, _ value: some FilterValue) -> RowFilter {
         RowFilter(column, "lte", quote(value.filterText))
     }
 
-    /// The column is more.
+    /// The column is greater than this value.
     public static func gt(_ column: String, _ value: some FilterValue) -> RowFilter {
         RowFilter(column, "gt", quote(value.filterText))
     }
 
-    /// The column is more or the same.
+    /// The column is greater than this value, or equals it.
     public static func gte(_ column: String, _ value: some FilterValue) -> RowFilter {
         RowFilter(column, "gte", quote(value.filterText))
     }
 
-    /// As `neq`, and null is a value like any other.
+    /// The column is another value, where null is a value like any other.
     public static func isDistinct(_ column: String, _ value: some FilterValue) -> RowFilter {
         RowFilter(column, "isdistinct", quote(value.filterText))
     }
 
-    /// One of these, of which there may be 100.
+    /// The column is one of these values, of which there may be 100.
     public static func `in`(_ column: String, _ values: [some FilterValue]) -> RowFilter {
         RowFilter(column, "in", "(\(values.map { quote($0.filterText) }.joined(separator: ",")))")
     }
 
-    /// SQL's LIKE: `%` for any text, `_` for any character.
+    /// The column matches a pattern of SQL's LIKE: `%` stands for any text, `_` for any character.
     public static func like(_ column: String, _ pattern: String) -> RowFilter {
         RowFilter(column, "like", quote(pattern))
     }
 
-    /// As `like`, whatever the case of letters.
+    /// The column matches a pattern of SQL's ILIKE, which is LIKE whatever the case of letters.
     public static func ilike(_ column: String, _ pattern: String) -> RowFilter {
         RowFilter(column, "ilike", quote(pattern))
     }
 
-    /// A regular expression of Postgres (`~`).
+    /// The column matches a regular expression of Postgres (`~`).
     public static func match(_ column: String, _ pattern: String) -> RowFilter {
         RowFilter(column, "match", quote(pattern))
     }
 
-    /// As `match`, whatever the case of letters (`~*`).
+    /// The column matches a regular expression of Postgres, whatever the case of letters (`~*`).
     public static func imatch(_ column: String, _ pattern: String) -> RowFilter {
         RowFilter(column, "imatch", quote(pattern))
     }
@@ -99,7 +101,7 @@ public struct RowFilter: Sendable, Hashable {
         RowFilter(column, "is", keyword.rawValue)
     }
 
-    /// The opposite of one condition; of none and of several there is none that the hub could be told.
+    /// The opposite of one condition. The hub can negate one at a time, so a filter of none or several traps.
     public static func not(_ filter: RowFilter) -> RowFilter {
         precondition(
             filter.conditions.count == 1 && filter.texts.isEmpty, "The hub can negate one condition at a time.")
@@ -107,15 +109,15 @@ public struct RowFilter: Sendable, Hashable {
             filter.conditions.map { Condition(column: $0.column, isNegated: !$0.isNegated, test: $0.test) })
     }
 
-    /// All of these.
+    /// All of these filters hold.
     public static func all(_ filters: [RowFilter]) -> RowFilter {
         RowFilter(filters.flatMap(\.conditions), filters.flatMap(\.texts))
     }
 
-    /// Both.
+    /// Both filters hold.
     public func and(_ other: RowFilter) -> RowFilter { .all([self, other]) }
 
-    /// Quoted where the text would be taken for something of the grammar's own.
+    /// The text, in quotes where the hub would take it for something of the grammar's own.
     private static func quote(_ text: String) -> String {
         let special = text.utf8.contains { [0x2C, 0x28, 0x29, 0x22, 0x5C].contains($0) }
         let scalars = text.unicodeScalars
@@ -126,3 +128,42 @@ public struct RowFilter: Sendable, Hashable {
         return "\"\(escaped)\""
     }
 }
+
+/// A value that a column can be compared with.
+public protocol FilterValue: Sendable {
+    /// The value as Postgres reads it.
+    var filterText: String { get }
+}
+
+extension String: FilterValue {
+    public var filterText: String { self }
+}
+
+extension Bool: FilterValue {
+    public var filterText: String { self ? "true" : "false" }
+}
+
+extension Double: FilterValue {
+    /// Postgres writes it out: `NaN`, `Infinity`, `-Infinity`.
+    public var filterText: String {
+        if isNaN { return "NaN" }
+        return isInfinite ? (self < 0 ? "-Infinity" : "Infinity") : description
+    }
+}
+
+extension UUID: FilterValue {
+    public var filterText: String { uuidString.lowercased() }
+}
+
+extension Date: FilterValue {
+    public var filterText: String { PostgresTime.text(self) }
+}
+
+extension FilterValue where Self: FixedWidthInteger {
+    public var filterText: String { String(self) }
+}
+
+extension Int: FilterValue {}
+extension Int16: FilterValue {}
+extension Int32: FilterValue {}
+extension Int64: FilterValue {}

@@ -1,41 +1,90 @@
-/// What a join asks for.
+import Wire
+
+/// What the first user of a channel asks the hub for.
 public struct ChannelConfiguration: Sendable {
-    /// The private channel of that name: the policies on `realtime.messages` decide.
+    /// Whether this is the private channel of that name, to which the policies on `realtime.messages` let clients in.
     public var isPrivate = false
-    /// `send` returns when the hub took the message, and throws where it refuses it. False: when it is handed to the
-    /// socket.
+    /// Whether the hub answers each message: `send` then returns when the hub took it, and throws where it refuses it.
+    /// Otherwise `send` returns when the message is handed to the socket.
     public var acknowledgesBroadcasts = true
-    /// One's own broadcasts come back.
+    /// Whether one's own broadcasts come back.
     public var receivesOwnBroadcasts = false
-    /// Under which key this client is present; nil is the client's own, so that it is the same after a reconnect.
+    /// The key under which this client is present; nil stands for that of the client's configuration, which stays the
+    /// same after a reconnect.
     public var presenceKey: String?
-    /// What is told of presence.
+    /// What the hub tells this client of presence.
     public var presence = PresenceMode.automatic
-    /// Broadcasts that were missed come after a reconnect, as far as the hub keeps them.
+    /// Unless nil, broadcasts that were missed come after a reconnect, as far as the hub keeps them.
     public var history: BroadcastHistory?
-    /// Where the first join resumes: the cursor of the last change that the app has stored. Nil: at the present.
+    /// Where the first join resumes: the cursor of the last change that the app has stored. Nil begins at the present.
     public var resumeFrom: String?
 
     public init() {}
 }
 
-/// What a channel is told of presence.
+/// What the hub tells a channel's clients of presence.
 public enum PresenceMode: Sendable, Equatable {
-    /// The members, where `Channel.presence` is used.
+    /// The members, once `Channel.presence` is used; before that nothing.
     case automatic
-    /// The members.
+    /// The members, from the first join on.
     case members
-    /// Numbers alone, for channels with very many members.
+    /// How many they are and nothing else, for channels with very many members.
     case occupancy
 }
 
-/// How much the hub is to keep of a channel's broadcasts for those who drop off; what it allows counts.
+/// How much the hub is to keep of a channel's broadcasts for clients that lose their connection. The hub's own limits
+/// come first.
 public struct BroadcastHistory: Sendable, Equatable {
+    /// How many broadcasts; nil leaves it to the hub.
     public var limit: Int?
+    /// How old they may be, in seconds; nil leaves it to the hub.
     public var seconds: Int?
 
     public init(limit: Int? = nil, seconds: Int? = nil) {
         self.limit = limit
         self.seconds = seconds
+    }
+}
+
+/// The payload of `phx_join` (wire-protocol A4, `docs/recovery.md`, `docs/protocol.md`).
+package struct JoinPayload {
+    package let configuration: ChannelConfiguration
+    package let presenceKey: String
+    package let wantsPresence: Bool
+    package let appState: AppState
+    package let requests: [ChangeRequest]
+    package let cursor: String?
+    package let historyID: String?
+    package let token: String
+
+    /// The text of the payload, a JSON object.
+    package var json: [UInt8] {
+        var out = Array("{\"config\":{\"broadcast\":{\"self\":\(configuration.receivesOwnBroadcasts)".utf8)
+        out += ",\"ack\":\(configuration.acknowledgesBroadcasts)".utf8
+        if let history = configuration.history { out += ",\"history\":".utf8 + self.history(history) }
+        out += "},\"presence\":{\"key\":".utf8
+        JSONString.encode(presenceKey, into: &out)
+        out += ",\"enabled\":\(wantsPresence)".utf8
+        if configuration.presence == .occupancy { out += ",\"occupancy\":true".utf8 }
+        out += "},\"postgres_changes\":[".utf8
+        out += Array(requests.map(\.json).joined(separator: ",".utf8))
+        out += "],\"private\":\(configuration.isPrivate),\"app_state\":\"\(appState.rawValue)\"".utf8
+        if !requests.isEmpty {
+            out += ",\"resume\":{".utf8
+            if let cursor { out += "\"cursor\":".utf8 + JSONString.encode(cursor) }
+            out.append(UInt8(ascii: "}"))
+        }
+        out += "},\"access_token\":".utf8
+        JSONString.encode(token, into: &out)
+        out.append(UInt8(ascii: "}"))
+        return out
+    }
+
+    private func history(_ history: BroadcastHistory) -> [UInt8] {
+        var parts: [[UInt8]] = []
+        if let limit = history.limit { parts.append(Array("\"limit\":\(limit)".utf8)) }
+        if let seconds = history.seconds { parts.append(Array("\"seconds\":\(seconds)".utf8)) }
+        if let historyID { parts.append(Array("\"after\":".utf8) + JSONString.encode(historyID)) }
+        return parts.isEmpty ? Array("true".utf8) : [0x7B] + parts.joined(separator: [0x2C]) + [0x7D]
     }
 }

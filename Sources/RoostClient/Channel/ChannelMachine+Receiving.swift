@@ -1,13 +1,13 @@
 import Wire
 
-/// What the hub sends to a channel.
+/// What a frame of the hub means for a channel.
 extension ChannelMachine {
-    package mutating func receive(_ message: ServerMessage, _ around: Surroundings, _ refs: inout Refs, _ at: Instant) {
+    package mutating func receive(_ message: ServerMessage, _ context: Context, _ refs: inout Refs, _ at: Instant) {
         guard phase != .over, phase != .idle else { return }
         switch message.event {
-        case "phx_reply": reply(message, around, &refs, at)
+        case "phx_reply": reply(message, context, &refs, at)
         case "phx_close": closed(message)
-        case "phx_error": errored(message, around, at)
+        case "phx_error": errored(message, context, at)
         case "system": system(message)
         // What comes before the answer to a join belongs to the incarnation before it.
         case "postgres_changes": change(message)
@@ -29,7 +29,7 @@ extension ChannelMachine {
     // MARK: Answers
 
     private mutating func reply(
-        _ message: ServerMessage, _ around: Surroundings, _ refs: inout Refs, _ at: Instant
+        _ message: ServerMessage, _ context: Context, _ refs: inout Refs, _ at: Instant
     ) {
         guard let ref = message.ref, let payload = message.payload else { return }
         let isOK = payload["status"]?.string == "ok"
@@ -37,12 +37,12 @@ extension ChannelMachine {
         let reason = response["reason"]?.string ?? response.description
         if case .joining(ref, _) = phase {
             if isOK { return joined(ref, response, &refs, at) }
-            return refused(reason, around, at)
+            return refused(reason, context, at)
         }
         if case .leaving(ref, _) = phase {
             return isLeft()
         }
-        guard let request = requests.removeValue(forKey: ref) else { return }
+        guard let request = pending.takeRequest(ref: ref) else { return }
         guard !isOK else {
             if let call = request.call { actions.append(.answer(call, nil)) }
             return
@@ -50,67 +50,51 @@ extension ChannelMachine {
         if reason == "unmatched topic", isJoined {
             // The hub does not know us here (any more).
             if let call = request.call { actions.append(.answer(call, .notConnected("The channel was lost."))) }
-            lost(reason, around.appState, at)
+            lost(reason, context.appState, at)
             return joinLater(reason, at)
         }
         if let call = request.call { actions.append(.answer(call, Self.error(reason))) }
         if NextAction(reason: reason) == .refreshToken { actions.append(.tokenRefused) }
     }
 
+    /// The error for a call that the hub refused for this reason.
     package static func error(_ reason: String) -> RoostError {
         NextAction(reason: reason) == .giveUp ? .refused(reason: reason) : .busy(reason: reason)
     }
 
     private mutating func joined(_ ref: String, _ response: JSON, _ refs: inout Refs, _ at: Instant) {
         phase = .joined(ref: ref, since: at.now)
-        routes = [:]
-        granted = zip(asked, response["postgres_changes"]?.elements ?? []).compactMap { binding, echoed in
-            echoed["id"]?.int.map { (binding, $0) }
-        }
-        var wantsMore = presenceAsked != wantsPresence
-        for (subscription, binding) in wanted where !route(subscription, binding) { wantsMore = true }
-        let hadCursor = cursor != nil
-        let resumed = response["resumed"]?.bool
-        if hadCursor || hasBeenLive, !asked.isEmpty, resumed != true {
-            let reason = response["reason"]?.string ?? "The hub cannot resume row changes."
-            // It leads nowhere; the hub gives another one.
-            cursor = nil
+        let outcome = changes.joined(response)
+        if let reason = outcome.gap {
             actions.append(.expired(reason: reason))
-            actions.append(.tell(.reloadNeeded(reason: reason)))
+            actions.append(.event(.reloadNeeded(reason: reason)))
         }
-        hasBeenLive = !asked.isEmpty
-        actions.append(.tell(.joined(resumed: hadCursor && resumed == true)))
+        actions.append(.event(.joined(resumed: outcome.isResumed)))
         if let history = response["history"] {
             historyID = history["id"]?.string ?? historyID
             if response["complete"]?.bool == false || history["complete"]?.bool == false {
                 let reason = history["reason"]?.string ?? response["reason"]?.string ?? "The hub does not keep them."
-                actions.append(.tell(.historyIncomplete(reason: reason)))
+                actions.append(.event(.historyIncomplete(reason: reason)))
             }
         }
-        awaitsChanges = !asked.isEmpty
-        if !awaitsChanges { answerSubscribers() }
+        if !changes.awaitsLive { actions += pending.endSubscribers(nil) }
         if let tracked { sendTrack(tracked, nil, &refs, at) }
         releaseHeld(&refs, at)
-        if wantsMore {
-            joinAgainAt = at.now + timing.gather
-        } else if !asked.allSatisfy(wanted.values.contains) {
-            joinAgainAt = at.now + timing.giveBack
+        if outcome.lacksSome || presenceAsked != wantsPresence {
+            joinAgainAt = at.now + timing.subscribeDelay
+        } else if outcome.hasUnread {
+            joinAgainAt = at.now + timing.unsubscribeDelay
         }
     }
 
-    private mutating func refused(_ reason: String, _ around: Surroundings, _ at: Instant) {
+    private mutating func refused(_ reason: String, _ context: Context, _ at: Instant) {
         switch NextAction(reason: reason) {
         case .giveUp: return fail(.refused(reason: reason))
         case .refreshToken: actions.append(.tokenRefused)
         case .retry: break
         }
-        lost(reason, around.appState, at)
+        lost(reason, context.appState, at)
         joinLater(reason, at)
-    }
-
-    private mutating func answerSubscribers() {
-        for call in subscribers { actions.append(.answer(call, nil)) }
-        subscribers = []
     }
 
     // MARK: What the hub says of its own accord
@@ -120,55 +104,39 @@ extension ChannelMachine {
         fail(.ended(reason: "The hub closed the channel."))
     }
 
-    private mutating func errored(_ message: ServerMessage, _ around: Surroundings, _ at: Instant) {
+    private mutating func errored(_ message: ServerMessage, _ context: Context, _ at: Instant) {
         guard let joinRef, message.joinRef == joinRef || message.joinRef == nil else { return }
         let reason = message.payload?["reason"]?.string ?? "The hub ended the channel."
         if NextAction(reason: reason) == .refreshToken { actions.append(.tokenRefused) }
-        lost(reason, around.appState, at)
+        lost(reason, context.appState, at)
         joinLater(reason, at)
     }
 
     private mutating func system(_ message: ServerMessage) {
         guard message.joinRef == nil || message.joinRef == joinRef, let payload = message.payload else { return }
         let text = payload["message"]?.string ?? ""
-        actions.append(.tell(.notice(text)))
+        actions.append(.event(.notice(text)))
         guard payload["extension"]?.string == "postgres_changes" else { return }
         if payload["status"]?.string == "ok" {
-            cursor = payload["cursor"]?.string ?? cursor
-            guard awaitsChanges else { return }
-            awaitsChanges = false
-            answerSubscribers()
+            if changes.live(cursor: payload["cursor"]?.string) { actions += pending.endSubscribers(nil) }
         } else {
-            awaitsChanges = false
             let error = RoostError.subscription(reason: text)
-            for call in subscribers { actions.append(.answer(call, error)) }
-            subscribers = []
-            wanted = [:]
-            routes = [:]
-            granted = []
-            hasBeenLive = false
+            actions += pending.endSubscribers(error)
+            changes.fail()
             actions.append(.failChanges(error))
         }
     }
 
     private mutating func change(_ message: ServerMessage) {
-        guard let payload = message.payload, let (ids, change) = RowChange.parse(payload) else { return }
-        // Nobody was told the ids of an incarnation that is not answered: its changes come again behind our cursor.
-        guard !routes.isEmpty else { return }
-        cursor = change.cursor ?? cursor
-        var subscriptions: [SubscriptionID] = []
-        for id in ids {
-            for subscription in routes[id] ?? [] where !subscriptions.contains(subscription) {
-                subscriptions.append(subscription)
-            }
-        }
+        guard let payload = message.payload, let (ids, change) = IncomingChange.parse(payload) else { return }
+        let subscriptions = changes.readers(of: change, ids: ids)
         if !subscriptions.isEmpty { actions.append(.change(change, subscriptions)) }
     }
 
     private mutating func broadcast(_ message: ServerMessage, _ at: Instant) {
         guard let broadcast = IncomingBroadcast(message.body) else { return }
         historyID = broadcast.meta?.history ?? historyID
-        if broadcast.isJSON, let payload = parsed(broadcast.payload) {
+        if broadcast.isJSON, let payload = JSON(broadcast.payload) {
             switch broadcast.event {
             // What was typed earlier is not being typed.
             case "typing" where broadcast.meta?.isReplayed != true:
@@ -178,9 +146,5 @@ extension ChannelMachine {
             }
         }
         actions.append(.broadcast(broadcast))
-    }
-
-    private func parsed(_ bytes: ArraySlice<UInt8>) -> JSON? {
-        do { return try JSON(parsing: bytes) } catch { return nil }
     }
 }

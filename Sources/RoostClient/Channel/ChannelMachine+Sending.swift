@@ -1,8 +1,8 @@
 import Wire
 
-/// What the app sends through a channel, and what passes with time.
+/// What the app sends through a channel, which rows its sequences ask for, and what happens as time passes.
 extension ChannelMachine {
-    /// A broadcast. Where the channel is on its way back it waits for it, within its time.
+    /// Sends a broadcast. While the channel is on its way back the message waits for it, for at most `timing.send`.
     package mutating func send(_ call: CallID, _ body: ClientMessage.Body, _ refs: inout Refs, _ at: Instant) {
         switch phase {
         case .joined: push(call, body, deadline: at.now + timing.send, &refs)
@@ -10,10 +10,9 @@ extension ChannelMachine {
             actions.append(.answer(call, .notConnected("The channel is not subscribed: call subscribe() first.")))
         case .leaving, .over: actions.append(.answer(call, .left))
         case .offline, .joining, .waiting:
-            guard held.count < Self.heldLimit else {
+            guard pending.add(PendingCalls.Held(call: call, body: body, deadline: at.now + timing.send)) else {
                 return actions.append(.answer(call, .bufferFull(limit: Self.heldLimit)))
             }
-            held.append(Held(call: call, body: body, deadline: at.now + timing.send))
         }
     }
 
@@ -24,21 +23,21 @@ extension ChannelMachine {
         actions.append(
             .send(ClientMessage(joinRef: joinRef, ref: ref, topic: topic, event: "broadcast", body: body)))
         if configuration.acknowledgesBroadcasts {
-            requests[ref] = Request(call: call, purpose: "the message", deadline: deadline)
+            pending.add(PendingCalls.Request(call: call, purpose: "the message", deadline: deadline), ref: ref)
         } else {
             actions.append(.answer(call, nil))
         }
     }
 
+    /// Sends what has waited for the channel, in the order of the calls.
     package mutating func releaseHeld(_ refs: inout Refs, _ at: Instant) {
-        let waiting = held
-        held = []
-        for message in waiting { push(message.call, message.body, deadline: message.deadline, &refs) }
+        for message in pending.takeHeld() { push(message.call, message.body, deadline: message.deadline, &refs) }
     }
 
     // MARK: Presence
 
-    /// The payload is kept and told again after each join. Without a connection that is all that can be done.
+    /// Keeps the payload to be present with, which each join sends again. A joined channel sends it at once; without a
+    /// connection the call is answered when the payload is kept.
     package mutating func track(_ call: CallID, _ payload: [UInt8], _ refs: inout Refs, _ at: Instant) {
         switch phase {
         case .leaving, .over: return actions.append(.answer(call, .left))
@@ -54,9 +53,10 @@ extension ChannelMachine {
         let body =
             Array("{\"type\":\"presence\",\"event\":\"track\",\"payload\":".utf8) + payload + [UInt8(ascii: "}")]
         actions.append(.send(message("presence", ref: ref, body)))
-        requests[ref] = Request(call: call, purpose: "track", deadline: at.now + timing.send)
+        pending.add(PendingCalls.Request(call: call, purpose: "track", deadline: at.now + timing.send), ref: ref)
     }
 
+    /// Ends this client's presence in the channel.
     package mutating func untrack(_ refs: inout Refs) {
         guard tracked != nil else { return }
         tracked = nil
@@ -67,7 +67,9 @@ extension ChannelMachine {
 
     // MARK: Typing and app state
 
-    /// - Parameter payload: with `typing` in it. Never waits for a channel: who typed before a loss does not type now.
+    /// Says that the user types, or has stopped. Never waits for a channel: who typed before a loss does not type now.
+    ///
+    /// - Parameter payload: the text of a JSON object with `typing` in it.
     package mutating func say(typing isTyping: Bool, _ payload: [UInt8], _ refs: inout Refs, _ at: Instant) {
         guard isJoined, throttle.says(isTyping, at: at.now) else { return }
         let ref = refs.next()
@@ -78,6 +80,7 @@ extension ChannelMachine {
                     body: .broadcast(event: "typing", payload: payload, isJSON: true))))
     }
 
+    /// Tells the hub what the app is doing, which holds for the whole socket.
     package mutating func say(_ appState: AppState, _ refs: inout Refs) {
         guard isJoined else { return }
         let payload = "{\"type\":\"app_state\",\"state\":\"\(appState.rawValue)\"}"
@@ -86,53 +89,41 @@ extension ChannelMachine {
 
     // MARK: Sequences
 
-    package mutating func add(_ subscription: SubscriptionID, _ binding: ChangeBinding, _ at: Instant) {
-        wanted[subscription] = binding
-        guard isJoined, !route(subscription, binding) else { return }
-        let soon = at.now + timing.gather
+    /// A sequence asks for row changes.
+    package mutating func add(_ subscription: SubscriptionID, _ request: ChangeRequest, _ at: Instant) {
+        changes.add(subscription, request)
+        guard isJoined, !changes.route(subscription, request) else { return }
+        let soon = at.now + timing.subscribeDelay
         joinAgainAt = min(joinAgainAt ?? soon, soon)
     }
 
+    /// Nobody reads this sequence any more.
     package mutating func remove(_ subscription: SubscriptionID, _ at: Instant) {
-        guard let binding = wanted.removeValue(forKey: subscription) else { return }
-        for id in routes.keys { routes[id]?.removeAll { $0 == subscription } }
-        if isJoined, !wanted.values.contains(binding) { joinAgainAt = joinAgainAt ?? at.now + timing.giveBack }
+        if changes.remove(subscription), isJoined { joinAgainAt = joinAgainAt ?? at.now + timing.unsubscribeDelay }
     }
 
-    /// Lets a sequence have what the channel gets already. False where the channel has to join again for it.
-    package mutating func route(_ subscription: SubscriptionID, _ binding: ChangeBinding) -> Bool {
-        guard let id = granted.first(where: { $0.binding == binding })?.id else { return false }
-        routes[id, default: []].append(subscription)
-        return true
-    }
-
+    /// A sequence reads presence: the channel asks for members from now on.
     package mutating func showPresence(_ at: Instant) {
         guard !wantsPresence else { return }
         wantsPresence = true
-        if isJoined { joinAgainAt = at.now + timing.gather }
+        if isJoined { joinAgainAt = at.now + timing.subscribeDelay }
     }
 
     // MARK: Time
 
-    package mutating func tick(_ around: Surroundings, _ refs: inout Refs, _ at: Instant) {
+    /// Does what is due: ends what has waited for too long, and joins where it is time to.
+    package mutating func tick(_ context: Context, _ refs: inout Refs, _ at: Instant) {
         if presence.tick(at.now) { actions.append(.presence) }
         if typing.tick(at.now) { actions.append(.typing) }
-        for message in held where message.deadline <= at.now {
-            actions.append(.answer(message.call, .notConnected("There was no connection in time; it was not sent.")))
-        }
-        held.removeAll { $0.deadline <= at.now }
-        for (ref, request) in requests where request.deadline <= at.now {
-            requests[ref] = nil
-            if let call = request.call { actions.append(.answer(call, .timedOut(request.purpose))) }
-        }
+        actions += pending.tick(at.now)
         switch phase {
         case .joining(_, let deadline) where deadline <= at.now:
-            lost("The hub did not answer the join.", around.appState, at)
+            lost("The hub did not answer the join.", context.appState, at)
             joinLater("The hub did not answer the join.", at)
-        case .waiting(let until) where until <= at.now: if around.isUp { join(around, &refs, at) }
+        case .waiting(let until) where until <= at.now: if context.isUp { join(context, &refs, at) }
         case .leaving(_, let deadline) where deadline <= at.now: isLeft()
         case .joined:
-            if let joinAgainAt, joinAgainAt <= at.now { join(around, &refs, at) }
+            if let joinAgainAt, joinAgainAt <= at.now { join(context, &refs, at) }
         default: break
         }
     }

@@ -1,59 +1,82 @@
 import Wire
 
-/// The life of a channel: joining and coming back, what waits for an answer, what the hub sends.
+/// What `ChannelMachine` wants done, by `Engine` or, for the token and the socket, by `ClientMachine`.
+package enum ChannelAction {
+    case send(ClientMessage)
+    /// A row change, for these change sequences.
+    case change(IncomingChange, [SubscriptionID])
+    /// The hub could not resume: all change sequences have to load their rows again.
+    case expired(reason: String)
+    /// The hub cannot serve row changes: all change sequences end with this error.
+    case failChanges(RoostError)
+    case broadcast(IncomingBroadcast)
+    /// Other members are in the channel than before; they are in `presence`.
+    case presence
+    /// Others type than before; they are in `typing`.
+    case typing
+    case occupancy(Occupancy)
+    case event(ChannelEvent)
+    /// A frame as it came, whatever else came of it.
+    case message(ServerMessage)
+    /// The answer to a call; nil is success.
+    case answer(CallID, RoostError?)
+    /// The hub does not accept the token.
+    case tokenRefused
+    /// The channel is over: all sequences end, with the error or without one.
+    case over(RoostError?)
+}
+
+/// The number of one sequence that reads a channel.
+package typealias SubscriptionID = Int
+/// The number of one call of the app whose task waits for the answer.
+package typealias CallID = Int
+
+/// The logic of one channel: when it joins and comes back, what waits for an answer, what a frame of the hub means.
 ///
-/// Pure, like `ConnectionMachine`: inputs are methods, `actions` says what is to be done, and `tick` is to be called at
-/// `nextDeadline`.
+/// Pure, like `ConnectionMachine`: it has no clock, no randomness and no I/O. Inputs are methods, `takeActions` says what
+/// is to be done, and `tick` has to be called at `nextDeadline`. Refs number the requests of the whole client.
 package struct ChannelMachine {
     package enum Phase: Equatable {
-        /// Nobody subscribed yet.
+        /// Nobody has subscribed yet.
         case idle
-        /// Joins as soon as there is a socket.
+        /// There is no socket; the channel joins as soon as there is one.
         case offline
+        /// The join was sent and not answered yet; at the deadline it counts as lost.
         case joining(ref: String, deadline: Moment)
         case joined(ref: String, since: Moment)
-        /// The next join is at `until`.
+        /// The hub refused the channel for now or lost it; the next join is at `until`.
         case waiting(until: Moment)
+        /// The leave was sent; at the deadline it counts as answered.
         case leaving(ref: String, deadline: Moment)
+        /// It was left, or ended for good; nothing brings it back.
         case over
     }
 
-    /// A message that waits for the channel.
-    package struct Held {
-        let call: CallID
-        let body: ClientMessage.Body
-        let deadline: Moment
-    }
-
-    /// A request that waits for its answer.
-    package struct Request {
-        let call: CallID?
-        let purpose: String
-        let deadline: Moment
-    }
-
-    /// What all channels of a client share, at this moment.
-    package struct Surroundings {
+    /// What all channels of a client share at this moment; `ClientMachine` hands it over with each input.
+    package struct Context {
         var token: String?
         var appState: AppState
         var isUp: Bool
     }
 
+    /// How long the channel waits for what.
     package struct Timing {
         package var join: Duration = .seconds(10)
         package var send: Duration = .seconds(10)
         package var leave: Duration = .seconds(3)
         package var grace = GraceWindows()
         package var backoff = Backoff.Policy()
-        /// Sequences that are made one after the other are asked for in one join.
-        package var gather: Duration = .milliseconds(10)
-        /// What nobody reads any more is given back with the next join, or after this time.
-        package var giveBack: Duration = .seconds(5)
+        /// How long a joined channel waits before it joins again for a new sequence, so that sequences that are made one
+        /// after the other are asked for in one join.
+        package var subscribeDelay: Duration = .milliseconds(10)
+        /// After how long a joined channel joins again without what no sequence reads any more, if no other join came
+        /// first.
+        package var unsubscribeDelay: Duration = .seconds(5)
 
         package init() {}
     }
 
-    /// Messages that may wait for a channel to come back.
+    /// How many messages may wait for a channel to come back.
     package static let heldLimit = 256
 
     package let topic: String
@@ -65,31 +88,22 @@ package struct ChannelMachine {
     package var actions: [ChannelAction] = []
     package var backoff: Backoff
 
-    /// What sequences ask for, and what the last answered join got for it: the hub's ids and whose they are.
-    package var wanted: [SubscriptionID: ChangeBinding] = [:]
-    package var asked: [ChangeBinding] = []
-    package var granted: [(binding: ChangeBinding, id: Int)] = []
-    package var routes: [Int: [SubscriptionID]] = [:]
-    /// Row changes were live before, so that a join which cannot resume leaves a gap.
-    package var hasBeenLive = false
+    package var changes: RequestedChanges
+    /// When to join again, for what sequences ask for or read no longer.
     package var joinAgainAt: Moment?
     package var wantsPresence: Bool
+    /// The last join asked for presence.
     package var presenceAsked = false
 
-    package var cursor: String?
+    /// Behind which broadcast the next join resumes.
     package var historyID: String?
     package var presence = PresenceMap()
     package var typing = TypingMap()
     package var throttle = TypingThrottle()
-    /// The payload to be present with.
+    /// The payload that this client is present with, a JSON object; nil where it is not present.
     package var tracked: [UInt8]?
 
-    package var subscribers: [CallID] = []
-    package var leavers: [CallID] = []
-    /// The join was answered and the hub has not said yet that row changes are live.
-    package var awaitsChanges = false
-    package var held: [Held] = []
-    package var requests: [String: Request] = [:]
+    package var pending = PendingCalls()
 
     package init(topic: String, _ configuration: ChannelConfiguration, presenceKey: String, _ timing: Timing) {
         self.topic = topic
@@ -97,15 +111,17 @@ package struct ChannelMachine {
         self.presenceKey = configuration.presenceKey ?? presenceKey
         self.timing = timing
         backoff = Backoff(timing.backoff)
-        cursor = configuration.resumeFrom
+        changes = RequestedChanges(cursor: configuration.resumeFrom)
         wantsPresence = configuration.presence == .members
     }
 
+    /// What is to be done since the last call, in this order.
     package mutating func takeActions() -> [ChannelAction] {
         defer { actions = [] }
         return actions
     }
 
+    /// The ref of the join that the channel lives by; nil where the hub knows of none.
     package var joinRef: String? {
         switch phase {
         case .joining(let ref, _), .joined(let ref, _): ref
@@ -115,44 +131,45 @@ package struct ChannelMachine {
 
     package var isJoined: Bool { if case .joined = phase { true } else { false } }
 
-    /// When `tick` has something to do.
+    /// When `tick` has something to do; nil where only another input changes anything.
     package var nextDeadline: Moment? {
-        var deadlines = [presence.nextDeadline, typing.nextDeadline]
+        var deadlines = [presence.nextDeadline, typing.nextDeadline, pending.nextDeadline]
         switch phase {
         case .joining(_, let deadline), .waiting(let deadline), .leaving(_, let deadline): deadlines.append(deadline)
         case .joined: deadlines.append(joinAgainAt)
         case .idle, .offline, .over: break
         }
-        deadlines += held.map(\.deadline)
-        deadlines += requests.values.map(\.deadline)
         return deadlines.compactMap(\.self).min()
     }
 
     // MARK: Subscribing and leaving
 
-    /// - Parameter call: answered when the channel is joined and its row changes are live.
-    package mutating func subscribe(_ call: CallID?, _ around: Surroundings, _ refs: inout Refs, _ at: Instant) {
+    /// Joins, unless the channel has joined or is about to.
+    ///
+    /// - Parameter call: is answered when the channel is joined and its row changes are live.
+    package mutating func subscribe(_ call: CallID?, _ context: Context, _ refs: inout Refs, _ at: Instant) {
         switch phase {
         case .over: if let call { actions.append(.answer(call, .left)) }
         case .leaving: if let call { actions.append(.answer(call, .left)) }
-        case .joined where !awaitsChanges && joinAgainAt == nil: if let call { actions.append(.answer(call, nil)) }
+        case .joined where !changes.awaitsLive && joinAgainAt == nil: if let call { actions.append(.answer(call, nil)) }
         case .idle:
-            if let call { subscribers.append(call) }
+            if let call { pending.add(subscriber: call) }
             phase = .offline
-            if around.isUp { join(around, &refs, at) }
-        default: if let call { subscribers.append(call) }
+            if context.isUp { join(context, &refs, at) }
+        default: if let call { pending.add(subscriber: call) }
         }
     }
 
+    /// Leaves for good. Without a join there is nobody to tell, and the channel is over at once.
     package mutating func leave(_ call: CallID?, _ refs: inout Refs, _ at: Instant) {
         switch phase {
         case .joining, .joined:
             let ref = refs.next()
             actions.append(.send(message("phx_leave", ref: ref, Array("{}".utf8))))
             phase = .leaving(ref: ref, deadline: at.now + timing.leave)
-            if let call { leavers.append(call) }
+            if let call { pending.add(leaver: call) }
             finish(nil, .left)
-        case .leaving: if let call { leavers.append(call) }
+        case .leaving: if let call { pending.add(leaver: call) }
         case .over: if let call { actions.append(.answer(call, nil)) }
         case .idle, .offline, .waiting:
             phase = .over
@@ -161,26 +178,18 @@ package struct ChannelMachine {
         }
     }
 
-    /// The calling task of a call was cancelled; what it asked for may happen all the same.
-    package mutating func cancel(_ call: CallID) {
-        let waits =
-            subscribers.contains(call) || held.contains { $0.call == call }
-            || requests.values.contains { $0.call == call }
-        subscribers.removeAll { $0 == call }
-        held.removeAll { $0.call == call }
-        for (ref, request) in requests where request.call == call {
-            requests[ref] = Request(call: nil, purpose: request.purpose, deadline: request.deadline)
-        }
-        if waits { actions.append(.answer(call, .cancelled)) }
-    }
+    /// The task that waits for a call was cancelled. What it asked for may happen all the same.
+    package mutating func cancel(_ call: CallID) { actions += pending.cancel(call) }
 
     // MARK: The socket
 
-    package mutating func socketIsUp(_ around: Surroundings, _ refs: inout Refs, _ at: Instant) {
+    /// There is a socket: the channel joins, if somebody has subscribed.
+    package mutating func socketIsUp(_ context: Context, _ refs: inout Refs, _ at: Instant) {
         guard phase == .offline else { return }
-        join(around, &refs, at)
+        join(context, &refs, at)
     }
 
+    /// The socket is gone, for this reason (one sentence).
     package mutating func socketIsDown(_ reason: String, _ appState: AppState, _ at: Instant) {
         switch phase {
         case .idle, .over, .offline: return
@@ -191,52 +200,41 @@ package struct ChannelMachine {
         phase = .offline
     }
 
-    /// A new token: channels that are in say it, channels that wait for one wait no more.
-    package mutating func token(_ around: Surroundings, _ refs: inout Refs, _ at: Instant) {
+    /// There is a new token: a joined channel tells the hub, and one that waits to join does so at once.
+    package mutating func token(_ context: Context, _ refs: inout Refs, _ at: Instant) {
         switch phase {
         case .joined:
-            guard let token = around.token else { return }
+            guard let token = context.token else { return }
             let payload = Array("{\"access_token\":".utf8) + JSONString.encode(token) + [UInt8(ascii: "}")]
             actions.append(.send(message("access_token", ref: refs.next(), payload)))
-        case .waiting: if around.isUp { join(around, &refs, at) }
+        case .waiting: if context.isUp { join(context, &refs, at) }
         default: break
         }
     }
 
-    /// What was established is lost, for now.
+    /// The channel is lost for now: what the hub kept for it is gone, and requests will not be answered.
     package mutating func lost(_ reason: String, _ appState: AppState, _ at: Instant) {
         if case .joined(_, let since) = phase { backoff.ended(after: at.now - since) }
         let wasIn = isJoined
         presence.lost(at: at.now, window: timing.grace[appState])
         if typing.clear() { actions.append(.typing) }
         throttle.reset()
-        for request in requests.values {
-            guard let call = request.call else { continue }
-            actions.append(
-                .answer(
-                    call,
-                    .notConnected("The connection was lost before the hub answered; it may have happened.")))
-        }
-        requests = [:]
-        routes = [:]
-        granted = []
+        actions += pending.endRequests(
+            .notConnected("The connection was lost before the hub answered; it may have happened."))
+        changes.lose()
         joinAgainAt = nil
-        awaitsChanges = false
-        if wasIn { actions.append(.tell(.lost(reason: reason))) }
+        if wasIn { actions.append(.event(.lost(reason: reason))) }
     }
 
-    package mutating func join(_ around: Surroundings, _ refs: inout Refs, _ at: Instant) {
-        guard let token = around.token else { return }
+    /// Sends a join for all that is wanted now. Without a token nothing is sent; the next token joins.
+    package mutating func join(_ context: Context, _ refs: inout Refs, _ at: Instant) {
+        guard let token = context.token else { return }
         let ref = refs.next()
-        asked = []
-        for (_, binding) in wanted.sorted(by: { $0.key < $1.key }) where !asked.contains(binding) {
-            asked.append(binding)
-        }
         presenceAsked = wantsPresence
         joinAgainAt = nil
         let payload = JoinPayload(
             configuration: configuration, presenceKey: presenceKey, wantsPresence: wantsPresence,
-            appState: around.appState, bindings: asked, cursor: cursor, historyID: historyID,
+            appState: context.appState, requests: changes.beginJoin(), cursor: changes.cursor, historyID: historyID,
             token: token)
         phase = .joining(ref: ref, deadline: at.now + timing.join)
         actions.append(
@@ -245,45 +243,36 @@ package struct ChannelMachine {
                     joinRef: ref, ref: ref, topic: topic, event: "phx_join", body: .json(payload.json))))
     }
 
+    /// Waits for the time of the backoff before the next join.
     package mutating func joinLater(_ reason: String, _ at: Instant) {
         let wait = backoff.next(at.random)
         phase = .waiting(until: at.now + wait)
-        actions.append(.tell(.rejoining(in: wait, reason: reason)))
+        actions.append(.event(.rejoining(in: wait, reason: reason)))
     }
 
     // MARK: The end
 
-    /// The channel is over for its sequences and callers.
+    /// The channel is over for its sequences and callers; with an error, or because it was left.
     package mutating func finish(_ error: RoostError?, _ event: ChannelEvent) {
-        let waiting = subscribers + held.map(\.call)
-        subscribers = []
-        held = []
-        for call in waiting { actions.append(.answer(call, error ?? .left)) }
-        actions.append(.tell(event))
+        actions += pending.endWaiting(error ?? .left)
+        actions.append(.event(event))
         actions.append(.over(error))
     }
 
+    /// The channel ends for good with this error.
     package mutating func fail(_ error: RoostError) {
         phase = .over
-        answerAll(error)
+        actions += pending.endRequests(error)
         finish(error, .failed(error))
     }
 
-    /// The hub has let go, or nobody is there to do so.
+    /// The hub has answered the leave, or there is no hub to answer it.
     package mutating func isLeft() {
         phase = .over
-        answerAll(.left)
-        for call in leavers { actions.append(.answer(call, nil)) }
-        leavers = []
+        actions += pending.endRequests(.left) + pending.endLeavers()
     }
 
-    package mutating func answerAll(_ error: RoostError) {
-        for request in requests.values {
-            if let call = request.call { actions.append(.answer(call, error)) }
-        }
-        requests = [:]
-    }
-
+    /// A frame of this channel, under the join that it lives by.
     package func message(_ event: String, ref: String?, _ payload: [UInt8]) -> ClientMessage {
         ClientMessage(joinRef: joinRef, ref: ref, topic: topic, event: event, body: .json(payload))
     }

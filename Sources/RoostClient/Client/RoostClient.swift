@@ -1,13 +1,13 @@
 public import Foundation
 import Synchronization
 
-/// A connection to a Roost hub that looks after itself.
+/// A connection to a Roost hub that looks after itself. All of it may be called from any thread.
 ///
 /// It connects when the first channel is subscribed, comes back after every loss, resumes row changes where they broke
-/// off, and keeps short losses to itself. It lives as long as somebody holds it, one of its channels or a sequence of
+/// off, and does not show short losses. It lives as long as somebody holds it, one of its channels or a sequence of
 /// theirs.
 public final class RoostClient: Sendable {
-    private let core: Core
+    private let core: ClientCore
     private let channels = Mutex<[String: WeakChannel]>([:])
     private let currentAppState = Mutex(AppState.active)
 
@@ -15,34 +15,34 @@ public final class RoostClient: Sendable {
         weak var channel: Channel?
     }
 
-    /// A client of the hub at `url`: `wss://HOST`, or the `https://HOST` that a web page uses. A path is kept, and
-    /// `/realtime/v1` stands in for none. A URL that is none of a hub is a programmer's error and traps.
+    /// Makes a client of the hub at `url`: `wss://HOST`, or the `https://HOST` that a web page uses. A path is kept, and
+    /// `/realtime/v1` stands in for none. A URL that cannot be that of a hub is a programmer's error and traps.
     public convenience init(url: URL, configuration: Configuration) {
         self.init(url: url, configuration: configuration, transport: PlatformTransport())
     }
 
-    /// A client with the defaults; `token` is that of ``Configuration``.
+    /// Makes a client with the defaults; `token` is that of ``Configuration``.
     public convenience init(url: URL, token: @escaping @Sendable () async throws -> String) {
         self.init(url: url, configuration: Configuration(token: token))
     }
 
-    /// - Parameter transport: what makes the connections; tests have their own.
+    /// Makes a client whose connections the transport makes; tests have their own.
     package init(url: URL, configuration: Configuration, transport: any WebSocketTransport) {
         do {
-            core = Core(try Endpoint(url), configuration, transport)
+            core = ClientCore(try HubEndpoint(url), configuration, transport)
         } catch {
             preconditionFailure(error.description)
         }
     }
 
-    /// Connects without a channel. `Channel.subscribe()` does it by itself.
+    /// Connects without a channel. `Channel.subscribe()` connects by itself.
     public func connect() { core.post(.connect) }
 
-    /// Leaves all channels, ends all of their sequences and closes the connection; returns when it is closed.
+    /// Leaves all channels, ends all of their sequences and closes the connection. Returns when it is closed.
     public func disconnect() async { await core.engine.disconnect() }
 
-    /// The channel of that name, with or without `realtime:` before it. While one is in use it is the same for all who
-    /// ask, and only the first configures it.
+    /// The channel of that name, with or without `realtime:` in front. While it is in use all who ask get the same one, and
+    /// only the first configures it.
     public func channel(_ name: String, configure: (inout ChannelConfiguration) -> Void = { _ in }) -> Channel {
         let topic = name.hasPrefix("realtime:") ? name : "realtime:" + name
         return channels.withLock { channels in
@@ -56,10 +56,10 @@ public final class RoostClient: Sendable {
         }
     }
 
-    /// What a UI shows, at this moment.
+    /// The connection's state as a UI shows it, at this moment.
     public var state: ConnectionState { core.mirror.state }
 
-    /// What a UI shows, from this moment on; it begins with the current state.
+    /// The connection's state as a UI shows it, from this moment on. The sequence begins with the current state.
     public var states: ConnectionStates {
         let mailbox = Mailbox<ConnectionState>(limit: 64, countsMissed: false)
         let id = core.nextID()
@@ -77,7 +77,7 @@ public final class RoostClient: Sendable {
         return RoostSequence { await mailbox.element(lease) }
     }
 
-    /// What the app is doing: it decides how long a loss is hidden, here and at the hub. Set it from `scenePhase` or
+    /// What the app is doing, which decides how long a loss is hidden, here and at the hub. Set it from `scenePhase` or
     /// `UIApplication`'s notifications.
     public var appState: AppState {
         get { currentAppState.withLock { $0 } }
@@ -89,28 +89,12 @@ public final class RoostClient: Sendable {
         }
     }
 
-    /// To be called when the network is said to be back (`NWPathMonitor`): the next attempt is made at once, and a
-    /// connection that only looks alive is found out within seconds.
+    /// Call this when the system says that the network is back (`NWPathMonitor`): the next attempt is made at once, and a
+    /// connection that only looks alive is given up within seconds.
     public func networkIsBack() { core.post(.networkIsBack) }
 }
 
-/// Ends when the client does.
+/// The connection's state as a UI shows it, over time. Ends when the client does.
 public typealias ConnectionStates = RoostSequence<ConnectionState>
-/// Ends when the client does.
+/// What really happens to the socket. Ends when the client does.
 public typealias SocketEvents = RoostSequence<SocketEvent>
-
-extension Mailbox {
-    /// For buffers that count nothing and end without errors.
-    ///
-    /// - Parameter lease: held while somebody may still wait.
-    func element(_ lease: Lease) async -> Element? {
-        do throws(RoostError) {
-            while let delivery = try await next() {
-                if case .element(let element) = delivery { return withExtendedLifetime(lease) { element } }
-            }
-        } catch {
-            // These buffers are never finished with an error; an end is all that it could mean.
-        }
-        return nil
-    }
-}

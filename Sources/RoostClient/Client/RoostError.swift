@@ -1,16 +1,16 @@
-/// Why something cannot be done. `description` is one sentence for a log or a developer.
+/// Why the client cannot do something. `description` is one sentence for a log or a developer.
 public enum RoostError: Error, Sendable, Equatable {
-    /// The hub said no, and asking again cannot help: change the request. The reasons are in `docs/errors.md`.
+    /// The hub refused it, and asking again cannot help: change the request. The reasons are in `docs/errors.md`.
     case refused(reason: String)
-    /// The hub said no for now: the same may succeed later.
+    /// The hub refused it for now: the same may succeed later.
     case busy(reason: String)
-    /// Row changes cannot be served, as the hub explains.
+    /// The hub cannot serve the row changes that were asked for, for this reason.
     case subscription(reason: String)
     /// There was no answer in time. What was asked for may have happened.
     case timedOut(String)
-    /// There is no connection to do it on.
+    /// There is no connection to the hub, or it was lost before the answer.
     case notConnected(String)
-    /// So many bytes or messages wait to be sent already.
+    /// As many bytes or messages as are allowed wait to be sent already.
     case bufferFull(limit: Int)
     /// A payload cannot be sent as it is.
     case encoding(String)
@@ -39,5 +39,39 @@ extension RoostError: CustomStringConvertible {
         case .ended(let reason): "It ended for good: \(reason)"
         case .cancelled: "The task was cancelled."
         }
+    }
+}
+
+/// What a client does about a refusal of the hub, by its `reason` (`docs/errors.md`; a test holds this against
+/// `Wire.Refusal`).
+package enum NextAction: Equatable {
+    case retry, refreshToken, giveUp
+
+    /// Reads a reason, which is `Code: sentence` or a sentence. A request with an unknown one is tried again: a hub that is
+    /// newer than this client may have new reasons, and to give up would be final.
+    package init(reason: String) {
+        let code = reason.prefix { $0 != ":" }
+        switch code {
+        case "InvalidJWTToken":
+            self = reason.hasSuffix("Token is not valid yet") ? .retry : .refreshToken
+        case "MalformedJWT", "JwtSignatureError", "API key is missing": self = .refreshToken
+        case "JwtSignerError":
+            self = reason.contains("check your JWT secret or JWKS configuration") ? .retry : .giveUp
+        case "Unauthorized", "TopicNameRequired", "unmatched topic", "PrivateOnly", "ChannelRateLimitReached",
+            "InvalidPostgresChanges", "message_size_exceeded", "payload_size_exceeded",
+            "Broadcast payload must be a JSON object", "Presence track payload must be a map",
+            "Presence event must be track or untrack":
+            self = .giveUp
+        case "UnableToReplayMessages":
+            self = reason.hasSuffix("Realtime was unable to replay messages") ? .retry : .giveUp
+        default: self = .retry
+        }
+    }
+
+    /// Whether the text of a `system` message, which has no code, is about the token.
+    package static func isAboutToken(_ message: String) -> Bool {
+        message.hasPrefix("Token has expired") || message.hasPrefix("Fields `role` and `exp`")
+            || message.hasPrefix("The token provided is not a valid JWT")
+            || message.hasPrefix("Failed to validate JWT signature")
     }
 }

@@ -1,32 +1,79 @@
-/// The life of the socket: when to connect, when to ask for a token, when to give up on a silent hub, what to show.
+/// A moment as the state machines see it: the time since some start, on a clock that goes on while the device sleeps.
+package typealias Moment = Duration
+
+/// The time and the randomness of one input to the state machines, which have none of their own.
+package struct Instant {
+    package let now: Moment
+    /// The wall clock, in seconds since 1970. Only the lifetime of tokens is judged by it.
+    package let unix: Double
+    /// A random number in 0..<1, for backoff.
+    package let random: Double
+
+    package init(now: Moment, unix: Double, random: Double) {
+        self.now = now
+        self.unix = unix
+        self.random = random
+    }
+}
+
+/// What `ConnectionMachine` wants done, by `Engine` or, for what channels have to know, by `ClientMachine`.
+package enum ConnectionAction: Equatable {
+    /// Call the app's token callback, as the question of this number; its answer is `ConnectionMachine.token`.
+    case ask(Int)
+    /// Nobody waits for the answer to this question any more.
+    case cancelAsk(Int)
+    /// Make the socket of this number, with this token.
+    case open(Int, token: String)
+    /// Close the socket of this number, or end the attempt to make it.
+    case close(Int)
+    case sendHeartbeat
+    /// The socket is open: channels may join.
+    case up
+    /// The socket is gone, for this reason (one sentence).
+    case down(reason: String)
+    /// Channels use this token from here on.
+    case token(String)
+    /// A UI shows this state from here on.
+    case show(ConnectionState)
+    case event(SocketEvent)
+}
+
+/// The logic of the connection: when to connect, when to ask for a token, when to give up on a silent hub, what a UI shows.
 ///
-/// Pure: inputs are methods, `actions` says what is to be done, and `tick` is to be called at `nextDeadline`.
+/// Pure: it has no clock, no randomness and no I/O. Inputs are methods, `takeActions` says what is to be done, and `tick`
+/// has to be called at `nextDeadline`.
 package struct ConnectionMachine {
     package enum Phase: Equatable {
+        /// Nobody wants a connection.
         case idle
+        /// The app was asked for a token.
         case asking
+        /// A socket is being made; at the deadline the attempt is given up.
         case opening(deadline: Moment)
         case open(since: Moment)
+        /// The next attempt is at `until`.
         case waiting(until: Moment)
     }
 
     package private(set) var phase = Phase.idle
     package private(set) var actions: [ConnectionAction] = []
+    /// The number of the last socket. What others say is not heard any more.
     package private(set) var socket = 0
-    package private(set) var keeper: TokenKeeper
+    package private(set) var tokens: TokenRefresher
     package private(set) var shown: DisplayedState
     private let timing: Timing
     private var backoff: Backoff
     private var heartbeatAt: Moment?
+    /// Until then the hub has to say something; nil while nothing is expected of it.
     private var answerBy: Moment?
 
-    /// The configuration's times.
+    /// How long the connection waits for what.
     package struct Timing {
         package var heartbeat: Duration = .seconds(25)
         package var heartbeatTimeout: Duration = .seconds(10)
         package var connectTimeout: Duration = .seconds(10)
         package var tokenTimeout: Duration = .seconds(30)
-        /// How long an open socket may stay silent after the network came back.
+        /// How long an open socket may stay silent after the app said that the network is back.
         package var probeTimeout: Duration = .seconds(4)
         package var backoff = Backoff.Policy()
         package var grace = GraceWindows()
@@ -37,11 +84,11 @@ package struct ConnectionMachine {
     package init(_ timing: Timing, _ appState: AppState) {
         self.timing = timing
         backoff = Backoff(timing.backoff)
-        keeper = TokenKeeper(timing.backoff, timeout: timing.tokenTimeout)
+        tokens = TokenRefresher(timing.backoff, timeout: timing.tokenTimeout)
         shown = DisplayedState(timing.grace, appState)
     }
 
-    /// Hands over what is to be done, in this order.
+    /// What is to be done since the last call, in this order.
     package mutating func takeActions() -> [ConnectionAction] {
         defer { actions = [] }
         return actions
@@ -49,9 +96,9 @@ package struct ConnectionMachine {
 
     package var isOpen: Bool { if case .open = phase { true } else { false } }
 
-    /// When `tick` has something to do.
+    /// When `tick` has something to do; nil where only another input changes anything.
     package var nextDeadline: Moment? {
-        var deadlines = [shown.nextDeadline, keeper.nextDeadline]
+        var deadlines = [shown.nextDeadline, tokens.nextDeadline]
         switch phase {
         case .idle, .asking: break
         case .opening(let deadline): deadlines.append(deadline)
@@ -63,6 +110,7 @@ package struct ConnectionMachine {
 
     // MARK: What the app wants
 
+    /// Connects, unless there is a connection or one is on its way.
     package mutating func connect(_ at: Instant) {
         guard phase == .idle else { return }
         backoff.reset()
@@ -70,18 +118,19 @@ package struct ConnectionMachine {
         start(at)
     }
 
+    /// Closes the connection and stays without one.
     package mutating func disconnect(_ state: ConnectionState = .idle) {
         let wasOpen = isOpen
         if case .opening = phase { actions.append(.close(socket)) }
         if wasOpen { actions.append(.close(socket)) }
-        if let asking = keeper.asking { actions.append(.cancelAsk(asking)) }
-        keeper = TokenKeeper(timing.backoff, timeout: timing.tokenTimeout)
+        if let asking = tokens.asking { actions.append(.cancelAsk(asking)) }
+        tokens = TokenRefresher(timing.backoff, timeout: timing.tokenTimeout)
         phase = .idle
         if wasOpen { actions.append(.down(reason: "The app closed the connection.")) }
         show { $0.stop(state) }
     }
 
-    /// The network is said to be back: whatever waits does not, and what looks alive has to show it.
+    /// The app says that the network is back: nothing waits any longer, and a socket that looks alive has to show it.
     package mutating func networkIsBack(_ at: Instant) {
         backoff.reset()
         switch phase {
@@ -98,6 +147,7 @@ package struct ConnectionMachine {
         }
     }
 
+    /// The app is doing something else. In the foreground the next attempt is made at once.
     package mutating func change(to appState: AppState, _ at: Instant) {
         show { $0.change(to: appState, at: at.now) }
         if appState == .active, case .waiting = phase { start(at) }
@@ -105,10 +155,10 @@ package struct ConnectionMachine {
 
     // MARK: Tokens
 
-    /// The callback's answer; nil and a sentence where it failed.
+    /// The answer of the app's token callback; nil and a sentence where it failed.
     package mutating func token(_ id: Int, _ token: String?, failure: String = "", _ at: Instant) {
-        guard keeper.asking == id else { return }
-        let answer = keeper.answer(id, token, at: at.now, unix: at.unix, at.random)
+        guard tokens.asking == id else { return }
+        let answer = tokens.answer(id, token, at: at.now, unix: at.unix, at.random)
         guard phase == .asking else {
             if isOpen, case .new(let token) = answer { actions.append(.token(token)) }
             return
@@ -122,24 +172,25 @@ package struct ConnectionMachine {
         }
     }
 
-    /// The hub says that the token is no good (any more).
+    /// The hub does not accept the token, or does not any more.
     package mutating func tokenRefused(_ at: Instant) {
-        keeper.refused(at: at.now, at.random)
+        tokens.refused(at: at.now, at.random)
     }
 
     // MARK: The socket
 
+    /// The socket of this number is open.
     package mutating func opened(_ id: Int, _ at: Instant) {
         guard id == socket, case .opening = phase else { return }
         phase = .open(since: at.now)
         heartbeatAt = at.now + timing.heartbeat
         answerBy = nil
-        actions.append(.tell(.connected))
+        actions.append(.event(.connected))
         actions.append(.up)
         show { $0.up() }
     }
 
-    /// An attempt that failed, or a socket that ended.
+    /// The attempt to make the socket of this number failed, or the socket ended.
     package mutating func ended(_ id: Int, _ failure: TransportFailure, _ at: Instant) {
         guard id == socket else { return }
         switch phase {
@@ -149,23 +200,24 @@ package struct ConnectionMachine {
         if failure.isFinal {
             let wasOpen = isOpen
             phase = .idle
-            keeper.rest()
-            actions.append(.tell(.lost(reason: failure.reason)))
+            tokens.rest()
+            actions.append(.event(.lost(reason: failure.reason)))
             if wasOpen { actions.append(.down(reason: failure.reason)) }
             return show { $0.stop(.ended(reason: failure.reason)) }
         }
         lost(failure.reason, at)
     }
 
-    /// Whatever arrives shows that the hub lives.
+    /// A frame arrived: whatever it is, it shows that the hub lives.
     package mutating func heard(_ at: Instant) {
         guard isOpen else { return }
         answerBy = nil
     }
 
+    /// Does what is due.
     package mutating func tick(_ at: Instant) {
         show { $0.tick(at.now) }
-        switch keeper.tick(at.now, at.random) {
+        switch tokens.tick(at.now, at.random) {
         case .ask: ask(at)
         case .giveUp(let id):
             actions.append(.cancelAsk(id))
@@ -177,12 +229,12 @@ package struct ConnectionMachine {
         case .opening(let deadline) where deadline <= at.now:
             actions.append(.close(socket))
             lost("The hub does not answer.", at)
-        case .open: beat(at)
+        case .open: checkHeartbeat(at)
         default: break
         }
     }
 
-    private mutating func beat(_ at: Instant) {
+    private mutating func checkHeartbeat(_ at: Instant) {
         if let answerBy, answerBy <= at.now {
             actions.append(.close(socket))
             return lost("The hub is silent.", at)
@@ -197,12 +249,12 @@ package struct ConnectionMachine {
 
     private mutating func start(_ at: Instant) {
         phase = .asking
-        actions.append(.tell(.connecting))
+        actions.append(.event(.connecting))
         ask(at)
     }
 
     private mutating func ask(_ at: Instant) {
-        let question = keeper.ask(at: at.now)
+        let question = tokens.ask(at: at.now)
         if question.isNew { actions.append(.ask(question.id)) }
     }
 
@@ -219,11 +271,11 @@ package struct ConnectionMachine {
         }
         heartbeatAt = nil
         answerBy = nil
-        keeper.rest()
+        tokens.rest()
         let wait = backoff.next(at.random)
         phase = .waiting(until: at.now + wait)
-        actions.append(.tell(.lost(reason: reason)))
-        actions.append(.tell(.waiting(wait)))
+        actions.append(.event(.lost(reason: reason)))
+        actions.append(.event(.waiting(wait)))
         show { $0.down(at: at.now, reason) }
     }
 

@@ -15,7 +15,8 @@ public final class FileOutboxStorage: OutboxStorage {
     private var length = 0
     private var lines = 0
 
-    /// Creates nothing but `FILE.lock` beside it; its folder has to exist.
+    /// Takes hold of a file, whose folder has to exist. Only `FILE.lock` beside it is created now.
+    ///
     /// - Throws: ``OutboxError/inUse(path:)``, ``OutboxError/file(path:operation:reason:)``
     public init(at file: URL) throws(OutboxError) {
         path = file.path
@@ -98,5 +99,141 @@ public final class FileOutboxStorage: OutboxStorage {
         entries = after
         length = bytes.count
         lines = after.count
+    }
+}
+
+/// An open file, which is closed when the value ends. Its errors name it.
+struct OutboxFile: ~Copyable {
+    private let descriptor: Int32
+    private let path: String
+
+    /// Opens a file; one that is created belongs to the user alone.
+    ///
+    /// - Parameter flags: as for open(2).
+    init(_ path: String, flags: Int32) throws(OutboxError) {
+        self.path = path
+        descriptor = open(path, flags | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw Self.failure("open", path) }
+    }
+
+    deinit { close(descriptor) }
+
+    /// Locks the file with flock(2). The lock belongs to this opening of the file and ends with it, also when the process is
+    /// killed.
+    ///
+    /// - Returns: false if somebody else has the lock.
+    func lock() throws(OutboxError) -> Bool {
+        if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
+        guard errno == EWOULDBLOCK else { throw Self.failure("lock", path) }
+        return false
+    }
+
+    func write(_ bytes: Data) throws(OutboxError) {
+        var rest = bytes
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
+            if count > 0 {
+                rest.removeFirst(count)
+            } else if errno != EINTR {
+                throw Self.failure("write", path)
+            }
+        }
+    }
+
+    /// Waits until what was written survives the loss of power.
+    func sync() throws(OutboxError) {
+        #if canImport(Darwin)
+            // fsync(2) of Darwin leaves it in the drive's cache; file systems that cannot do better refuse this.
+            if fcntl(descriptor, F_FULLFSYNC) == 0 { return }
+        #endif
+        guard fsync(descriptor) == 0 else { throw Self.failure("sync", path) }
+    }
+
+    func truncate(to length: Int) throws(OutboxError) {
+        guard ftruncate(descriptor, off_t(length)) == 0 else { throw Self.failure("truncate", path) }
+    }
+
+    static func failure(_ operation: String, _ path: String) -> OutboxError {
+        .file(path: path, operation: operation, reason: String(cString: strerror(errno)))
+    }
+}
+
+/// The format of an outbox file: a line that says what it is, then a line for each write. It has no I/O.
+enum OutboxLog {
+    private struct Header: Codable, Equatable {
+        var roost_outbox = 1
+    }
+
+    private struct Line: Codable {
+        var save: OutboxEntry?
+        var remove: UUID?
+    }
+
+    /// What a file says.
+    struct Content {
+        var entries: [UUID: OutboxEntry] = [:]
+        /// How many lines follow the header.
+        var lines = 0
+        /// Where the last whole line ends, in bytes.
+        var end = 0
+    }
+
+    /// The number of a line that cannot be read, from 1 on.
+    struct Damage: Error, Equatable {
+        let line: Int
+    }
+
+    static func header() throws -> Data { try line(Header()) }
+
+    static func saving(_ entry: OutboxEntry) throws -> Data { try line(Line(save: entry)) }
+
+    static func removing(_ localID: UUID) throws -> Data { try line(Line(remove: localID)) }
+
+    /// Reads a file. Its last line may be torn, when the process or the power ended in the middle of writing it; nobody
+    /// learned that it was written, so it does not count. Any other line that cannot be read is damage.
+    static func read(_ bytes: Data) throws(Damage) -> Content {
+        var content = Content()
+        let decoder = JSONDecoder()
+        var number = 0
+        var start = bytes.startIndex
+        while start < bytes.endIndex {
+            number += 1
+            let newline = bytes[start...].firstIndex(of: 0x0A)
+            let next = newline.map { $0 + 1 } ?? bytes.endIndex
+            let isRead = newline.map { take(bytes[start..<$0], number, into: &content, decoder) } ?? false
+            guard isRead else {
+                guard next == bytes.endIndex, number > 1 else { throw Damage(line: number) }
+                return content
+            }
+            start = next
+            content.end = next - bytes.startIndex
+        }
+        return content
+    }
+
+    private static func take(_ bytes: Data, _ number: Int, into content: inout Content, _ decoder: JSONDecoder) -> Bool
+    {
+        do {
+            if number == 1 { return try decoder.decode(Header.self, from: bytes) == Header() }
+            let line = try decoder.decode(Line.self, from: bytes)
+            if let entry = line.save {
+                content.entries[entry.localID] = entry
+            } else if let localID = line.remove {
+                content.entries[localID] = nil
+            } else {
+                return false
+            }
+            content.lines += 1
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    private static func line(_ value: some Encodable) throws -> Data {
+        var bytes = try JSONEncoder().encode(value)
+        // JSON escapes the newlines within its strings.
+        bytes.append(0x0A)
+        return bytes
     }
 }

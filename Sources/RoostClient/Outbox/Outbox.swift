@@ -26,18 +26,18 @@ public actor Outbox<Payload: Codable & Sendable> {
     let classify: @Sendable (any Error, OutboxItem<Payload>) -> OutboxVerdict
     let time: OutboxTime
     private(set) var core: OutboxCore
-    private var readers = OutboxEvents()
+    private var readers = OutboxReaders()
     private nonisolated let executor = OutboxExecutor()
-    /// There while `run()` runs.
+    /// What exists while `run()` runs; nil while it does not.
     var running: OutboxRun?
-    /// Other calls of `run()`, which wait for the end of that one.
+    /// Other calls of `run()`, which wait for the end of the one that runs.
     var successors: [AsyncStream<Never>.Continuation] = []
 
     public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
     /// - Parameters:
-    ///   - storage: what was left in it by the last run is sent first.
-    ///   - options: how long to wait, and how much to hold.
+    ///   - storage: where payloads are kept until they are sent. What the last run left in it is sent first.
+    ///   - options: how long the outbox waits, and how much it holds.
     ///   - classify: what an error of `send` means. Unless given, everything is retried for ever: fine while the server
     ///     is away, but a payload that it will never have would hold up its lane.
     ///   - send: gives a payload to the server, and returns when the server has it. It may be called again for a payload
@@ -72,11 +72,11 @@ public actor Outbox<Payload: Codable & Sendable> {
     /// payload counts.
     ///
     /// - Parameters:
-    ///   - payload: is stored, and given to `send`, as JSON.
-    ///   - localID: what it is known by from here to the database.
-    ///   - lane: what is to stay in order, such as the conversation's id.
+    ///   - payload: what to send; it is stored as JSON.
+    ///   - localID: what the payload is known by from here to the database.
+    ///   - lane: names what has to stay in order, such as the conversation's id.
     /// - Throws: ``OutboxError/full(waiting:failed:)``, what encoding the payload throws, and what the storage throws;
-    ///   then it was not taken on.
+    ///   then the payload was not taken on.
     @discardableResult
     public func enqueue(_ payload: Payload, localID: UUID, lane: String = "") throws -> OutboxAdmission {
         let bytes = try JSONEncoder().encode(payload)
@@ -90,7 +90,7 @@ public actor Outbox<Payload: Codable & Sendable> {
     public func confirm(localID: UUID) throws -> Bool {
         try core.load()
         let wasThere = change { $0.finish(localID) }
-        if wasThere { running?.letGo(localID, time) }
+        if wasThere { running?.cancelSoon(localID, time) }
         return wasThere
     }
 
@@ -110,7 +110,7 @@ public actor Outbox<Payload: Codable & Sendable> {
         return wasThere
     }
 
-    /// Nobody waits any longer: what has to be retried is sent at once.
+    /// Ends all pauses: what has to be retried is sent at once. Call it when the network is back.
     public func networkIsBack() {
         change { $0.hurry() }
     }
@@ -136,23 +136,91 @@ public actor Outbox<Payload: Codable & Sendable> {
 
     func load() throws { try core.load() }
 
-    /// Changes the outbox, tells the readers, and has sent what is to be sent then.
+    /// Changes the outbox, hands its events to the readers, and wakes what sends.
     func change<Result>(_ body: (inout OutboxCore) throws -> Result) rethrows -> Result {
         defer {
-            for event in core.takeEvents() { readers.tell(event) }
+            for event in core.takeEvents() { readers.send(event) }
             running?.wake()
         }
         return try body(&core)
     }
 
-    /// What is to be sent now, for the loop that this does not wake.
+    /// What is to be sent now. Unlike `change` it does not wake the loop that sends, which calls it.
     func begin(at now: ContinuousClock.Instant) -> [OutboxQueue.Attempt] { core.start(at: now) }
 
+    /// The item as the app sees it; throws where this version of the app cannot decode the payload.
     func item(_ item: OutboxQueue.Item) throws -> OutboxItem<Payload> {
         let entry = item.entry
         return OutboxItem(
             localID: entry.localID, lane: entry.lane,
             payload: try JSONDecoder().decode(Payload.self, from: entry.payload), attempts: item.attempts,
             state: entry.failure.map { .failed($0) } ?? (item.isSending ? .sending : .waiting))
+    }
+}
+
+/// One payload of an outbox, as the app sees it.
+public struct OutboxItem<Payload: Codable & Sendable>: Sendable {
+    public enum State: Sendable, Equatable {
+        case waiting
+        case sending
+        /// It was rejected, for the reason that `classify` gave. It stays until the app retries or discards it.
+        case failed(String)
+    }
+
+    public let localID: UUID
+    public let lane: String
+    public let payload: Payload
+    /// How often it was sent since the app started, with the send that runs.
+    public let attempts: Int
+    public let state: State
+}
+
+extension OutboxItem: Equatable where Payload: Equatable {}
+
+extension OutboxItem: Identifiable {
+    public var id: UUID { localID }
+}
+
+/// What an error of a send means for the payload.
+public enum OutboxVerdict: Sendable, Equatable {
+    /// The same request may succeed later: no network, a server that is away or busy.
+    case retry
+    /// The same request cannot succeed. The reason is what the user is told.
+    case reject(String)
+}
+
+/// What became of a payload that was put into an outbox.
+public enum OutboxAdmission: Sendable, Equatable {
+    /// It is stored and will be sent.
+    case queued
+    /// A payload with this `localID` is in the outbox, or left it as sent a moment ago. The first one counts.
+    case duplicate
+}
+
+/// How long an outbox waits, and how much it holds.
+public struct OutboxOptions: Sendable {
+    /// How many payloads it holds, failed ones included; then `enqueue` throws ``OutboxError/full(waiting:failed:)``.
+    public var capacity: Int
+    /// How many lanes may send at the same time.
+    public var concurrentSends: Int
+    /// A send that takes longer is cancelled and counts as an error to be classified. It counts as running until the
+    /// closure has ended, so that nothing is ever sent twice at the same time: the closure must end when cancelled, as
+    /// URLSession does.
+    public var sendTimeout: Duration
+    /// The longest wait after the first error of a lane; it doubles with each one, up to `longestPause`. How long the
+    /// wait is within that is random, so that clients do not come back all at once.
+    public var firstPause: Duration
+    /// The longest that a wait after an error can be.
+    public var longestPause: Duration
+
+    public init(
+        capacity: Int = 1_000, concurrentSends: Int = 4, sendTimeout: Duration = .seconds(30),
+        firstPause: Duration = .seconds(1), longestPause: Duration = .seconds(15)
+    ) {
+        self.capacity = max(1, capacity)
+        self.concurrentSends = max(1, concurrentSends)
+        self.sendTimeout = sendTimeout
+        self.firstPause = firstPause
+        self.longestPause = max(firstPause, longestPause)
     }
 }

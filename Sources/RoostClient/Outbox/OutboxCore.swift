@@ -1,9 +1,9 @@
-package import Foundation
+public import Foundation
 
 /// An outbox without its threads: the queue, and the storage that follows it.
 ///
-/// What is put in is stored before it counts. What has left is sent or rejected already when it is written, so where
-/// that write fails it is owed, and made up for with the next one.
+/// What is put in is stored before it counts. What leaves was sent or rejected before that is written; where the write
+/// fails it is repeated with the next change.
 package struct OutboxCore {
     private enum Write {
         case save(OutboxEntry)
@@ -14,7 +14,8 @@ package struct OutboxCore {
     private let options: OutboxOptions
     private let storage: any OutboxStorage
     private var isLoaded = false
-    private var owed: [UUID: Write] = [:]
+    /// Writes that the storage has not taken yet.
+    private var pendingWrites: [UUID: Write] = [:]
     private var events: [OutboxEvent] = []
 
     package init(storage: any OutboxStorage, options: OutboxOptions) {
@@ -30,12 +31,13 @@ package struct OutboxCore {
         isLoaded = true
     }
 
-    /// What has happened since the last call.
+    /// The events since the last call.
     package mutating func takeEvents() -> [OutboxEvent] {
         defer { events = [] }
         return events
     }
 
+    /// Stores a payload, and queues it.
     package mutating func enqueue(_ payload: Data, localID: UUID, lane: String) throws -> OutboxAdmission {
         try load()
         guard let entry = try queue.entry(localID: localID, lane: lane, payload: payload) else { return .duplicate }
@@ -43,6 +45,8 @@ package struct OutboxCore {
         return .queued
     }
 
+    /// Queues a failed payload again.
+    ///
     /// - Returns: whether it was there and had failed.
     package mutating func retry(_ localID: UUID) throws -> Bool {
         try load()
@@ -51,27 +55,33 @@ package struct OutboxCore {
         return true
     }
 
+    /// Takes a payload out.
+    ///
+    /// - Returns: whether it was in the outbox.
     package mutating func discard(_ localID: UUID) throws -> Bool {
         try load()
         guard queue[localID] != nil else { return false }
-        payUp()
+        writePending()
         try storage.remove(localID)
-        owed[localID] = nil
+        pendingWrites[localID] = nil
         return queue.discard(localID)
     }
 
+    /// What is to be sent at once.
     package mutating func start(at now: ContinuousClock.Instant) -> [OutboxQueue.Attempt] { queue.start(at: now) }
 
-    /// The server has it: its answer says so, or its change.
+    /// The server has the payload: its answer says so, or a change of the row.
+    ///
     /// - Returns: whether it was in the outbox.
     package mutating func finish(_ localID: UUID) -> Bool {
         guard queue.finish(localID) else { return false }
-        owed[localID] = .remove
-        payUp()
+        pendingWrites[localID] = .remove
+        writePending()
         events.append(.sent(localID))
         return true
     }
 
+    /// A send has failed, with this verdict on its error.
     package mutating func fail(
         _ attempt: OutboxQueue.Attempt, _ verdict: OutboxVerdict, reason: String, at now: ContinuousClock.Instant,
         random: Double
@@ -80,34 +90,87 @@ package struct OutboxCore {
         case .overtaken: break
         case .retried(let pause): events.append(.willRetry(attempt.localID, after: pause, reason: reason))
         case .rejected(let entry):
-            owed[attempt.localID] = .save(entry)
-            payUp()
+            pendingWrites[attempt.localID] = .save(entry)
+            writePending()
             events.append(.failed(attempt.localID, reason: entry.failure ?? reason))
         }
     }
 
+    /// This side gave a send up: it begins again with the next start.
     package mutating func interrupt(_ attempt: OutboxQueue.Attempt) { queue.interrupt(attempt) }
 
+    /// The network is back: no lane waits any longer.
     package mutating func hurry() { queue.hurry() }
 
     private mutating func admit(_ entry: OutboxEntry) throws {
-        payUp()
+        writePending()
         try storage.save(entry)
-        owed[entry.localID] = nil
+        pendingWrites[entry.localID] = nil
         queue.insert(entry)
         events.append(.queued(entry.localID))
     }
 
-    private mutating func payUp() {
-        for (localID, write) in owed {
+    private mutating func writePending() {
+        for (localID, write) in pendingWrites {
             do {
                 switch write {
                 case .save(let entry): try storage.save(entry)
                 case .remove: try storage.remove(localID)
                 }
-                owed[localID] = nil
+                pendingWrites[localID] = nil
             } catch {
                 return events.append(.storageFailed(reason: "\(error)"))
+            }
+        }
+    }
+}
+
+/// Something that happened to a payload of an outbox, which is named by its `localID`.
+public enum OutboxEvent: Sendable, Equatable {
+    /// The payload is stored and will be sent.
+    case queued(UUID)
+    /// The server has the payload, which has left the outbox.
+    case sent(UUID)
+    /// The payload was rejected, for this reason. It stays in the outbox, is not sent again, and holds nothing up.
+    case failed(UUID, reason: String)
+    /// The payload could not be sent and is tried again, after this time or sooner.
+    case willRetry(UUID, after: Duration, reason: String)
+    /// A write to the storage failed; it is repeated with the next change. If the app ends before that, a payload that was
+    /// sent is sent once more, and the server knows it by its `localID`.
+    case storageFailed(reason: String)
+    /// The reader fell behind by more events than are kept for it. The sequence ends here: ask for `items` and for a new
+    /// sequence.
+    case overflowed
+}
+
+/// The readers of an outbox's events. Each has a buffer of its own; one that falls behind is told so and ends.
+struct OutboxReaders {
+    private static let capacity = 1_000
+    private var readers: [UUID: AsyncStream<OutboxEvent>.Continuation] = [:]
+
+    /// Adds a reader.
+    ///
+    /// - Parameter onEnd: is called, on any thread, when the reader has ended, with its number.
+    mutating func add(onEnd: @escaping @Sendable (UUID) -> Void) -> AsyncStream<OutboxEvent> {
+        let id = UUID()
+        let (stream, reader) = AsyncStream.makeStream(
+            of: OutboxEvent.self, bufferingPolicy: .bufferingOldest(Self.capacity))
+        reader.onTermination = { _ in onEnd(id) }
+        readers[id] = reader
+        return stream
+    }
+
+    mutating func remove(_ id: UUID) { readers[id] = nil }
+
+    /// Gives all readers an event.
+    mutating func send(_ event: OutboxEvent) {
+        for (id, reader) in readers {
+            // The last place in the buffer is for the event that says so.
+            guard case .enqueued(let room) = reader.yield(event), room > 1 else {
+                reader.yield(.overflowed)
+                reader.finish()
+                readers[id] = nil
+                continue
             }
         }
     }

@@ -1,25 +1,27 @@
 package import Foundation
 
-/// Decides what an outbox sends next. No I/O, no clock: time and chance are passed in.
+/// Decides what an outbox sends next. Pure: it has no I/O and no clock; time and randomness are passed in.
 ///
-/// The order of a lane is that of the positions. Its first that has not failed is sent until it is settled, and only
-/// then the next.
+/// The order of a lane is that of its entries' positions. The first that has not failed is sent until it is settled, and
+/// only then the next.
 package struct OutboxQueue {
     /// A send that is to begin.
     package struct Attempt: Sendable, Hashable {
         package let localID: UUID
-        /// No other attempt has it.
+        /// The number of the attempt, which no other has.
         package let number: Int
     }
 
+    /// An entry, and how its sending goes.
     package struct Item: Sendable {
         package var entry: OutboxEntry
         package var attempts = 0
-        /// The number of the attempt that runs.
+        /// The number of the attempt that runs; nil while none does.
         package fileprivate(set) var attempt: Int?
         package var isSending: Bool { attempt != nil }
     }
 
+    /// What became of a send that failed.
     package enum Outcome: Sendable, Equatable {
         case rejected(OutboxEntry)
         case retried(after: Duration)
@@ -30,8 +32,10 @@ package struct OutboxQueue {
     private let options: OutboxOptions
     private var items: [UUID: Item] = [:]
     private var lanes: [String: OutboxLane] = [:]
+    /// What was sent last, so that a payload that is put in again is known.
     private var finished: RecentIDs
     private var nextPosition: Int64 = 0
+    /// How many attempts there were, how many run, and how many items have failed.
     private var attempts = 0
     private var sending = 0
     private var failed = 0
@@ -42,14 +46,14 @@ package struct OutboxQueue {
         for entry in entries.sorted(by: { $0.position < $1.position }) { insert(entry) }
     }
 
-    /// In the order in which they were put in.
+    /// All items, in the order in which they were put in.
     package var all: [Item] { items.values.sorted { $0.entry.position < $1.entry.position } }
 
     package subscript(_ localID: UUID) -> Item? { items[localID] }
 
     // MARK: Putting in
 
-    /// The entry to store for a payload, nil for one that is known; `insert` it when it is stored.
+    /// The entry to store for a payload, to be inserted when it is stored; nil for one that is known.
     package func entry(localID: UUID, lane: String, payload: Data) throws(OutboxError) -> OutboxEntry? {
         guard items[localID] == nil, !finished.contains(localID) else { return nil }
         guard items.count < options.capacity else {
@@ -66,12 +70,13 @@ package struct OutboxQueue {
         return entry
     }
 
+    /// Adds an entry that is stored, or puts it in the place of the one with the same `localID`.
     package mutating func insert(_ entry: OutboxEntry) {
         if items[entry.localID]?.entry.failure != nil { failed -= 1 }
         items[entry.localID] = Item(entry: entry)
         nextPosition = max(nextPosition, entry.position + 1)
         if entry.failure == nil {
-            lanes[entry.lane, default: OutboxLane()].line.append(entry.localID)
+            lanes[entry.lane, default: OutboxLane()].waiting.append(entry.localID)
         } else {
             failed += 1
         }
@@ -83,16 +88,17 @@ package struct OutboxQueue {
     package mutating func start(at now: ContinuousClock.Instant) -> [Attempt] {
         let room = options.concurrentSends - sending
         guard room > 0 else { return [] }
-        let ready = lanes.values.compactMap { $0.isReady(at: now) ? $0.line.first.flatMap { items[$0] } : nil }
+        let ready = lanes.values.compactMap { $0.isReady(at: now) ? $0.waiting.first.flatMap { items[$0] } : nil }
         return ready.sorted { $0.entry.position < $1.entry.position }.prefix(room).map { begin($0) }
     }
 
-    /// When `start` has something to do that it has not now; nil if that depends on an event.
+    /// When `start` has something to do that it does not have now; nil if that depends on an event.
     package func opensNext(after now: ContinuousClock.Instant) -> ContinuousClock.Instant? {
-        lanes.values.compactMap { $0.isSending || $0.line.isEmpty ? nil : $0.opensAt }.filter { $0 > now }.min()
+        lanes.values.compactMap { $0.isSending || $0.waiting.isEmpty ? nil : $0.opensAt }.filter { $0 > now }.min()
     }
 
-    /// The server has it.
+    /// The server has the payload.
+    ///
     /// - Returns: whether it was in the outbox.
     package mutating func finish(_ localID: UUID) -> Bool {
         guard take(localID) else { return false }
@@ -100,10 +106,14 @@ package struct OutboxQueue {
         return true
     }
 
-    /// Takes it out without having been sent, or while nobody knows whether it was.
+    /// Takes a payload out that was not sent, or of which nobody knows whether it was.
+    ///
+    /// - Returns: whether it was in the outbox.
     package mutating func discard(_ localID: UUID) -> Bool { take(localID) }
 
-    /// - Parameter random: in 0..<1.
+    /// A send has failed, with this verdict on its error.
+    ///
+    /// - Parameter random: a random number in 0..<1, for the pause.
     package mutating func fail(
         _ attempt: Attempt, _ verdict: OutboxVerdict, at now: ContinuousClock.Instant, random: Double
     ) -> Outcome {
@@ -121,13 +131,13 @@ package struct OutboxQueue {
         }
     }
 
-    /// The send was given up by us: it begins again as soon as something starts.
+    /// This side gave a send up: it begins again with the next start.
     package mutating func interrupt(_ attempt: Attempt) {
         guard let item = stop(attempt) else { return }
         lanes[item.entry.lane]?.isSending = false
     }
 
-    /// The network is back: nobody waits.
+    /// The network is back: no lane waits any longer.
     package mutating func hurry() {
         for name in lanes.keys { lanes[name]?.hurry() }
     }
@@ -165,8 +175,80 @@ package struct OutboxQueue {
     private mutating func leave(_ name: String, _ localID: UUID, wasSending: Bool) {
         guard var lane = lanes[name] else { return }
         // Only the first was sent, and its wait was for its own sake.
-        if wasSending || lane.line.first == localID { lane.settle() }
-        lane.line.removeAll { $0 == localID }
-        lanes[name] = lane.line.isEmpty ? nil : lane
+        if wasSending || lane.waiting.first == localID { lane.settle() }
+        lane.waiting.removeAll { $0 == localID }
+        lanes[name] = lane.waiting.isEmpty ? nil : lane
+    }
+}
+
+/// What waits in one lane, in order, and when its first may be sent.
+struct OutboxLane {
+    /// What is to be sent, in order, with what is being sent; what failed is not in it.
+    var waiting: [UUID] = []
+    var isSending = false
+    /// Nothing is sent before this moment; nil sends at once.
+    var opensAt: ContinuousClock.Instant?
+    /// The network came back while a send was under way. If that send fails it belonged to the old network, and the next one
+    /// does not wait.
+    private var isHurried = false
+    /// How long the next pause is at most; nil stands for the first pause.
+    private var ceiling: Duration?
+
+    func isReady(at now: ContinuousClock.Instant) -> Bool {
+        !isSending && !waiting.isEmpty && opensAt.map { $0 <= now } ?? true
+    }
+
+    /// A send begins.
+    mutating func begin() {
+        isSending = true
+        opensAt = nil
+        isHurried = false
+    }
+
+    /// The first payload is sent or rejected; what follows is sent without a wait.
+    mutating func settle() {
+        isSending = false
+        opensAt = nil
+        ceiling = nil
+    }
+
+    /// A send failed and will be retried.
+    ///
+    /// - Returns: how long the lane waits.
+    mutating func pause(at now: ContinuousClock.Instant, options: OutboxOptions, random: Double) -> Duration {
+        isSending = false
+        let ceiling = self.ceiling ?? options.firstPause
+        self.ceiling = min(ceiling * 2, options.longestPause)
+        let pause = isHurried ? .zero : ceiling * random
+        isHurried = false
+        opensAt = now + pause
+        return pause
+    }
+
+    /// The network is back: the lane waits no longer.
+    mutating func hurry() {
+        opensAt = nil
+        ceiling = nil
+        isHurried = isSending
+    }
+}
+
+/// The ids that were inserted last, up to a number: a set that forgets.
+struct RecentIDs {
+    private var order: [UUID] = []
+    private var members: Set<UUID> = []
+    private var oldest = 0
+    private let capacity: Int
+
+    init(capacity: Int) { self.capacity = capacity }
+
+    func contains(_ id: UUID) -> Bool { members.contains(id) }
+
+    mutating func insert(_ id: UUID) {
+        guard members.insert(id).inserted else { return }
+        guard order.count == capacity else { return order.append(id) }
+        members.remove(order[oldest])
+        order[oldest] = id
+        oldest = (oldest + 1) % capacity
     }
 }

@@ -8,13 +8,13 @@ import Wire
 /// `token` (or `channel`) and `payload` have to be there. `environment`, `bundleId`, `type` (`alert`, `background`,
 /// `liveactivity`), `id`, `collapseId`, `priority`, `expiration` (seconds since 1970), `lane` and `replaces` may be.
 struct PushLine: Sendable {
-    /// What is taken where a line does not say it.
+    /// The values for what a line does not say.
     struct Defaults: Sendable {
         var environment: PushEnvironment
         var bundle: String?
         var kind: PushKind
         var priority: Int?
-        /// Until when it is tried, in milliseconds since 1970.
+        /// When a push is not worth sending any more, in milliseconds since 1970.
         var deadline: Int64
 
         init(
@@ -68,7 +68,7 @@ struct PushLine: Sendable {
 }
 
 extension JSON {
-    /// Nil where there is no such member, or null.
+    /// The value of a member; nil where there is none, or null.
     fileprivate func value<Value>(
         _ key: String, _ expected: String, _ read: (JSON) -> Value?
     ) throws(PushLineError) -> Value? {

@@ -198,9 +198,9 @@ extension HistoryBook {
 }
 
 /// What a hub that sends pushes does, for the metrics.
-extension PushDesk {
+extension PushService {
     var figures: [Figure] {
-        let desk = statistics
+        let service = statistics
         let client = clientStatistics
         return outcomes(client) + [
             Figure("roost_push_retries_total", .counter, "Pushes that were sent again.", client.retries),
@@ -217,15 +217,18 @@ extension PushDesk {
                 "roost_push_provider_token_age_seconds", .gauge,
                 "How old the provider token is; it is renewed at 2700.",
                 client.providerTokenAge ?? 0),
-            Figure("roost_push_messages_total", .counter, "Messages whose audience was asked for.", desk.messages),
+            Figure("roost_push_messages_total", .counter, "Messages whose audience was asked for.", service.messages),
             Figure(
                 "roost_push_messages_lost_total", .counter, "Messages that nobody was alerted of; should stay 0.",
-                desk.lostMessages),
-            Figure("roost_push_alerts_total", .counter, "Alerts that were put into the queue.", desk.alerts),
-            Figure("roost_push_activities", .gauge, "Live Activities that this hub updates.", desk.activities),
-            Figure("roost_push_activity_states_total", .counter, "States sent to Live Activities.", desk.book.pushed),
+                service.lostMessages),
+            Figure("roost_push_alerts_total", .counter, "Alerts that were put into the queue.", service.alerts),
+            Figure("roost_push_activities", .gauge, "Live Activities that this hub updates.", service.activities),
             Figure(
-                "roost_push_activity_states_shown_total", .counter, "States shown by socket instead.", desk.book.shown),
+                "roost_push_activity_states_total", .counter, "States sent to Live Activities.",
+                service.activityStates.pushed),
+            Figure(
+                "roost_push_activity_states_shown_total", .counter, "States shown by socket instead.",
+                service.activityStates.shown),
         ]
     }
 

@@ -19,7 +19,7 @@ struct HubRooms: Sendable {
     let keys: KeyRefresher?
     let reload: Reload
     /// Nil where the operator has configured no pushes.
-    let pushService: PushDesk?
+    let pushService: PushService?
     let gateway: Gateway
     let sessions: SessionWriter
     let subscriptions: ChangeSubscriptions
@@ -55,7 +55,7 @@ struct HubRooms: Sendable {
             access: access, health: health, log: LogOutput.standard.book,
             sources: reload.dashboard(.standard, figures), logger: logger)
         let handlers: [any HTTPHandler] =
-            [PushAPI(desk: pushService, verifier: tokens, clock: { Clock.now() }), ClientHealth()]
+            [PushAPI(service: pushService, verifier: tokens, clock: { Clock.now() }), ClientHealth()]
             + (server.handler.map { [$0] } ?? [])
 
         // The sockets.
@@ -143,15 +143,15 @@ struct HubRooms: Sendable {
     /// What sends pushes, with the rules of the configuration; nil where the app's bundle id is not set.
     private static func pushService(
         _ server: Server, _ apns: APNsConfiguration, _ shared: SharedState, _ logger: Logger, _ rooms: RoomsReference
-    ) throws -> PushDesk? {
+    ) throws -> PushService? {
         guard let presenceView = shared.presenceView, let bundle = server.configuration.push.topic else { return nil }
         let rules = try server.configuration.pushRules(
             bundle: bundle, audience: server.statements.audience, facts: server.statements.facts)
         if rules.audience == nil {
             logger.notice("Nobody is alerted of new messages: alerts.audience is not set.")
         }
-        return PushDesk(
-            conninfo: server.databaseURL, rules: rules, apns: apns, whereabouts: presenceView, logger: logger,
+        return PushService(
+            conninfo: server.databaseURL, rules: rules, apns: apns, presence: presenceView, logger: logger,
             clock: { Clock.now() }, show: { rooms.all?.gateway.show($0) })
     }
 }
@@ -169,7 +169,7 @@ struct SharedState: Sendable {
     /// Which users are online; nil where nobody asks.
     let users: UserPresence?
     /// What pushes are decided by; nil where none are sent.
-    let presenceView: Whereabouts?
+    let presenceView: PresenceView?
 
     /// - Parameters:
     ///   - tellsUsers: the application is told who is online.
@@ -181,7 +181,7 @@ struct SharedState: Sendable {
         let users = tellsUsers || sendsPushes ? UserPresence() : nil
         self.users = users
         if sendsPushes, let users {
-            presenceView = Whereabouts(
+            presenceView = PresenceView(
                 users: users, devices: UserPresence(notesTransitions: false), typing: TypingBoard(),
                 presence: presenceLog)
         } else {

@@ -6,7 +6,7 @@ import Testing
 extension FeedTests {
     @Suite struct PushActivityTests {
         private func stamp(_ store: PushStore, _ id: String, _ timestamp: Int64) throws -> StampOutcome? {
-            try store.stamp([StampRequest(id: id, timestamp: timestamp, version: 1, state: Array("{}".utf8))]).first
+            try store.stamp([ActivityStamp(id: id, timestamp: timestamp, version: 1, state: Array("{}".utf8))]).first
         }
 
         @Test func onlyItsUserReplacesTheToken() throws {
@@ -19,7 +19,7 @@ extension FeedTests {
                 try store.register(activity: "a", at: .sample(2), about: nil, by: .sample("bob")) == .othersActivity)
             #expect(try store.activity("a")?.activity.destination == .sample(1))
             let state = Array(#"{"unread":3}"#.utf8)
-            let stamped = try store.stamp([StampRequest(id: "a", timestamp: 100, version: 4, state: state)])
+            let stamped = try store.stamp([ActivityStamp(id: "a", timestamp: 100, version: 4, state: state)])
             #expect(stamped == [.granted])
             guard
                 case .registered(let rotated) = try store.register(
@@ -63,7 +63,7 @@ extension FeedTests {
             #expect(try Set(other.adopt(activitiesOf: ["ann", "bob"]).map(\.id)) == ["x", "y"])
             guard case .refused? = try stamp(store, "x", 11) else { return #expect(Bool(false), "granted") }
             let both = try other.stamp(
-                ["y", "x"].map { StampRequest(id: $0, timestamp: 10, version: 1, state: []) })
+                ["y", "x"].map { ActivityStamp(id: $0, timestamp: 10, version: 1, state: []) })
             guard case .refused = both[1] else { return #expect(Bool(false), "granted") }
             #expect(both[0] == .granted)
         }
@@ -81,7 +81,7 @@ extension FeedTests {
                 for round in 1...150 {
                     if round.isMultiple(of: 3) { _ = try store.adopt(activitiesOf: ["ann"]) }
                     let requests = (number == 0 ? ids : ids.reversed()).map {
-                        StampRequest(id: $0, timestamp: Int64(round), version: number, state: [])
+                        ActivityStamp(id: $0, timestamp: Int64(round), version: number, state: [])
                     }
                     let outcomes = try store.stamp(requests)
                     for (request, outcome) in zip(requests, outcomes) {
@@ -125,7 +125,7 @@ extension FeedTests {
         @Test func deliveryIsRemembered() throws {
             let store = try PushStage.bare().hub()
             _ = try store.register(activity: "x", at: .sample(1), about: nil, by: .sample("ann"))
-            let request = StampRequest(id: "x", timestamp: 10, version: 1, state: Array("{}".utf8), isPosted: true)
+            let request = ActivityStamp(id: "x", timestamp: 10, version: 1, state: Array("{}".utf8), isPosted: true)
             #expect(try store.stamp([request]) == [.granted])
             let stamped = try #require(try store.activity("x")?.activity)
             #expect(stamped.isPosted && !stamped.wasDelivered)

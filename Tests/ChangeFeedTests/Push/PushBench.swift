@@ -46,7 +46,7 @@ extension FeedTests {
                 let drafts = members.map {
                     AlertDraft(
                         message: "public.messages:\(piece[$0.change].id)", user: $0.user, conversation: "c",
-                        variables: $0.variables, expiresAt: unixTime(in: 3600), standing: .due)
+                        variables: $0.variables, expiresAt: unixTime(in: 3600), state: .due)
                 }
                 enqueue += try clock.measure { _ = try store.enqueue(drafts) }
                 var taken: [DueAlert] = []

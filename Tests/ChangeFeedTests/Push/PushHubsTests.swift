@@ -35,15 +35,15 @@ extension FeedTests {
 
         @Test func whoHasTheUserKnowsBest() throws {
             let later = unixTime(in: 3600)
-            let cases: [(first: AlertDraft.Standing, second: AlertDraft.Standing, state: String)] = [
+            let cases: [(first: AlertDraft.State, second: AlertDraft.State, state: String)] = [
                 (.elsewhere, .dropped, "dropped"), (.elsewhere, .held(until: later), "held"),
                 (.elsewhere, .due, "due"), (.due, .dropped, "dropped"), (.due, .held(until: later), "held"),
                 (.due, .elsewhere, "due"), (.held(until: 1), .dropped, "dropped"), (.held(until: 1), .due, "held"),
                 (.held(until: 1), .elsewhere, "held"), (.dropped, .due, "dropped"),
                 (.dropped, .held(until: later), "dropped"),
             ]
-            func drafts(_ standing: (Int) -> AlertDraft.Standing) -> [AlertDraft] {
-                cases.indices.map { AlertDraft.sample("m\(10 + $0)", "ann", standing($0)) }
+            func drafts(_ state: (Int) -> AlertDraft.State) -> [AlertDraft] {
+                cases.indices.map { AlertDraft.sample("m\(10 + $0)", "ann", state($0)) }
             }
             _ = try a.enqueue(drafts { cases[$0].first })
             _ = try b.enqueue(drafts { cases[$0].second })

@@ -130,7 +130,7 @@ extension FeedTests {
             #expect(try store.activity("a\u{0}b") == nil)
             #expect(throws: PostgresError.self) { try store.devices(of: "ann\u{0}x") }
             #expect(throws: PostgresError.self) { try store.remove(activity: "a\u{0}x", of: "ann") }
-            let stamped = try store.stamp([StampRequest(id: "a\u{0}x", timestamp: 5, version: 1, state: [])])
+            let stamped = try store.stamp([ActivityStamp(id: "a\u{0}x", timestamp: 5, version: 1, state: [])])
             #expect(stamped == [.unknown])
             #expect(!store.isBroken)
         }

@@ -117,12 +117,12 @@ extension PushDestination {
 
 extension AlertDraft {
     static func sample(
-        _ message: String, _ user: String, _ standing: AlertDraft.Standing = .due, lasting seconds: Int = 3600,
+        _ message: String, _ user: String, _ state: AlertDraft.State = .due, lasting seconds: Int = 3600,
         place: Int64 = 0
     ) -> AlertDraft {
         AlertDraft(
             message: message, user: user, conversation: "c", variables: Array(#"{"body":"hello"}"#.utf8),
-            expiresAt: Int64(Date().timeIntervalSince1970 * 1000) + Int64(seconds) * 1000, standing: standing,
+            expiresAt: Int64(Date().timeIntervalSince1970 * 1000) + Int64(seconds) * 1000, state: state,
             place: place)
     }
 }

@@ -6,31 +6,31 @@ import Wire
 /// How activities end.
 @Suite struct ActivityEndTests {
     @Test func afterEightHours() throws {
-        let stage = try BookStage.settled(.away)
+        let stage = try SchedulerStage.settled(.away)
         stage.change("a") { $0.unread = 4 }
         stage.run(for: 10_000)
-        let rest = BookStage.start.monotonic + 8 * 3_600_000 - stage.now.monotonic
+        let rest = SchedulerStage.start.monotonic + 8 * 3_600_000 - stage.now.monotonic
         #expect(stage.run(for: rest - 1).isEmpty)
         let end = stage.run(for: 1)
         #expect(end.map(\.request.event) == [.end] && end.first?.request.priority == 10)
         #expect(end.first?.request.content?["unread"]?.int == 4)
         let aps = try JSON(parsing: try #require(end.first).request.payload)["aps"]
         #expect(aps?["dismissal-date"]?.int == Int(stage.seconds))
-        #expect(!stage.book.contains("a") && stage.book.nextDue == nil)
+        #expect(!stage.scheduler.contains("a") && stage.scheduler.nextDue == nil)
     }
 
     @Test func oneThatIsTooOldWhenTheHubStartsEndsAtOnce() throws {
-        let stage = try BookStage()
+        let stage = try SchedulerStage()
         stage.put(
-            try BookStage.registration(state: #"{"x":1}"#, startedAt: BookStage.start.unix - 9 * 3_600_000),
-            standing: .away, facts: nil, wasDelivered: true, isPosted: false)
+            try SchedulerStage.registration(state: #"{"x":1}"#, startedAt: SchedulerStage.start.unix - 9 * 3_600_000),
+            status: .away, facts: nil, wasDelivered: true, isPosted: false)
         let end = stage.deliver()
         #expect(end.map(\.event) == [.end] && end.first?.content?.description == #"{"x":1}"#)
         #expect(stage.advance() == [.ended(id: "a")])
     }
 
     @Test func whenTheConversationIsLeft() throws {
-        let stage = try BookStage.settled(.away)
+        let stage = try SchedulerStage.settled(.away)
         stage.leave("a")
         // What comes after is not the user's to see.
         stage.change("a") { $0.name = "Secret" }
@@ -44,7 +44,7 @@ import Wire
     /// Nothing is pushed to an app that is connected, not even an end; if it goes away without having heard, it gets
     /// it.
     @Test func byASocketFirst() throws {
-        let stage = try BookStage.settled(.live)
+        let stage = try SchedulerStage.settled(.live)
         stage.leave("a")
         guard case .show(let shown)? = stage.advance().first else {
             Issue.record("nothing was shown")
@@ -54,18 +54,18 @@ import Wire
         #expect(stage.run(for: 60_000).isEmpty)
         stage.set(.away, of: "a")
         #expect(stage.run(for: 1_000).map(\.request.event) == [.end])
-        #expect(!stage.book.contains("a"))
+        #expect(!stage.scheduler.contains("a"))
     }
 
     @Test func whatCannotBeEndedIsForgotten() throws {
-        let stage = try BookStage.settled(.live)
+        let stage = try SchedulerStage.settled(.live)
         stage.wait(12 * 3_600_000)
         #expect(stage.advance().contains(.ended(id: "a")))
-        #expect(stage.book.count == 0)
+        #expect(stage.scheduler.count == 0)
     }
 
     @Test func anEndGoesAgainUntilItIsAnswered() throws {
-        let stage = try BookStage.settled(.away)
+        let stage = try SchedulerStage.settled(.away)
         stage.leave("a")
         let first = try #require(stage.deliver(.unanswered).first)
         #expect(stage.deliver().isEmpty)

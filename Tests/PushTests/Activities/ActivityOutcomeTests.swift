@@ -5,8 +5,8 @@ import Wire
 
 /// What becomes of a push, and what is done about it.
 @Suite struct ActivityOutcomeTests {
-    private func changed() throws -> BookStage {
-        let stage = try BookStage.settled(.away)
+    private func changed() throws -> SchedulerStage {
+        let stage = try SchedulerStage.settled(.away)
         stage.change("a") { $0.unread = 1 }
         stage.wait(2_000)
         return stage
@@ -37,7 +37,7 @@ import Wire
         var times: [Int64] = []
         for _ in 0..<8 {
             while stage.deliver(.failed(retryLater: true)).isEmpty {
-                stage.wait(max(1, try #require(stage.book.nextDue) - stage.now.monotonic))
+                stage.wait(max(1, try #require(stage.scheduler.nextDue) - stage.now.monotonic))
             }
             times.append(stage.now.monotonic)
         }
@@ -56,18 +56,18 @@ import Wire
         let stage = try changed()
         #expect(stage.deliver(.gone).count == 1)
         #expect(stage.advance() == [.ended(id: "a")])
-        #expect(!stage.book.contains("a"))
+        #expect(!stage.scheduler.contains("a"))
     }
 
     @Test func theOldTokensEndIsNotTheNewOnes() throws {
         let stage = try changed()
         let first = try stage.launch()
         stage.put(
-            try BookStage.registration(token: 2), standing: .away, facts: nil, wasDelivered: false, isPosted: false)
+            try SchedulerStage.registration(token: 2), status: .away, facts: nil, wasDelivered: false, isPosted: false)
         stage.sent("a", timestamp: first.timestamp, .gone)
         let pushes = stage.run(for: 60_000)
-        #expect(try pushes.map(\.request.destination) == [BookStage.registration(token: 2).destination])
-        #expect(stage.book.contains("a"))
+        #expect(try pushes.map(\.request.destination) == [SchedulerStage.registration(token: 2).destination])
+        #expect(stage.scheduler.contains("a"))
     }
 
     @Test func anAnswerToAnotherPushIsNone() throws {
@@ -78,7 +78,7 @@ import Wire
         stage.sent("a", timestamp: first.timestamp, .delivered)
         stage.sent("a", timestamp: first.timestamp, .gone)
         #expect(stage.run(for: 60_000).isEmpty)
-        #expect(stage.book.contains("a"))
+        #expect(stage.scheduler.contains("a"))
     }
 
     @Test func withoutATimestampNothingLeaves() throws {
@@ -92,7 +92,7 @@ import Wire
         let pushes = stage.run(for: 60_000)
         #expect(pushes.count == 1)
         #expect(pushes.first.map { $0.request.timestamp > request.timestamp } == true)
-        #expect(pushes.first?.request.version == request.version)
+        #expect(pushes.first?.request.stamp.version == request.stamp.version)
     }
 
     @Test func anotherHubsStampIsTakenOver() throws {
@@ -101,12 +101,12 @@ import Wire
             Issue.record("nothing was to be pushed")
             return
         }
-        let other = try BookStage.registration(
+        let other = try SchedulerStage.registration(
             token: 3, timestamp: request.timestamp + 50, version: 20, state: #"{"unread":9}"#)
         stage.refused("a", timestamp: request.timestamp, current: other)
         let pushes = stage.run(for: 60_000)
         #expect(pushes.map { $0.request.content?["unread"]?.int } == [1])
-        #expect(pushes.first.map { $0.request.timestamp > other.timestamp && $0.request.version == 21 } == true)
+        #expect(pushes.first.map { $0.request.timestamp > other.timestamp && $0.request.stamp.version == 21 } == true)
         #expect(pushes.first?.request.destination == other.destination)
     }
 
@@ -119,7 +119,7 @@ import Wire
         }
         stage.set(.live, of: "a")
         #expect(stage.advance().count == 1)
-        let other = try BookStage.registration(
+        let other = try SchedulerStage.registration(
             timestamp: request.timestamp + 9, version: 20, state: #"{"unread":9}"#, wasDelivered: true)
         stage.refused("a", timestamp: request.timestamp, current: other)
         guard case .show(let shown)? = stage.advance().first else {
@@ -135,10 +135,11 @@ import Wire
             Issue.record("nothing was to be pushed")
             return
         }
-        let state = try #require(request.state)
+        let state = try #require(request.stamp.state)
         let other = ActivityRegistration(
             id: "a", user: "u-a", session: nil, destination: request.destination, conversation: "c", registeredAt: 0,
-            startedAt: BookStage.start.unix, timestamp: request.timestamp, version: request.version, state: state,
+            startedAt: SchedulerStage.start.unix, timestamp: request.timestamp, version: request.stamp.version,
+            state: state,
             wasDelivered: wasDelivered)
         stage.refused("a", timestamp: request.timestamp, current: other)
         #expect(stage.run(for: 60_000).count == (wasDelivered ? 0 : 1))

@@ -10,17 +10,17 @@ import Wire
         dismissal: Int64? = nil
     ) throws -> ActivityPost {
         ActivityPost(
-            contentState: try BookStage.json(state), event: event, timestamp: timestamp,
+            contentState: try SchedulerStage.json(state), event: event, timestamp: timestamp,
             alert: rings ? ActivityAlert(title: "T", body: "B") : nil, dismissal: dismissal)
     }
 
     @Test func isPassedThroughUnchangedAndOwnsTheActivity() throws {
-        let stage = try BookStage.settled(.away)
+        let stage = try SchedulerStage.settled(.away)
         let odd = #"{"b":1.50,"a":{"b":1e3, "b":2},"c":"\u00e9\/"}"#
         #expect(stage.post(try post(odd), to: "a") == .queued)
         let pushes = stage.run(for: 60_000)
         #expect(pushes.map { $0.request.content?.description } == [odd])
-        #expect(pushes.first?.request.isPosted == true && pushes.first?.request.priority == 5)
+        #expect(pushes.first?.request.stamp.isPosted == true && pushes.first?.request.priority == 5)
         // The template is silent from now on, whatever happens.
         stage.change("a") { $0.unread = 9 }
         stage.set(.live, of: "a")
@@ -30,15 +30,15 @@ import Wire
     }
 
     @Test func staysTheBackendsAfterARestart() throws {
-        let stage = try BookStage()
+        let stage = try SchedulerStage()
         stage.put(
-            try BookStage.registration(timestamp: 5, version: 1, state: #"{"x":1}"#), standing: .away,
+            try SchedulerStage.registration(timestamp: 5, version: 1, state: #"{"x":1}"#), status: .away,
             facts: ConversationFacts(name: "Team"), wasDelivered: false, isPosted: true)
         #expect(stage.run(for: 60_000).map { $0.request.content?.description } == [#"{"x":1}"#])
     }
 
     @Test func staleOnesAreDropped() throws {
-        let stage = try BookStage.settled(.away)
+        let stage = try SchedulerStage.settled(.away)
         let now = stage.seconds
         func offer(_ timestamp: Int64?) throws -> PostVerdict {
             let state = #"{"t":\#(timestamp ?? -1)}"#
@@ -56,11 +56,11 @@ import Wire
         #expect(try offer(now + 2) == .stale)
         let last = stage.run(for: 60_000)
         #expect(last.map { $0.request.content?["t"]?.int } == [-1])
-        #expect(stage.book.statistics.stalePosts == 4)
+        #expect(stage.scheduler.statistics.stalePosts == 4)
     }
 
     @Test func isNotNewerThanWhatTheTemplateTold() throws {
-        let stage = try BookStage.settled(.away)
+        let stage = try SchedulerStage.settled(.away)
         stage.change("a") { $0.unread = 1 }
         stage.wait(2_000)
         let told = try #require(stage.deliver().first).timestamp
@@ -69,7 +69,7 @@ import Wire
     }
 
     @Test func ringsAtOnceAndOnce() throws {
-        let stage = try BookStage.settled(.away)
+        let stage = try SchedulerStage.settled(.away)
         #expect(stage.post(try post(#"{"n":1}"#, rings: true), to: "a") == .queued)
         let first = try stage.launch()
         #expect(first.isAlerting && first.priority == 10)
@@ -91,7 +91,7 @@ import Wire
     }
 
     @Test func isWithheldWhileTheAppIsConnected() throws {
-        let stage = try BookStage.settled(.live)
+        let stage = try SchedulerStage.settled(.live)
         #expect(stage.post(try post(#"{"n":1}"#), to: "a") == .withheld)
         stage.wait(2_000)
         guard case .show(let shown)? = stage.advance().first else {
@@ -111,7 +111,7 @@ import Wire
 
     /// The socket told the phone something else in between, and its last word may be lost in the window.
     @Test func goesByPushAgainAfterTheSocketSaidOtherwise() throws {
-        let stage = try BookStage.settled(.away)
+        let stage = try SchedulerStage.settled(.away)
         #expect(stage.post(try post(#"{"n":1}"#), to: "a") == .queued)
         #expect(stage.run(for: 10_000).count == 1)
         stage.set(.live, of: "a")
@@ -125,7 +125,7 @@ import Wire
     }
 
     @Test func ringsAgainIfNobodyKnowsWhetherItRang() throws {
-        let stage = try BookStage.settled(.away)
+        let stage = try SchedulerStage.settled(.away)
         #expect(stage.post(try post(#"{"n":1}"#, rings: true), to: "a") == .queued)
         #expect(stage.deliver(.unanswered).map(\.isAlerting) == [true])
         #expect(stage.run(for: 10_000).map(\.request.isAlerting) == [true])
@@ -139,7 +139,7 @@ import Wire
     }
 
     @Test func ringsWhenTheWindowIsOver() throws {
-        let stage = try BookStage.settled(.away)
+        let stage = try SchedulerStage.settled(.away)
         #expect(stage.post(try post(#"{"n":1}"#, rings: true), to: "a") == .queued)
         guard case .stamp(let request)? = stage.advance().first else {
             Issue.record("nothing was to be pushed")
@@ -152,7 +152,7 @@ import Wire
     }
 
     @Test func endsIt() throws {
-        let stage = try BookStage.settled(.away)
+        let stage = try SchedulerStage.settled(.away)
         #expect(stage.post(try post("{}", event: .end, dismissal: 77), to: "a") == .queued)
         let end = try #require(stage.deliver().first)
         #expect(end.event == .end && end.priority == 10 && end.content?.description == "{}")
@@ -161,7 +161,7 @@ import Wire
     }
 
     @Test func isRefusedWhereItCannotBeSent() throws {
-        let stage = try BookStage.settled(.away)
+        let stage = try SchedulerStage.settled(.away)
         let large = #"{"a":"\#(String(repeating: "x", count: 4_096))"}"#
         let bad = [
             try post("{}", event: .start), try post("[]"), try post(large),

@@ -3,10 +3,10 @@ import Push
 import Testing
 import Wire
 
-/// What an activity is told while its app is away.
+/// What an activity is sent while its app is away.
 @Suite struct ActivityPushTests {
     @Test func aStateIsWholeAndNumbered() throws {
-        let stage = try BookStage.settled(.away)
+        let stage = try SchedulerStage.settled(.away)
         stage.change("a") {
             $0.lastMessage = .init(text: "one\ntwo", senderID: "s", senderName: "Ann", at: 7)
             $0.unread = 2
@@ -20,16 +20,17 @@ import Wire
                 {"name":"Team","last":"Ann: one two","unread":2,"typing":["Bo","Zoe"],"online":["1","9"],\
                 "connected":false,"version":2,"at":\(stage.seconds)}
                 """)
-        #expect(request.version == 2 && request.priority == 5 && request.event == .update && !request.isPosted)
+        #expect(
+            request.stamp.version == 2 && request.priority == 5 && request.event == .update && !request.stamp.isPosted)
         #expect(request.timestamp == stage.seconds && request.staleDate == stage.seconds + 900)
-        #expect(try request.destination == BookStage.registration().destination && request.user == "u-a")
+        #expect(try request.destination == SchedulerStage.registration().destination && request.user == "u-a")
         let aps = try JSON(parsing: request.payload)["aps"]
         #expect(aps?["content-state"]?.description == request.content?.description)
         #expect(aps?["stale-date"]?.int == Int(request.staleDate))
     }
 
     @Test func changesSettleFirst() throws {
-        let stage = try BookStage.settled(.away)
+        let stage = try SchedulerStage.settled(.away)
         let start = stage.now.monotonic
         for count in 1...3 {
             stage.change("a") { $0.unread = count }
@@ -41,9 +42,9 @@ import Wire
     }
 
     @Test func unlessTheyNeverDo() throws {
-        let stage = try BookStage.settled(.away)
+        let stage = try SchedulerStage.settled(.away)
         let start = stage.now.monotonic
-        var pushes: [(at: Int64, request: StampRequest)] = []
+        var pushes: [(at: Int64, request: ActivityPush)] = []
         for count in 1...30 {
             stage.change("a") { $0.unread = count }
             pushes += stage.run(for: 1_000)
@@ -52,18 +53,18 @@ import Wire
     }
 
     @Test func whatIsEqualIsNotSentAgain() throws {
-        let stage = try BookStage.settled(.away)
+        let stage = try SchedulerStage.settled(.away)
         stage.change("a") { $0.typing = ["Ann"] }
         stage.wait(1_000)
         stage.change("a") { $0.typing = [] }
         #expect(stage.run(for: 60_000).isEmpty)
-        #expect(stage.book.statistics.suppressed == 1)
+        #expect(stage.scheduler.statistics.suppressed == 1)
     }
 
     @Test func nothingIsToldBeforeTheFactsAreKnown() throws {
-        let stage = try BookStage()
+        let stage = try SchedulerStage()
         stage.put(
-            try BookStage.registration(), standing: .live, facts: nil, wasDelivered: true, isPosted: false)
+            try SchedulerStage.registration(), status: .live, facts: nil, wasDelivered: true, isPosted: false)
         #expect(!stage.change("a") { $0.unread = 1 })
         #expect(stage.advance().isEmpty)
         stage.set(.away, of: "a")
@@ -74,8 +75,8 @@ import Wire
 
     /// The clock stands still, or goes back: timestamps go on.
     @Test func timestampsIncreaseWhateverTheClockSays() throws {
-        let stage = try BookStage.settled(.away)
-        let first = stage.book.statistics.pushed
+        let stage = try SchedulerStage.settled(.away)
+        let first = stage.scheduler.statistics.pushed
         var last: Int64 = stage.seconds
         for count in 1...5 {
             stage.change("a") { $0.unread = count }
@@ -84,35 +85,35 @@ import Wire
             #expect(request.timestamp == last + 1 || count == 1)
             last = request.timestamp
         }
-        #expect(stage.book.statistics.pushed == first + 5)
+        #expect(stage.scheduler.statistics.pushed == first + 5)
     }
 
     @Test func aRestartGoesOnWhereTheLastHubStopped() throws {
-        let stage = try BookStage()
+        let stage = try SchedulerStage()
         let state = """
             {"name":"Team","last":": ","unread":0,"typing":[],"online":[],"connected":false,"version":7,"at":1900000000}
             """
         let facts = ConversationFacts(name: "Team")
         for (id, wasDelivered) in [("sure", true), ("unsure", false)] {
             stage.put(
-                try BookStage.registration(id, timestamp: 1_900_000_000, version: 7, state: state), standing: .away,
+                try SchedulerStage.registration(id, timestamp: 1_900_000_000, version: 7, state: state), status: .away,
                 facts: facts, wasDelivered: wasDelivered, isPosted: false)
         }
         let pushes = stage.run(for: 60_000)
         #expect(pushes.map(\.request.id) == ["unsure"])
-        #expect(pushes.first?.request.timestamp == 1_900_000_001 && pushes.first?.request.version == 8)
+        #expect(pushes.first?.request.timestamp == 1_900_000_001 && pushes.first?.request.stamp.version == 8)
     }
 
     @Test func aNewTokenGetsTheCurrentState() throws {
-        let stage = try BookStage.settled(.away)
+        let stage = try SchedulerStage.settled(.away)
         stage.put(
-            try BookStage.registration(token: 2), standing: .away, facts: nil, wasDelivered: false, isPosted: false)
+            try SchedulerStage.registration(token: 2), status: .away, facts: nil, wasDelivered: false, isPosted: false)
         let pushes = stage.run(for: 60_000)
-        #expect(try pushes.map(\.request.destination) == [BookStage.registration(token: 2).destination])
+        #expect(try pushes.map(\.request.destination) == [SchedulerStage.registration(token: 2).destination])
         #expect(pushes.first?.request.content?["name"]?.string == "Team")
         // The same token again is no news.
         stage.put(
-            try BookStage.registration(token: 2), standing: .away, facts: nil, wasDelivered: false, isPosted: false)
+            try SchedulerStage.registration(token: 2), status: .away, facts: nil, wasDelivered: false, isPosted: false)
         #expect(stage.run(for: 60_000).isEmpty)
     }
 
@@ -120,10 +121,10 @@ import Wire
         var rules = ActivityRules(
             content: try ContentTemplate(#"{"a":"{preview}"}"#, preview: Preview(limit: 10_000)))
         rules.lifetime = 100_000
-        let stage = try BookStage()
-        stage.book = ActivityBook(rules)
+        let stage = try SchedulerStage()
+        stage.scheduler = ActivityScheduler(rules)
         stage.put(
-            try BookStage.registration(), standing: .away, facts: ConversationFacts(), wasDelivered: true,
+            try SchedulerStage.registration(), status: .away, facts: ConversationFacts(), wasDelivered: true,
             isPosted: false)
         stage.run(for: 10_000)
         let text = String(repeating: "x", count: 9_000)
@@ -140,12 +141,12 @@ import Wire
         #expect(stage.run(for: 20_000).isEmpty)
         // Its end does not hang on it.
         let end = stage.run(for: 100_000)
-        #expect(end.map(\.request.event) == [.end] && end.first?.request.state == nil)
-        #expect(stage.book.count == 0)
+        #expect(end.map(\.request.event) == [.end] && end.first?.request.stamp.state == nil)
+        #expect(stage.scheduler.count == 0)
     }
 
     @Test func anUnknownActivityIsNobodys() throws {
-        let stage = try BookStage.settled(.away)
+        let stage = try SchedulerStage.settled(.away)
         #expect(!stage.set(.live, of: "b"))
         #expect(!stage.set(ConversationFacts(name: "X"), of: "b"))
         #expect(!stage.change("b") { $0.unread = 1 })
@@ -154,7 +155,7 @@ import Wire
         #expect(stage.stamped("b", timestamp: 1) == nil)
         let post = ActivityPost(contentState: .emptyObject)
         #expect(stage.post(post, to: "b") == .unknown)
-        #expect(stage.book.statistics.unknownPosts == 1)
+        #expect(stage.scheduler.statistics.unknownPosts == 1)
         #expect(stage.run(for: 60_000).isEmpty)
     }
 }

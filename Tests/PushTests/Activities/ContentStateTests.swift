@@ -27,16 +27,16 @@ import Wire
     }
 
     private func sent(_ facts: ConversationFacts, conversation: String?) throws -> ContentState {
-        let stage = try BookStage()
-        stage.book = ActivityBook(ActivityRules(content: try ContentTemplate(Self.template)))
-        stage.put(try BookStage.registration(conversation: conversation), standing: .away, facts: facts)
+        let stage = try SchedulerStage()
+        stage.scheduler = ActivityScheduler(ActivityRules(content: try ContentTemplate(Self.template)))
+        stage.put(try SchedulerStage.registration(conversation: conversation), status: .away, facts: facts)
         stage.wait(2_000)
-        return try JSONDecoder().decode(ContentState.self, from: Data(try #require(try stage.launch().state)))
+        return try JSONDecoder().decode(ContentState.self, from: Data(try #require(try stage.launch().stamp.state)))
     }
 
     @Test func nothingIsEverMissing() throws {
         let bare = try sent(ConversationFacts(), conversation: nil)
-        let time = Int(BookStage.start.unix / 1000) + 2
+        let time = Int(SchedulerStage.start.unix / 1000) + 2
         #expect(
             bare
                 == ContentState(

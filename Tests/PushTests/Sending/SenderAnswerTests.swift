@@ -36,7 +36,7 @@ struct SenderAnswerTests {
         #expect(bench.outcomes.map(\.outcome) == [outcome])
         #expect(bench.transport.posts.count == sent)
         #expect(Set(bench.transport.posts.map(\.request.push.id)) == [push.id])
-        #expect(bench.sender.keeper.minted == 1)
+        #expect(bench.sender.tokens.minted == 1)
         #expect(
             bench.sender.counts.refused
                 == (status == 200 ? [:] : [KnownReasons.name(of: Answer(status: status, reason: reason)): 1]))
@@ -58,7 +58,7 @@ struct SenderAnswerTests {
         bench.turn()
         bench.takeAll()
         #expect(bench.outcomes.count == 51 && bench.outcomes.allSatisfy { $0.outcome == .delivered })
-        #expect(bench.sender.keeper.minted == 2 && bench.transport.posts.count == 101)
+        #expect(bench.sender.tokens.minted == 2 && bench.transport.posts.count == 101)
         #expect(bench.notices.allSatisfy { $0.level < .warning })
     }
 
@@ -82,7 +82,7 @@ struct SenderAnswerTests {
         #expect(bench.notices.count { $0.level == .warning } == 1)
         for _ in 0..<40 {
             bench.pass(seconds: 60)
-            while bench.flying > 0 { bench.takeAll() }
+            while bench.inFlight > 0 { bench.takeAll() }
         }
         #expect(bench.outcomes.count == 400 && bench.outcomes.allSatisfy { $0.outcome == .delivered })
     }

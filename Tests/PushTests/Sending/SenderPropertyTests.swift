@@ -14,8 +14,8 @@ struct SenderPropertyTests {
         let bench = storm.bench
         #expect(bench.outcomes.count == storm.added.count)
         #expect(Set(bench.outcomes.map(\.push.id)).count == storm.added.count)
-        #expect(bench.flying == 0 && bench.sender.queue.count == 0 && bench.sender.queue.lanes.isEmpty)
-        #expect(bench.sender.flights.isEmpty)
+        #expect(bench.inFlight == 0 && bench.sender.queue.count == 0 && bench.sender.queue.lanes.isEmpty)
+        #expect(bench.sender.inFlight.isEmpty)
         // What happened at all, so that the rest means something.
         #expect(Set(bench.outcomes.map(\.outcome.name)).count >= 8)
         #expect(
@@ -37,5 +37,157 @@ struct SenderPropertyTests {
         }
         #expect(storm.activitiesSentAfterDoubt == 0 && storm.crowdedLanes == 0 && storm.beyondLimit == 0)
         #expect(zip(storm.mints, storm.mints.dropFirst()).allSatisfy { $1 - $0 >= 20 * 60_000 })
+    }
+}
+
+/// An APNs that does whatever it likes, and the account of what it saw.
+struct Storm {
+    var bench: SenderBench
+    private var random: Seeded
+    private(set) var added: [PushID] = []
+    /// In which order a lane's were added.
+    private(set) var place: [PushID: Int] = [:]
+    /// What APNs took, by lane, in order.
+    private(set) var taken: [String: [PushID]] = [:]
+    /// Left, and was not answered.
+    private(set) var ambiguous: Set<PushID> = []
+    private(set) var activitiesSentAfterDoubt = 0
+    private(set) var crowdedLanes = 0
+    private(set) var beyondLimit = 0
+    private(set) var mints: [Int64] = []
+    private var watched = 0
+
+    init(seed: UInt64) throws {
+        bench = try SenderBench(seed: seed) {
+            $0.queue = 60
+            $0.connections = 1 + Int(seed % 3)
+        }
+        random = Seeded(seed)
+    }
+
+    private mutating func chance(_ one: Int) -> Bool { Int.random(in: 0..<one, using: &random) == 0 }
+
+    mutating func step() throws {
+        if chance(2) { try add(Int.random(in: 1...3, using: &random)) }
+        bench.transport.limit = chance(10) ? Int.random(in: 1...40, using: &random) : bench.transport.limit
+        bench.transport.opens = !chance(20)
+        bench.transport.isFull = chance(50)
+        for connection in bench.sender.servers.keys.sorted() {
+            happen(on: connection)
+        }
+        bench.turn()
+        watch()
+        if chance(3) { bench.now = bench.now.advanced(by: Int64.random(in: 1...20_000, using: &random)) }
+        bench.transport.isFull = false
+        bench.turn()
+        watch()
+    }
+
+    /// Everything works again, until all is told.
+    mutating func calm() throws {
+        bench.transport.opens = true
+        bench.transport.limit = 100
+        for _ in 0..<5000 where bench.outcomes.count < added.count {
+            for connection in bench.sender.servers.keys.sorted() {
+                if isConnecting(connection) { bench.transport.events.append((connection, .opened)) }
+                for ticket in tickets(connection) { answer(ticket, connection, Answer(status: 200)) }
+            }
+            bench.turn()
+            watch()
+            bench.pass(seconds: 1)
+            watch()
+        }
+    }
+
+    private mutating func add(_ count: Int) throws {
+        for _ in 0..<count {
+            let lane = Int.random(in: 0..<15, using: &random)
+            let isActivity = lane % 3 == 0
+            let push = try Samples.push(
+                lane, kind: isActivity ? .liveActivity : .alert, lane: "lane \(lane)",
+                replaces: isActivity && chance(2),
+                payload: chance(100) ? String(repeating: "x", count: 5000) : "{}",
+                seconds: (bench.now.unix - Samples.start.unix) / 1000 + Int64.random(in: 1...400, using: &random),
+                environment: lane % 5 == 0 ? .production : .sandbox)
+            place[push.id] = added.count
+            added.append(push.id)
+            bench.sender.add(push, at: bench.now)
+        }
+    }
+
+    private func isConnecting(_ connection: UInt64) -> Bool {
+        bench.sender.servers[connection].flatMap { bench.sender.pools[$0]?.links[connection]?.state } == .connecting
+    }
+
+    private func tickets(_ connection: UInt64) -> [SendQueue.Ticket] {
+        (bench.transport.onTheirWay[connection] ?? [:]).keys.sorted()
+    }
+
+    private mutating func happen(on connection: UInt64) {
+        if isConnecting(connection) {
+            if chance(2) { bench.transport.events.append((connection, chance(4) ? .closed(why: "refused") : .opened)) }
+            return
+        }
+        for ticket in tickets(connection) where chance(2) { befall(ticket, connection) }
+        if chance(30) { bench.transport.events.append((connection, .goAway(why: "Shutdown"))) }
+        if chance(40) { bench.transport.events.append((connection, .pong)) }
+        if chance(40) {
+            for ticket in tickets(connection) { vanish(ticket, connection) }
+            bench.transport.events.append((connection, .closed(why: "reset")))
+        }
+    }
+
+    private mutating func befall(_ ticket: SendQueue.Ticket, _ connection: UInt64) {
+        switch Int.random(in: 0..<40, using: &random) {
+        case 0: vanish(ticket, connection)
+        case 1:
+            if bench.transport.land(ticket, connection) != nil {
+                bench.transport.events.append((connection, .unseen(ticket)))
+            }
+        case 2: answer(ticket, connection, Answer(status: 410, reason: "Unregistered"))
+        case 3: answer(ticket, connection, Answer(status: 400, reason: "BadDeviceToken"))
+        case 4: answer(ticket, connection, Answer(status: 413, reason: "PayloadTooLarge"))
+        case 5: answer(ticket, connection, Answer(status: 429, reason: "TooManyRequests"))
+        case 6: answer(ticket, connection, Answer(status: 503, reason: "ServiceUnavailable"))
+        case 7 where chance(5): answer(ticket, connection, Answer(status: 403, reason: "ExpiredProviderToken"))
+        case 8 where chance(5): answer(ticket, connection, Answer(status: 403, reason: "InvalidProviderToken"))
+        case 9 where chance(5): answer(ticket, connection, Answer(status: 403, reason: "UnrelatedKeyIdInToken"))
+        case 10 where chance(5): answer(ticket, connection, Answer(status: 429, reason: "TooManyProviderTokenUpdates"))
+        case 11...12: break  // never answered
+        default: answer(ticket, connection, Answer(status: 200))
+        }
+    }
+
+    private mutating func answer(_ ticket: SendQueue.Ticket, _ connection: UInt64, _ answer: Answer) {
+        guard let request = bench.transport.land(ticket, connection) else { return }
+        if answer.status == 200 { taken[request.push.lane, default: []].append(request.push.id) }
+        bench.transport.events.append((connection, .answered(ticket, answer)))
+    }
+
+    /// Taken or not, there is no answer.
+    private mutating func vanish(_ ticket: SendQueue.Ticket, _ connection: UInt64) {
+        guard let request = bench.transport.land(ticket, connection) else { return }
+        doubt(request.push)
+        bench.transport.events.append((connection, .lost(ticket)))
+    }
+
+    private mutating func doubt(_ push: Push) {
+        ambiguous.insert(push.id)
+        if chance(2) { taken[push.lane, default: []].append(push.id) }
+    }
+
+    /// Looks at what was sent since, and at what is on its way.
+    private mutating func watch() {
+        for push in bench.transport.doubtful { doubt(push) }
+        bench.transport.doubtful = []
+        let posts = bench.transport.posts
+        for post in posts[watched...] where post.request.push.kind == .liveActivity {
+            if ambiguous.contains(post.request.push.id) { activitiesSentAfterDoubt += 1 }
+        }
+        watched = posts.count
+        let lanes = bench.transport.onTheirWay.values.flatMap { $0.values.map(\.push.lane) }
+        if Set(lanes).count < lanes.count { crowdedLanes += 1 }
+        if bench.transport.onTheirWay.values.contains(where: { $0.count > 40 }) { beyondLimit += 1 }
+        if bench.sender.tokens.minted > mints.count { mints.append(bench.now.monotonic) }
     }
 }

@@ -70,5 +70,5 @@ struct SenderBench {
         turn()
     }
 
-    var flying: Int { transport.onTheirWay.values.reduce(0) { $0 + $1.count } }
+    var inFlight: Int { transport.onTheirWay.values.reduce(0) { $0 + $1.count } }
 }

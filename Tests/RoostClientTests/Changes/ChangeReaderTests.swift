@@ -23,7 +23,7 @@ import Wire
             "data":{"type":"\(kind)","schema":"public","table":"m",\
             "commit_timestamp":"2026-01-02T03:04:05.678Z","errors":\(errors)\(record)\(old)}}
             """
-        guard let (_, change) = RowChange.parse(JSON(trusted: Array(text.utf8)[...])) else {
+        guard let (_, change) = IncomingChange.parse(JSON(trusted: Array(text.utf8)[...])) else {
             preconditionFailure("a payload that is none")
         }
         return .element(.change(change))

@@ -6,7 +6,7 @@ import Wire
     private func version(_ number: Int64?, _ time: String? = nil, _ words: String = "") -> ChangeVersion {
         let record = JSON(trusted: Array("{\"words\":\"\(words)\"}".utf8)[...])
         return ChangeVersion(
-            RowChange(
+            IncomingChange(
                 kind: .update, schema: "public", table: "t", record: record, old: nil,
                 cursor: number.map { "w." + String($0, radix: 36) }, commitTime: time, errors: [], data: record))
     }

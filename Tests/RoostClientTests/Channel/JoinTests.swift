@@ -3,24 +3,24 @@ import Testing
 import Wire
 
 @Suite struct JoinTests {
-    private func desk(_ configure: (inout ChannelConfiguration) -> Void = { _ in }) -> Desk {
-        let desk = Desk()
-        desk.openRoom(configure)
-        desk.goOnline()
-        return desk
+    private func client(_ configure: (inout ChannelConfiguration) -> Void = { _ in }) -> ClientHarness {
+        let client = ClientHarness()
+        client.openRoom(configure)
+        client.goOnline()
+        return client
     }
 
     @Test func theJoinSaysWhatWasConfigured() throws {
-        let desk = desk {
+        let client = client {
             $0.isPrivate = true
             $0.receivesOwnBroadcasts = true
             $0.presence = .occupancy
             $0.history = BroadcastHistory(limit: 5)
         }
-        desk.input { $0.change(to: .inactive, $1) }
-        desk.follow(1, table: "messages", filter: "id=gt.7")
-        desk.subscribe()
-        let (message, payload) = try #require(desk.last("phx_join"))
+        client.input { $0.change(to: .inactive, $1) }
+        client.follow(1, table: "messages", filter: "id=gt.7")
+        client.subscribe()
+        let (message, payload) = try #require(client.last("phx_join"))
         #expect(message.joinRef == message.ref)
         let config = try #require(payload["config"])
         #expect(config["private"]?.bool == true)
@@ -36,35 +36,35 @@ import Wire
     }
 
     @Test func subscribedMeansThatRowChangesAreLive() throws {
-        let desk = desk()
-        desk.follow(1, table: "t")
-        desk.subscribe()
-        let message = try #require(desk.last("phx_join")?.message)
-        desk.hear(
+        let client = client()
+        client.follow(1, table: "t")
+        client.subscribe()
+        let message = try #require(client.last("phx_join")?.message)
+        client.hear(
             "phx_reply", "{\"status\":\"ok\",\"response\":{\"postgres_changes\":[{\"id\":5}]}}",
             joinRef: message.joinRef,
             ref: message.ref)
-        #expect(desk.answers.isEmpty)
-        desk.hear(
+        #expect(client.answers.isEmpty)
+        client.hear(
             "system", "{\"extension\":\"postgres_changes\",\"status\":\"ok\",\"message\":\"Subscribed\"}",
             joinRef: message.joinRef)
-        #expect(desk.answers[100] == .some(nil))
+        #expect(client.answers[100] == .some(nil))
     }
 
     @Test func aTableThatIsNotWatchedIsAnError() throws {
-        let desk = desk()
-        desk.follow(1, table: "t")
-        desk.subscribe()
-        let message = try #require(desk.last("phx_join")?.message)
-        desk.hear(
+        let client = client()
+        client.follow(1, table: "t")
+        client.subscribe()
+        let message = try #require(client.last("phx_join")?.message)
+        client.hear(
             "phx_reply", "{\"status\":\"ok\",\"response\":{\"postgres_changes\":[{\"id\":5}]}}",
             joinRef: message.joinRef,
             ref: message.ref)
-        desk.hear(
+        client.hear(
             "system", "{\"extension\":\"postgres_changes\",\"status\":\"error\",\"message\":\"not watched\"}",
             joinRef: message.joinRef)
-        #expect(desk.answers[100] == .some(.subscription(reason: "not watched")))
-        let failed = desk.channelActions.contains { if case .failChanges = $0 { true } else { false } }
+        #expect(client.answers[100] == .some(.subscription(reason: "not watched")))
+        let failed = client.channelActions.contains { if case .failChanges = $0 { true } else { false } }
         #expect(failed)
     }
 
@@ -73,13 +73,13 @@ import Wire
         "PrivateOnly: This project only allows private channels",
     ])
     func aRefusalForGoodEndsTheChannel(reason: String) {
-        let desk = desk()
-        desk.subscribe()
-        desk.refuseLast("phx_join", reason)
-        #expect(desk.answers[100] == .some(.refused(reason: reason)))
-        #expect(desk.machine.channels.isEmpty)
-        desk.pass(.seconds(60))
-        #expect(desk.joins == 1)
+        let client = client()
+        client.subscribe()
+        client.refuseLast("phx_join", reason)
+        #expect(client.answers[100] == .some(.refused(reason: reason)))
+        #expect(client.machine.channels.isEmpty)
+        client.pass(.seconds(60))
+        #expect(client.joins == 1)
     }
 
     @Test(arguments: [
@@ -87,71 +87,71 @@ import Wire
         "ClientJoinRateLimitReached: Too many joins per second", "SomethingNew: nobody knows",
     ])
     func aRefusalForNowIsTriedAgain(reason: String) {
-        let desk = desk()
-        desk.subscribe()
+        let client = client()
+        client.subscribe()
         for count in 2...5 {
-            desk.refuseLast("phx_join", reason)
-            desk.pass(.milliseconds(500 << (count - 2)))
-            #expect(desk.joins == count)
+            client.refuseLast("phx_join", reason)
+            client.pass(.milliseconds(500 << (count - 2)))
+            #expect(client.joins == count)
         }
-        desk.answerJoin()
-        #expect(desk.answers[100] == .some(nil))
+        client.answerJoin()
+        #expect(client.answers[100] == .some(nil))
     }
 
     @Test func aJoinWithoutAnAnswerIsRepeated() {
-        let desk = desk()
-        desk.subscribe()
-        desk.pass(.seconds(11))
-        #expect(desk.joins == 2)
+        let client = client()
+        client.subscribe()
+        client.pass(.seconds(11))
+        #expect(client.joins == 2)
     }
 
     @Test func theHubsWordThatItIsOverIsFinal() throws {
-        let desk = desk()
-        desk.subscribe()
-        desk.answerJoin()
-        let ref = try #require(desk.last("phx_join")?.message.ref)
-        desk.hear("phx_close", "{}", joinRef: "another", ref: "another")
-        #expect(!desk.machine.channels.isEmpty)
-        desk.hear("phx_close", "{}", joinRef: ref, ref: ref)
-        #expect(desk.machine.channels.isEmpty)
+        let client = client()
+        client.subscribe()
+        client.answerJoin()
+        let ref = try #require(client.last("phx_join")?.message.ref)
+        client.hear("phx_close", "{}", joinRef: "another", ref: "another")
+        #expect(!client.machine.channels.isEmpty)
+        client.hear("phx_close", "{}", joinRef: ref, ref: ref)
+        #expect(client.machine.channels.isEmpty)
     }
 
     @Test func anErrorOfTheChannelIsComeBackFrom() throws {
-        let desk = desk()
-        desk.subscribe()
-        desk.answerJoin()
-        let ref = try #require(desk.last("phx_join")?.message.ref)
-        desk.hear("phx_error", "{\"reason\":\"channel_crash\"}", joinRef: ref, ref: ref)
-        desk.pass(.seconds(1))
-        #expect(desk.joins == 2)
-        #expect(desk.told.contains(.lost(reason: "channel_crash")))
+        let client = client()
+        client.subscribe()
+        client.answerJoin()
+        let ref = try #require(client.last("phx_join")?.message.ref)
+        client.hear("phx_error", "{\"reason\":\"channel_crash\"}", joinRef: ref, ref: ref)
+        client.pass(.seconds(1))
+        #expect(client.joins == 2)
+        #expect(client.channelEvents.contains(.lost(reason: "channel_crash")))
     }
 
     @Test func leaving() throws {
-        let desk = desk()
-        desk.subscribe()
-        desk.answerJoin()
-        desk.channel { channel, _, refs, at in channel.leave(7, &refs, at) }
-        let leave = try #require(desk.last("phx_leave")?.message)
-        #expect(leave.joinRef == desk.last("phx_join")?.message.ref)
-        #expect(desk.answers[7] == nil)
-        desk.hear("phx_reply", "{\"status\":\"ok\",\"response\":{}}", joinRef: leave.joinRef, ref: leave.ref)
-        #expect(desk.answers[7] == .some(nil))
-        #expect(desk.machine.channels.isEmpty)
+        let client = client()
+        client.subscribe()
+        client.answerJoin()
+        client.channel { channel, _, refs, at in channel.leave(7, &refs, at) }
+        let leave = try #require(client.last("phx_leave")?.message)
+        #expect(leave.joinRef == client.last("phx_join")?.message.ref)
+        #expect(client.answers[7] == nil)
+        client.hear("phx_reply", "{\"status\":\"ok\",\"response\":{}}", joinRef: leave.joinRef, ref: leave.ref)
+        #expect(client.answers[7] == .some(nil))
+        #expect(client.machine.channels.isEmpty)
     }
 
     @Test func theAppStateIsToldOnceForTheSocket() {
-        let desk = desk()
-        desk.machine.open(2, "realtime:other", ChannelConfiguration())
-        desk.subscribe()
-        desk.answerJoin()
-        desk.input { machine, at in machine.withChannel(2, at) { $0.subscribe(nil, $1, &$2, at) } }
-        desk.input { $0.change(to: .background, $1) }
-        desk.input { $0.change(to: .background, $1) }
-        #expect(desk.sent.count { $0.event == "app_state" } == 1)
-        #expect(desk.last("app_state")?.payload.description == "{\"type\":\"app_state\",\"state\":\"background\"}")
-        desk.socketEnds()
-        desk.goOnline()
-        #expect(desk.last("phx_join")?.payload["config"]?["app_state"]?.string == "background")
+        let client = client()
+        client.machine.open(2, "realtime:other", ChannelConfiguration())
+        client.subscribe()
+        client.answerJoin()
+        client.input { machine, at in machine.withChannel(2, at) { $0.subscribe(nil, $1, &$2, at) } }
+        client.input { $0.change(to: .background, $1) }
+        client.input { $0.change(to: .background, $1) }
+        #expect(client.sent.count { $0.event == "app_state" } == 1)
+        #expect(client.last("app_state")?.payload.description == "{\"type\":\"app_state\",\"state\":\"background\"}")
+        client.socketEnds()
+        client.goOnline()
+        #expect(client.last("phx_join")?.payload["config"]?["app_state"]?.string == "background")
     }
 }

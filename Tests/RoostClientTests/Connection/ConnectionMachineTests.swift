@@ -3,146 +3,178 @@ import Testing
 
 @Suite struct ConnectionMachineTests {
     @Test func aTokenIsAskedForAtEachConnection() {
-        let desk = Desk()
-        desk.goOnline(token: "one")
-        desk.socketEnds()
-        desk.goOnline(token: "two")
-        #expect(desk.asked.count == 2)
-        #expect(desk.opened.map(\.token) == ["one", "two"])
+        let client = ClientHarness()
+        client.goOnline(token: "one")
+        client.socketEnds()
+        client.goOnline(token: "two")
+        #expect(client.asked.count == 2)
+        #expect(client.opened.map(\.token) == ["one", "two"])
     }
 
     @Test func aCallbackThatFailsIsAskedAgain() {
-        let desk = Desk()
-        desk.connect()
-        desk.giveToken(nil)
-        #expect(desk.opened.isEmpty)
-        #expect(desk.socketEvents.contains(.lost(reason: "The app has no token: no")))
-        desk.pass(.seconds(1))
-        #expect(desk.asked.count == 2)
+        let client = ClientHarness()
+        client.connect()
+        client.giveToken(nil)
+        #expect(client.opened.isEmpty)
+        #expect(client.socketEvents.contains(.lost(reason: "The app has no token: no")))
+        client.pass(.seconds(1))
+        #expect(client.asked.count == 2)
     }
 
     @Test func aCallbackThatNeverEndsDoesNotHoldUpTheClient() {
-        let desk = Desk()
-        desk.connect()
-        desk.pass(.seconds(31))
-        #expect(desk.asked.count == 2)
+        let client = ClientHarness()
+        client.connect()
+        client.pass(.seconds(31))
+        #expect(client.asked.count == 2)
         // Its answer, when it comes at last, is for nobody.
-        desk.connection { $0.token(1, "late", $1) }
-        #expect(desk.opened.isEmpty)
+        client.connection { $0.token(1, "late", $1) }
+        #expect(client.opened.isEmpty)
     }
 
     @Test func aHubThatDoesNotAnswerIsGivenUp() {
-        let desk = Desk()
-        desk.connect()
-        desk.giveToken()
-        desk.pass(.seconds(10))
-        #expect(desk.closed == [1])
-        #expect(desk.socketEvents.contains(.lost(reason: "The hub does not answer.")))
+        let client = ClientHarness()
+        client.connect()
+        client.giveToken()
+        client.pass(.seconds(10))
+        #expect(client.closed == [1])
+        #expect(client.socketEvents.contains(.lost(reason: "The hub does not answer.")))
     }
 
     @Test func waitsGrowAndStartOverAfterAStableConnection() {
-        let desk = Desk()
-        desk.connect()
+        let client = ClientHarness()
+        client.connect()
         for _ in 0..<6 {
-            desk.giveToken()
-            desk.socketEnds(.unreachable("no"))
-            if case .waiting(let until) = desk.machine.connection.phase { desk.pass(until - desk.now) }
+            client.giveToken()
+            client.socketEnds(.unreachable("no"))
+            if case .waiting(let until) = client.machine.connection.phase { client.pass(until - client.now) }
         }
-        desk.giveToken()
-        desk.socketOpens()
+        client.giveToken()
+        client.socketOpens()
         // Not stable yet: the next wait is as long as the last.
-        desk.pass(.seconds(9))
-        desk.socketEnds()
-        desk.goOnline()
-        desk.pass(.seconds(10))
-        desk.socketEnds()
-        let waits = desk.socketEvents.compactMap { if case .waiting(let wait) = $0 { wait } else { nil } }
+        client.pass(.seconds(9))
+        client.socketEnds()
+        client.goOnline()
+        client.pass(.seconds(10))
+        client.socketEnds()
+        let waits = client.socketEvents.compactMap { if case .waiting(let wait) = $0 { wait } else { nil } }
         #expect(waits == [0.5, 1, 2, 4, 7.5, 7.5, 7.5, 0.5].map { Duration.seconds($0) })
     }
 
     @Test func theNetworkIsBack() {
-        let desk = Desk()
-        desk.random = 0.9
-        desk.goOnline()
-        desk.socketEnds()
-        desk.connection { $0.networkIsBack($1) }
-        #expect(desk.asked.count == 2)
-        desk.giveToken()
-        desk.socketOpens()
+        let client = ClientHarness()
+        client.random = 0.9
+        client.goOnline()
+        client.socketEnds()
+        client.connection { $0.networkIsBack($1) }
+        #expect(client.asked.count == 2)
+        client.giveToken()
+        client.socketOpens()
         // A socket that only looks alive is found out: nothing comes back.
-        desk.connection { $0.networkIsBack($1) }
-        #expect(desk.sent.last?.event == "heartbeat")
-        desk.pass(.seconds(4))
-        #expect(desk.closed == [2])
-        #expect(desk.socketEvents.contains(.lost(reason: "The hub is silent.")))
+        client.connection { $0.networkIsBack($1) }
+        #expect(client.sent.last?.event == "heartbeat")
+        client.pass(.seconds(4))
+        #expect(client.closed == [2])
+        #expect(client.socketEvents.contains(.lost(reason: "The hub is silent.")))
     }
 
     @Test func anAttemptOfBeforeTheNetworkCameBackIsMadeAnew() {
-        let desk = Desk()
-        desk.connect()
-        desk.giveToken("one")
-        desk.connection { $0.networkIsBack($1) }
-        #expect(desk.closed == [1])
-        desk.connection { $0.ended(1, .cancelled, $1) }
-        desk.giveToken("two")
-        desk.socketOpens()
-        #expect(desk.opened.map(\.id) == [1, 2])
-        #expect(desk.machine.connection.isOpen)
+        let client = ClientHarness()
+        client.connect()
+        client.giveToken("one")
+        client.connection { $0.networkIsBack($1) }
+        #expect(client.closed == [1])
+        client.connection { $0.ended(1, .cancelled, $1) }
+        client.giveToken("two")
+        client.socketOpens()
+        #expect(client.opened.map(\.id) == [1, 2])
+        #expect(client.machine.connection.isOpen)
     }
 
     @Test func heartbeats() {
-        let desk = Desk()
-        desk.goOnline()
+        let client = ClientHarness()
+        client.goOnline()
         for _ in 0..<4 {
-            desk.pass(.seconds(25))
-            desk.hear("[null,\"9\",\"phoenix\",\"phx_reply\",{\"status\":\"ok\",\"response\":{}}]")
+            client.pass(.seconds(25))
+            client.hear("[null,\"9\",\"phoenix\",\"phx_reply\",{\"status\":\"ok\",\"response\":{}}]")
         }
-        #expect(desk.sent.count { $0.event == "heartbeat" } == 4)
-        #expect(desk.closed.isEmpty)
-        desk.pass(.seconds(25))
-        desk.pass(.milliseconds(9999))
-        #expect(desk.closed.isEmpty)
-        desk.pass(.milliseconds(1))
-        #expect(desk.closed == [1])
+        #expect(client.sent.count { $0.event == "heartbeat" } == 4)
+        #expect(client.closed.isEmpty)
+        client.pass(.seconds(25))
+        client.pass(.milliseconds(9999))
+        #expect(client.closed.isEmpty)
+        client.pass(.milliseconds(1))
+        #expect(client.closed == [1])
     }
 
     @Test(arguments: [1000, 1001, 1006, 1009, 1012, 1013, 3000, 3999])
     func codesBelow4000AreComeBackFrom(code: Int) {
-        let desk = Desk()
-        desk.goOnline()
-        desk.socketEnds(.closed(code: code))
-        desk.goOnline()
-        #expect(desk.opened.count == 2)
+        let client = ClientHarness()
+        client.goOnline()
+        client.socketEnds(.closed(code: code))
+        client.goOnline()
+        #expect(client.opened.count == 2)
     }
 
     @Test func from4000UpIsFinal() {
-        let desk = Desk()
-        desk.goOnline()
-        desk.socketEnds(.closed(code: 4000))
-        desk.pass(.seconds(600))
-        #expect(desk.opened.count == 1)
-        #expect(desk.states.last == .ended(reason: "The hub closed the connection with code 4000."))
-        desk.goOnline()
-        #expect(desk.opened.count == 2)
-        #expect(desk.states.suffix(2) == [.connecting, .connected])
+        let client = ClientHarness()
+        client.goOnline()
+        client.socketEnds(.closed(code: 4000))
+        client.pass(.seconds(600))
+        #expect(client.opened.count == 1)
+        #expect(client.states.last == .ended(reason: "The hub closed the connection with code 4000."))
+        client.goOnline()
+        #expect(client.opened.count == 2)
+        #expect(client.states.suffix(2) == [.connecting, .connected])
     }
 
     @Test func disconnectingIsTheEndOfIt() {
-        let desk = Desk()
-        desk.goOnline()
-        desk.input { $0.disconnect($1) }
-        #expect(desk.closed == [1])
-        desk.pass(.seconds(600))
-        #expect(desk.states.last == .idle)
-        #expect(desk.machine.nextDeadline == nil)
+        let client = ClientHarness()
+        client.goOnline()
+        client.input { $0.disconnect($1) }
+        #expect(client.closed == [1])
+        client.pass(.seconds(600))
+        #expect(client.states.last == .idle)
+        #expect(client.machine.nextDeadline == nil)
     }
 
     @Test func whatASocketOfBeforeSaysIsNotHeard() {
-        let desk = Desk()
-        desk.goOnline()
-        desk.socketEnds()
-        desk.goOnline()
-        desk.connection { $0.ended(1, .closed(code: 1006), $1) }
-        #expect(desk.machine.connection.isOpen)
+        let client = ClientHarness()
+        client.goOnline()
+        client.socketEnds()
+        client.goOnline()
+        client.connection { $0.ended(1, .closed(code: 1006), $1) }
+        #expect(client.machine.connection.isOpen)
+    }
+}
+
+@Suite struct BackoffTests {
+    @Test func ceilingsDoubleUpToTheCap() {
+        var backoff = Backoff(Backoff.Policy())
+        let ceilings = (0..<40).map { _ in
+            defer { _ = backoff.next(0.5) }
+            return backoff.ceiling
+        }
+        #expect(ceilings.prefix(6) == [1, 2, 4, 8, 15, 15].map { Duration.seconds($0) }[...])
+        #expect(ceilings.last == .seconds(15))
+    }
+
+    @Test func jitterIsFull() {
+        var low = Backoff(Backoff.Policy())
+        var high = low
+        let outcome35 = low.next(0)
+        #expect(outcome35 == .zero)
+        let outcome36 = high.next(0.75) == .milliseconds(750)
+        #expect(outcome36)
+        let outcome37 = high.next(0.75) == .milliseconds(1500)
+        #expect(outcome37)
+    }
+
+    @Test func onlyWhatWasStableStartsOver() {
+        var backoff = Backoff(Backoff.Policy())
+        for _ in 0..<3 { _ = backoff.next(0.5) }
+        backoff.ended(after: .seconds(9))
+        #expect(backoff.ceiling == .seconds(8))
+        backoff.ended(after: .seconds(10))
+        #expect(backoff.ceiling == .seconds(1))
     }
 }

@@ -4,14 +4,15 @@ import Testing
 
 /// The outbox as apps use it: tasks, cancellation, events, on a time that the tests move.
 @Suite(.timeLimit(.minutes(1))) struct OutboxTests {
-    private let desk = SendDesk()
+    private let server = ManualServer()
     private let time = ManualTime()
 
     private func outbox(
         _ storage: sending any OutboxStorage = MemoryOutboxStorage(), _ options: OutboxOptions = OutboxOptions()
     ) -> Outbox<Draft> {
-        Outbox(storage: storage, options: options, time: time.outboxTime, classify: SendDesk.classify) { [desk] item in
-            try await desk.send(item)
+        Outbox(storage: storage, options: options, time: time.outboxTime, classify: ManualServer.classify) {
+            [server] item in
+            try await server.send(item)
         }
     }
 
@@ -23,7 +24,7 @@ import Testing
         #expect(try await outbox.items().map(\.state) == [.waiting, .waiting])
         let run = Task { try await outbox.run() }
         for id in ids {
-            let call = try #require(await desk.next())
+            let call = try #require(await server.next())
             #expect(call.item.localID == id && call.item.payload.text == "\(id)" && call.item.attempts == 1)
             #expect(try await outbox.items().first?.state == .sending)
             call.succeed()
@@ -41,20 +42,20 @@ import Testing
         let id = UUID()
         #expect(try await outbox.enqueue(Draft(text: "hello"), localID: id) == .queued)
         #expect(try await outbox.enqueue(Draft(text: "again"), localID: id) == .duplicate)
-        try #require(await desk.next()).fail(SendDesk.Offline())
+        try #require(await server.next()).fail(ManualServer.Offline())
         await time.someoneSleeps(for: .milliseconds(500))
         time.advance(by: .milliseconds(500))
-        try #require(await desk.next()).fail(SendDesk.Offline())
+        try #require(await server.next()).fail(ManualServer.Offline())
         await time.someoneSleeps(for: .seconds(1))
         await outbox.networkIsBack()
-        let last = try #require(await desk.next())
+        let last = try #require(await server.next())
         #expect(last.item.attempts == 3 && last.item.payload.text == "hello")
         last.succeed()
-        let told: [OutboxEvent] = [
+        let received: [OutboxEvent] = [
             .queued(id), .willRetry(id, after: .milliseconds(500), reason: "offline"),
             .willRetry(id, after: .seconds(1), reason: "offline"), .sent(id),
         ]
-        for event in told { #expect(await events.next() == event) }
+        for event in received { #expect(await events.next() == event) }
         run.cancel()
         try await run.value
         #expect(time.sleeping == 0)
@@ -66,14 +67,14 @@ import Testing
         let run = Task { try await outbox.run() }
         let (bad, good) = (UUID(), UUID())
         for id in [bad, good] { try await outbox.enqueue(Draft(text: ""), localID: id) }
-        try #require(await desk.next()).fail(SendDesk.Forbidden())
-        try #require(await desk.next()).succeed()
+        try #require(await server.next()).fail(ManualServer.Forbidden())
+        try #require(await server.next()).succeed()
         for event in [.queued(bad), .queued(good), .failed(bad, reason: "not allowed"), .sent(good)] as [OutboxEvent] {
             #expect(await events.next() == event)
         }
         #expect(try await outbox.items().map(\.state) == [.failed("not allowed")])
         #expect(try await outbox.retry(localID: bad))
-        try #require(await desk.next()).fail(SendDesk.Forbidden())
+        try #require(await server.next()).fail(ManualServer.Forbidden())
         #expect(await events.next() == .queued(bad))
         #expect(await events.next() == .failed(bad, reason: "not allowed"))
         #expect(try await outbox.discard(localID: bad))
@@ -88,13 +89,13 @@ import Testing
         let run = Task { try await outbox.run() }
         let id = UUID()
         try await outbox.enqueue(Draft(text: ""), localID: id)
-        _ = try #require(await desk.next())
+        _ = try #require(await server.next())
         await time.someoneSleeps(for: .seconds(20))
         time.advance(by: .seconds(20))
         #expect(await events.next() == .queued(id))
         let reason = "\(OutboxError.timedOut(.seconds(20)))"
         #expect(await events.next() == .willRetry(id, after: .milliseconds(500), reason: reason))
-        #expect(desk.cancelled == 1 && desk.running == 0)
+        #expect(server.cancelled == 1 && server.running == 0)
         run.cancel()
         try await run.value
     }
@@ -105,23 +106,23 @@ import Testing
         let run = Task { try await outbox.run() }
         let (first, second) = (UUID(), UUID())
         for id in [first, second] { try await outbox.enqueue(Draft(text: ""), localID: id) }
-        _ = try #require(await desk.next())
+        _ = try #require(await server.next())
         #expect(try await outbox.confirm(localID: first))
         #expect(try await outbox.confirm(localID: first) == false)
         #expect(try await outbox.confirm(localID: UUID()) == false)
         // Its answer may still come, but nobody waits for it, and not for long.
-        let call = try #require(await desk.next())
-        #expect(call.item.localID == second && desk.running == 2 && desk.cancelled == 0)
+        let call = try #require(await server.next())
+        #expect(call.item.localID == second && server.running == 2 && server.cancelled == 0)
         await time.someoneSleeps(for: .seconds(1))
         time.advance(by: .seconds(1))
-        #expect(await desk.nextCancelled() == first)
+        #expect(await server.nextCancelled() == first)
         call.succeed()
         for event in [.queued(first), .queued(second), .sent(first), .sent(second)] as [OutboxEvent] {
             #expect(await events.next() == event)
         }
         run.cancel()
         try await run.value
-        #expect(desk.cancelled == 1)
+        #expect(server.cancelled == 1)
     }
 
     @Test func whatIsDiscardedIsNotSentOn() async throws {
@@ -129,9 +130,9 @@ import Testing
         let run = Task { try await outbox.run() }
         let id = UUID()
         try await outbox.enqueue(Draft(text: ""), localID: id)
-        _ = try #require(await desk.next())
+        _ = try #require(await server.next())
         #expect(try await outbox.discard(localID: id))
-        #expect(await desk.nextCancelled() == id)
+        #expect(await server.nextCancelled() == id)
         #expect(try await outbox.items().isEmpty)
         run.cancel()
         try await run.value
@@ -142,21 +143,21 @@ import Testing
         let ids = [UUID(), UUID(), UUID()]
         let run = Task { try await outbox.run() }
         for id in ids { try await outbox.enqueue(Draft(text: ""), localID: id, lane: id.uuidString) }
-        var calls: [SendDesk.Call] = []
-        for _ in ids { calls.append(try #require(await desk.next())) }
-        calls[0].fail(SendDesk.Offline())
+        var calls: [ManualServer.Call] = []
+        for _ in ids { calls.append(try #require(await server.next())) }
+        calls[0].fail(ManualServer.Offline())
         await time.someoneSleeps(for: .milliseconds(500))
         run.cancel()
         try await run.value
-        #expect(desk.running == 0 && desk.cancelled == 2 && time.sleeping == 0)
+        #expect(server.running == 0 && server.cancelled == 2 && time.sleeping == 0)
         #expect(try await outbox.items().map(\.state) == [.waiting, .waiting, .waiting])
 
         let again = Task { try await outbox.run() }
         // The two that were cut off at once; the other one still has to wait.
-        for _ in 0..<2 { try #require(await desk.next()).succeed() }
+        for _ in 0..<2 { try #require(await server.next()).succeed() }
         await time.someoneSleeps(for: .milliseconds(500))
         time.advance(by: .milliseconds(500))
-        let last = try #require(await desk.next())
+        let last = try #require(await server.next())
         #expect(last.item.localID == calls[0].item.localID)
         last.succeed()
         again.cancel()
@@ -168,11 +169,11 @@ import Testing
         let first = Task { try await outbox.run() }
         let id = UUID()
         try await outbox.enqueue(Draft(text: ""), localID: id)
-        _ = try #require(await desk.next())
+        _ = try #require(await server.next())
         let second = Task { try await outbox.run() }
         first.cancel()
-        let call = try #require(await desk.next())
-        #expect(call.item.localID == id && call.item.attempts == 2 && desk.running == 1)
+        let call = try #require(await server.next())
+        #expect(call.item.localID == id && call.item.attempts == 2 && server.running == 1)
         call.succeed()
         second.cancel()
         try await second.value
@@ -205,11 +206,11 @@ import Testing
         var events = await outbox.events().makeAsyncIterator()
         let run = Task { try await outbox.run() }
         try await outbox.enqueue(Draft(text: "new"), localID: new)
-        try #require(await desk.next()).succeed()
-        var told: [OutboxEvent] = []
-        for _ in 0..<3 { told.append(try #require(await events.next())) }
-        #expect(told.contains(.sent(new)))
-        let isFailed = told.contains { event in
+        try #require(await server.next()).succeed()
+        var received: [OutboxEvent] = []
+        for _ in 0..<3 { received.append(try #require(await events.next())) }
+        #expect(received.contains(.sent(new)))
+        let isFailed = received.contains { event in
             if case .failed(old, let reason) = event {
                 reason.hasPrefix("this version of the app cannot read it")
             } else {
@@ -249,7 +250,7 @@ import Testing
         let outbox = outbox(try FileOutboxStorage(at: folder.file))
         let run = Task { try await outbox.run() }
         for (number, id) in ids.enumerated() {
-            let call = try #require(await desk.next())
+            let call = try #require(await server.next())
             #expect(call.item.localID == id && call.item.payload.text == "\(number)")
             call.succeed()
         }

@@ -18,3 +18,81 @@ struct Stamp: Equatable {
     var due: UInt64 = 0
     var sent: UInt64 = 0
 }
+
+/// Writes and finds the stamps of one run; those of others in the same channels are not seen.
+struct StampCode: Sendable {
+    static let timelessCount = 26
+    static let count = 54
+    let needle: Needle
+    private let prefix: [UInt8]
+
+    init(run: UInt32) {
+        let text = "RL=" + Hexadecimal.text(UInt64(run), width: 8)
+        prefix = Array(text.utf8)
+        needle = Needle(text)
+    }
+
+    func bytes(of stamp: Stamp) -> [UInt8] {
+        var bytes = timeless(stamp)
+        bytes.reserveCapacity(Self.count)
+        Hexadecimal.append(stamp.due, width: 14, to: &bytes)
+        Hexadecimal.append(stamp.sent, width: 14, to: &bytes)
+        return bytes
+    }
+
+    /// For rows: when they were due and committed is in the writer's log.
+    func timelessText(of stamp: Stamp) -> String { String(decoding: timeless(stamp), as: UTF8.self) }
+
+    private func timeless(_ stamp: Stamp) -> [UInt8] {
+        var bytes = prefix
+        bytes.append(stamp.kind.rawValue)
+        Hexadecimal.append(UInt64(stamp.stream), width: 6, to: &bytes)
+        Hexadecimal.append(UInt64(stamp.number), width: 8, to: &bytes)
+        return bytes
+    }
+
+    /// The stamp whose needle ends at `start`.
+    func read(_ frame: UnsafeRawBufferPointer, at start: Int) -> Stamp? {
+        let rest = start + Self.timelessCount - 11
+        guard rest <= frame.count, let kind = Stamp.Kind(rawValue: frame[start]),
+            let stream = Hexadecimal.value(frame, start + 1, width: 6),
+            let number = Hexadecimal.value(frame, start + 7, width: 8)
+        else { return nil }
+        var stamp = Stamp(kind: kind, stream: Int(stream), number: Int(number))
+        if kind != .row, rest + 28 <= frame.count, let due = Hexadecimal.value(frame, rest, width: 14),
+            let sent = Hexadecimal.value(frame, rest + 14, width: 14)
+        {
+            (stamp.due, stamp.sent) = (due, sent)
+        }
+        return stamp
+    }
+}
+
+/// Numbers of a fixed width, without strings in between.
+enum Hexadecimal {
+    private static let digits = Array("0123456789abcdef".utf8)
+
+    static func text(_ value: UInt64, width: Int) -> String {
+        var bytes: [UInt8] = []
+        append(value, width: width, to: &bytes)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// The lowest `width` digits.
+    static func append(_ value: UInt64, width: Int, to bytes: inout [UInt8]) {
+        for place in (0..<width).reversed() { bytes.append(digits[Int(value >> UInt64(4 * place) & 15)]) }
+    }
+
+    /// Nil where there is something else than lower-case digits.
+    @inline(__always)
+    static func value(_ bytes: UnsafeRawBufferPointer, _ start: Int, width: Int) -> UInt64? {
+        var value: UInt64 = 0
+        for at in start..<(start + width) {
+            let byte = bytes[at]
+            let digit = byte &- 48 < 10 ? byte &- 48 : byte &- 87
+            guard digit < 16, byte < 58 || byte > 96 else { return nil }
+            value = value << 4 | UInt64(digit)
+        }
+        return value
+    }
+}

@@ -1,5 +1,12 @@
 import Wire
 
+/// What a socket says first.
+struct Opening {
+    var frames: [[UInt8]] = []
+    /// How many messages have to come before it has joined.
+    var answers = 0
+}
+
 /// What a message means to a socket whose joins are under way, or that has joined.
 enum JoinAnswer {
     /// One of the answers that a join waits for.
@@ -47,5 +54,29 @@ enum JoinAnswer {
         case "phx_error": self = .refused("had a channel fail on the server")
         default: break
         }
+    }
+}
+
+/// When which socket sends its heartbeat: evenly spread, so that the sockets do not beat in step.
+struct Heartbeat {
+    private let sockets: Int
+    private let interval: UInt64
+    private var due: UInt64
+    private var turn = 0
+
+    init(sockets: Int, period: Int, from now: UInt64) {
+        self.sockets = sockets
+        interval = period > 0 && sockets > 0 ? UInt64(period) * 1_000_000_000 / UInt64(sockets) : 0
+        due = interval > 0 ? now + interval : .max
+    }
+
+    var nextDue: UInt64 { due }
+
+    /// The next socket whose time has come.
+    mutating func next(at now: UInt64) -> Int? {
+        guard now >= due else { return nil }
+        due += interval
+        defer { turn = (turn + 1) % sockets }
+        return turn
     }
 }

@@ -1,3 +1,5 @@
+import ArgumentParser
+
 /// What all scenarios' commands do once they have a plan.
 struct LoadRun {
     var plan: LoadPlan
@@ -38,4 +40,11 @@ struct LoadRun {
             return secrets.first { argument.hasPrefix($0 + "=") }.map { "\($0)=…" } ?? argument
         }
     }
+}
+
+/// A part of a run, in a process of its own: `roost-load` starts it.
+struct WorkerCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(commandName: "worker", shouldDisplay: false)
+
+    func run() throws { try WorkerProcess.run() }
 }

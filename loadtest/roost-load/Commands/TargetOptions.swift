@@ -1,4 +1,5 @@
 import ArgumentParser
+import FoundationEssentials
 import Glibc
 
 /// Where to, and in which words: what every scenario asks for.
@@ -101,5 +102,23 @@ struct TargetOptions: ParsableArguments {
         plan.heartbeat = heartbeat
         plan.sources = sources
         return plan
+    }
+}
+
+/// A token for each subscriber, which its joins bring along: the policies see so many users.
+struct TokenList {
+    let tokens: [String]
+
+    init(path: String, subscribers: Int) throws {
+        let text: String
+        do {
+            text = try String(contentsOfFile: path, encoding: .utf8)
+        } catch {
+            throw LoadFailure("The file of tokens \(path) cannot be read.")
+        }
+        tokens = text.split(separator: "\n").prefix(subscribers).map(String.init)
+        guard tokens.count == subscribers else {
+            throw LoadFailure("\(path) has \(tokens.count) tokens for \(subscribers) subscribers: one a line, please.")
+        }
     }
 }

@@ -103,3 +103,32 @@ final class Worker<Behaviour: ScenarioBehaviour> {
         return result
     }
 }
+
+/// A worker's counters since its start, and the latencies since the last report.
+struct WorkerReport: Codable, Sendable {
+    var sockets = 0
+    var joined = 0
+    var sent = 0
+    var received = 0
+    var delivered = 0
+    var errors = 0
+    var troubles = Troubles()
+    var usage: OwnUsage
+    var latencies: HistogramDump
+}
+
+/// What came of a run in one worker.
+struct WorkerResult: Codable, Sendable {
+    var count: DeliveryCount
+    var latencies: [LatencyKind: HistogramDump] = [:]
+    var troubles = Troubles()
+    /// Sockets that the server closed though they had joined.
+    var closedSockets = 0
+    /// Sockets that could not connect or join.
+    var refusedSockets = 0
+    /// The scenario's own figures, those of all workers added up.
+    var sums: [String: Double] = [:]
+    /// Those of which the largest counts.
+    var maxima: [String: Double] = [:]
+    var remarks: [String] = []
+}

@@ -43,3 +43,43 @@ struct Expectation: ExpressibleByArgument, Sendable {
         }
     }
 }
+
+extension Expectation {
+    private static let percentiles: [String: Double] = ["p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999, "max": 1]
+
+    func verdict(on record: RunRecord) -> RunRecord.Verdict {
+        if let (latency, share) = percentile(of: record) {
+            guard isTime else {
+                return RunRecord.Verdict(text: text, holds: false, found: "a time, so the bound needs a unit, as 10ms")
+            }
+            guard let value = latency.nanoseconds(at: share) else {
+                return RunRecord.Verdict(text: text, holds: false, found: "nothing measured")
+            }
+            return RunRecord.Verdict(
+                text: text, holds: holds(for: Double(value)), found: Decimal.duration(nanoseconds: value))
+        }
+        guard let figure = record.figures.first(where: { $0.name == metric }) else {
+            let known = record.figures.map(\.name).joined(separator: ", ")
+            return RunRecord.Verdict(
+                text: text, holds: false, found: "no such figure; there are p50, p99, … and \(known)")
+        }
+        // Figures that are times are in µs or s by their unit.
+        let units: [String: Double] = ["µs": 1e3, "ms": 1e6, "s": 1e9]
+        let scale = isTime ? units[figure.unit] ?? 1 : 1
+        let digits = figure.value == figure.value.rounded() ? 0 : 3
+        return RunRecord.Verdict(
+            text: text, holds: holds(for: figure.value * scale),
+            found: Decimal.text(figure.value, digits: digits) + (figure.unit.isEmpty ? "" : " \(figure.unit)"))
+    }
+
+    /// `p99` is the first latency's, `typing_p99` one of its own.
+    private func percentile(of record: RunRecord) -> (RunRecord.Latency, Double)? {
+        if let share = Self.percentiles[metric], let first = record.latencies.first { return (first, share) }
+        for latency in record.latencies where metric.hasPrefix(latency.name + "_") {
+            if let share = Self.percentiles[String(metric.dropFirst(latency.name.count + 1))] {
+                return (latency, share)
+            }
+        }
+        return nil
+    }
+}

@@ -1,3 +1,5 @@
+import Glibc
+
 /// Figures with their units, as people read them.
 enum Amount {
     /// Three significant digits, or all of the whole ones in groups of three.
@@ -65,4 +67,92 @@ enum Amount {
     }
 
     private static func padded(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
+}
+
+/// Numbers for people, without Foundation.
+enum Decimal {
+    static func text(_ value: Double, digits: Int) -> String {
+        guard value.isFinite else { return "–" }
+        var unit = 1
+        for _ in 0..<digits { unit *= 10 }
+        guard let scaled = Int(exactly: (value.magnitude * Double(unit)).rounded()) else { return "\(value)" }
+        let sign = value < 0 && scaled > 0 ? "-" : ""
+        guard digits > 0 else { return sign + String(scaled) }
+        let fraction = String(scaled % unit)
+        return sign + String(scaled / unit) + "." + String(repeating: "0", count: digits - fraction.count) + fraction
+    }
+
+    /// A time in the unit that suits it.
+    static func duration(nanoseconds: UInt64) -> String {
+        let microseconds = Double(nanoseconds) / 1000
+        if microseconds < 1000 { return text(microseconds, digits: 0) + " µs" }
+        if microseconds < 1_000_000 { return text(microseconds / 1000, digits: 2) + " ms" }
+        return text(microseconds / 1_000_000, digits: 2) + " s"
+    }
+}
+
+/// The unit in which some memory reads best; each has 1,024 of the one before.
+enum MemoryUnit: String {
+    case kilobytes = "KB"
+    case megabytes = "MB"
+    case gigabytes = "GB"
+
+    init(fitting kilobytes: Double) {
+        self = kilobytes.magnitude < 1024 ? .kilobytes : kilobytes.magnitude < 1024 * 1024 ? .megabytes : .gigabytes
+    }
+
+    var kilobytes: Double {
+        switch self {
+        case .kilobytes: 1
+        case .megabytes: 1024
+        case .gigabytes: 1024 * 1024
+        }
+    }
+}
+
+/// The points of a latency distribution that are reported.
+enum LatencyPercentile: String, CaseIterable {
+    case p50
+    case p90
+    case p99
+    case p999 = "p99.9"
+    case max
+
+    var share: Double {
+        switch self {
+        case .p50: 0.5
+        case .p90: 0.9
+        case .p99: 0.99
+        case .p999: 0.999
+        case .max: 1
+        }
+    }
+}
+
+extension RunRecord.Latency {
+    /// Nanoseconds that `share` of all values do not exceed, rounded up to the next quantile that was kept; nil without values.
+    func nanoseconds(at share: Double) -> UInt64? {
+        guard count > 0 else { return nil }
+        // 0.99 may have been computed as 1 - 0.01.
+        return (quantiles.first { $0.share >= share - 1e-12 } ?? quantiles.last)?.nanoseconds
+    }
+
+    subscript(percentile: LatencyPercentile) -> UInt64? { nanoseconds(at: percentile.share) }
+}
+
+/// A date and time for people, in UTC: reports travel.
+enum Moment {
+    static func text(secondsSince1970 seconds: Double) -> String {
+        // Year 0 to 9999.
+        guard seconds.isFinite, (-62_167_219_200..<253_402_300_800).contains(seconds) else { return "–" }
+        var time = time_t(seconds)
+        var parts = tm()
+        guard gmtime_r(&time, &parts) != nil else { return "–" }
+        return [
+            "\(Int(parts.tm_year) + 1900)-", padded(parts.tm_mon + 1), "-", padded(parts.tm_mday), " ",
+            padded(parts.tm_hour), ":", padded(parts.tm_min), ":", padded(parts.tm_sec), " UTC",
+        ].joined()
+    }
+
+    private static func padded(_ number: Int32) -> String { number < 10 ? "0\(number)" : "\(number)" }
 }

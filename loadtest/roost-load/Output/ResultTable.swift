@@ -70,3 +70,63 @@ enum ResultTable {
         }
     }
 }
+
+/// Whether a run fulfils what was expected of it and what is expected of every run.
+struct Outcome {
+    enum Verdict { case passed, failed, open }
+
+    let verdict: Verdict
+    let sentence: String
+
+    init(of record: RunRecord) {
+        let missed = record.expectations.count { !$0.holds }
+        let checks = record.figures.filter(\.isCheck)
+        let broken = checks.count { $0.value != 0 }
+        verdict =
+            missed + broken > 0 ? .failed : record.expectations.isEmpty && checks.isEmpty ? .open : .passed
+        var parts: [String] = []
+        if !checks.isEmpty { parts.append(Self.part(of: checks.count, "check", "fails", "fail", broken)) }
+        if !record.expectations.isEmpty {
+            parts.append(Self.part(of: record.expectations.count, "expectation", "is missed", "are missed", missed))
+        }
+        sentence = parts.isEmpty ? "Nothing was checked or expected." : parts.joined(separator: ", ") + "."
+    }
+
+    private static func part(of all: Int, _ noun: String, _ one: String, _ many: String, _ bad: Int) -> String {
+        if bad > 0 { return "\(bad) of \(all) \(noun)s \(bad == 1 ? one : many)" }
+        return all == 1 ? "1 \(noun) holds" : "\(all) \(noun)s hold"
+    }
+}
+
+/// Rows of cells in aligned columns, for a terminal or a file.
+struct TextTable {
+    enum Alignment { case left, right }
+
+    var columns: [Alignment]
+    var rows: [[String]] = []
+
+    /// Two spaces stand between columns. Where `width` does not suffice, the widest left columns are cut.
+    func lines(width: Int, indent: Int = 0) -> [String] {
+        let rows = rows.map { $0.map(VisibleText.of) }
+        var widths = columns.indices.map { column in
+            rows.map { column < $0.count ? VisibleText.columns($0[column]) : 0 }.max() ?? 0
+        }
+        var excess = indent + widths.reduce(0, +) + 2 * (columns.count - 1) - width
+        let left = columns.indices.filter { columns[$0] == .left }
+        while excess > 0, let widest = left.max(by: { widths[$0] < widths[$1] }), widths[widest] > 8 {
+            widths[widest] -= 1
+            excess -= 1
+        }
+        return rows.map { row in
+            var line = String(repeating: " ", count: indent)
+            for (column, cell) in row.prefix(columns.count).enumerated() {
+                if column > 0 { line += "  " }
+                let cell = VisibleText.cut(cell, to: widths[column])
+                let space = String(repeating: " ", count: widths[column] - VisibleText.columns(cell))
+                line += columns[column] == .left ? cell + space : space + cell
+            }
+            while line.last == " " { line.removeLast() }
+            return line
+        }
+    }
+}

@@ -59,3 +59,39 @@ struct Roster: Sendable {
         return groups
     }
 }
+
+/// Which socket is in which channels: socket g in `k` of them, from channel g × k on.
+struct ChannelMap: Sendable {
+    let sockets: Int
+    let channels: Int
+    let perSocket: Int
+
+    init(_ plan: LoadPlan) {
+        sockets = plan.sockets
+        channels = plan.channels
+        perSocket = min(plan.channelsPerSocket, plan.channels)
+    }
+
+    func channel(_ index: Int, ofSocket number: Int) -> Int { (number * perSocket + index) % channels }
+
+    /// Which of the socket's channels it is; nil if it is in none of them.
+    @inline(__always)
+    func index(ofChannel channel: Int, onSocket number: Int) -> Int? {
+        let distance = channel - number * perSocket % channels
+        let index = distance < 0 ? distance + channels : distance
+        return channel < channels && index < perSocket ? index : nil
+    }
+}
+
+/// The sockets of one worker: a run of numbers.
+struct Share: Sendable {
+    let worker: Int
+    let first: Int
+    let count: Int
+
+    init(of worker: Int, _ plan: LoadPlan) {
+        self.worker = worker
+        first = plan.sockets * worker / plan.workers
+        count = plan.sockets * (worker + 1) / plan.workers - first
+    }
+}

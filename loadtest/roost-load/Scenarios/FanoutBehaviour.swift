@@ -129,3 +129,119 @@ final class FanoutBehaviour: ScenarioBehaviour {
         }
     }
 }
+
+/// The messages of a fan-out: who sends which when. Tick `i` is message `i / channels` of channel `i % channels`.
+struct Publishers {
+    private let plan: LoadPlan
+    private let code: StampCode
+    private let schedule: Schedule
+    /// By channel; nil for those of another worker.
+    private var templates: [MessageTemplate?]
+    private var numbers: [Int]
+    private var tick = 0
+    /// The slot of this worker's first publisher.
+    private let firstSlot: Int
+    private let worker: Int
+
+    init(_ plan: LoadPlan, worker: Int, firstSlot: Int, _ crowd: Crowd) throws {
+        self.plan = plan
+        self.worker = worker
+        self.firstSlot = firstSlot
+        code = StampCode(run: plan.run)
+        schedule = Schedule(rate: plan.rate, burst: plan.burst, seconds: plan.warmUp + plan.seconds)
+        numbers = [Int](repeating: 0, count: plan.channels)
+        templates = []
+        for channel in 0..<plan.channels {
+            templates.append(Self.publisher(of: channel) % plan.workers == worker ? try crowd.template(channel) : nil)
+        }
+        skipOthers()
+    }
+
+    private static func publisher(of channel: Int) -> Int { channel / LoadPlan.channelsPerPublisher }
+
+    /// How many publishers a worker has.
+    static func count(_ plan: LoadPlan, worker: Int) -> Int {
+        (plan.publishers - worker + plan.workers - 1) / plan.workers
+    }
+
+    /// The channels of this worker's publisher `index`.
+    static func channels(_ plan: LoadPlan, worker: Int, _ index: Int) -> Range<Int> {
+        let first = (index * plan.workers + worker) * LoadPlan.channelsPerPublisher
+        return first..<min(plan.channels, first + LoadPlan.channelsPerPublisher)
+    }
+
+    /// From the start, in nanoseconds; nil when all is sent.
+    var nextOffset: UInt64? { tick < schedule.total ? schedule.offset(of: tick) : nil }
+
+    /// The next frame, with the slot that sends it.
+    mutating func next(start: UInt64) -> (frame: [UInt8], slot: Int)? {
+        let channel = tick % plan.channels
+        guard tick < schedule.total, let template = templates[channel] else { return nil }
+        let stamp = Stamp(
+            kind: .broadcast, stream: channel, number: numbers[channel], due: start + schedule.offset(of: tick),
+            sent: Clock.now)
+        numbers[channel] += 1
+        tick += 1
+        skipOthers()
+        return (
+            template.frame(code.bytes(of: stamp), size: plan.size),
+            firstSlot + Self.publisher(of: channel) / plan.workers
+        )
+    }
+
+    /// How many messages each channel was sent by this worker.
+    var claims: [UInt64] { numbers.map(UInt64.init) }
+
+    private mutating func skipOthers() {
+        while tick < schedule.total, templates[tick % plan.channels] == nil { tick += 1 }
+    }
+}
+
+/// A socket and when something is to be done with it.
+struct TimedSlot: Comparable {
+    let due: UInt64
+    let slot: Int
+
+    static func < (one: TimedSlot, other: TimedSlot) -> Bool { (one.due, one.slot) < (other.due, other.slot) }
+}
+
+/// The first sockets of a worker, where they stop to read for the time of the run.
+struct StalledReaders {
+    let count: Int
+    private var from: UInt64 = 0
+    private var resumed: UInt64?
+    private var cutAfter: [Double] = []
+    private var closedLater = 0
+
+    init(count: Int) { self.count = count }
+
+    @inline(__always)
+    func contains(_ slot: Int) -> Bool { slot < count }
+
+    /// - Parameter moment: from which the time is counted until the server cuts them off.
+    mutating func begin<Behaviour>(_ fleet: Fleet<Behaviour>, at moment: UInt64) throws {
+        from = moment
+        for slot in 0..<count { try fleet.stall(slot, true) }
+    }
+
+    mutating func ended(_ slot: Int, at now: UInt64) {
+        guard contains(slot), from > 0 else { return }
+        if resumed == nil { cutAfter.append(Double(now - min(now, from)) / 1e9) } else { closedLater += 1 }
+    }
+
+    /// They read what has been waiting, and what the server has done meanwhile.
+    mutating func goOn<Behaviour>(_ fleet: Fleet<Behaviour>) throws {
+        resumed = Clock.now
+        for slot in 0..<count { try fleet.stall(slot, false) }
+    }
+
+    func haveCaughtUp(at now: UInt64) -> Bool { count == 0 || resumed.map { now > $0 + 1_000_000_000 } ?? false }
+
+    func conclude(_ result: inout WorkerResult) {
+        guard count > 0 else { return }
+        result.sums["stalled_cut", default: 0] += Double(cutAfter.count)
+        result.sums["stalled_closed_later", default: 0] += Double(closedLater)
+        result.sums["stalled_alive", default: 0] += Double(count - cutAfter.count - closedLater)
+        if let last = cutAfter.max() { result.maxima["stalled_cut_after_seconds"] = last }
+    }
+}

@@ -6,24 +6,25 @@ import Wire
 /// What becomes of the pushes under way.
 extension ActivityWorld {
     mutating func run() throws {
-        while let index = errands.firstIndex(where: { $0.at <= now.monotonic }) {
-            let errand = errands.remove(at: index)
-            if errand.isSending { try answer(errand.request) } else { try write(errand.request) }
+        while let index = pending.firstIndex(where: { $0.at <= now.monotonic }) {
+            let step = pending.remove(at: index)
+            if step.isSending { try answer(step.request) } else { try write(step.request) }
         }
     }
 
-    mutating func write(_ request: StampRequest) throws {
+    mutating func write(_ request: ActivityPush) throws {
         let (id, kind) = (request.id, isCalm ? 9 : dice.below(20))
         guard models[id] != nil else { return }
         switch kind {
         case 0:
-            book.unstamped(id, timestamp: request.timestamp, at: now)
-            if models[id]?.version == request.version { models[id]?.version -= 1 }
+            scheduler.unstamped(id, timestamp: request.timestamp, at: now)
+            if models[id]?.version == request.stamp.version { models[id]?.version -= 1 }
             failed(id)
         case 1: try refuse(request)
         default:
-            models[id]?.write(request.timestamp, request.version, request.state, isPosted: request.isPosted)
-            guard let sent = book.stamped(id, timestamp: request.timestamp, at: now) else {
+            models[id]?.write(
+                request.timestamp, request.stamp.version, request.stamp.state, isPosted: request.stamp.isPosted)
+            guard let sent = scheduler.stamped(id, timestamp: request.timestamp, at: now) else {
                 models[id]?.isInFlight = false
                 try demand(models[id]?.isAway == false, id, "withdrawn")
                 count("withdrawn")
@@ -33,20 +34,20 @@ extension ActivityWorld {
         }
     }
 
-    mutating func leave(_ request: StampRequest) throws {
+    mutating func leave(_ request: ActivityPush) throws {
         let model = try model(request.id)
-        try demand(model.isAway, request.id, "pushed while its app is \(model.standing)")
+        try demand(model.isAway, request.id, "pushed while its app is \(model.status)")
         try demand(request.destination == model.registration.destination, request.id, "pushed to an old token")
         if let last = model.lastSend, !request.isAlerting, request.event == .update {
             try demand(now.monotonic - last >= 2_000, request.id, "\(now.monotonic - last) ms after the last push")
         }
         models[request.id]?.lastSend = now.monotonic
-        errands.append(Errand(request: request, isSending: true, at: now.monotonic + delay()))
+        pending.append(PendingStep(request: request, isSending: true, at: now.monotonic + delay()))
         count(request.event == .end ? "end pushed" : request.isAlerting ? "alert pushed" : "pushed")
     }
 
     /// Another hub, which knows something else, was faster.
-    mutating func refuse(_ request: StampRequest) throws {
+    mutating func refuse(_ request: ActivityPush) throws {
         let model = try model(request.id)
         let timestamp = request.timestamp + Int64(dice.below(3))
         let isPosted = model.posted != nil || dice.below(8) == 0
@@ -56,10 +57,10 @@ extension ActivityWorld {
             ? #"{"of":"\#(request.id)","n":7}"#
             : """
             {"name":"\(request.id)","last":": ","unread":0,"typing":[],"online":[],"connected":false,\
-            "version":\(request.version),"at":\(timestamp)}
+            "version":\(request.stamp.version),"at":\(timestamp)}
             """
         models[request.id]?.write(
-            timestamp, request.version, Array(state.utf8), isPosted: isPosted, wasDelivered: wasDelivered)
+            timestamp, request.stamp.version, Array(state.utf8), isPosted: isPosted, wasDelivered: wasDelivered)
         let current = try self.model(request.id).registration
         if wasDelivered || dice.below(2) == 0 { models[request.id]?.reachPhone(timestamp, .update, current.state) }
         models[request.id]?.timestamp = max(model.timestamp, timestamp)
@@ -67,24 +68,25 @@ extension ActivityWorld {
         if isPosted, model.posted?.at ?? .min <= timestamp {
             models[request.id]?.posted = ActivityModel.Post(state: state, at: timestamp)
         }
-        book.refused(request.id, timestamp: request.timestamp, current: current, at: now)
+        scheduler.refused(request.id, timestamp: request.timestamp, current: current, at: now)
         failed(request.id)
         count("refused")
     }
 
-    mutating func deliver(_ request: StampRequest, isKnown: Bool = false) {
+    mutating func deliver(_ request: ActivityPush, isKnown: Bool = false) {
         if isKnown, let model = models[request.id], model.registration.timestamp == request.timestamp {
             models[request.id]?.write(
-                request.timestamp, request.version, request.state, isPosted: request.isPosted, wasDelivered: true)
+                request.timestamp, request.stamp.version, request.stamp.state, isPosted: request.stamp.isPosted,
+                wasDelivered: true)
         }
         // A phone has one activity, whatever its token.
-        models[request.id]?.reachPhone(request.timestamp, request.event, request.state)
+        models[request.id]?.reachPhone(request.timestamp, request.event, request.stamp.state)
     }
 
-    mutating func answer(_ request: StampRequest) throws {
+    mutating func answer(_ request: ActivityPush) throws {
         let (id, isOld) = (request.id, models[request.id]?.registration.destination != request.destination)
         guard models[id] != nil else { return }
-        let outcome: ActivityOutcome =
+        let outcome: ActivityPush.Outcome =
             isCalm
             ? .delivered
             : dice.pick([
@@ -98,7 +100,7 @@ extension ActivityWorld {
         case .failed(retryLater: false) where !isOld: models[id]?.wasGivenUp = true
         default: break
         }
-        book.sent(id, timestamp: request.timestamp, outcome, at: now)
+        scheduler.sent(id, timestamp: request.timestamp, outcome, at: now)
         failed(id, isHarmless: outcome == .delivered)
         count("\(outcome)")
     }
@@ -135,16 +137,16 @@ extension ActivityWorld {
             guard model.wasGivenUp || isDying else { continue }
             if model.posted == nil, !isDying {
                 models[id]?.facts.unread = 77
-                book.change(id, at: now) { $0.unread = 77 }
+                scheduler.change(id, at: now) { $0.unread = 77 }
             } else {
                 models[id] = nil
-                book.remove(id)
+                scheduler.remove(id)
             }
         }
         try pass(120_000)
         for (id, model) in models {
             let phone = model.phone.state?.description ?? "nothing"
-            try demand(model.isTold(by: model.phone.state) || model.standing.isInGrace, id, "shows \(phone) at the end")
+            try demand(model.isTold(by: model.phone.state) || model.status.isInGrace, id, "shows \(phone) at the end")
             try demand(!(model.isEnding && model.isAway), id, "was never ended")
         }
         let told = seen
@@ -153,6 +155,6 @@ extension ActivityWorld {
     }
 }
 
-extension Standing {
+extension ConnectionStatus {
     fileprivate var isInGrace: Bool { if case .inGrace = self { true } else { false } }
 }

@@ -3,12 +3,12 @@ import Push
 import Testing
 import Wire
 
-/// A book among unreliable things: a database that is slow or away, another hub, Apple, phones that come and go, a
-/// backend, and restarts. Everything that the book promises is checked at every step.
+/// A scheduler among unreliable things: a database that is slow or away, another hub, Apple, phones that come and go, a
+/// backend, and restarts. Everything that the scheduler promises is checked at every step.
 struct ActivityWorld {
     /// A step of a push that is under way.
-    struct Errand {
-        let request: StampRequest
+    struct PendingStep {
+        let request: ActivityPush
         let isSending: Bool
         let at: Int64
     }
@@ -16,11 +16,11 @@ struct ActivityWorld {
     struct Broken: Error, CustomStringConvertible { let description: String }
 
     var dice: ActivityDice
-    var book: ActivityBook
+    var scheduler: ActivityScheduler
     let rules: ActivityRules
-    var now = BookStage.start
+    var now = SchedulerStage.start
     var models: [String: ActivityModel] = [:]
-    var errands: [Errand] = []
+    var pending: [PendingStep] = []
     var births = 0
     /// Nothing fails any more.
     var isCalm = false
@@ -29,8 +29,8 @@ struct ActivityWorld {
 
     init(seed: UInt64) throws {
         dice = ActivityDice(seed: seed)
-        rules = ActivityRules(content: try ContentTemplate(BookStage.template))
-        book = ActivityBook(rules)
+        rules = ActivityRules(content: try ContentTemplate(SchedulerStage.template))
+        scheduler = ActivityScheduler(rules)
         for _ in 0..<4 { try bear() }
     }
 
@@ -55,11 +55,11 @@ struct ActivityWorld {
         case 15...19: stand(id)
         case 20: try rotate(id)
         case 21 where dice.below(4) == 0:
-            book.leave(id, at: now)
+            scheduler.leave(id, at: now)
             models[id]?.isEnding = true
         case 22 where dice.below(20) == 0: try restart()
         case 23 where dice.below(10) == 0:
-            try demand(book.remove(id), id, "it was not in the book")
+            try demand(scheduler.remove(id), id, "it was not in the scheduler")
             models[id] = nil
         default: break
         }
@@ -73,13 +73,13 @@ struct ActivityWorld {
         let id = "a\(births)"
         // Some have not long to live.
         let age = dice.below(3) == 0 ? rules.lifetime - 300_000 : 0
-        let registration = try BookStage.registration(
+        let registration = try SchedulerStage.registration(
             id, token: births, conversation: "c-" + id, startedAt: now.unix - age)
         let facts = ConversationFacts(name: id)
-        let standing = dice.pick([Standing.live, .away])
+        let status = dice.pick([ConnectionStatus.live, .away])
         models[id] = ActivityModel(
-            registration, standing: standing, facts: facts, isPosted: false, at: now, lifetime: rules.lifetime)
-        book.put(registration, standing: standing, facts: facts, wasDelivered: true, isPosted: false, at: now)
+            registration, status: status, facts: facts, isPosted: false, at: now, lifetime: rules.lifetime)
+        scheduler.put(registration, status: status, facts: facts, wasDelivered: true, isPosted: false, at: now)
     }
 
     mutating func change(_ id: String) {
@@ -92,7 +92,7 @@ struct ActivityWorld {
             default: facts.lastMessage = .init(text: "t\(number)", senderID: "s", senderName: "S", at: 1)
             }
         }
-        book.change(id, at: now, body)
+        scheduler.change(id, at: now, body)
         if models[id]?.isEnding == false, let facts = models[id]?.facts {
             var changed = facts
             body(&changed)
@@ -108,12 +108,13 @@ struct ActivityWorld {
         let timestamp = dice.below(3) == 0 ? nil : seconds - 4 + Int64(dice.below(6))
         let state = #"{"of":"\#(id)","n":\#(dice.below(4))}"#
         let post = ActivityPost(
-            contentState: try BookStage.json(state), event: dice.below(20) == 0 ? .end : .update, timestamp: timestamp,
+            contentState: try SchedulerStage.json(state), event: dice.below(20) == 0 ? .end : .update,
+            timestamp: timestamp,
             alert: dice.below(5) == 0 ? ActivityAlert(title: "T", body: "B") : nil)
         let at = timestamp ?? max(seconds, model.floor + 1)
         let expected: PostVerdict =
             model.isEnding || at <= model.floor ? .stale : model.isAway ? .queued : .withheld
-        let verdict = book.post(post, to: id, at: now)
+        let verdict = scheduler.post(post, to: id, at: now)
         try demand(verdict == expected, id, "a post of \(at) after \(model.floor) is \(verdict)")
         count("\(verdict)")
         guard expected != .stale else { return }
@@ -123,44 +124,44 @@ struct ActivityWorld {
     }
 
     mutating func stand(_ id: String) {
-        guard let old = models[id]?.standing else { return }
-        let grace = Standing.inGrace(until: now.monotonic + 12_000)
-        let new: Standing =
+        guard let old = models[id]?.status else { return }
+        let grace = ConnectionStatus.inGrace(until: now.monotonic + 12_000)
+        let new: ConnectionStatus =
             switch old {
             case .live: dice.pick([grace, grace, .away])
             case .inGrace: dice.pick([.live, .away])
             case .away: .live
             }
-        models[id]?.standing = new
-        book.set(new, of: id, at: now)
+        models[id]?.status = new
+        scheduler.set(new, of: id, at: now)
     }
 
     mutating func rotate(_ id: String) throws {
         births += 1
-        let destination = try BookStage.registration(token: births).destination
+        let destination = try SchedulerStage.registration(token: births).destination
         models[id]?.move(to: destination)
         let model = try model(id)
-        book.put(
-            model.registration, standing: model.standing, facts: nil, wasDelivered: dice.below(2) == 0,
+        scheduler.put(
+            model.registration, status: model.status, facts: nil, wasDelivered: dice.below(2) == 0,
             isPosted: dice.below(2) == 0, at: now)
         count("rotated")
     }
 
     /// The hub dies, with all that it has not written down, and is back half a minute later.
     mutating func restart() throws {
-        for errand in errands where errand.isSending && dice.below(2) == 0 { deliver(errand.request) }
-        errands = []
+        for step in pending where step.isSending && dice.below(2) == 0 { deliver(step.request) }
+        pending = []
         now = now.advanced(by: 30_000)
-        book = ActivityBook(rules)
+        scheduler = ActivityScheduler(rules)
         for (id, old) in models {
             let isPosted = old.registration.isPosted
             var model = ActivityModel(
-                old.registration, standing: old.standing, facts: old.facts, isPosted: isPosted, at: now,
+                old.registration, status: old.status, facts: old.facts, isPosted: isPosted, at: now,
                 lifetime: rules.lifetime)
             model.phone = old.phone
             models[id] = model
-            book.put(
-                model.registration, standing: model.standing, facts: model.facts,
+            scheduler.put(
+                model.registration, status: model.status, facts: model.facts,
                 wasDelivered: model.registration.wasDelivered, isPosted: isPosted, at: now)
         }
         count("restarted")
@@ -171,14 +172,14 @@ struct ActivityWorld {
     mutating func pass(_ milliseconds: Int64) throws {
         let end = now.monotonic + milliseconds
         while true {
-            let next = min(book.nextDue ?? end, errands.map(\.at).min() ?? end)
+            let next = min(scheduler.nextDue ?? end, pending.map(\.at).min() ?? end)
             guard next <= end else { break }
             now = now.advanced(by: max(0, next - now.monotonic))
             for (id, model) in models where now.monotonic >= model.endsAt { models[id]?.isEnding = true }
-            for action in book.advance(to: now) { try perform(action) }
+            for action in scheduler.advance(to: now) { try perform(action) }
             try run()
             try check()
-            let isDone = (book.nextDue ?? .max) > now.monotonic && !errands.contains { $0.at <= now.monotonic }
+            let isDone = (scheduler.nextDue ?? .max) > now.monotonic && !pending.contains { $0.at <= now.monotonic }
             if now.monotonic >= end, isDone { return }
         }
         now = now.advanced(by: end - now.monotonic)
@@ -189,18 +190,18 @@ struct ActivityWorld {
         switch action {
         case .stamp(let request):
             let model = try model(request.id)
-            try demand(model.isAway, request.id, "a push while its app is \(model.standing)")
+            try demand(model.isAway, request.id, "a push while its app is \(model.status)")
             try demand(!model.isInFlight, request.id, "a second push under way")
-            try use(request.id, request.timestamp, request.version, request.event, request.state)
+            try use(request.id, request.timestamp, request.stamp.version, request.event, request.stamp.state)
             models[request.id]?.isInFlight = true
-            errands.append(Errand(request: request, isSending: false, at: now.monotonic + delay()))
+            pending.append(PendingStep(request: request, isSending: false, at: now.monotonic + delay()))
         case .show(let shown):
             let model = try model(shown.id)
             try demand(!model.isAway, shown.id, "shown to nobody")
             try demand(shown.user == model.registration.user, shown.id, "shown to \(shown.user)")
             try use(shown.id, shown.timestamp, shown.version, shown.event, shown.state)
             // What is said into an open window is sometimes heard by another socket.
-            if model.standing == .live || dice.below(2) == 0 {
+            if model.status == .live || dice.below(2) == 0 {
                 models[shown.id]?.reachPhone(shown.timestamp, shown.event, shown.state)
             }
             let row = model.registration
@@ -209,9 +210,9 @@ struct ActivityWorld {
         case .ended(let id):
             let model = try model(id)
             try demand(model.isEnding || model.phone.hasEnded, id, "ended without a reason")
-            try demand(!book.contains(id), id, "ended, and in the book")
+            try demand(!scheduler.contains(id), id, "ended, and in the scheduler")
             models[id] = nil
-            errands.removeAll { $0.request.id == id }
+            pending.removeAll { $0.request.id == id }
             count("ended")
         case .unsendable(let id, let error): throw Broken(description: "\(id): \(error)")
         }
@@ -239,4 +240,15 @@ struct ActivityWorld {
     }
 
     mutating func delay() -> Int64 { dice.pick([0, 0, 1, 20, 700, isCalm ? 100 : 12_000]) }
+}
+
+/// Draws what happens to a world, the same for the same seed on every machine, so that a failure can be run again.
+struct ActivityDice {
+    private var random: Seeded
+
+    init(seed: UInt64) { random = Seeded(seed) }
+
+    mutating func below(_ bound: Int) -> Int { Int(truncatingIfNeeded: random.next() >> 1) % bound }
+
+    mutating func pick<T>(_ choices: [T]) -> T { choices[below(choices.count)] }
 }

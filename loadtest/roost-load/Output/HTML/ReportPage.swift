@@ -98,3 +98,101 @@ struct ReportPage {
         return "<section class=\"plots\">\n\(plots.map { PlotFigure(plot: $0).markup })</section>\n"
     }
 }
+
+/// A run as one page that can be attached, printed and read without a network.
+enum HTMLReport {
+    static func write(_ record: RunRecord, to path: String) throws {
+        try ReportFile(path: path).write(ReportPage(record).markup.source)
+    }
+}
+
+/// The part of the page that is made of tables: what was measured, with what, on what.
+struct ReportTables {
+    private let record: RunRecord
+
+    init(_ record: RunRecord) { self.record = record }
+
+    var markup: Markup { "<div class=\"tables\">\n\(figures)\(checks)\(facts)</div>\n\(command)" }
+
+    private var shown: [RunRecord.Figure] { record.figures.filter { !$0.title.isEmpty } }
+
+    private var figures: Markup {
+        let rows = shown.filter { !$0.isCheck }.map { figure in
+            """
+            <tr><th scope="row">\(figure.title)</th><td class="number">\(Amount.text(figure.value, unit: figure.unit))</td></tr>
+
+            """ as Markup
+        }
+        return table("Figures", rows)
+    }
+
+    private var checks: Markup {
+        let rows = shown.filter(\.isCheck).map { figure in
+            let mark: Markup =
+                figure.value == 0 ? "<td class=\"passed\">✓</td>" : "<td class=\"missed\">✗ not zero</td>"
+            return """
+                <tr><th scope="row">\(figure.title)</th><td class="number">\(Amount.text(figure.value))</td>\(mark)</tr>
+
+                """ as Markup
+        }
+        return table("Checks", rows)
+    }
+
+    private var facts: [Markup] {
+        [("Parameters", record.parameters), ("Conditions", record.conditions)].map { title, facts in
+            table(title, facts.map { "<tr><th scope=\"row\">\($0.name)</th><td>\($0.value)</td></tr>\n" })
+        }
+    }
+
+    private func table(_ title: String, _ rows: [Markup]) -> Markup {
+        guard !rows.isEmpty else { return "" }
+        return "<section><h2>\(title)</h2><div class=\"wide\"><table><tbody>\n\(rows)</tbody></table></div></section>\n"
+    }
+
+    private var command: Markup {
+        guard !record.command.isEmpty else { return "" }
+        let words = record.command.map(ShellWord.quoted).joined(separator: " ")
+        return "<section><h2>Command</h2><pre><code>\(words)</code></pre></section>\n"
+    }
+}
+
+/// A piece of HTML or SVG. Text that is put into it is escaped: only literals and other pieces are taken as they are.
+struct Markup: ExpressibleByStringInterpolation, ExpressibleByStringLiteral {
+    let source: String
+
+    init(stringLiteral literal: String) { source = literal }
+
+    init(stringInterpolation pieces: Pieces) { source = pieces.source }
+
+    /// Trusts `source`: what was made of numbers, or stands in this program.
+    init(trusted source: String) { self.source = source }
+
+    static func escaped(_ text: String) -> String {
+        var escaped = ""
+        for character in VisibleText.of(text).unicodeScalars {
+            switch character {
+            case "&": escaped += "&amp;"
+            case "<": escaped += "&lt;"
+            case ">": escaped += "&gt;"
+            case "\"": escaped += "&quot;"
+            case "'": escaped += "&#39;"
+            default: escaped.unicodeScalars.append(character)
+            }
+        }
+        return escaped
+    }
+
+    struct Pieces: StringInterpolationProtocol {
+        fileprivate var source = ""
+
+        init(literalCapacity: Int, interpolationCount: Int) { source.reserveCapacity(literalCapacity) }
+
+        mutating func appendLiteral(_ literal: String) { source += literal }
+        mutating func appendInterpolation(_ text: String) { source += Markup.escaped(text) }
+        mutating func appendInterpolation(_ number: Int) { source += String(number) }
+        /// A coordinate: a tenth of a unit is finer than any screen.
+        mutating func appendInterpolation(_ number: Double) { source += Decimal.text(number, digits: 1) }
+        mutating func appendInterpolation(_ piece: Markup) { source += piece.source }
+        mutating func appendInterpolation(_ pieces: [Markup]) { for piece in pieces { source += piece.source } }
+    }
+}

@@ -1,0 +1,311 @@
+import ChangeFeed
+import Hub
+import Push
+import Wire
+
+/// Live Activities: sees to it that the scheduler learns what happens to them, and does what it decides: writes states
+/// down, sends them, and shows them by socket. Confined to the worker's thread.
+final class ActivityUpdater {
+    private let context: PushContext
+    private var scheduler: ActivityScheduler
+    private var facts: FactsReader
+    private var topics = WatchedTopics()
+    /// The timestamps of states that Apple took and that is not written down yet, by activity; in seconds since 1970.
+    private var delivered: [String: Int64] = [:]
+    /// Activities that the hub's last process had: their phones may still come back.
+    private var fromBefore: Set<String> = []
+    /// When to look next who is connected, types and is present, in monotonic milliseconds.
+    private(set) var nextLook: Int64 = 0
+
+    /// In milliseconds.
+    private static let lookInterval: Int64 = 1000
+
+    init(_ context: PushContext) {
+        self.context = context
+        scheduler = ActivityScheduler(context.rules.activity)
+        facts = FactsReader(context)
+    }
+
+    var count: Int { scheduler.count }
+    /// When the scheduler has something to do next, in monotonic milliseconds.
+    var nextDue: Int64? { scheduler.nextDue }
+    var statistics: ActivityStatistics { scheduler.statistics }
+
+    func adopt(_ rules: ActivityRules) { scheduler.adopt(rules) }
+
+    // MARK: Sending
+
+    /// Does what is due, and looks about once a second who is connected, types and is present.
+    func advance() {
+        let time = context.now
+        guard count > 0 else {
+            _ = context.presence.joins.takeAll()
+            return
+        }
+        if isTimeToLook(time.monotonic) || isDue(at: time) { look(at: time) }
+        guard isDue(at: time) else { return }
+        var pushes: [ActivityPush] = []
+        for action in scheduler.advance(to: time) {
+            switch action {
+            case .stamp(let push): pushes.append(push)
+            case .show(let state):
+                context.show(
+                    ActivitySummary(
+                        activity: state.id, user: state.user, timestamp: state.timestamp, event: state.event,
+                        state: state.state))
+            case .ended(let id):
+                stopWatching(id)
+                context.database.attempt { try $0.end(activities: [id]) }
+            case .unsendable(let id, let error):
+                context.logger.warning(
+                    "A state of the Live Activity \(id) is not sent; see live_activity.content_state: \(error)")
+            }
+        }
+        if !pushes.isEmpty { send(pushes) }
+    }
+
+    private func isDue(at time: HubTime) -> Bool { scheduler.nextDue.map { $0 <= time.monotonic } ?? false }
+
+    /// Sends states whose stamps can be written down: the stamp is written before anything leaves.
+    private func send(_ pushes: [ActivityPush]) {
+        var outcomes: [StampOutcome]?
+        context.database.attempt { outcomes = try $0.stamp(pushes.map(\.stamp)) }
+        let time = context.now
+        guard let outcomes, outcomes.count == pushes.count else {
+            for push in pushes { scheduler.unstamped(push.id, timestamp: push.timestamp, at: time) }
+            return
+        }
+        var granted: [(push: Push, about: InFlightPush)] = []
+        for (push, outcome) in zip(pushes, outcomes) {
+            switch outcome {
+            case .granted:
+                if let push = scheduler.stamped(push.id, timestamp: push.timestamp, at: time) {
+                    granted.append((self.push(push, at: time), .activity(id: push.id, timestamp: push.timestamp)))
+                }
+            case .refused(let owned) where owned.node == context.rules.node && !owned.hasEnded:
+                scheduler.refused(push.id, timestamp: push.timestamp, current: owned.activity, at: time)
+            case .refused, .unknown:
+                // Another hub has it, or nobody.
+                remove(push.id)
+            }
+        }
+        context.outbox.send(granted)
+    }
+
+    private func push(_ push: ActivityPush, at time: HubTime) -> Push {
+        Push(
+            to: .device(push.destination), kind: .liveActivity, priority: push.priority,
+            // An update that is out of date when the phone is back is of no use.
+            expiration: push.event == .end ? time.unix / 1000 + 4 * 3600 : push.staleDate,
+            payload: push.payload, lane: "activity " + push.id, replaces: true, deadline: push.staleDate * 1000)
+    }
+
+    func finished(_ id: String, _ timestamp: Int64, _ outcome: PushOutcome) {
+        let result: ActivityPush.Outcome =
+            switch outcome {
+            case .delivered: .delivered
+            case .unregistered: .gone
+            case .unanswered: .unanswered
+            case .badToken, .refused, .tooLarge: .failed(retryLater: false)
+            case .superseded, .expired, .overflow, .stopped: .failed(retryLater: true)
+            }
+        if result == .delivered { delivered[id] = timestamp }
+        scheduler.sent(id, timestamp: timestamp, result, at: context.now)
+    }
+
+    /// Writes down which states Apple took.
+    func settle(_ store: PushStore) throws {
+        guard !delivered.isEmpty else { return }
+        try store.noteDelivered(delivered)
+        delivered = [:]
+    }
+
+    // MARK: Which activities there are
+
+    /// Goes on with the activities of the hub's last process, and of hubs that have died.
+    func resume(_ store: PushStore) throws {
+        let own = try store.ownActivities()
+        fromBefore = Set(own.map(\.id))
+        try take(own, store)
+        try take(store.adoptOrphans(), store)
+    }
+
+    /// Takes over activities that this hub updates from here on: those of its last process, and those of other hubs.
+    func take(_ activities: [ActivityRegistration], _ store: PushStore) throws {
+        for activity in activities {
+            let answer = try facts.ask(of: activity.id, about: activity.conversation, store)
+            put(activity, facts.facts(answer))
+            if answer == .noRow, activity.state != nil { leave(activity.id) }
+            watch(activity)
+        }
+    }
+
+    /// An app has registered an activity, or a new token of one.
+    func register(_ activity: ActivityRegistration, about conversation: String?, _ store: PushStore) throws {
+        var fresh: ConversationFacts?
+        if scheduler.facts(of: activity.id) == nil {
+            let answer = try facts.ask(of: activity.id, about: conversation, store)
+            fresh = facts.facts(answer)
+        }
+        put(activity, fresh)
+        watch(activity)
+    }
+
+    private func put(_ activity: ActivityRegistration, _ facts: ConversationFacts?) {
+        let time = context.now
+        scheduler.put(
+            activity, status: status(of: activity.id, activity.user, activity.session, at: time), facts: facts,
+            wasDelivered: activity.wasDelivered, isPosted: activity.isPosted, at: time)
+    }
+
+    /// The activity is over, or another hub's.
+    func remove(_ id: String) {
+        scheduler.remove(id)
+        stopWatching(id)
+    }
+
+    /// A backend says what an activity's state is.
+    func post(_ post: ActivityPost, to id: String, _ store: PushStore) throws -> PostVerdict {
+        if !scheduler.contains(id), let owned = try store.activity(id), !owned.hasEnded {
+            // Another hub has it; whoever is asked takes it over.
+            try take(store.adopt(id), store)
+        }
+        // The last look may be a second old.
+        if let user = scheduler.user(of: id) {
+            let time = context.now
+            scheduler.set(status(of: id, user, scheduler.session(of: id), at: time), of: id, at: time)
+        }
+        return scheduler.post(post, to: id, at: context.now)
+    }
+
+    // MARK: What they show
+
+    /// A member of a message's audience may have activities about the message's conversation.
+    func note(_ member: AudienceMember) {
+        let ids = scheduler.activities(ofUser: member.user)
+        guard !ids.isEmpty else { return }
+        let notification = MessageNotification(
+            member.variables, badge: member.badge, preview: context.rules.preview)
+        guard let conversation = notification.conversation else { return }
+        let time = context.now
+        for id in ids where scheduler.conversation(of: id) == conversation {
+            var facts = scheduler.facts(of: id) ?? ConversationFacts()
+            notification.note(in: &facts, at: time.unix / 1000)
+            scheduler.set(facts, of: id, at: time)
+        }
+    }
+
+    /// Asks again about the conversations that were asked about long ago: their users may have read elsewhere, or left.
+    func refreshFacts(_ store: PushStore) throws {
+        for id in facts.due(among: topics.activities) {
+            let answer = try facts.ask(of: id, about: scheduler.conversation(of: id), store)
+            let known = scheduler.facts(of: id)
+            switch answer {
+            case .row:
+                if let facts = facts.facts(answer, after: known) { scheduler.set(facts, of: id, at: context.now) }
+            case .noRow: if known != nil { leave(id) }
+            case .unknown: break
+            }
+        }
+    }
+
+    /// The user has left the conversation. A backend that says what an activity shows says when it ends, too.
+    private func leave(_ id: String) {
+        if !scheduler.isPosted(id) { scheduler.leave(id, at: context.now) }
+    }
+
+    private func watch(_ activity: ActivityRegistration) {
+        guard let conversation = activity.conversation, !topics.contains(activity.id) else { return }
+        var variables = TemplateVariables()
+        variables.set("conversation_id", conversation)
+        let topic = context.rules.topic.text(variables)
+        if topics.add(activity.id, to: topic) { context.presence.watch(topic) }
+    }
+
+    private func stopWatching(_ id: String) {
+        facts.forget(id)
+        if let topic = topics.remove(id) { context.presence.forget(topic) }
+    }
+
+    private func isTimeToLook(_ now: Int64) -> Bool {
+        guard now >= nextLook else { return false }
+        nextLook = now + Self.lookInterval
+        return true
+    }
+
+    /// Looks who is connected, types and is present.
+    private func look(at time: HubTime) {
+        for id in scheduler.ids {
+            guard let user = scheduler.user(of: id) else { continue }
+            let status = status(of: id, user, scheduler.session(of: id), at: time)
+            if scheduler.status(of: id) != status { scheduler.set(status, of: id, at: time) }
+        }
+        for join in context.presence.joins.takeAll() where scheduler.user(of: join.activity) == join.user {
+            scheduler.showAgain(join.activity, at: time)
+        }
+        for (topic, ids) in topics.activitiesByTopic {
+            let typists = context.presence.typists(in: topic, at: time.monotonic)
+            let present = context.presence.present(in: topic)
+            for id in ids { note(typists, present, of: id, at: time) }
+        }
+    }
+
+    private func note(
+        _ typists: [(user: String?, payload: [UInt8])], _ present: [String], of id: String, at time: HubTime
+    ) {
+        guard var facts = scheduler.facts(of: id), let own = scheduler.user(of: id) else { return }
+        facts.typing = typists.filter { $0.user != own }.map { typist in
+            JSON(trusted: typist.payload[...])["name"]?.string ?? typist.user ?? ""
+        }
+        facts.online = present.filter { $0 != own }
+        if facts != scheduler.facts(of: id) { scheduler.set(facts, of: id, at: time) }
+    }
+
+    /// Whether the phone that shows an activity is connected. Right after the hub's start it may still come back.
+    private func status(of id: String, _ user: String, _ session: String?, at time: HubTime) -> ConnectionStatus {
+        let status = context.presence.status(of: user, session: session)
+        guard status == .away, time.monotonic < context.restartUntil, fromBefore.contains(id) else { return status }
+        return .inGrace(until: context.restartUntil)
+    }
+}
+
+/// Asks the operator's statement how conversations are for the users of activities: what no change says that the hub
+/// sees.
+private struct FactsReader {
+    private let context: PushContext
+    /// When each activity's conversation was asked about last, in monotonic milliseconds.
+    private var askedAt: [String: Int64] = [:]
+
+    /// Questions that one turn asks, so that thousands of activities delay no alert.
+    private static let batch = 50
+
+    init(_ context: PushContext) { self.context = context }
+
+    /// Asks about an activity's conversation.
+    ///
+    /// - Returns: `.unknown` where nobody can be asked: nothing is sent then before a message says what the
+    ///   conversation is.
+    mutating func ask(of id: String, about conversation: String?, _ store: PushStore) throws -> FactsAnswer {
+        guard conversation != nil, let statement = context.rules.facts else { return .unknown }
+        askedAt[id] = context.now.monotonic
+        return try store.facts(of: id, statement: statement)
+    }
+
+    /// What an answer says, added to what is known otherwise.
+    func facts(_ answer: FactsAnswer, after known: ConversationFacts? = nil) -> ConversationFacts? {
+        guard case .row(let variables) = answer else { return known }
+        var facts = known ?? ConversationFacts()
+        MessageNotification(variables, preview: context.rules.preview)
+            .note(in: &facts, at: context.now.unix / 1000)
+        return facts
+    }
+
+    /// Those of `ids` that were asked about long ago, or never, as many as are asked about at a time.
+    func due(among ids: some Sequence<String>) -> [String] {
+        guard context.rules.facts != nil else { return [] }
+        let old = context.now.monotonic - context.rules.refresh
+        return Array(ids.filter { askedAt[$0] ?? .min <= old }.prefix(Self.batch))
+    }
+
+    mutating func forget(_ id: String) { askedAt[id] = nil }
+}

@@ -1,0 +1,85 @@
+package import Hub
+
+/// What the event loops know of people, as pushes see it: who is connected, who types, who is present. Safe from any
+/// thread.
+package struct PresenceView: Sendable {
+    package let users: UserPresence
+    /// The devices of users, by `DeviceKey`.
+    package let devices: UserPresence
+    package let typing: TypingBoard
+    package let presence: PresenceLog
+    /// Who has just joined the channel of a Live Activity.
+    package let joins = SummaryJoins()
+
+    package init(users: UserPresence, devices: UserPresence, typing: TypingBoard, presence: PresenceLog) {
+        self.users = users
+        self.devices = devices
+        self.typing = typing
+        self.presence = presence
+    }
+
+    /// Whether the phone that shows an activity is connected: by its own sign-in where that is known, otherwise by its
+    /// user.
+    func status(of user: String, session: String?) -> ConnectionStatus {
+        guard let session else { return users.status(of: user) }
+        return devices.status(of: DeviceKey.of(user: user, session: session))
+    }
+
+    /// A public and a private channel of one name are two rooms, and a conversation is in one of them.
+    private static func keys(_ topic: String) -> [ChannelKey] {
+        [true, false].map { ChannelKey(topic: ChannelKey.prefix + topic, isPrivate: $0) }
+    }
+
+    /// Begins to note who types and is present in a topic.
+    func watch(_ topic: String) {
+        for key in Self.keys(topic) {
+            typing.watch(key)
+            presence.watch(key)
+        }
+    }
+
+    func forget(_ topic: String) {
+        for key in Self.keys(topic) {
+            typing.forget(key)
+            presence.forget(key)
+        }
+    }
+
+    /// Who types in a topic that is watched.
+    ///
+    /// - Parameter now: monotonic milliseconds.
+    func typists(in topic: String, at now: Int64) -> [(user: String?, payload: [UInt8])] {
+        Self.keys(topic).flatMap { typing.typists(in: $0, at: now) }
+    }
+
+    /// The presence keys of those who are present in a topic that is watched; apps use their users' ids.
+    func present(in topic: String) -> [String] {
+        Array(Set(Self.keys(topic).flatMap { presence.present(in: $0) })).sorted()
+    }
+}
+
+/// The channels that are watched because the conversation of a Live Activity is there.
+struct WatchedTopics {
+    private var topics: [String: String] = [:]
+    private(set) var activitiesByTopic: [String: Set<String>] = [:]
+
+    var activities: some Sequence<String> { topics.keys }
+
+    func contains(_ id: String) -> Bool { topics[id] != nil }
+
+    /// - Returns: whether the topic is to be watched from here on.
+    mutating func add(_ id: String, to topic: String) -> Bool {
+        topics[id] = topic
+        activitiesByTopic[topic, default: []].insert(id)
+        return activitiesByTopic[topic]?.count == 1
+    }
+
+    /// - Returns: the topic, where it need not be watched any more.
+    mutating func remove(_ id: String) -> String? {
+        guard let topic = topics.removeValue(forKey: id) else { return nil }
+        activitiesByTopic[topic]?.remove(id)
+        guard activitiesByTopic[topic]?.isEmpty == true else { return nil }
+        activitiesByTopic[topic] = nil
+        return topic
+    }
+}

@@ -1,0 +1,156 @@
+import ChangeFeed
+import Gateway
+import Hub
+import Push
+import Wire
+
+/// Does what a call of the HTTP API asks for, and answers it. Confined to the worker's thread.
+struct PushCallHandler {
+    let context: PushContext
+    let activities: ActivityUpdater
+
+    func answer(_ call: PushCall) -> HTTPResponse {
+        guard let store = context.database.store else {
+            return .pushProblem(503, "The database is away; try again in a moment.")
+        }
+        do {
+            return try answer(call, store)
+        } catch {
+            context.database.failed(error)
+            return .pushProblem(503, "The database did not take it; try again in a moment.")
+        }
+    }
+
+    private func answer(_ call: PushCall, _ store: PushStore) throws -> HTTPResponse {
+        switch call {
+        case .registerDevice(let destination, let kind, let bearer, let old):
+            let device = try store.register(destination, kind, by: bearer, replacing: old)
+            context.outbox.registered(destination.token)
+            return .push(
+                200,
+                Self.object([
+                    ("environment", device.destination.environment.rawValue), ("tokenPrefix", destination.token.prefix),
+                ]))
+        case .removeDevice(let token, let user):
+            return try store.unregister(token, of: user)
+                ? Self.done : .pushProblem(404, "No such token is registered by this user.")
+        case .registerActivity(let id, let destination, let conversation, let bearer):
+            return try register(id, destination, conversation, bearer, store)
+        case .listActivities(let user): return .push(200, Self.list(try store.activities(of: user)))
+        case .removeActivity(let id, let user):
+            guard try store.remove(activity: id, of: user) != nil else {
+                return .pushProblem(404, "No such Live Activity is registered by this user.")
+            }
+            activities.remove(id)
+            return Self.done
+        case .update(let id, let post): return try update(id, post, store)
+        case .start(let user, let start): return try self.start(user, start, store)
+        case .broadcast(let broadcast): return self.broadcast(broadcast)
+        }
+    }
+
+    private func register(
+        _ id: String, _ destination: PushDestination, _ conversation: String?, _ bearer: PushBearer, _ store: PushStore
+    ) throws -> HTTPResponse {
+        switch try store.register(activity: id, at: destination, about: conversation, by: bearer) {
+        case .registered(let activity):
+            context.outbox.registered(destination.token)
+            try activities.register(activity, about: conversation, store)
+            return .push(200, Self.object([("activityId", id), ("environment", destination.environment.rawValue)]))
+        case .othersActivity:
+            return .pushProblem(409, "This activityId is registered by somebody else.")
+        case .tooMany:
+            return .pushProblem(
+                409, "A user may have \(PushStore.activitiesPerUser) Live Activities; end one that is over.")
+        }
+    }
+
+    // MARK: Backends
+
+    private func update(_ id: String, _ post: ActivityPost, _ store: PushStore) throws -> HTTPResponse {
+        switch try activities.post(post, to: id, store) {
+        case .queued: return .push(202, Self.object([("activityId", id), ("status", "queued")]))
+        case .withheld: return .push(202, Self.object([("activityId", id), ("status", "withheld")]))
+        case .stale: return .pushProblem(409, "A newer state of this Live Activity is known; this one is dropped.")
+        case .unknown:
+            context.logger.info(
+                "an update for the Live Activity \(id.prefix(40)) was dropped: nobody has registered it")
+            return .pushProblem(404, "No Live Activity of this id is registered; the update is dropped.")
+        case .refused(let sentence): return .pushProblem(400, sentence)
+        }
+    }
+
+    private func start(_ user: String, _ call: StartCall, _ store: PushStore) throws -> HTTPResponse {
+        let devices = try store.devices(of: user).filter { device in
+            device.kind == .start(attributesType: call.start.attributesType)
+                && (call.bundle.map { $0 == device.destination.bundle } ?? true)
+                && !context.outbox.isBad(device.destination.token)
+        }
+        guard !devices.isEmpty else {
+            return .pushProblem(
+                404, "This user has no phone that can start this type: none registered a token of kind start for it.")
+        }
+        let time = context.now
+        let payload = ActivityPayload(
+            .start(call.start, alert: call.alert), timestamp: time.unix / 1000, contentState: call.state,
+            staleDate: time.unix / 1000 + context.rules.activity.staleAfter)
+        let bytes: [UInt8]
+        do { bytes = try payload.bytes() } catch { return .pushProblem(400, "\(error)") }
+        context.outbox.sendUntracked(
+            devices.map { device in
+                Push(
+                    to: .device(device.destination), kind: .liveActivity, priority: 10,
+                    expiration: time.unix / 1000 + 3600, payload: bytes, deadline: time.unix + 3_600_000)
+            })
+        return .push(202, Array("{\"pushes\":\(devices.count)}".utf8))
+    }
+
+    private func broadcast(_ call: BroadcastCall) -> HTTPResponse {
+        let time = context.now
+        let timestamp = call.timestamp ?? time.unix / 1000
+        let stale = time.unix / 1000 + context.rules.activity.staleAfter
+        let broadcast =
+            call.event == .end
+            ? ChannelBroadcast.end(
+                channel: call.channel, contentState: call.state, timestamp: timestamp, staleDate: stale,
+                alert: call.alert, dismissal: call.dismissal)
+            : ChannelBroadcast.update(
+                channel: call.channel, contentState: call.state, timestamp: timestamp, staleDate: stale,
+                alert: call.alert)
+        let bytes: [UInt8]
+        do { bytes = try broadcast.bytes() } catch { return .pushProblem(400, "\(error)") }
+        context.outbox.sendUntracked([
+            Push(
+                to: .channel(id: call.channel, environment: call.environment, bundle: call.bundle), kind: .liveActivity,
+                priority: call.alert != nil || call.event == .end ? 10 : 5, expiration: stale, payload: bytes,
+                deadline: stale * 1000)
+        ])
+        return .push(202, Self.object([("channelId", call.channel)]))
+    }
+
+    // MARK: Answers
+
+    private static let done = HTTPResponse(status: 204, headers: [("access-control-allow-origin", "*")])
+
+    private static func object(_ members: [(String, String)]) -> [UInt8] {
+        var object = ObjectWriter()
+        for (key, value) in members { object.add(key, value) }
+        return object.bytes
+    }
+
+    /// The activities of a user. Of a token only its beginning: whoever sees the list could use it otherwise.
+    private static func list(_ activities: [ActivityRegistration]) -> [UInt8] {
+        let registrations = activities.map { activity in
+            var object = ObjectWriter()
+            object.add("activityId", activity.id)
+            object.add("environment", activity.destination.environment.rawValue)
+            object.add("tokenPrefix", activity.destination.token.prefix)
+            if let conversation = activity.conversation { object.add("conversationId", conversation) }
+            object.add("registeredAt", activity.registeredAt)
+            return object.bytes
+        }
+        var list = ObjectWriter()
+        list.add("registrations", json: ObjectWriter.array(registrations))
+        return list.bytes
+    }
+}

@@ -1,0 +1,157 @@
+import ChangeFeed
+import Dispatch
+import Gateway
+package import Hub
+package import Logging
+package import Push
+import Synchronization
+
+/// Brings together what a push is decided by: the rows that were written, who is away, what Postgres knows of phones
+/// and activities, and the client that talks to Apple.
+///
+/// It has one thread and one connection to Postgres of its own; nothing else of the hub ever waits for it. What it
+/// decides is made durable before it is sent, so a hub that is killed loses no alert that it had not begun to send, and
+/// repeats none. Safe from any thread.
+package final class PushService: Sendable {
+    private let mailbox = PushServiceMailbox()
+    private let setup: PushServiceSetup
+    private let client: PushClient
+    private let thread = Mutex<FeedThread?>(nil)
+    private let progress = PushServiceProgress()
+    let reader: PushCallReader
+
+    /// - Parameters:
+    ///   - presence: what the event loops know of people.
+    ///   - clock: the machine's clocks.
+    ///   - show: shows an activity's state to its user's sockets; called on the service's thread.
+    package init(
+        conninfo: String, rules: PushRules, apns: APNsConfiguration, presence: PresenceView, logger: Logger,
+        clock: @escaping @Sendable () -> HubTime, show: @escaping @Sendable (ActivitySummary) -> Void
+    ) {
+        setup = PushServiceSetup(
+            conninfo: conninfo, rules: rules, presence: presence, logger: logger, clock: clock, show: show)
+        reader = PushCallReader(bundle: rules.bundle, environment: rules.environment)
+        client = PushClient(apns, logger: logger) { [mailbox] outcomes in
+            mailbox.post(outcomes: outcomes.map { (push: $0.0, outcome: $0.1) })
+        }
+    }
+
+    /// Starts the threads. To be called once.
+    package func start() {
+        client.start()
+        let (setup, mailbox, client, progress) = (setup, mailbox, client, progress)
+        thread.withLock { thread in
+            guard thread == nil else { return }
+            thread = FeedThread(named: "roost-push") {
+                PushServiceWorker(setup, mailbox, client, progress).run()
+            }
+        }
+    }
+
+    /// Waits for the answers to what has left, and puts back what has not. To be called when the feed has stopped.
+    package func stop(within limit: Duration) {
+        let end = ContinuousClock.now + limit
+        client.stop(within: limit / 2)
+        mailbox.stop(by: end)
+        let running = thread.withLock { thread in
+            defer { thread = nil }
+            return thread
+        }
+        // A database that hangs must not keep the process; whoever stops the service is about to end the process.
+        if let running, progress.hasEnded(by: end + .milliseconds(100)) { running.join() }
+    }
+
+    /// Takes over the texts and times of `rules`, from here on. Whom pushes concern stays until a restart.
+    package func adopt(_ rules: PushRules) { mailbox.post(rules: rules) }
+
+    /// - Returns: false where too many calls wait.
+    func take(_ call: PushCall, _ reply: HTTPReply) -> Bool { mailbox.post(call, reply) }
+
+    package var statistics: PushServiceStatistics { progress.statistics }
+    package var clientStatistics: PushStatistics { client.statistics }
+}
+
+extension PushService: ChangeTap {
+    package func take(_ changes: [RowChange]) {
+        let messages = changes.filter(setup.rules.isMessage)
+        guard !messages.isEmpty else { return }
+        let lost = mailbox.post(messages: messages)
+        if lost > 0 { progress.lost(lost, setup.logger) }
+    }
+
+    package var taken: Int { mailbox.counts.taken }
+    package var settled: Int { mailbox.counts.settled }
+}
+
+/// What a push service is made with.
+struct PushServiceSetup: Sendable {
+    let conninfo: String
+    let rules: PushRules
+    let presence: PresenceView
+    let logger: Logger
+    let clock: @Sendable () -> HubTime
+    let show: @Sendable (ActivitySummary) -> Void
+}
+
+/// What a push service has done since it was made.
+package struct PushServiceStatistics: Sendable {
+    /// Messages whose audience was asked for.
+    package internal(set) var messages = 0
+    /// Messages that nobody was notified of: too many waited for the database, or it did not say in time who is to hear
+    /// of them.
+    package internal(set) var lostMessages = 0
+    /// Alerts that were put into the queue.
+    package internal(set) var alerts = 0
+    /// Alerts that were handed over to be sent, counted once for each phone.
+    package internal(set) var sentAlerts = 0
+    /// Alerts that nobody had to get any more: their user came back, or their time was over, or there was no phone.
+    package internal(set) var droppedAlerts = 0
+    /// Live Activities that this hub updates now.
+    package internal(set) var activities = 0
+    package internal(set) var activityStates = ActivityStatistics()
+    /// Tokens that Apple said are gone, and that were dropped.
+    package internal(set) var droppedTokens = 0
+    /// How often the database refused a statement, or was away.
+    package internal(set) var failures = 0
+}
+
+/// What the worker publishes for other threads. Safe from any thread.
+final class PushServiceProgress: Sendable {
+    private let state = Mutex((statistics: PushServiceStatistics(), lost: 0, loggedAt: ContinuousClock.Instant?.none))
+    private let end = DispatchSemaphore(value: 0)
+
+    var statistics: PushServiceStatistics {
+        state.withLock { state in
+            var statistics = state.statistics
+            statistics.lostMessages += state.lost
+            return statistics
+        }
+    }
+
+    func publish(_ statistics: PushServiceStatistics) { state.withLock { $0.statistics = statistics } }
+
+    /// Counts messages that the mailbox had no room for, and logs that at most once a minute.
+    func lost(_ count: Int, _ logger: Logger) {
+        let isToBeLogged = state.withLock { state in
+            state.lost += count
+            if let loggedAt = state.loggedAt, loggedAt + .seconds(60) > .now { return false }
+            state.loggedAt = .now
+            return true
+        }
+        guard isToBeLogged else { return }
+        logger.error(
+            """
+            \(count) new messages are not pushed, and more may follow: \(PushServiceMailbox.mostMessages) wait for \
+            Postgres already; see why alerts.audience is slow.
+            """)
+    }
+
+    /// The worker has ended.
+    func noteEnd() { end.signal() }
+
+    /// Waits for the worker's end, at most until `deadline`.
+    func hasEnded(by deadline: ContinuousClock.Instant) -> Bool {
+        let left = max(.zero, deadline - .now)
+        return end.wait(timeout: .now() + .milliseconds(Int(left / .milliseconds(1)))) == .success
+    }
+}

@@ -1,0 +1,148 @@
+import ChangeFeed
+import Glibc
+import Hub
+import Push
+
+/// The push service's thread: hands what comes in to the feature that it concerns, keeps the time, and waits. Confined
+/// to that thread.
+final class PushServiceWorker {
+    private let context: PushContext
+    private let mailbox: PushServiceMailbox
+    private let progress: PushServiceProgress
+    private let alerts: AlertSender
+    private let activities: ActivityUpdater
+    private let messages: MessageReader
+    private let calls: PushCallHandler
+    /// In monotonic milliseconds, as the next two.
+    private var nextHeartbeat: Int64 = 0
+    private var nextSweep: Int64 = 0
+    private var nextPrune: Int64
+
+    /// In milliseconds, as the next two: while alerts or activities are waited for.
+    private static let heartbeatInterval: Int64 = 5000
+    /// Always, for what hubs that died have left behind.
+    private static let sweepInterval: Int64 = 30_000
+    private static let pruneInterval: Int64 = 600_000
+
+    init(
+        _ setup: PushServiceSetup, _ mailbox: PushServiceMailbox, _ client: PushClient,
+        _ progress: PushServiceProgress
+    ) {
+        self.mailbox = mailbox
+        self.progress = progress
+        context = PushContext(setup, mailbox, client)
+        alerts = AlertSender(context)
+        activities = ActivityUpdater(context)
+        messages = MessageReader(context, mailbox, alerts, activities)
+        calls = PushCallHandler(context: context, activities: activities)
+        nextPrune = context.now.monotonic + Self.pruneInterval
+    }
+
+    func run() {
+        while mailbox.deadline == nil {
+            turn()
+            rest()
+        }
+        // What came in before the end, outcomes above all.
+        turn()
+        progress.noteEnd()
+    }
+
+    private func turn() {
+        if context.database.isConnectionDue { connect() }
+        if let next = mailbox.takeRules() {
+            context.rules = context.rules.reloaded(as: next)
+            activities.adopt(context.rules.activity)
+        }
+        for item in mailbox.takeAll() {
+            switch item {
+            case .messages(let changes): messages.add(changes)
+            case .call(let call, let reply): reply.send(calls.answer(call))
+            case .outcomes(let outcomes): for (push, outcome) in outcomes { finish(push, outcome) }
+            }
+        }
+        context.database.attempt { store in
+            try settle(store)
+            try messages.read(store)
+            try keepTime(store)
+            try alerts.sendDue(store)
+            try activities.refreshFacts(store)
+        }
+        activities.advance()
+        context.database.attempt { try settle($0) }
+        progress.publish(statistics)
+    }
+
+    private func finish(_ push: Push, _ outcome: PushOutcome) {
+        switch context.outbox.finish(push, outcome) {
+        case .alert(let message, let user): alerts.finished(message, user, push, outcome)
+        case .activity(let id, let timestamp): activities.finished(id, timestamp, outcome)
+        case nil: break
+        }
+    }
+
+    /// Writes down what became of pushes.
+    private func settle(_ store: PushStore) throws {
+        try alerts.settle(store)
+        try activities.settle(store)
+    }
+
+    private var statistics: PushServiceStatistics {
+        PushServiceStatistics(
+            messages: messages.count, lostMessages: messages.lost, alerts: alerts.enqueued, sentAlerts: alerts.sent,
+            droppedAlerts: alerts.dropped, activities: activities.count, activityStates: activities.statistics,
+            droppedTokens: context.outbox.droppedTokens, failures: context.database.failures)
+    }
+
+    // MARK: The database
+
+    private func connect() {
+        let isConnected = context.database.connect { store in
+            // Goes on where the hub's last process ended.
+            try alerts.resume(store)
+            try activities.resume(store)
+        }
+        if isConnected { alerts.lookNow() }
+    }
+
+    private func keepTime(_ store: PushStore) throws {
+        let now = context.now.monotonic
+        if now >= nextHeartbeat, activities.count > 0 || alerts.isWaiting {
+            nextHeartbeat = now + Self.heartbeatInterval
+            try store.signOfLife()
+            try activities.take(store.adoptReturned(), store)
+            try alerts.refreshWaiting(store)
+        }
+        if now >= nextSweep {
+            nextSweep = now + Self.sweepInterval
+            if alerts.isWaiting || activities.count > 0 { try store.signOfLife() }
+            try activities.take(store.adoptOrphans(), store)
+            // Alerts that a dead hub held may be due.
+            alerts.lookNow()
+        }
+        if now >= nextPrune {
+            nextPrune = now + Self.pruneInterval
+            _ = try store.prune(olderThan: .seconds(context.rules.alertLife / 1000 + 7 * 86_400))
+        }
+    }
+
+    // MARK: Waiting
+
+    private func rest() {
+        guard mailbox.deadline == nil else { return }
+        let time = context.now
+        let isBusy = activities.count > 0 || alerts.isWaiting
+        var due = nextSweep
+        if context.database.store == nil {
+            due = min(due, time.monotonic + context.database.retryDelay + 1)
+        } else {
+            if let alertsDue = alerts.dueAt { due = min(due, time.monotonic + max(0, alertsDue - time.unix)) }
+            if isBusy { due = min(due, nextHeartbeat) }
+        }
+        if isBusy { due = min(due, activities.nextLook) }
+        if let activitiesDue = activities.nextDue { due = min(due, activitiesDue) }
+        let wait = min(max(1, due - time.monotonic), 60_000)
+        var polled = [pollfd(fd: mailbox.descriptor, events: Int16(POLLIN), revents: 0)]
+        _ = poll(&polled, 1, Int32(wait))
+    }
+}

@@ -1,0 +1,225 @@
+import HeapModule
+package import Hub
+
+/// Decides which state each Live Activity is sent, when, and whether by push or by socket.
+///
+/// For each activity
+///   - timestamps increase strictly;
+///   - a state that the phone has already is not sent again;
+///   - changes are sent when they have settled, and at the latest after a while;
+///   - at most one push is in flight;
+///   - while the app's socket is alive, or its grace window is open, nothing is pushed and the state is shown by socket
+///     instead; when the window is over, one push says that the app is not connected;
+///   - when the activity is too old, or its conversation was left, it is ended.
+///
+/// An activity that a backend has posted to is the backend's alone: the template no longer speaks for it, not even to
+/// say that the app is not connected.
+///
+/// Pure: no clock, no I/O. Whoever owns the scheduler tells it what happens, calls `advance` when `nextDue` says so,
+/// and does what the actions say. A function that names an activity which is not in the scheduler does nothing and says
+/// so by `false`.
+package struct ActivityScheduler: Sendable {
+    private(set) var rules: ActivityRules
+    private var entries: [String: LiveActivity] = [:]
+    private var dueTimes = DueTimes()
+    private var byUser: [String: Set<String>] = [:]
+    private var byConversation: [String: Set<String>] = [:]
+    package internal(set) var statistics = ActivityStatistics()
+
+    package init(_ rules: ActivityRules) { self.rules = rules }
+
+    /// Takes other rules, from here on. An activity is due by the old rules until something happens to it.
+    package mutating func adopt(_ rules: ActivityRules) { self.rules = rules }
+
+    package var count: Int { entries.count }
+
+    package var ids: [String] { Array(entries.keys) }
+
+    /// When `advance` is to be called next, in monotonic milliseconds; it may be past. Nil where nothing waits.
+    package var nextDue: Int64? { dueTimes.next }
+
+    /// Does what is due.
+    ///
+    /// - Returns: what the owner is to do; the order of an activity's actions is to be kept.
+    package mutating func advance(to now: HubTime) -> [ActivityAction] {
+        var actions: [ActivityAction] = []
+        while let id = dueTimes.take(at: now.monotonic) {
+            guard var entry = entries[id] else { continue }
+            if let action = entry.step(at: now, rules, &statistics) { actions.append(action) }
+            if entry.isOver {
+                remove(id)
+            } else {
+                keep(entry)
+            }
+        }
+        return actions
+    }
+
+    // MARK: Who is in it
+
+    /// Notes that an activity was registered, was taken over from another hub, or has a new token. One that is known
+    /// keeps what is known of its phone, and a new token gets the current state if the app is away.
+    ///
+    /// - Parameters:
+    ///   - facts: nil where they are not known yet, and nothing is sent before they are; nil keeps those that are
+    ///     known.
+    ///   - wasDelivered: whether the registration's state is known to have reached Apple, and nothing can have been
+    ///     shown by socket since. If nobody knows, as after a process that died while the app was connected, say false:
+    ///     the state is then sent again. Of no meaning for an activity that is in the scheduler.
+    ///   - isPosted: whether the registration's state is a backend's (`ActivityStamp.isPosted`). Of no meaning for an
+    ///     activity that is in the scheduler.
+    package mutating func put(
+        _ registration: ActivityRegistration, status: ConnectionStatus, facts: ConversationFacts?, wasDelivered: Bool,
+        isPosted: Bool, at now: HubTime
+    ) {
+        let known = entries[registration.id]
+        remove(registration.id)
+        if var entry = known, !entry.isOver {
+            entry.put(registration, status: status, facts: facts, at: now)
+            keep(entry)
+        } else {
+            keep(
+                LiveActivity(
+                    registration, status: status, facts: facts, wasDelivered: wasDelivered, isPosted: isPosted,
+                    at: now, rules))
+        }
+        byUser[registration.user, default: []].insert(registration.id)
+        if let conversation = registration.conversation {
+            byConversation[conversation, default: []].insert(registration.id)
+        }
+    }
+
+    /// Forgets an activity, because the app has ended it or another hub has it.
+    @discardableResult
+    package mutating func remove(_ id: String) -> Bool {
+        guard let entry = entries.removeValue(forKey: id) else { return false }
+        dueTimes.set(id, at: nil)
+        Self.take(id, from: entry.user, in: &byUser)
+        if let conversation = entry.conversation { Self.take(id, from: conversation, in: &byConversation) }
+        return true
+    }
+
+    package func contains(_ id: String) -> Bool { entries[id] != nil }
+
+    package func activities(ofUser user: String) -> Set<String> { byUser[user] ?? [] }
+
+    package func activities(inConversation conversation: String) -> Set<String> { byConversation[conversation] ?? [] }
+
+    package func user(of id: String) -> String? { entries[id]?.user }
+    package func session(of id: String) -> String? { entries[id]?.session }
+    package func conversation(of id: String) -> String? { entries[id]?.conversation }
+    package func destination(of id: String) -> PushDestination? { entries[id]?.destination }
+    package func status(of id: String) -> ConnectionStatus? { entries[id]?.status }
+    /// Whether a backend has said what the activity shows.
+    package func isPosted(_ id: String) -> Bool { entries[id]?.posted != nil }
+
+    /// The facts of an activity's conversation; nil where they are not known.
+    package func facts(of id: String) -> ConversationFacts? { entries[id]?.facts }
+
+    private static func take(_ id: String, from key: String, in index: inout [String: Set<String>]) {
+        index[key]?.remove(id)
+        if index[key]?.isEmpty == true { index[key] = nil }
+    }
+
+    // MARK: Changing an entry
+
+    private mutating func keep(_ entry: LiveActivity) {
+        entries[entry.id] = entry
+        dueTimes.set(entry.id, at: entry.due(rules))
+    }
+
+    mutating func change<Answer>(
+        _ id: String, _ body: (inout LiveActivity, inout ActivityStatistics) -> Answer
+    ) -> Answer? {
+        guard var entry = entries[id] else { return nil }
+        let answer = body(&entry, &statistics)
+        keep(entry)
+        return answer
+    }
+}
+
+/// What happens to an activity's user and conversation. Each returns false for an activity that is not in the
+/// scheduler.
+extension ActivityScheduler {
+    @discardableResult
+    package mutating func set(_ status: ConnectionStatus, of id: String, at now: HubTime) -> Bool {
+        change(id) { entry, _ in entry.set(status, at: now) } != nil
+    }
+
+    @discardableResult
+    package mutating func set(_ facts: ConversationFacts, of id: String, at now: HubTime) -> Bool {
+        change(id) { entry, _ in entry.set(facts, at: now) } != nil
+    }
+
+    /// Changes the facts of an activity's conversation.
+    ///
+    /// - Returns: false also where the facts are not known yet: whoever loads them will see the change.
+    @discardableResult
+    package mutating func change(
+        _ id: String, at now: HubTime, _ body: (inout ConversationFacts) -> Void
+    ) -> Bool {
+        change(id) { entry, _ in
+            guard var facts = entry.facts else { return false }
+            body(&facts)
+            entry.set(facts, at: now)
+            return true
+        } ?? false
+    }
+
+    /// Ends an activity with the state that it has, because its user has left the conversation or may not see it any
+    /// more.
+    @discardableResult
+    package mutating func leave(_ id: String, at now: HubTime) -> Bool {
+        change(id) { entry, _ in entry.end(.byHub, at: now) } != nil
+    }
+
+    /// Shows the current state by socket again, such as to a socket that has joined the activity's topic since. Does
+    /// nothing while no socket is alive.
+    @discardableResult
+    package mutating func showAgain(_ id: String, at now: HubTime) -> Bool {
+        change(id) { entry, _ in
+            guard entry.status == .live else { return }
+            entry.showsAgain = true
+            entry.mark(at: now, isUrgent: true)
+        } != nil
+    }
+}
+
+/// When each activity is to be looked at next, in monotonic milliseconds.
+struct DueTimes: Sendable {
+    private struct Entry: Comparable {
+        let at: Int64
+        let id: String
+
+        static func < (one: Entry, other: Entry) -> Bool { one.at < other.at }
+    }
+
+    /// Entries whose time is not that of `times` are leftovers.
+    private var heap = Heap<Entry>()
+    private var times: [String: Int64] = [:]
+
+    private(set) var next: Int64?
+
+    /// - Parameter time: nil forgets the activity.
+    mutating func set(_ id: String, at time: Int64?) {
+        guard times[id] != time else { return }
+        times[id] = time
+        if let time { heap.insert(Entry(at: time, id: id)) }
+        // Times that lie hours ahead are leftovers for hours: they must not pile up.
+        if heap.count > 2 * times.count + 64 { heap = Heap(times.map { Entry(at: $1, id: $0) }) }
+        settle()
+    }
+
+    /// Takes an activity that is due; it is to be given a new time.
+    mutating func take(at now: Int64) -> String? {
+        guard let next, next <= now, let entry = heap.popMin() else { return nil }
+        times[entry.id] = nil
+        settle()
+        return entry.id
+    }
+
+    private mutating func settle() {
+        while let entry = heap.min, times[entry.id] != entry.at { heap.removeMin() }
+        next = heap.min?.at
+    }
+}

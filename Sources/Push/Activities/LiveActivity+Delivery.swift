@@ -1,0 +1,98 @@
+import Hub
+import Wire
+
+/// The answers to a push: whether its stamp is written down, and what became of it. Each names the push by its
+/// timestamp, and does nothing where that push is not the one in flight.
+extension LiveActivity {
+    /// The stamp is written down.
+    ///
+    /// - Returns: what is to be sent; nil where nothing is to be sent any more, because the app has come back.
+    mutating func stamped(_ timestamp: Int64, at now: HubTime) -> ActivityPush? {
+        guard var inFlight = waiting(timestamp) else { return nil }
+        guard isAway, !isOver else {
+            self.inFlight = nil
+            // Whoever is in the window may not come back in it.
+            if status != .live { alert = alert ?? inFlight.alert }
+            return nil
+        }
+        inFlight.isSending = true
+        // The token may have changed meanwhile.
+        inFlight.push.destination = destination
+        self.inFlight = inFlight
+        lastPushAt = now.monotonic
+        if let state = inFlight.push.stamp.state { lastState = JSON(trusted: state[...]) }
+        return inFlight.push
+    }
+
+    /// The stamp could not be written down, such as because the database is away.
+    mutating func unstamped(_ timestamp: Int64, at now: HubTime, _ rules: ActivityRules) {
+        guard let inFlight = waiting(timestamp) else { return }
+        // It was never used, unless something was shown since.
+        if version == inFlight.push.stamp.version { version -= 1 }
+        again(inFlight, forced: inFlight.wasForced, at: now, rules)
+    }
+
+    /// Another hub has written down a newer stamp: `current` is what it wrote.
+    mutating func refused(_ timestamp: Int64, current: ActivityRegistration, at now: HubTime, _ rules: ActivityRules) {
+        guard let inFlight = waiting(timestamp) else { return }
+        adopt(current, at: now)
+        destination = current.destination
+        again(inFlight, forced: false, at: now, rules)
+    }
+
+    /// The push was sent, and this became of it.
+    mutating func sent(_ timestamp: Int64, _ outcome: ActivityPush.Outcome, at now: HubTime, _ rules: ActivityRules) {
+        guard let inFlight, inFlight.isSending, inFlight.push.timestamp == timestamp else { return }
+        let push = inFlight.push
+        guard push.destination == destination else {
+            // The token has changed since: what the old one has is of no interest.
+            again(inFlight, forced: true, at: now, rules)
+            retryAt = nil
+            attempts = 0
+            return
+        }
+        switch outcome {
+        case .delivered, .failed(retryLater: false):
+            // What was refused for good counts as sent, so that it is not sent again before something changes.
+            self.inFlight = nil
+            retryAt = nil
+            attempts = 0
+            arrived(SentState(push))
+            if push.event == .end { overSince = now.monotonic }
+        case .gone:
+            self.inFlight = nil
+            overSince = now.monotonic
+        case .unanswered, .failed(retryLater: true):
+            pushed = nil
+            again(inFlight, forced: false, at: now, rules)
+        }
+    }
+
+    /// The push in flight, where it has this timestamp and waits for its stamp.
+    private func waiting(_ timestamp: Int64) -> InFlight? {
+        guard let inFlight, !inFlight.isSending, inFlight.push.timestamp == timestamp else { return nil }
+        return inFlight
+    }
+
+    /// The push has failed: after a delay the latest state takes its place, with the alert that this one carried.
+    private mutating func again(_ inFlight: InFlight, forced: Bool, at now: HubTime, _ rules: ActivityRules) {
+        self.inFlight = nil
+        guard status != .live else { return }
+        alert = alert ?? inFlight.alert
+        guard isAway else { return }
+        isForced = isForced || forced
+        attempts += 1
+        retryAt = now.monotonic + rules.retryDelay(attempt: attempts)
+        mark(at: now, isUrgent: true)
+    }
+}
+
+extension LiveActivity.SentState {
+    /// Nil for an end of which no state is known.
+    fileprivate init?(_ push: ActivityPush) {
+        guard let state = push.stamp.state else { return nil }
+        self.init(
+            event: push.event, timestamp: push.timestamp, version: push.stamp.version,
+            state: JSON(trusted: state[...]))
+    }
+}

@@ -1,0 +1,259 @@
+import Hub
+import Wire
+
+/// One Live Activity in the scheduler: what is known of it, what its phone was sent, and what waits to be sent.
+struct LiveActivity: Sendable {
+    /// A state that went out, by push or by socket.
+    struct SentState: Sendable {
+        let event: ActivityEvent
+        /// Seconds since 1970.
+        let timestamp: Int64
+        let version: Int
+        let state: JSON
+    }
+
+    /// A state that a backend posted.
+    struct Posted: Sendable {
+        let state: JSON
+        /// The post's own timestamp, in seconds since 1970; nil where it has none.
+        let timestamp: Int64?
+        /// The same, or when the post arrived, in seconds since 1970.
+        let at: Int64
+
+        init(state: JSON, timestamp: Int64? = nil, at: Int64) {
+            self.state = state
+            self.timestamp = timestamp
+            self.at = at
+        }
+    }
+
+    /// Why the activity is to end.
+    enum Ending: Sendable {
+        /// Its life is over, or its conversation was left.
+        case byHub
+        /// A backend said so. `dismissal`: when it leaves the lock screen, in seconds since 1970.
+        case posted(dismissal: Int64?)
+    }
+
+    /// A push on its way: first its stamp is written down, then it is sent.
+    struct InFlight: Sendable {
+        var push: ActivityPush
+        let alert: ActivityAlert?
+        let wasForced: Bool
+        /// Whether the stamp is written down.
+        var isSending = false
+    }
+
+    let id: String
+    /// The claim `sub` of whoever registered the activity.
+    private(set) var user: String
+    /// The claim `session_id`, where the token had one.
+    private(set) var session: String?
+    private(set) var conversation: String?
+    var destination: PushDestination
+    /// When the activity was registered first, in milliseconds since 1970.
+    let startedAt: Int64
+    /// When the hub ends the activity, in monotonic milliseconds.
+    let endsAt: Int64
+    /// When the hub forgets it even if it could not be ended, in monotonic milliseconds.
+    let forgetAt: Int64
+
+    var status: ConnectionStatus
+    /// Nil until they are known: nothing is sent then, because an empty summary would be a wrong one.
+    var facts: ConversationFacts?
+    /// Once a backend has posted, the facts are not sent any more.
+    var posted: Posted?
+    /// The alert that goes with the next push.
+    var alert: ActivityAlert?
+    /// Nil while the activity is not to end.
+    var ending: Ending?
+
+    /// The last timestamp that was used, by push or by socket, in seconds since 1970.
+    var timestamp: Int64
+    /// How many states went out.
+    var version: Int
+    /// A post has to be newer than this, in seconds since 1970.
+    var floor: Int64
+    /// The state that the phone is known to have by push. Nil where nobody knows, or where the socket has shown another
+    /// one since.
+    var pushed: SentState?
+    /// The state that the socket has shown last.
+    var shown: SentState?
+    /// The last state that went out: what an end says where the facts are not known.
+    var lastState: JSON?
+
+    /// The change that waits to be sent; nil where nothing waits.
+    var debounce: Debounce?
+    /// Whether the next push goes even if the phone has that state already.
+    var isForced = false
+    /// Whether the state is shown by socket even if the app was shown it already.
+    var showsAgain = false
+    var inFlight: InFlight?
+    /// In monotonic milliseconds, as the next.
+    var lastPushAt: Int64?
+    /// No push goes before this time.
+    var retryAt: Int64?
+    /// How many pushes in a row have failed.
+    var attempts = 0
+    /// Since when the activity is over, in monotonic milliseconds; nil while it is not.
+    var overSince: Int64?
+
+    init(
+        _ registration: ActivityRegistration, status: ConnectionStatus, facts: ConversationFacts?, wasDelivered: Bool,
+        isPosted: Bool, at now: HubTime, _ rules: ActivityRules
+    ) {
+        id = registration.id
+        user = registration.user
+        session = registration.session
+        conversation = registration.conversation
+        destination = registration.destination
+        startedAt = registration.startedAt
+        endsAt = now.monotonic + registration.startedAt + rules.lifetime - now.unix
+        forgetAt = endsAt + rules.afterlife
+        self.status = status
+        self.facts = facts
+        timestamp = registration.timestamp
+        version = registration.version
+        floor = registration.timestamp
+        let state = registration.state.map { JSON(trusted: $0[...]) }
+        lastState = state
+        if let state, isPosted { posted = Posted(state: state, at: registration.timestamp) }
+        if let state, wasDelivered {
+            pushed = SentState(
+                event: .update, timestamp: registration.timestamp, version: registration.version, state: state)
+        }
+        showsAgain = status == .live
+        debounce = Debounce(at: now.monotonic, isUrgent: showsAgain)
+    }
+
+    var isAway: Bool { status == .away }
+    var isOver: Bool { overSince != nil }
+
+    /// The activity was registered again, perhaps with a new token, or after another hub had it.
+    mutating func put(
+        _ registration: ActivityRegistration, status: ConnectionStatus, facts: ConversationFacts?, at now: HubTime
+    ) {
+        user = registration.user
+        session = registration.session
+        conversation = registration.conversation
+        if registration.timestamp > timestamp { adopt(registration, at: now) }
+        if registration.destination != destination { moveTo(registration.destination, at: now) }
+        if let facts { set(facts, at: now) }
+        set(status, at: now)
+    }
+
+    /// The phone has another token, which has got nothing yet.
+    private mutating func moveTo(_ other: PushDestination, at now: HubTime) {
+        destination = other
+        retryAt = nil
+        attempts = 0
+        guard isAway else { return }
+        isForced = true
+        mark(at: now, isUrgent: true)
+    }
+
+    /// Takes over what another hub has sent since.
+    mutating func adopt(_ current: ActivityRegistration, at now: HubTime) {
+        timestamp = max(timestamp, current.timestamp)
+        version = max(version, current.version)
+        floor = max(floor, current.timestamp)
+        guard let bytes = current.state else { return }
+        let state = JSON(trusted: bytes[...])
+        lastState = state
+        let sent = SentState(event: .update, timestamp: current.timestamp, version: current.version, state: state)
+        arrived(current.wasDelivered ? sent : nil)
+        if current.isPosted, posted?.at ?? .min <= current.timestamp {
+            posted = Posted(state: state, at: current.timestamp)
+        }
+        if !isAway {
+            // The other hub's push may have replaced what was shown.
+            showsAgain = status == .live
+            shown = nil
+        }
+        mark(at: now, isUrgent: true)
+    }
+
+    /// The phone has got a push. It shows that, unless the socket has shown it something newer.
+    mutating func arrived(_ sent: SentState?) {
+        pushed = sent.flatMap { $0.timestamp > shown?.timestamp ?? .min ? $0 : nil }
+    }
+
+    // MARK: What changes
+
+    /// Something has changed that the phone is to be sent, now or once it has settled.
+    mutating func mark(at now: HubTime, isUrgent: Bool = false) {
+        if debounce == nil {
+            debounce = Debounce(at: now.monotonic, isUrgent: isUrgent)
+        } else {
+            debounce?.note(at: now.monotonic, isUrgent: isUrgent)
+        }
+    }
+
+    mutating func set(_ facts: ConversationFacts, at now: HubTime) {
+        // Nothing is sent of what is over: the facts may be those that its user may not see any more.
+        guard ending == nil, self.facts != facts else { return }
+        self.facts = facts
+        if posted == nil { mark(at: now) }
+    }
+
+    mutating func set(_ new: ConnectionStatus, at now: HubTime) {
+        let old = status
+        status = new
+        switch new {
+        case .live where old != .live:
+            // What was lost in the window, and what waited to be pushed, is shown instead.
+            isForced = false
+            alert = nil
+            retryAt = nil
+            attempts = 0
+            showsAgain = true
+            mark(at: now, isUrgent: true)
+        case .away where old != .away:
+            // An app that knows that it is connected may have said so by itself.
+            isForced = posted == nil
+            showsAgain = false
+            mark(at: now, isUrgent: true)
+        default: break
+        }
+    }
+
+    /// Ends the activity with the next state that goes out.
+    mutating func end(_ how: Ending, at now: HubTime) {
+        guard ending == nil else { return }
+        ending = how
+        mark(at: now, isUrgent: true)
+    }
+
+    /// Takes a state that a backend says the activity has.
+    mutating func post(_ post: ActivityPost, at now: HubTime) -> PostVerdict {
+        let arrival = max(now.unix / 1000, floor + 1)
+        guard ending == nil, !isOver, post.timestamp ?? arrival > floor else { return .stale }
+        floor = post.timestamp ?? arrival
+        posted = Posted(state: post.contentState, timestamp: post.timestamp, at: floor)
+        // An alert that waits goes with the state that takes the place of its own.
+        alert = status == .live ? nil : post.alert ?? alert
+        if post.event == .end { end(.posted(dismissal: post.dismissal), at: now) }
+        mark(at: now, isUrgent: post.alert != nil)
+        return isAway ? .queued : .withheld
+    }
+}
+
+/// When a change goes out: once nothing has changed for a while, and at the latest a while after the first change; at
+/// once if it is urgent. Times are in monotonic milliseconds.
+struct Debounce: Equatable {
+    private var first: Int64
+    private var last: Int64
+    private(set) var isUrgent: Bool
+
+    init(at time: Int64, isUrgent: Bool) {
+        (first, last) = (time, time)
+        self.isUrgent = isUrgent
+    }
+
+    mutating func note(at time: Int64, isUrgent: Bool) {
+        last = max(last, time)
+        self.isUrgent = self.isUrgent || isUrgent
+    }
+
+    func due(_ rules: ActivityRules) -> Int64 { isUrgent ? first : min(last + rules.quiet, first + rules.ceiling) }
+}

@@ -1,0 +1,128 @@
+import Wire
+
+/// An alert for a phone: what `aps` says, and beside it what the app needs to open the right place.
+package struct AlertPayload: Sendable, Equatable {
+    package var title: AlertText?
+    package var subtitle: AlertText?
+    package var body: AlertText?
+    /// The number on the app's icon; nil leaves it as it is, 0 takes it away.
+    package var badge: Int?
+    package var sound: String?
+    /// Alerts of one thread are shown together.
+    package var threadID: String?
+    package var category: String?
+    /// The conversation that a tap on the alert opens.
+    package var conversationID: String?
+    /// The message that a tap on the alert shows.
+    package var messageID: String?
+
+    package init(
+        title: AlertText?, subtitle: AlertText? = nil, body: AlertText?, badge: Int? = nil, sound: String? = "default",
+        threadID: String? = nil, category: String? = nil, conversationID: String? = nil, messageID: String? = nil
+    ) {
+        self.title = title
+        self.subtitle = subtitle
+        self.body = body
+        self.badge = badge
+        self.sound = sound
+        self.threadID = threadID
+        self.category = category
+        self.conversationID = conversationID
+        self.messageID = messageID
+    }
+
+    /// The JSON, however large it is.
+    package var bytes: [UInt8] {
+        var alert = ObjectWriter()
+        title?.write("title", into: &alert)
+        subtitle?.write("subtitle", into: &alert)
+        body?.write("body", into: &alert)
+        var aps = ObjectWriter()
+        if !alert.isEmpty { aps.add("alert", json: alert.bytes) }
+        if let badge { aps.add("badge", max(0, badge)) }
+        if let sound { aps.add("sound", sound) }
+        if let threadID { aps.add("thread-id", threadID) }
+        if let category { aps.add("category", category) }
+        // So that the app's own extension may decrypt, or load an avatar.
+        aps.add("mutable-content", 1)
+        var whole = ObjectWriter()
+        whole.add("aps", json: aps.bytes)
+        if let conversationID { whole.add("conversationId", conversationID) }
+        if let messageID { whole.add("messageId", messageID) }
+        return whole.bytes
+    }
+
+    /// The size of the final JSON, in bytes.
+    package var size: Int { bytes.count }
+}
+
+extension AlertPayload {
+    /// The JSON within Apple's limit, in bytes. What is too long is cut between graphemes and ends with "…": the body
+    /// first, then the subtitle, then the title, of localized lines the longest argument. Ids and keys are never cut:
+    /// where they are too long, this throws.
+    package func fitted(to limit: Int = PayloadLimit.device) throws(PayloadError) -> (bytes: [UInt8], isCut: Bool) {
+        var alert = self
+        for line in [\AlertPayload.body, \.subtitle, \.title] {
+            // A localized line may have several long arguments, each of which is cut once.
+            while true {
+                let bytes = alert.bytes
+                if bytes.count <= limit { return (bytes, alert != self) }
+                let shorter = alert[keyPath: line]?.shortened(by: bytes.count - limit)
+                guard shorter != alert[keyPath: line] else { break }
+                alert[keyPath: line] = shorter
+            }
+        }
+        throw PayloadError.tooLarge(bytes: alert.size, limit: limit)
+    }
+}
+
+/// A line of an alert.
+package enum AlertText: Sendable, Equatable {
+    case text(String)
+    /// A key in the app's `Localizable` strings; the phone puts the arguments in, in its own language.
+    case localized(key: String, arguments: [String])
+
+    func write(_ name: String, into alert: inout ObjectWriter) {
+        switch self {
+        case .text(let text): alert.add(name, text)
+        case .localized(let key, let arguments):
+            // The keys of the body have no prefix.
+            let prefix = name == "body" ? "" : name + "-"
+            alert.add(prefix + "loc-key", key)
+            if !arguments.isEmpty { alert.add(prefix + "loc-args", arguments) }
+        }
+    }
+
+    /// The line without at least `excess` bytes of its JSON, where it has that many; a localized line is cut in its
+    /// longest argument.
+    func shortened(by excess: Int) -> AlertText {
+        switch self {
+        case .text(let text): return .text(Self.shortened(text, by: excess))
+        case .localized(let key, var arguments):
+            guard let longest = arguments.indices.max(by: { arguments[$0].utf8.count < arguments[$1].utf8.count })
+            else { return self }
+            arguments[longest] = Self.shortened(arguments[longest], by: excess)
+            return .localized(key: key, arguments: arguments)
+        }
+    }
+
+    private static func shortened(_ text: String, by excess: Int) -> String {
+        let ellipsis = "…"
+        var room = ObjectWriter.size(of: text) - excess - ellipsis.utf8.count
+        var end = text.startIndex
+        while end < text.endIndex {
+            let next = text.index(after: end)
+            room -= ObjectWriter.size(of: text[end..<next])
+            guard room >= 0 else { break }
+            end = next
+        }
+        while end > text.startIndex, text[text.index(before: end)].isWhitespace { end = text.index(before: end) }
+        let short = text[..<end] + ellipsis
+        return ObjectWriter.size(of: short) < ObjectWriter.size(of: text) ? String(short) : text
+    }
+}
+
+extension ObjectWriter {
+    /// The size of a text in JSON without its quotes, in bytes.
+    fileprivate static func size(of text: some StringProtocol) -> Int { JSONString.encode(String(text)).count - 2 }
+}

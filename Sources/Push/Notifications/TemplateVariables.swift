@@ -1,0 +1,90 @@
+package import Wire
+
+/// The values that templates put in, as JSON by name. A value that is `null` counts as missing.
+package struct TemplateVariables: Sendable {
+    private var values: [String: JSON] = [:]
+
+    package init() {}
+
+    /// Takes the members of an object, such as a row of the operator's statement; nothing of a value of another kind.
+    package init(_ object: JSON) {
+        object.forEachMember { values[$0.key] = $0.value }
+    }
+
+    package subscript(name: String) -> JSON? {
+        get { values[name].flatMap { $0.isNull ? nil : $0 } }
+        set { values[name] = newValue }
+    }
+
+    package mutating func set(_ name: String, _ text: String) { values[name] = .string(text) }
+
+    package mutating func set(_ name: String, _ number: some BinaryInteger) {
+        values[name] = JSON(trusted: Array(String(number).utf8)[...])
+    }
+
+    package mutating func set(_ name: String, _ flag: Bool) {
+        values[name] = JSON(trusted: Array(String(flag).utf8)[...])
+    }
+
+    package mutating func set(_ name: String, _ texts: [String]) {
+        values[name] = JSON(trusted: ObjectWriter.array(texts.map { JSONString.encode($0) })[...])
+    }
+
+    /// All values as a JSON object, in the order of their names.
+    package var json: [UInt8] {
+        var object = ObjectWriter()
+        for (name, value) in values.sorted(by: { $0.key < $1.key }) { object.add(name, json: value.bytes) }
+        return object.bytes
+    }
+
+    /// Cuts a text to what fits a lock screen. Does nothing where the variable is missing or is no text.
+    package mutating func cut(_ name: String, to preview: Preview) {
+        guard let text = self[name]?.string else { return }
+        set(name, preview.of(text))
+    }
+
+    /// The value in its own type; where it is missing, the empty value of its kind (0, false, [], otherwise "").
+    func value(_ name: String) -> JSON { self[name] ?? (VariableKind.known[name] ?? .text).empty }
+
+    /// The value as a part of a text: "" where it is missing, the elements of a list with commas between them.
+    func text(_ name: String) -> String { self[name].map(Self.text) ?? "" }
+
+    private static func text(_ value: JSON) -> String {
+        switch value.kind {
+        case .string: value.string ?? ""
+        case .array: value.elements.map(text).joined(separator: ", ")
+        case .null: ""
+        case .number, .bool, .object: value.description
+        }
+    }
+}
+
+extension JSON {
+    static func string(_ text: String) -> JSON { JSON(trusted: JSONString.encode(text)[...]) }
+}
+
+/// The kind of a variable that Roost knows, so that a template never puts an empty text where an app decodes a
+/// number: ActivityKit drops an update that does not decode, and says nothing.
+package enum VariableKind: Sendable {
+    case text, number, flag, list
+
+    /// The variables that Roost itself fills in. Others, such as the columns of an operator's statement, count as text.
+    package static let known: [String: VariableKind] = [
+        "activity_id": .text, "conversation_id": .text, "conversation_name": .text, "message_id": .text,
+        "preview": .text, "body": .text, "sender_id": .text, "sender_name": .text,
+        "unread": .number, "badge": .number, "version": .number, "updated_at": .number, "started_at": .number,
+        "last_message_at": .number, "typing_count": .number, "online_count": .number,
+        "connected": .flag, "muted": .flag,
+        "typing": .list, "online": .list,
+    ]
+
+    /// The value of a variable that is missing.
+    var empty: JSON {
+        switch self {
+        case .text: JSON(trusted: Array("\"\"".utf8)[...])
+        case .number: JSON(trusted: Array("0".utf8)[...])
+        case .flag: JSON(trusted: Array("false".utf8)[...])
+        case .list: JSON(trusted: Array("[]".utf8)[...])
+        }
+    }
+}

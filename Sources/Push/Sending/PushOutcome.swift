@@ -1,0 +1,42 @@
+/// What became of a notification. Each that is sent has exactly one.
+package enum PushOutcome: Sendable, Equatable {
+    /// APNs took it.
+    case delivered
+    /// The app is gone from the phone, or the token is an old one (410). The token is to be dropped if it was
+    /// registered before `since`, in milliseconds since 1970.
+    case unregistered(since: Int64?)
+    /// APNs refused it for good; the token may well be good.
+    case refused(status: Int, reason: String)
+    /// The token is not one, or belongs to the other environment or to another app.
+    case badToken(reason: String)
+    /// A later notification of its lane took its place before it left.
+    case superseded
+    /// Its deadline passed before APNs took it.
+    case expired
+    /// The queue was full.
+    case overflow
+    /// The payload has more bytes than APNs takes; it was not sent.
+    case tooLarge(bytes: Int, limit: Int)
+    /// It left, and nobody knows whether it came in.
+    case unanswered
+    /// The client was stopped before it left.
+    case stopped
+}
+
+extension PushOutcome {
+    /// The outcome in one word, for logs, metrics and scripts.
+    package var name: String {
+        switch self {
+        case .delivered: "delivered"
+        case .unregistered: "unregistered"
+        case .refused: "refused"
+        case .badToken: "badToken"
+        case .superseded: "superseded"
+        case .expired: "expired"
+        case .overflow: "overflow"
+        case .tooLarge: "tooLarge"
+        case .unanswered: "unanswered"
+        case .stopped: "stopped"
+        }
+    }
+}

@@ -1,0 +1,55 @@
+/// What a client has done since it was made, and what it is doing now.
+package struct PushStatistics: Sendable, Equatable {
+    package var delivered = 0
+    package var unregistered = 0
+    /// Notifications that were refused for good, those with a bad token included.
+    package var failed = 0
+    /// Refusals by reason, also those after which a notification was sent again. Bounded: reasons that Apple does not
+    /// document are counted as `other`.
+    package var refused: [String: Int] = [:]
+    package var superseded = 0
+    package var expired = 0
+    package var overflow = 0
+    package var tooLarge = 0
+    package var unanswered = 0
+    package var stopped = 0
+    /// Requests that were sent again, whatever the reason.
+    package var retries = 0
+    /// Requests that left and were never answered: those that went again may have come in twice, under the same id.
+    package var ambiguous = 0
+    package var connectionsOpened = 0
+    /// Connections that failed to open.
+    package var connectionFailures = 0
+    /// Connections given up after requests without an answer.
+    package var connectionsRetired = 0
+    /// GOAWAY frames that came in.
+    package var goAways = 0
+    package var tokensMinted = 0
+
+    /// Notifications that wait now.
+    package var queued = 0
+    /// Requests that are not answered yet.
+    package var inFlight = 0
+    /// How old the provider token is, in seconds; nil where there is none yet.
+    package var providerTokenAge: Int?
+    /// Why nothing is sent but one push a minute, by server; empty where all is well.
+    package var circuitsOpen: [String: String] = [:]
+
+    package init() {}
+}
+
+extension PushStatistics {
+    mutating func count(_ outcome: PushOutcome) {
+        switch outcome {
+        case .delivered: delivered += 1
+        case .unregistered: unregistered += 1
+        case .refused, .badToken: failed += 1
+        case .superseded: superseded += 1
+        case .expired: expired += 1
+        case .overflow: overflow += 1
+        case .tooLarge: tooLarge += 1
+        case .unanswered: unanswered += 1
+        case .stopped: stopped += 1
+        }
+    }
+}

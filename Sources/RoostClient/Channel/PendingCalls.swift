@@ -1,0 +1,102 @@
+/// The calls of the app that a channel has not answered yet: those that wait for the join or the leave, messages that wait
+/// for the channel, and frames that wait for the hub's answer.
+///
+/// A part of `ChannelMachine`. Pure: what it returns are the answers to give, in order.
+package struct PendingCalls {
+    /// A message that waits until the channel is joined.
+    struct Held {
+        let call: CallID
+        let body: ClientMessage.Body
+        let deadline: Moment
+    }
+
+    /// A frame that the hub answers.
+    struct Request {
+        /// Nil where no task waits for the answer.
+        var call: CallID?
+        /// What was to be done, for the sentence of a timeout.
+        let purpose: String
+        let deadline: Moment
+    }
+
+    /// Calls of `subscribe` that wait for the join, and for row changes to be live.
+    private var subscribers: [CallID] = []
+    /// Calls of `leave` that wait for the hub.
+    private var leavers: [CallID] = []
+    private var held: [Held] = []
+    /// Frames that the hub has not answered yet, by ref.
+    private var requests: [String: Request] = [:]
+
+    /// When the first of them has waited for too long.
+    var nextDeadline: Moment? { (held.map(\.deadline) + requests.values.map(\.deadline)).min() }
+
+    mutating func add(subscriber call: CallID) { subscribers.append(call) }
+
+    mutating func add(leaver call: CallID) { leavers.append(call) }
+
+    mutating func add(_ request: Request, ref: String) { requests[ref] = request }
+
+    /// - Returns: false where as many messages wait as may.
+    mutating func add(_ message: Held) -> Bool {
+        guard held.count < ChannelMachine.heldLimit else { return false }
+        held.append(message)
+        return true
+    }
+
+    /// The messages that have waited for the channel, which wait no more.
+    mutating func takeHeld() -> [Held] {
+        defer { held = [] }
+        return held
+    }
+
+    /// The frame of this ref, which the hub has answered.
+    mutating func takeRequest(ref: String) -> Request? { requests.removeValue(forKey: ref) }
+
+    /// The task that waits for a call was cancelled.
+    mutating func cancel(_ call: CallID) -> [ChannelAction] {
+        let waits =
+            subscribers.contains(call) || held.contains { $0.call == call }
+            || requests.values.contains { $0.call == call }
+        subscribers.removeAll { $0 == call }
+        held.removeAll { $0.call == call }
+        for (ref, request) in requests where request.call == call { requests[ref]?.call = nil }
+        return waits ? [.answer(call, .cancelled)] : []
+    }
+
+    /// Ends what has waited for too long.
+    mutating func tick(_ now: Moment) -> [ChannelAction] {
+        var answers: [ChannelAction] = []
+        for message in held where message.deadline <= now {
+            answers.append(.answer(message.call, .notConnected("There was no connection in time; it was not sent.")))
+        }
+        held.removeAll { $0.deadline <= now }
+        for (ref, request) in requests where request.deadline <= now {
+            requests[ref] = nil
+            if let call = request.call { answers.append(.answer(call, .timedOut(request.purpose))) }
+        }
+        return answers
+    }
+
+    /// Answers all who wait for the join; nil is success.
+    mutating func endSubscribers(_ error: RoostError?) -> [ChannelAction] {
+        defer { subscribers = [] }
+        return subscribers.map { .answer($0, error) }
+    }
+
+    /// Answers all who wait for the channel to be joined, to subscribe or to send.
+    mutating func endWaiting(_ error: RoostError) -> [ChannelAction] {
+        endSubscribers(error) + takeHeld().map { .answer($0.call, error) }
+    }
+
+    /// Answers all frames that wait for the hub.
+    mutating func endRequests(_ error: RoostError) -> [ChannelAction] {
+        defer { requests = [:] }
+        return requests.values.compactMap { request in request.call.map { .answer($0, error) } }
+    }
+
+    /// Answers all who wait for the leave, which has happened.
+    mutating func endLeavers() -> [ChannelAction] {
+        defer { leavers = [] }
+        return leavers.map { .answer($0, nil) }
+    }
+}

@@ -1,0 +1,130 @@
+import Synchronization
+
+/// What a client, its channels and their sequences share. When the last of them is gone, so is the connection. All of it
+/// may be called from any thread.
+final class ClientCore: Sendable {
+    let engine: Engine
+    let mirror = StateMirror()
+    let configuration: RoostClient.Configuration
+    private let inbox: AsyncStream<ClientCommand>.Continuation
+    private let lastID = Atomic(0)
+
+    init(_ endpoint: HubEndpoint, _ configuration: RoostClient.Configuration, _ transport: any WebSocketTransport) {
+        self.configuration = configuration
+        let (commands, inbox) = AsyncStream.makeStream(of: ClientCommand.self)
+        self.inbox = inbox
+        let engine = Engine(endpoint, configuration, transport, inbox: inbox, mirror: mirror)
+        self.engine = engine
+        Task { await engine.run(commands) }
+    }
+
+    deinit { inbox.finish() }
+
+    func nextID() -> Int { lastID.add(1, ordering: .relaxed).newValue }
+
+    /// Tells the engine something and does not wait.
+    func post(_ command: ClientCommand) { inbox.yield(command) }
+
+    /// Tells the engine something and waits for the answer.
+    func call(_ channel: ChannelID, _ what: ClientCommand.Call) async throws(RoostError) {
+        let id = nextID()
+        let error = await withTaskCancellationHandler {
+            await withCheckedContinuation { answer in post(.call(channel, id, what, answer)) }
+        } onCancel: {
+            post(.cancel(channel, id))
+        }
+        if let error { throw error }
+    }
+}
+
+/// What the app's calls tell the engine. All go through one queue and so stay in order, those that cannot wait (making a
+/// sequence, dropping it) as well as those that can.
+enum ClientCommand: Sendable {
+    case connect
+    case networkIsBack
+    case appState(AppState)
+    /// The moment has come for which the state machines asked.
+    case tick
+
+    case watchState(SubscriptionID, Mailbox<ConnectionState>)
+    case watchSocket(SubscriptionID, Mailbox<SocketEvent>)
+    case unwatch(SubscriptionID)
+
+    case open(ChannelID, topic: String, ChannelConfiguration, ChannelFlag)
+    case attach(ChannelID, SubscriptionID, Sink, ChangeRequest?)
+    case detach(ChannelID, SubscriptionID)
+    /// Nobody holds the channel or one of its sequences any more: it is left.
+    case release(ChannelID)
+    case untrack(ChannelID)
+    case typing(ChannelID, Bool, [UInt8])
+
+    case call(ChannelID, CallID, Call, Answer)
+    case cancel(ChannelID, CallID)
+
+    /// A call of the app whose task waits for the answer.
+    enum Call: Sendable {
+        case subscribe
+        case leave
+        case send(ClientMessage.Body)
+        case track([UInt8])
+    }
+
+    typealias Answer = CheckedContinuation<RoostError?, Never>
+}
+
+/// The buffer of one sequence that reads a channel, by what the sequence reads.
+enum Sink: Sendable {
+    case changes(Mailbox<ChangeSignal>)
+    case broadcasts(String, Mailbox<IncomingBroadcast>)
+    case presence(Mailbox<[String: [PresenceMember]]>)
+    case typing(Mailbox<TypingSet>)
+    case occupancy(Mailbox<Occupancy>)
+    case events(Mailbox<ChannelEvent>)
+    case messages(Mailbox<ServerMessage>)
+
+    func finish(_ error: RoostError?) {
+        switch self {
+        case .changes(let mailbox): mailbox.finish(error)
+        case .broadcasts(_, let mailbox): mailbox.finish(error)
+        // These end without an error: the last event says how the channel ended.
+        case .presence(let mailbox): mailbox.finish()
+        case .typing(let mailbox): mailbox.finish()
+        case .occupancy(let mailbox): mailbox.finish()
+        case .events(let mailbox): mailbox.finish()
+        case .messages(let mailbox): mailbox.finish()
+        }
+    }
+
+    /// Puts what goes to all sequences of a kind into the buffer, if the sequence is of that kind.
+    func take(_ action: ChannelAction) {
+        switch (action, self) {
+        case (.expired(let reason), .changes(let mailbox)): mailbox.put(.expired(reason: reason))
+        case (.failChanges(let error), .changes(let mailbox)): mailbox.finish(error)
+        case (.broadcast(let broadcast), .broadcasts(let event, let mailbox)) where broadcast.event == event:
+            mailbox.put(broadcast)
+        case (.occupancy(let occupancy), .occupancy(let mailbox)): mailbox.put(occupancy)
+        case (.event(let event), .events(let mailbox)): mailbox.put(event)
+        case (.message(let message), .messages(let mailbox)): mailbox.put(message)
+        default: break
+        }
+    }
+}
+
+/// The connection's state as a UI shows it, to be read without waiting for the engine.
+final class StateMirror: Sendable {
+    private let value = Mutex(ConnectionState.idle)
+
+    var state: ConnectionState {
+        get { value.withLock { $0 } }
+        set { value.withLock { $0 = newValue } }
+    }
+}
+
+/// Whether a channel is over, to be read without waiting for the engine.
+final class ChannelFlag: Sendable {
+    private let value = Atomic(false)
+
+    var isOver: Bool { value.load(ordering: .acquiring) }
+
+    func raise() { value.store(true, ordering: .releasing) }
+}

@@ -1,0 +1,259 @@
+import Foundation
+
+/// Does what `ClientMachine` says. Only here does the client's logic meet sockets, clocks and the app's callbacks.
+actor Engine {
+    private var machine: ClientMachine
+    private let configuration: RoostClient.Configuration
+    private let endpoint: HubEndpoint
+    private let transport: any WebSocketTransport
+    private let inbox: AsyncStream<ClientCommand>.Continuation
+    private let mirror: StateMirror
+    private let clock = ContinuousClock()
+    private let began: ContinuousClock.Instant
+
+    private var connection: (any WebSocketConnection)?
+    private var socketTask: Task<Void, Never>?
+    private var tokenTask: Task<Void, Never>?
+    private var timer: (at: Moment, task: Task<Void, Never>)?
+
+    private var states: [SubscriptionID: Mailbox<ConnectionState>] = [:]
+    private var socketEvents: [SubscriptionID: Mailbox<SocketEvent>] = [:]
+    private var sinks: [ChannelID: [SubscriptionID: Sink]] = [:]
+    private var flags: [ChannelID: ChannelFlag] = [:]
+    private var answers: [CallID: ClientCommand.Answer] = [:]
+
+    init(
+        _ endpoint: HubEndpoint, _ configuration: RoostClient.Configuration, _ transport: any WebSocketTransport,
+        inbox: AsyncStream<ClientCommand>.Continuation, mirror: StateMirror
+    ) {
+        self.endpoint = endpoint
+        self.configuration = configuration
+        self.transport = transport
+        self.inbox = inbox
+        self.mirror = mirror
+        began = clock.now
+        machine = ClientMachine(
+            configuration.connectionTiming, configuration.channelTiming, presenceKey: configuration.presenceKey)
+    }
+
+    /// Obeys commands until nobody can give any more, and then closes the connection.
+    func run(_ commands: AsyncStream<ClientCommand>) async {
+        for await command in commands { handle(command) }
+        await disconnect()
+    }
+
+    /// Leaves all channels and closes the connection. Returns when the socket is closed.
+    func disconnect() async {
+        perform { machine, at in machine.disconnect(at) }
+        await socketTask?.value
+    }
+
+    private var instant: Instant {
+        Instant(now: began.duration(to: clock.now), unix: Date().timeIntervalSince1970, random: .random(in: 0..<1))
+    }
+
+    // MARK: Commands
+
+    private func handle(_ command: ClientCommand) {
+        switch command {
+        case .connect: perform { machine, at in machine.withConnection(at) { $0.connect(at) } }
+        case .networkIsBack: perform { machine, at in machine.withConnection(at) { $0.networkIsBack(at) } }
+        case .appState(let state): perform { machine, at in machine.change(to: state, at) }
+        case .tick:
+            timer = nil
+            perform { machine, at in machine.tick(at) }
+        case .watchState(let id, let mailbox):
+            states[id] = mailbox
+            mailbox.put(mirror.state)
+        case .watchSocket(let id, let mailbox): socketEvents[id] = mailbox
+        case .unwatch(let id):
+            states[id] = nil
+            socketEvents[id] = nil
+        case .open(let id, let topic, let configuration, let flag):
+            flags[id] = flag
+            machine.open(id, topic, configuration)
+        case .attach(let id, let subscription, let sink, let binding): attach(id, subscription, sink, binding)
+        case .detach(let id, let subscription):
+            sinks[id]?[subscription] = nil
+            perform { machine, at in machine.withChannel(id, at) { channel, _, _ in channel.remove(subscription, at) } }
+        case .release(let id):
+            perform { machine, at in machine.withChannel(id, at) { channel, _, refs in channel.leave(nil, &refs, at) } }
+            (sinks[id], flags[id]) = (nil, nil)
+        case .untrack(let id):
+            perform { machine, at in machine.withChannel(id, at) { channel, _, refs in channel.untrack(&refs) } }
+        case .typing(let id, let isTyping, let payload):
+            perform { machine, at in
+                machine.withChannel(id, at) { channel, _, refs in
+                    channel.say(typing: isTyping, payload, &refs, at)
+                }
+            }
+        case .call(let id, let call, let what, let answer): handle(what, call, id, answer)
+        case .cancel(let id, let call):
+            perform { machine, at in machine.withChannel(id, at) { channel, _, _ in channel.cancel(call) } }
+        }
+    }
+
+    private func handle(_ what: ClientCommand.Call, _ call: CallID, _ id: ChannelID, _ answer: ClientCommand.Answer) {
+        guard machine.channels[id] != nil else {
+            if case .leave = what { return answer.resume(returning: nil) }
+            return answer.resume(returning: .left)
+        }
+        answers[call] = answer
+        switch what {
+        case .subscribe:
+            perform { machine, at in
+                machine.withConnection(at) { $0.connect(at) }
+                machine.withChannel(id, at) { $0.subscribe(call, $1, &$2, at) }
+            }
+        case .leave:
+            perform { machine, at in machine.withChannel(id, at) { channel, _, refs in channel.leave(call, &refs, at) }
+            }
+        case .send(let body):
+            let limit = configuration.sendBufferBytes
+            guard (connection?.pendingBytes ?? 0) + body.count <= limit else {
+                answers[call] = nil
+                return answer.resume(returning: .bufferFull(limit: limit))
+            }
+            perform { machine, at in
+                machine.withChannel(id, at) { channel, _, refs in channel.send(call, body, &refs, at) }
+            }
+        case .track(let payload):
+            perform { machine, at in
+                machine.withChannel(id, at) { channel, _, refs in channel.track(call, payload, &refs, at) }
+            }
+        }
+    }
+
+    private func attach(_ id: ChannelID, _ subscription: SubscriptionID, _ sink: Sink, _ binding: ChangeRequest?) {
+        guard let channel = machine.channels[id] else { return sink.finish(.left) }
+        sinks[id, default: [:]][subscription] = sink
+        // A sequence that is made later begins with what is known.
+        switch sink {
+        case .presence(let mailbox): if channel.presence.isKnown { mailbox.put(channel.presence.members) }
+        case .typing(let mailbox): if !channel.typing.set.typists.isEmpty { mailbox.put(channel.typing.set) }
+        default: break
+        }
+        perform { machine, at in
+            machine.withChannel(id, at) { channel, _, _ in
+                if let binding { channel.add(subscription, binding, at) }
+                if case .presence = sink, channel.configuration.presence == .automatic { channel.showPresence(at) }
+            }
+        }
+    }
+
+    // MARK: The logic and what it wants
+
+    private func perform(_ input: (inout ClientMachine, Instant) -> Void) {
+        input(&machine, instant)
+        for action in machine.takeActions() {
+            switch action {
+            case .send(let message): connection?.send(message.frame)
+            case .connection(let action): perform(action)
+            case .channel(let id, let action): perform(action, of: id)
+            }
+        }
+        setTimer()
+    }
+
+    private func perform(_ action: ConnectionAction) {
+        switch action {
+        case .ask(let id): ask(id)
+        case .cancelAsk: tokenTask?.cancel()
+        case .open(let id, let token): open(id, token)
+        case .close:
+            if let connection { connection.close() } else { socketTask?.cancel() }
+            connection = nil
+        case .show(let state):
+            mirror.state = state
+            for mailbox in states.values { mailbox.put(state) }
+        case .event(let event): for mailbox in socketEvents.values { mailbox.put(event) }
+        // The machine has done these itself.
+        case .up, .down, .token, .sendHeartbeat: break
+        }
+    }
+
+    private func perform(_ action: ChannelAction, of id: ChannelID) {
+        switch action {
+        case .change(let change, let subscriptions):
+            for subscription in subscriptions {
+                if case .changes(let mailbox) = sinks[id]?[subscription] { mailbox.put(.change(change)) }
+            }
+        case .answer(let call, let error): answers.removeValue(forKey: call)?.resume(returning: error)
+        case .over(let error):
+            for sink in (sinks.removeValue(forKey: id) ?? [:]).values { sink.finish(error) }
+            flags.removeValue(forKey: id)?.raise()
+        case .presence: forEachSink(of: id) { if case .presence(let box) = $0 { box.put($1.presence.members) } }
+        case .typing: forEachSink(of: id) { if case .typing(let box) = $0 { box.put($1.typing.set) } }
+        default: for sink in (sinks[id] ?? [:]).values { sink.take(action) }
+        }
+    }
+
+    private func forEachSink(of id: ChannelID, _ body: (Sink, ChannelMachine) -> Void) {
+        guard let channel = machine.channels[id] else { return }
+        for sink in (sinks[id] ?? [:]).values { body(sink, channel) }
+    }
+
+    private func setTimer() {
+        let deadline = machine.nextDeadline
+        guard deadline != timer?.at else { return }
+        timer?.task.cancel()
+        timer = deadline.map { at in
+            let (inbox, clock, until) = (inbox, clock, began + at)
+            let task = Task {
+                // An error means that the timer was taken back.
+                do { try await clock.sleep(until: until) } catch { return }
+                inbox.yield(.tick)
+            }
+            return (at, task)
+        }
+    }
+
+    // MARK: Tokens and sockets
+
+    private func ask(_ id: Int) {
+        let callback = configuration.token
+        tokenTask = Task {
+            do {
+                let token = try await callback()
+                answered(id, token, "")
+            } catch {
+                answered(id, nil, String(describing: error))
+            }
+        }
+    }
+
+    private func answered(_ id: Int, _ token: String?, _ failure: String) {
+        perform { machine, at in machine.withConnection(at) { $0.token(id, token, failure: failure, at) } }
+    }
+
+    private func open(_ id: Int, _ token: String) {
+        let request = endpoint.request(token, configuration)
+        let transport = transport
+        socketTask = Task {
+            do throws(TransportFailure) {
+                let connection = try await transport.open(request)
+                opened(id, connection)
+                while true { received(try await connection.receive(), id) }
+            } catch {
+                ended(id, error)
+            }
+        }
+    }
+
+    private func opened(_ id: Int, _ connection: any WebSocketConnection) {
+        guard id == machine.connection.socket, case .opening = machine.connection.phase else {
+            return connection.close()
+        }
+        self.connection = connection
+        perform { machine, at in machine.withConnection(at) { $0.opened(id, at) } }
+    }
+
+    private func received(_ frame: WebSocketFrame, _ id: Int) {
+        perform { machine, at in machine.receive(frame, from: id, at) }
+    }
+
+    private func ended(_ id: Int, _ failure: TransportFailure) {
+        if id == machine.connection.socket { connection = nil }
+        perform { machine, at in machine.withConnection(at) { $0.ended(id, failure, at) } }
+    }
+}

@@ -1,0 +1,136 @@
+public import Foundation
+
+extension JSONDecoder {
+    /// A decoder for rows as Postgres writes them: it reads a `Date` from the text of `timestamptz`, `timestamp` (as UTC)
+    /// and `date`, and from seconds since 1970.
+    public static var roost: JSONDecoder {
+        let decoder = JSONDecoder()
+        decoder.dateDecodingStrategy = .custom { decoder in
+            let container = try decoder.singleValueContainer()
+            do {
+                return Date(timeIntervalSince1970: try container.decode(Double.self))
+            } catch DecodingError.typeMismatch {
+                let text = try container.decode(String.self)
+                guard let date = PostgresTime.date(text) else {
+                    throw DecodingError.dataCorruptedError(
+                        in: container, debugDescription: "\(text) is no time as Postgres writes it.")
+                }
+                return date
+            }
+        }
+        return decoder
+    }
+
+    /// Decodes a value; every error is `.decoding`.
+    func roostDecode<Value: Decodable>(_ type: Value.Type, from json: Data) throws(RoostError) -> Value {
+        do { return try decode(type, from: json) } catch { throw .decoding(String(describing: error)) }
+    }
+}
+
+extension JSONEncoder {
+    /// An encoder that writes a `Date` as Postgres and other clients read it: ISO 8601, in UTC, with milliseconds.
+    public static var roost: JSONEncoder {
+        let encoder = JSONEncoder()
+        encoder.dateEncodingStrategy = .custom { date, encoder in
+            var container = encoder.singleValueContainer()
+            try container.encode(PostgresTime.text(date))
+        }
+        return encoder
+    }
+}
+
+/// Reads and writes times as `to_jsonb` of Postgres writes them: ISO 8601 with a `T`.
+package enum PostgresTime {
+    /// Reads `2026-01-31T12:00:00.123456+00:00`, `…Z`, a time without a zone (as UTC), or a date alone. Nil for anything
+    /// else, `infinity` as well.
+    package static func date(_ text: String) -> Date? {
+        var rest = text.utf8[...]
+        guard let year = number(&rest, 4), skip("-", &rest), let month = number(&rest, 2), skip("-", &rest),
+            let day = number(&rest, 2), (1...12).contains(month), (1...31).contains(day)
+        else { return nil }
+        var seconds = Double(days(year, month, day) * 86_400)
+        if rest.isEmpty { return Date(timeIntervalSince1970: seconds) }
+        guard skip("T", &rest) || skip(" ", &rest), let hour = number(&rest, 2), skip(":", &rest),
+            let minute = number(&rest, 2), skip(":", &rest), let second = number(&rest, 2), hour <= 24, minute <= 59,
+            second <= 60
+        else { return nil }
+        seconds += Double(hour * 3600 + minute * 60 + second)
+        if skip(".", &rest) {
+            let digits = rest.prefix { (0x30...0x39).contains($0) }
+            guard !digits.isEmpty, let fraction = Double("0." + String(decoding: digits, as: UTF8.self)) else {
+                return nil
+            }
+            seconds += fraction
+            rest = rest.dropFirst(digits.count)
+        }
+        guard let offset = zone(&rest), rest.isEmpty else { return nil }
+        return Date(timeIntervalSince1970: seconds - Double(offset))
+    }
+
+    /// Writes a time in UTC, with milliseconds.
+    package static func text(_ date: Date) -> String {
+        let milliseconds = Int((date.timeIntervalSince1970 * 1000).rounded())
+        let (day, rest) = milliseconds.quotientAndFloor(86_400_000)
+        let (year, month, dayOfMonth) = civil(day)
+        let parts = [rest / 3_600_000, rest / 60_000 % 60, rest / 1000 % 60].map { pad($0, 2) }
+        let time = parts.joined(separator: ":") + "." + pad(rest % 1000, 3) + "Z"
+        return "\(pad(year, 4))-\(pad(month, 2))-\(pad(dayOfMonth, 2))T\(time)"
+    }
+
+    /// Reads the zone: seconds east of UTC; 0 where there is none.
+    private static func zone(_ rest: inout Substring.UTF8View) -> Int? {
+        if rest.isEmpty || skip("Z", &rest) { return 0 }
+        let sign = skip("-", &rest) ? -1 : 1
+        if sign == 1, !skip("+", &rest) { return nil }
+        guard let hours = number(&rest, 2) else { return nil }
+        _ = skip(":", &rest)
+        let minutes = number(&rest, 2) ?? 0
+        _ = skip(":", &rest)
+        return sign * (hours * 3600 + minutes * 60 + (number(&rest, 2) ?? 0))
+    }
+
+    private static func number(_ rest: inout Substring.UTF8View, _ digits: Int) -> Int? {
+        let text = rest.prefix(digits)
+        guard text.count == digits, text.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+        rest = rest.dropFirst(digits)
+        return text.reduce(0) { $0 * 10 + Int($1) - 0x30 }
+    }
+
+    private static func skip(_ character: Character, _ rest: inout Substring.UTF8View) -> Bool {
+        guard let byte = rest.first, byte == character.asciiValue else { return false }
+        rest = rest.dropFirst()
+        return true
+    }
+
+    private static func pad(_ number: Int, _ digits: Int) -> String {
+        let text = String(number)
+        return String(repeating: "0", count: max(0, digits - text.count)) + text
+    }
+
+    // MARK: The proleptic Gregorian calendar, in eras of 400 years that begin in March
+
+    private static func days(_ year: Int, _ month: Int, _ day: Int) -> Int {
+        let y = month <= 2 ? year - 1 : year
+        let era = (y >= 0 ? y : y - 399) / 400
+        let yearOfEra = y - era * 400
+        let dayOfYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1
+        return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
+    }
+
+    private static func civil(_ days: Int) -> (year: Int, month: Int, day: Int) {
+        let (era, dayOfEra) = (days + 719_468).quotientAndFloor(146_097)
+        let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let shifted = (5 * dayOfYear + 2) / 153
+        let month = shifted < 10 ? shifted + 3 : shifted - 9
+        return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, dayOfYear - (153 * shifted + 2) / 5 + 1)
+    }
+}
+
+extension Int {
+    /// Division that rounds down, so that the rest is never negative.
+    fileprivate func quotientAndFloor(_ divisor: Int) -> (quotient: Int, rest: Int) {
+        let (quotient, rest) = quotientAndRemainder(dividingBy: divisor)
+        return rest < 0 ? (quotient - 1, rest + divisor) : (quotient, rest)
+    }
+}

@@ -1,0 +1,87 @@
+/// What a UI shows of the connection. A loss that is shorter than the grace window of the app's state does not appear here.
+public enum ConnectionState: Sendable, Equatable {
+    /// Nobody asked for a connection, or `disconnect()` ended it.
+    case idle
+    /// The first connection is on its way, for no longer than the grace window.
+    case connecting
+    /// There is a connection, or there was one within the grace window.
+    case connected
+    /// There has been no connection for longer than the grace window. The client goes on trying. The reason is one
+    /// sentence.
+    case disconnected(reason: String)
+    /// The hub closed the connection with a code of 4000 or above, which means that it wants nobody back. `connect()`
+    /// tries again.
+    case ended(reason: String)
+}
+
+/// What really happens to the socket, without grace windows: for logs, and for code that retries something.
+public enum SocketEvent: Sendable, Equatable {
+    case connecting
+    case connected
+    /// The connection was lost, or an attempt failed. The reason is one sentence.
+    case lost(reason: String)
+    /// The next attempt is made after this time.
+    case waiting(Duration)
+}
+
+/// The connection's state as a UI shows it: losses shorter than the grace window of the app's state leave no trace. Pure;
+/// a part of `ConnectionMachine`.
+package struct DisplayedState {
+    package private(set) var state = ConnectionState.idle
+    private let windows: GraceWindows
+    private var appState: AppState
+    /// Since when there has been no connection, while a UI does not show it.
+    private var lostAt: Moment?
+    private var reason = ""
+
+    package init(_ windows: GraceWindows, _ appState: AppState) {
+        self.windows = windows
+        self.appState = appState
+    }
+
+    /// When `tick` shows a loss; nil where there is none to show.
+    package var nextDeadline: Moment? { lostAt.map { $0 + windows[appState] } }
+
+    /// The first attempt begins.
+    package mutating func begin(at now: Moment) {
+        state = .connecting
+        lostAt = now
+        reason = "There is no answer from the hub."
+    }
+
+    /// There is a connection.
+    package mutating func up() {
+        state = .connected
+        lostAt = nil
+    }
+
+    /// The connection was lost, or an attempt failed. A UI will show the last reason; the window counts from the first.
+    package mutating func down(at now: Moment, _ reason: String) {
+        self.reason = reason
+        switch state {
+        case .connected, .connecting: lostAt = lostAt ?? now
+        case .disconnected: state = .disconnected(reason: reason)
+        case .idle, .ended: break
+        }
+    }
+
+    /// There is no connection and none is wanted: the state is shown at once.
+    package mutating func stop(_ state: ConnectionState) {
+        self.state = state
+        lostAt = nil
+    }
+
+    /// The app is doing something else. One that comes back to the front gets the whole window: a loss that nobody could
+    /// see is not shown to a user who has only just looked.
+    package mutating func change(to appState: AppState, at now: Moment) {
+        if appState == .active, self.appState != .active, lostAt != nil { lostAt = now }
+        self.appState = appState
+    }
+
+    /// Shows a loss whose window is over.
+    package mutating func tick(_ now: Moment) {
+        guard let deadline = nextDeadline, deadline <= now else { return }
+        lostAt = nil
+        state = .disconnected(reason: reason)
+    }
+}

@@ -1,0 +1,187 @@
+#if os(Linux)
+    import CWebSockets
+    import DequeModule
+    import Foundation
+    import Synchronization
+
+    /// Makes connections by libwebsockets, with a thread for each.
+    struct LibWebSocketsTransport: WebSocketTransport {
+        func open(_ request: WebSocketRequest) async throws(TransportFailure) -> any WebSocketConnection {
+            guard let target = SocketTarget(request) else { throw .unreachable("The hub's URL has no host.") }
+            let shared = SocketState()
+            // The handle is made first: whatever happens, with it goes the thread.
+            let connection = LibWebSocketsConnection(shared)
+            let thread = Thread { SocketThread(target, shared).run() }
+            thread.stackSize = 1 << 19
+            thread.start()
+            try await connection.opened()
+            return connection
+        }
+    }
+
+    typealias PlatformTransport = LibWebSocketsTransport
+
+    /// A connection by libwebsockets, as its users hold it. When nobody holds it any more it is closed.
+    final class LibWebSocketsConnection: WebSocketConnection {
+        private let shared: SocketState
+
+        init(_ shared: SocketState) { self.shared = shared }
+
+        deinit { shared.close() }
+
+        func opened() async throws(TransportFailure) { try await shared.opened() }
+
+        func send(_ frame: WebSocketFrame) { shared.send(frame) }
+
+        var pendingBytes: Int { shared.pendingBytes }
+
+        func receive() async throws(TransportFailure) -> WebSocketFrame { try await shared.receive() }
+
+        func close() { shared.close() }
+    }
+
+    /// A request in the parts that libwebsockets takes.
+    struct SocketTarget: Sendable {
+        let isTLS: Bool
+        /// The name or address to connect to.
+        let address: String
+        let port: Int32
+        /// The value of the Host header.
+        let host: String
+        let path: String
+        let headers: [(name: String, value: String)]
+        let maximumMessageBytes: Int
+
+        init?(_ request: WebSocketRequest) {
+            guard let parts = URLComponents(url: request.url, resolvingAgainstBaseURL: true),
+                let host = parts.percentEncodedHost, !host.isEmpty
+            else { return nil }
+            isTLS = parts.scheme == "wss"
+            // An IPv6 address stands in brackets in a URL and a header (RFC 3986, section 3.2.2), and nowhere else.
+            address = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
+            port = Int32(clamping: parts.port ?? (isTLS ? 443 : 80))
+            self.host = parts.port.map { "\(host):\($0)" } ?? host
+            path = parts.percentEncodedPath + (parts.percentEncodedQuery.map { "?" + $0 } ?? "")
+            headers = request.headers
+            maximumMessageBytes = request.maximumMessageBytes
+        }
+    }
+
+    /// What a connection's users and its thread share: what is to be sent, what has arrived, how it ended. All of it may be
+    /// called from any thread.
+    final class SocketState: Sendable {
+        private struct State {
+            /// The address of the `roost_socket`, while it exists: nobody may wake one that is gone.
+            var socket: UInt?
+            var outgoing = Deque<WebSocketFrame>()
+            var pendingBytes = 0
+            var isClosing = false
+            var isPaused = false
+            var failure: TransportFailure?
+        }
+
+        /// What the connection's users want of its thread.
+        struct Requests {
+            var hasOutgoing: Bool
+            var isClosing: Bool
+            var isPaused: Bool
+        }
+
+        /// How many messages wait to be received when reading stops, and when it goes on.
+        private static let highWater = 512
+        private static let lowWater = 64
+
+        private let state = Mutex(State())
+        /// Nothing is dropped: reading stops before memory does.
+        private let incoming = Mailbox<WebSocketFrame>(limit: .max)
+        private let opening = Mailbox<TransportFailure?>(limit: 2)
+
+        // MARK: For the connection
+
+        func opened() async throws(TransportFailure) {
+            let delivery: Mailbox<TransportFailure?>.Delivery?
+            do throws(RoostError) { delivery = try await opening.next() } catch { throw .cancelled }
+            guard case .element(let failure) = delivery else { throw .cancelled }
+            if let failure { throw failure }
+        }
+
+        func send(_ frame: WebSocketFrame) {
+            state.withLock { state in
+                guard state.failure == nil, !state.isClosing else { return }
+                state.outgoing.append(frame)
+                state.pendingBytes += frame.count
+                Self.wake(state)
+            }
+        }
+
+        var pendingBytes: Int { state.withLock { $0.pendingBytes } }
+
+        func receive() async throws(TransportFailure) -> WebSocketFrame {
+            if incoming.count < Self.lowWater {
+                state.withLock { state in
+                    guard state.isPaused else { return }
+                    state.isPaused = false
+                    Self.wake(state)
+                }
+            }
+            let delivery: Mailbox<WebSocketFrame>.Delivery?
+            do throws(RoostError) { delivery = try await incoming.next() } catch { throw .cancelled }
+            guard case .element(let frame) = delivery else { throw state.withLock { $0.failure } ?? .cancelled }
+            return frame
+        }
+
+        func close() {
+            state.withLock { state in
+                state.isClosing = true
+                Self.wake(state)
+            }
+        }
+
+        private static func wake(_ state: borrowing State) {
+            if let socket = state.socket.flatMap({ OpaquePointer(bitPattern: $0) }) { roost_socket_wake(socket) }
+        }
+
+        // MARK: For the thread
+
+        /// From here on the socket is woken for whatever is to be done, until nil is given.
+        func setSocket(_ socket: OpaquePointer?) {
+            let address = socket.map { UInt(bitPattern: $0) }
+            state.withLock { $0.socket = address }
+        }
+
+        func isOpen() { opening.put(nil) }
+
+        var requests: Requests {
+            state.withLock { state in
+                Requests(hasOutgoing: !state.outgoing.isEmpty, isClosing: state.isClosing, isPaused: state.isPaused)
+            }
+        }
+
+        func nextToSend() -> WebSocketFrame? {
+            state.withLock { state in
+                let frame = state.outgoing.popFirst()
+                state.pendingBytes -= frame?.count ?? 0
+                return frame
+            }
+        }
+
+        func received(_ frame: WebSocketFrame) {
+            incoming.put(frame)
+            guard incoming.count >= Self.highWater else { return }
+            state.withLock { $0.isPaused = true }
+        }
+
+        /// The connection has ended. Only the first reason counts.
+        func ended(_ failure: TransportFailure) {
+            let failure = state.withLock { state in
+                let first = state.failure ?? (state.isClosing ? .cancelled : failure)
+                state.failure = first
+                state.outgoing = []
+                state.pendingBytes = 0
+                return first
+            }
+            opening.put(failure)
+            incoming.finish()
+        }
+    }
+#endif

@@ -1,0 +1,120 @@
+package import Foundation
+
+/// Makes WebSocket connections. All that differs between platforms lies behind this protocol.
+package protocol WebSocketTransport: Sendable {
+    /// Makes a connection, and returns when its upgrade was answered. Throws `.cancelled` when the calling task is
+    /// cancelled.
+    func open(_ request: WebSocketRequest) async throws(TransportFailure) -> any WebSocketConnection
+}
+
+/// What a connection is made to.
+package struct WebSocketRequest: Sendable {
+    /// `ws` or `wss`.
+    package let url: URL
+    /// The headers of the upgrade; names are in lower case.
+    package let headers: [(name: String, value: String)]
+    /// The longest message that the hub may send, in bytes.
+    package let maximumMessageBytes: Int
+}
+
+/// An open WebSocket connection. All of it may be called from any thread.
+package protocol WebSocketConnection: Sendable {
+    /// Hands a message to the connection, which sends them in this order, and returns at once. What cannot be sent is lost
+    /// with the connection.
+    func send(_ frame: WebSocketFrame)
+    /// How many bytes were handed over and not taken by the network yet.
+    var pendingBytes: Int { get }
+    /// Waits for the next message. Throws the reason when the connection has ended. One task may wait at a time.
+    func receive() async throws(TransportFailure) -> WebSocketFrame
+    /// Sends what was handed over and closes with code 1000; `receive` throws when that is done.
+    func close()
+}
+
+/// One message of a WebSocket.
+package enum WebSocketFrame: Sendable, Equatable {
+    case text([UInt8])
+    case binary([UInt8])
+
+    /// The length of the message, in bytes.
+    package var count: Int {
+        switch self {
+        case .text(let bytes), .binary(let bytes): bytes.count
+        }
+    }
+}
+
+/// Why a connection could not be made, or how it ended.
+package enum TransportFailure: Error, Sendable, Equatable {
+    /// The upgrade was answered with this HTTP status.
+    case refused(status: Int)
+    /// The hub closed the connection with this code (RFC 6455, section 7.4); 1006 stands for none.
+    case closed(code: Int)
+    /// There is no connection, or it broke. The text is one sentence, without a token in it.
+    case unreachable(String)
+    /// This side ended the connection.
+    case cancelled
+
+    /// Whether the hub wants this client to stay away: the codes from 4000 up are private agreements (RFC 6455, section
+    /// 7.4.2), which supabase-swift takes for final, too.
+    package var isFinal: Bool {
+        if case .closed(let code) = self { return code >= 4000 }
+        return false
+    }
+
+    /// What happened, in one sentence for a log or a UI.
+    package var reason: String {
+        switch self {
+        case .refused(401): "The hub refuses the token."
+        case .refused(let status): "The hub refuses the connection with HTTP status \(status)."
+        case .closed(1006): "The connection broke."
+        case .closed(1009): "A message was too large for the hub."
+        case .closed(1012): "The hub restarts."
+        case .closed(let code): "The hub closed the connection with code \(code)."
+        case .unreachable(let what): what
+        case .cancelled: "The connection was closed."
+        }
+    }
+}
+
+/// Where the hub is: the URL to connect to, made from whatever URL a developer has at hand.
+package struct HubEndpoint: Sendable {
+    /// A URL that cannot be that of a hub; the description says what one looks like.
+    package struct Invalid: Error, CustomStringConvertible {
+        package let description: String
+    }
+
+    private let components: URLComponents
+
+    /// Takes URLs of `ws`, `wss`, `http` and `https`, without a path, with `/realtime/v1`, or with the whole path.
+    package init(_ url: URL) throws(Invalid) {
+        let schemes = ["ws": "ws", "http": "ws", "wss": "wss", "https": "wss"]
+        guard var components = URLComponents(url: url, resolvingAgainstBaseURL: true), let host = components.host,
+            !host.isEmpty, let scheme = components.scheme.flatMap({ schemes[$0.lowercased()] })
+        else {
+            throw Invalid(description: "The hub's URL must be like wss://HOST or https://HOST, with a host in it.")
+        }
+        components.scheme = scheme
+        while components.path.hasSuffix("/") { components.path.removeLast() }
+        if components.path.isEmpty { components.path = "/realtime/v1" }
+        if !components.path.hasSuffix("/websocket") { components.path += "/websocket" }
+        components.fragment = nil
+        self.components = components
+    }
+
+    /// The upgrade that a connection begins with. The token is in a header, which proxies do not log.
+    package func request(_ token: String, _ configuration: RoostClient.Configuration) -> WebSocketRequest {
+        var components = components
+        var items = components.queryItems ?? []
+        items.append(URLQueryItem(name: "vsn", value: "2.0.0"))
+        if let apiKey = configuration.apiKey { items.append(URLQueryItem(name: "apikey", value: apiKey)) }
+        components.queryItems = items
+        return WebSocketRequest(
+            url: components.url ?? URL(filePath: "/"),
+            // A gateway reads `apikey`; the hub prefers `x-api-key`, which with a project's key in the URL is left out,
+            // so that the original server, which reads no other header, sees the key.
+            headers: [
+                configuration.apiKey == nil ? ("x-api-key", token) : ("authorization", "Bearer " + token)
+            ],
+            maximumMessageBytes: configuration.maximumMessageBytes)
+    }
+}

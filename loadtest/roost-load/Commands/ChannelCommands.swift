@@ -1,0 +1,195 @@
+import ArgumentParser
+
+struct IdleCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "idle",
+        abstract: "Open sockets that join a channel and then do nothing.",
+        discussion: """
+            With --pid it tells what a socket costs the hub: memory, CPU per connect and join, and CPU while nothing \
+            happens but heartbeats. Start the hub afresh for a figure of its memory: what an earlier test left behind \
+            is used again.
+            """
+    )
+
+    @OptionGroup(title: "Target")
+    var target: TargetOptions
+
+    @OptionGroup(title: "Sockets")
+    var crowd: CrowdOptions
+
+    @OptionGroup(title: "Report")
+    var report: ReportOptions
+
+    @Flag(help: "All join one channel, instead of one each.")
+    var shared = false
+
+    @Option(
+        name: [.customLong("hold"), .customLong("duration")],
+        help: ArgumentHelp("How long to hold them.", valueName: "seconds"))
+    var hold = 10.0
+
+    func validate() throws {
+        guard hold > 0 else { throw ValidationError("--hold must be over 0.") }
+    }
+
+    func run() throws {
+        var plan = try crowd.plan(.idle, target, channels: shared ? 1 : crowd.sockets)
+        plan.seconds = hold
+        try LoadRun(plan: plan, target: target, report: report).run()
+    }
+}
+
+struct FanoutCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "fanout",
+        abstract: "Publish to channels and measure broadcast → client.",
+        discussion: """
+            Sockets listen to channels, in which others publish at a fixed rate. Latency counts from when a message was \
+            due, and again from when it was sent. With --publish-prefix any WebSocket server can be loaded that hands \
+            messages on: nats, mosquitto, one of your own.
+            """
+    )
+
+    @OptionGroup(title: "Target")
+    var target: TargetOptions
+
+    @OptionGroup(title: "Sockets")
+    var crowd: CrowdOptions
+
+    @OptionGroup(title: "Messages")
+    var message: MessageOptions
+
+    @OptionGroup(title: "Schedule")
+    var schedule: ScheduleOptions
+
+    @OptionGroup(title: "Other protocols")
+    var raw: RawOptions
+
+    @OptionGroup(title: "Report")
+    var report: ReportOptions
+
+    func run() throws {
+        var plan = try crowd.plan(.fanout, target, channels: 1, raw: raw.protocol)
+        plan.target.subprotocol = raw.subprotocol
+        message.set(in: &plan)
+        schedule.set(in: &plan)
+        try LoadRun(plan: plan, target: target, report: report).run()
+    }
+}
+
+struct SlowCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "slow",
+        abstract: "A fan-out some of whose readers stop reading: do the others notice, and what becomes of them?",
+        discussion: """
+            Latencies and checks are those of the readers that read. The stalled ones read on when the measurement is \
+            over: then it shows whether the server has cut them off. They receive into small buffers, so that it does \
+            not take long until the server's own fill up.
+            """
+    )
+
+    @OptionGroup(title: "Target")
+    var target: TargetOptions
+
+    @OptionGroup(title: "Sockets")
+    var crowd: CrowdOptions
+
+    @OptionGroup(title: "Messages")
+    var message: MessageOptions
+
+    @OptionGroup(title: "Schedule")
+    var schedule: ScheduleOptions
+
+    @OptionGroup(title: "Report")
+    var report: ReportOptions
+
+    @Option(help: ArgumentHelp("How many sockets stop reading when it begins.", valueName: "count"))
+    var stalled = 10
+
+    func validate() throws {
+        guard (0..<crowd.sockets).contains(stalled) else {
+            throw ValidationError("--stalled is less than --sockets: somebody has to read.")
+        }
+    }
+
+    func run() throws {
+        var plan = try crowd.plan(.slow, target, channels: 1)
+        message.set(in: &plan)
+        schedule.set(in: &plan)
+        plan.stalled = stalled
+        try LoadRun(plan: plan, target: target, report: report).run()
+    }
+}
+
+struct PresenceCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "presence",
+        abstract: "Members of channels come, change and go: how soon do the others know, and do they know right?",
+        discussion: """
+            Every socket tracks its presence in a channel. At --rate, one of them tracks something else, or is absent \
+            for a moment, or leaves the channel for a moment. Every socket keeps the sum of the members that it was \
+            told of; at the end all have to agree with who is there.
+            """
+    )
+
+    @OptionGroup(title: "Target")
+    var target: TargetOptions
+
+    @OptionGroup(title: "Sockets")
+    var crowd: CrowdOptions
+
+    @OptionGroup(title: "Schedule")
+    var schedule: ScheduleOptions
+
+    @OptionGroup(title: "Report")
+    var report: ReportOptions
+
+    func validate() throws {
+        guard crowd.channelsPerSocket == 1 else { throw ValidationError("Here every socket is in one channel.") }
+    }
+
+    func run() throws {
+        var plan = try crowd.plan(.presence, target, channels: (crowd.sockets + 99) / 100)
+        schedule.set(in: &plan)
+        try LoadRun(plan: plan, target: target, report: report).run()
+    }
+}
+
+struct StormCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "storm",
+        abstract: "Everybody is cut off at once and comes back: how long until the last has joined?",
+        discussion: """
+            All sockets are closed at one moment and connect again, as many at a time as --ramp says (all of them, if it \
+            is not given). With --wait-for-cut nobody is closed: restart the server while it waits; latency then counts \
+            from when a socket lost its connection, and those who are refused try again.
+            """
+    )
+
+    @OptionGroup(title: "Target")
+    var target: TargetOptions
+
+    @OptionGroup(title: "Sockets")
+    var crowd: CrowdOptions
+
+    @OptionGroup(title: "Report")
+    var report: ReportOptions
+
+    @Flag(help: "Wait until the server cuts them off.")
+    var waitForCut = false
+
+    @Option(help: ArgumentHelp("How long to wait for the last to be back.", valueName: "seconds"))
+    var within = 60.0
+
+    func validate() throws {
+        guard within > 0 else { throw ValidationError("--within must be over 0.") }
+    }
+
+    func run() throws {
+        var plan = try crowd.plan(.storm, target, channels: crowd.sockets)
+        plan.ramp = target.ramp ?? crowd.sockets
+        plan.seconds = within
+        plan.waitsForCut = waitForCut
+        try LoadRun(plan: plan, target: target, report: report).run()
+    }
+}
