@@ -23,8 +23,8 @@ let package = Package(
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
-        .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0", traits: ["YAML"]),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
         // The load tester's alone.
         .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", exact: "0.2.0"),
     ],
@@ -85,8 +85,7 @@ let package = Package(
             ],
             swiftSettings: strict),
         .target(
-            name: "Settings", dependencies: [.product(name: "Configuration", package: "swift-configuration")],
-            swiftSettings: strict),
+            name: "Settings", dependencies: [.product(name: "Yams", package: "Yams")], swiftSettings: strict),
         .executableTarget(
             name: "roost",
             dependencies: [
@@ -94,7 +93,7 @@ let package = Package(
                 "Wire", logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
-            swiftSettings: strict
+            swiftSettings: testable
         ),
         .systemLibrary(name: "CLoad", path: "loadtest/CLoad"),
         .executableTarget(
@@ -135,6 +134,7 @@ let package = Package(
             name: "PushTests",
             dependencies: ["CTestKeys", "Push", "Hub", "Signatures", "Wire", logging],
             swiftSettings: quick),
+        .testTarget(name: "RoostTests", dependencies: ["roost", "Hub", "Push"], swiftSettings: quick),
         .testTarget(name: "ChangeFeedTests", dependencies: ["ChangeFeed", "Hub"], swiftSettings: quick),
     ]
 )

@@ -11,7 +11,7 @@ import Wire
 /// Every call is one statement under the caller's role and claims, so what a user may see and do is what the policies of
 /// the sample schema say. Statements run one after another on a queue of their own; the loops never wait for them.
 package final class DemoAPI: HTTPHandler {
-    private let tokens: TokenGate
+    private let verifier: JWTVerifier
     private let mint: TokenMint
     private let psql: String
     private let clock: @Sendable () -> HubTime
@@ -22,10 +22,10 @@ package final class DemoAPI: HTTPHandler {
 
     /// - Parameter psql: the command line that reaches the database, shown on the page.
     package init(
-        conninfo: String, psql: String, tokens: TokenGate, mint: TokenMint, logger: Logger,
+        conninfo: String, psql: String, verifier: JWTVerifier, mint: TokenMint, logger: Logger,
         clock: @escaping @Sendable () -> HubTime
     ) {
-        self.tokens = tokens
+        self.verifier = verifier
         self.mint = mint
         self.psql = psql
         self.clock = clock
@@ -51,7 +51,7 @@ package final class DemoAPI: HTTPHandler {
             return .answered(response)
         case .call(let call):
             guard !call.isSession else { return .admitted }
-            do { _ = try tokens.verify(head.token ?? "", at: clock()) } catch {
+            do { _ = try verifier.verify(head.token ?? "", at: clock()) } catch {
                 return .answered(Self.error(401, error.message))
             }
             return .admitted
@@ -71,7 +71,7 @@ package final class DemoAPI: HTTPHandler {
         var claims = Array("{\"role\":\"service_role\"}".utf8)
         if !call.isSession {
             do {
-                claims = try tokens.verify(request.token ?? "", at: clock()).json
+                claims = try verifier.verify(request.token ?? "", at: clock()).json
             } catch {
                 return .now(Self.error(401, error.message))
             }
@@ -128,5 +128,88 @@ package final class DemoAPI: HTTPHandler {
 
     private static func error(_ status: UInt32, _ text: String) -> HTTPResponse {
         .json(status, Array("{\"error\":".utf8) + JSONString.encode(text) + [UInt8(ascii: "}")])
+    }
+}
+
+/// One call of the demo's API: the statement it stands for (API.md).
+struct DemoCall {
+    let role: String
+    let sql: String
+    let parameters: [String?]
+    let isSession: Bool
+
+    enum Match {
+        case call(DemoCall)
+        /// This one is to be used.
+        case wrongMethod(HTTPRequest.Method)
+        case unknown
+    }
+
+    static func match(_ request: HTTPRequest, path: Substring) -> Match {
+        func call(_ method: HTTPRequest.Method, _ sql: String, _ parameters: [String?] = []) -> Match {
+            guard request.method == method else { return .wrongMethod(method) }
+            return .call(DemoCall(role: "authenticated", sql: sql, parameters: parameters, isSession: false))
+        }
+        let parts = path.split(separator: "/", omittingEmptySubsequences: false)
+        let body = String(decoding: request.body, as: UTF8.self)
+        switch (parts.first, parts.count) {
+        case ("session", 1):
+            guard request.method == .get else { return .wrongMethod(.get) }
+            return .call(
+                DemoCall(role: "service_role", sql: "select demo.users()", parameters: [], isSession: true))
+        case ("conversations", 1):
+            return call(.get, "select demo.conversations()")
+        case ("conversations", 3) where parts[2] == "messages":
+            return call(
+                .get, "select demo.messages($1::uuid, $2::int, $3::bigint)",
+                [String(parts[1]), request.query["limit"], request.query["before"]])
+        case ("messages", 1): return call(.post, "select demo.send($1::jsonb)", [body])
+        case ("receipts", 1): return call(.post, "select demo.mark($1::jsonb)", [body])
+        default: return .unknown
+        }
+    }
+}
+
+/// The demo's session with its database, opened when it is needed and again after it broke.
+final class DemoDatabase {
+    private let conninfo: String
+    private let logger: Logger
+    private var session: DatabaseSession?
+
+    init(conninfo: String, logger: Logger) {
+        self.conninfo = conninfo
+        self.logger = logger
+    }
+
+    /// One statement, in a transaction of its own under the role and claims, whose one value is JSON.
+    func perform(_ sql: String, _ parameters: [String?], role: String, claims: String) throws -> String {
+        let session = try open()
+        do {
+            // The role is one of two constants; the claims are text from outside and go as a parameter.
+            try session.run("begin; set local role \(role)")
+            _ = try session.rows("select set_config('request.jwt.claims', $1, true)", [claims])
+            let json = try session.rows(sql, parameters).first?.first ?? nil
+            try session.run("commit")
+            return json ?? "null"
+        } catch {
+            rollBack(session)
+            throw error
+        }
+    }
+
+    private func rollBack(_ session: DatabaseSession) {
+        do {
+            if !session.isBroken { try session.run("rollback") }
+        } catch {
+            logger.warning("the demo's session is given up: \(error)")
+        }
+        if session.isBroken { self.session = nil }
+    }
+
+    private func open() throws -> DatabaseSession {
+        if let session, !session.isBroken { return session }
+        let fresh = try DatabaseSession(conninfo: conninfo)
+        session = fresh
+        return fresh
     }
 }

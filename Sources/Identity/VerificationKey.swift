@@ -63,3 +63,99 @@ package struct VerificationKey: Sendable {
         }
     }
 }
+
+/// All keys in force at one moment. Immutable: new keys make a new object, and a token that was verified with an old one is
+/// told apart by it.
+package final class ActiveKeys: Sendable {
+    package let keys: [VerificationKey]
+    private let identified: [String: [VerificationKey]]
+    private let fitting: [SignatureAlgorithm: [VerificationKey]]
+    private let anonymous: [SignatureAlgorithm: [VerificationKey]]
+
+    /// How many keys a token that names none is tried against: a check of an RSA or EC signature is a good part of a
+    /// millisecond of a loop that serves others meanwhile.
+    private static let trials = 8
+
+    /// - Parameter allowed: what the operator lets in; nil for all.
+    package init(_ keys: [VerificationKey], allowing allowed: Set<SignatureAlgorithm>? = nil) {
+        let keys = allowed.map { allowed in keys.compactMap { $0.restricted(to: allowed) } } ?? keys
+        self.keys = keys
+        identified = Dictionary(grouping: keys.filter { $0.id != nil }, by: { $0.id ?? "" })
+        fitting = Self.byAlgorithm(keys)
+        anonymous = Self.byAlgorithm(keys.filter { $0.id == nil })
+    }
+
+    private static func byAlgorithm(_ keys: [VerificationKey]) -> [SignatureAlgorithm: [VerificationKey]] {
+        var sorted: [SignatureAlgorithm: [VerificationKey]] = [:]
+        for key in keys {
+            for algorithm in key.algorithms where sorted[algorithm, default: []].count < trials {
+                sorted[algorithm, default: []].append(key)
+            }
+        }
+        return sorted
+    }
+
+    /// What a token's header leads to.
+    enum Match {
+        /// Keys to try, in turn.
+        case keys([VerificationKey])
+        /// A key that is not here, but may be where the keys come from.
+        case unknown
+        /// No key would ever do.
+        case none
+    }
+
+    /// - Parameter id: the token's `kid`, if it has one.
+    func match(_ algorithm: SignatureAlgorithm, id: String?) -> Match {
+        guard let id else { return fitting[algorithm].map { .keys($0) } ?? .unknown }
+        if let named = identified[id] {
+            // The name is known; under another algorithm than the key's own it is a forgery, not a new key.
+            let usable = named.filter { $0.algorithms.contains(algorithm) }
+            return usable.isEmpty ? .none : .keys(Array(usable.prefix(Self.trials)))
+        }
+        // Identity services put a `kid` into tokens that they sign with the shared secret, which has no name here.
+        return anonymous[algorithm].map { .keys($0) } ?? .unknown
+    }
+}
+
+/// The ways a token may be signed: RFC 7518, section 3.1, and EdDSA with Ed25519 (RFC 8037, section 3.1).
+package enum SignatureAlgorithm: String, CaseIterable, Sendable {
+    case hs256 = "HS256"
+    case hs384 = "HS384"
+    case hs512 = "HS512"
+    case rs256 = "RS256"
+    case rs384 = "RS384"
+    case rs512 = "RS512"
+    case ps256 = "PS256"
+    case ps384 = "PS384"
+    case ps512 = "PS512"
+    case es256 = "ES256"
+    case es384 = "ES384"
+    case es512 = "ES512"
+    case edDSA = "EdDSA"
+
+    /// Who can verify such a token can also sign one.
+    package var isSymmetric: Bool { Self.symmetric.contains(self) }
+
+    package static let symmetric: Set<SignatureAlgorithm> = [.hs256, .hs384, .hs512]
+    static let rsa: Set<SignatureAlgorithm> = [.rs256, .rs384, .rs512, .ps256, .ps384, .ps512]
+
+    var hash: HashFunction {
+        switch self {
+        case .hs256, .rs256, .ps256, .es256: .sha256
+        case .hs384, .rs384, .ps384, .es384: .sha384
+        case .hs512, .rs512, .ps512, .es512, .edDSA: .sha512
+        }
+    }
+
+    /// How a key pair signs with it; nil for those that a shared secret signs with.
+    var scheme: SignatureScheme? {
+        switch self {
+        case .hs256, .hs384, .hs512: nil
+        case .rs256, .rs384, .rs512: .rsa(hash)
+        case .ps256, .ps384, .ps512: .rsaPSS(hash)
+        case .es256, .es384, .es512: .ecdsa(hash)
+        case .edDSA: .ed25519
+        }
+    }
+}

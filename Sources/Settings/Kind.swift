@@ -51,6 +51,37 @@ package enum Kind: Sendable {
     /// A JSON object with such texts in it.
     case json
 
+    /// As `roost config print --json` names it, for programs that make or check configurations.
+    package var name: String {
+        switch self {
+        case .integer: "integer"
+        case .toggle: "toggle"
+        case .choice: "choice"
+        case .host: "host"
+        case .name: "name"
+        case .connection: "connection"
+        case .secret: "secret"
+        case .secrets: "secrets"
+        case .words(.some): "choices"
+        case .words(nil): "words"
+        case .path: "path"
+        case .mode: "mode"
+        case .origins: "origins"
+        case .networks: "networks"
+        case .webURL: "url"
+        case .windows: "windows"
+        case .columns: "columns"
+        case .statement: "statement"
+        case .query: "query"
+        case .bundle: "bundle"
+        case .code: "code"
+        case .pem: "pem"
+        case .tables: "tables"
+        case .template: "template"
+        case .json: "json"
+        }
+    }
+
     /// The end of the sentence "expected …".
     package var expectation: String {
         switch self {
@@ -183,5 +214,24 @@ package enum Kind: Sendable {
             true
         default: false
         }
+    }
+}
+
+/// How long who is cut off counts as present, for topics of a pattern: `room:*=5/30/60`, in seconds.
+package struct TopicWindows: Sendable, Equatable {
+    package let pattern: String
+    package let active: Int
+    package let inactive: Int
+    package let background: Int
+
+    /// Nil where `text` is nothing of the kind.
+    init?(_ text: String) {
+        // A topic may have an equals sign in it, the windows none.
+        guard let sign = text.lastIndex(of: "="), sign > text.startIndex else { return nil }
+        let seconds = text[text.index(after: sign)...].split(separator: "/", omittingEmptySubsequences: false)
+            .map { Int($0) ?? -1 }
+        guard seconds.count == 3, seconds.allSatisfy((0...120).contains) else { return nil }
+        pattern = String(text[..<sign])
+        (active, inactive, background) = (seconds[0], seconds[1], seconds[2])
     }
 }

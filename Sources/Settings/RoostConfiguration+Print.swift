@@ -36,3 +36,71 @@ extension EffectiveValue {
         return isPlain ? printed : "\"" + printed.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
     }
 }
+
+/// Takes passwords out of what gets printed. Where it is not clear what belongs to the password, more is hidden.
+package enum Mask {
+    /// What stands for a secret.
+    package static let hidden = "***"
+
+    /// A connection string, as a URL or as `key=value` words, without its passwords.
+    package static func connection(_ text: String) -> String {
+        maskParameters(maskUserInfo(text))
+    }
+
+    /// A URL without its password and without its query, which may hold a key.
+    package static func url(_ text: String) -> String {
+        let masked = maskUserInfo(text)
+        guard let mark = masked.firstIndex(where: { $0 == "?" || $0 == "#" }) else { return masked }
+        return masked[...mark] + hidden
+    }
+
+    /// `scheme://user:password@host`: what is between the colon and the last `@`.
+    private static func maskUserInfo(_ text: String) -> String {
+        guard let scheme = text.firstRange(of: "://") else { return text }
+        let rest = text[scheme.upperBound...]
+        let authority = rest.prefix { $0 != "/" && $0 != "?" }
+        // A password with a slash in it is malformed, yet must not be shown.
+        guard let at = authority.lastIndex(of: "@") ?? rest.lastIndex(of: "@"),
+            let colon = rest[..<at].firstIndex(of: ":")
+        else { return text }
+        return text[...colon] + hidden + text[at...]
+    }
+
+    /// `password=…` and `sslpassword=…`, quoted or not, and what may be one of them misspelt.
+    private static func maskParameters(_ text: String) -> String {
+        var out = ""
+        var rest = text[...]
+        while let word = rest.firstRange(of: "pass") {
+            let name = rest[word.upperBound...].firstIndex { !$0.isLetter } ?? rest.endIndex
+            out += rest[..<name]
+            rest = rest[name...]
+            let spaces = rest.prefix { $0 == " " }
+            guard rest[spaces.endIndex...].first == "=" else { continue }
+            let value = rest[spaces.endIndex...].dropFirst().drop { $0 == " " }
+            out += rest[..<value.startIndex] + hidden
+            rest = value[end(of: value)...]
+        }
+        return out + rest
+    }
+
+    /// Words after it that set nothing belong to it, by the looks of it: somebody forgot the quotes.
+    private static func endOfPlain(_ value: Substring) -> Substring.Index {
+        var rest = value
+        while let stop = rest.firstIndex(where: { $0 == " " || $0 == "&" }) {
+            let next = value[value.index(after: stop)...].drop { $0 == " " }
+            if value[stop] == "&" || next.prefix(while: { $0 != " " }).contains("=") { return stop }
+            rest = next
+        }
+        return value.endIndex
+    }
+
+    private static func end(of value: Substring) -> Substring.Index {
+        guard value.first == "'" else { return endOfPlain(value) }
+        var index = value.index(after: value.startIndex)
+        while index < value.endIndex, value[index] != "'" {
+            if value[index] == "\\" { index = value.index(after: index) }
+            if index < value.endIndex { index = value.index(after: index) }
+        }
+        return index < value.endIndex ? value.index(after: index) : index
+    }
+}

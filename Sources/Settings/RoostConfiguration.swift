@@ -41,16 +41,21 @@ package struct RoostConfiguration: Sendable {
 
     /// Zero: as many as there may be open files.
     package let connections: Int
-    /// Zero in this and in what follows, up to `bytesPerSecond`, save for channels and filters: no limit.
+    /// Zero: no limit.
     package let connectionsPerAddress: Int
+    /// Zero: no limit.
     package let connectionsPerUser: Int
     package let channelsPerConnection: Int
     package let filtersPerChannel: Int
     package let patternsPerConnection: Int
     package let regularExpressions: Bool
+    /// Zero: no limit.
     package let joinsPerSecond: Int
+    /// Zero: no limit.
     package let presencePerSecond: Int
+    /// Zero: no limit.
     package let messagesPerSecond: Int
+    /// Zero: no limit.
     package let bytesPerSecond: Int
     /// Zero: no history is kept.
     package let historyMessages: Int
@@ -66,13 +71,16 @@ package struct RoostConfiguration: Sendable {
     package let failuresPerMinute: Int
     package let privateOnly: Bool
 
-    /// Seconds, these three and in the list; of the list, the first that fits counts.
+    /// Seconds.
     package let graceActive: Int
+    /// Seconds.
     package let graceInactive: Int
+    /// Seconds.
     package let graceBackground: Int
+    /// Of several that fit a topic the first counts.
     package let graceTopics: [TopicWindows]
     package let restartSeconds: Int
-    /// Zero: changes of presence are never told together.
+    /// Zero: each change of presence is a message by itself.
     package let mergeMilliseconds: Int
     package let listedMembers: Int
     package let listedBytes: Int
@@ -103,7 +111,6 @@ package struct RoostConfiguration: Sendable {
     package let logLevel: String
     /// `text` or `json`.
     package let logFormat: String
-    /// Seconds, both.
     package let drainDelaySeconds: Int
     package let drainSeconds: Int
 
@@ -185,41 +192,5 @@ package struct RoostConfiguration: Sendable {
         self.file = file
         self.values = values.ordered
         try Self.checkTogether(values)
-    }
-
-    /// Values that are fine one by one and make no sense together.
-    private static func checkTogether(_ values: EffectiveValues) throws(ConfigurationError) {
-        if values.integer(.pingAfter) >= values.integer(.idleTimeout) {
-            throw values.conflict(.pingAfter, .idleTimeout, "must be less than", "or no ping is sent in time")
-        }
-        if values.integer(.payloadBytes) > values.integer(.messageBytes) {
-            throw values.conflict(.payloadBytes, .messageBytes, "must not be more than", "which it has to fit into")
-        }
-        if values.integer(.httpPort) == values.integer(.opsPort) {
-            throw values.conflict(.opsPort, .httpPort, "must not be", "also where the hosts differ")
-        }
-        try checkListening(values)
-        try checkKeys(values)
-    }
-
-    // MARK: What some commands cannot do without
-
-    /// - Parameter command: as the error names it: `roost serve`.
-    package func requireDatabaseURL(for command: String) throws(ConfigurationError) -> String {
-        try require(.databaseURL, databaseURL, for: command)
-    }
-
-    /// - Parameter command: as the error names it: `roost serve`.
-    package func requireJWTSecret(for command: String) throws(ConfigurationError) -> String {
-        try require(.jwtSecret, jwtSecret, for: command)
-    }
-
-    private func require(
-        _ setting: Setting, _ value: String?, for command: String
-    ) throws(ConfigurationError) -> String {
-        if let value { return value }
-        throw ConfigurationError(
-            message: "\(command) needs \(setting.key): set \(setting.environmentName), or \(setting.key) in the "
-                + "configuration file, to \(setting.kind.expectation).")
     }
 }

@@ -1,4 +1,5 @@
-/// The table of all settings, in the order of `config/roost.yaml`.
+/// The table of all settings, in the order of `config/roost.yaml`, and those of the hub as a whole: where it listens, whose
+/// tokens it takes, how it follows the database, what it logs.
 extension Setting {
     package static let all: [Setting] = [
         databaseURL, nodeName, httpHost, httpPort, httpSocket, httpSocketMode, httpOrigins, trustedProxies,
@@ -31,6 +32,45 @@ extension Setting {
         "node.name", .name, standard: .text("roost"),
         "This hub's name in the database, under which its place in the feed is kept. Two hubs on one database need two "
             + "names; a hub that gets a new name starts at the present.")
+
+    static let httpHost = Setting(
+        "http.host", .host, standard: .text("127.0.0.1"),
+        "The address that clients connect to. Loopback suits a TLS proxy on the same machine; 0.0.0.0 is every address."
+    )
+
+    static let httpPort = Setting(
+        "http.port", .integer(1...65_535), standard: .integer(4000),
+        "The port of the WebSocket and of the HTTP API.")
+
+    static let httpSocket = Setting(
+        "http.socket", .path, standard: nil,
+        "A Unix domain socket to listen at as well, for a proxy on the same machine. It speaks plain HTTP, with or "
+            + "without tls. The file is made at the start and removed at the end.")
+
+    static let httpSocketMode = Setting(
+        "http.socket_mode", .mode, standard: .text("0660"),
+        "The permissions of that file, in octal: whoever may write to it may connect.")
+
+    static let httpOrigins = Setting(
+        "http.origins", .origins, standard: nil, isReloaded: true,
+        "The web pages that may use the hub, by their origins, with commas between them; * stands for subdomains. Pages "
+            + "of other origins are refused with HTTP 403 and may not read the HTTP API's answers. When it is not set, all "
+            + "may: what protects the hub is the token. Programs that are no browsers name no origin and are let in.")
+
+    static let trustedProxies = Setting(
+        "http.trusted_proxies", .networks, standard: nil, isReloaded: true,
+        "The proxies whose X-Forwarded-For is believed: addresses, networks, or unix for whoever may open http.socket, "
+            + "with commas between them. Limits by address, and addresses that keep failing, then go by the client's "
+            + "address. From others the header means nothing.")
+
+    static let tlsCertificate = Setting(
+        "tls.certificate", .path, standard: nil,
+        "A PEM file with the certificate of this server and, behind it, its chain: the port then speaks TLS (wss, https) "
+            + "and nothing else. It is read again when it changes; sockets stay.")
+
+    static let tlsKey = Setting(
+        "tls.key", .path, standard: nil,
+        "A PEM file with the certificate's private key, without a password.")
 
     static let opsHost = Setting(
         "ops.host", .host, standard: .text("127.0.0.1"),
@@ -92,43 +132,6 @@ extension Setting {
         "io_uring", .toggle, standard: .toggle(true),
         "Send a broadcast to many sockets by one system call (io_uring). Where the kernel or a container forbids it, every "
             + "socket takes a system call of its own, whatever this says.")
-
-    static let channelsPerConnection = Setting(
-        "limits.channels_per_connection", .integer(1...100_000), standard: .integer(100), unit: "channels",
-        isReloaded: true,
-        "How many channels one socket may join; a join beyond that is refused.")
-
-    static let messageBytes = Setting(
-        "limits.message_bytes", .integer(1024...268_435_456), standard: .integer(5_000_000), unit: "bytes",
-        isReloaded: true,
-        "The largest message a client may send; a larger one closes its socket with code 1009.")
-
-    static let payloadBytes = Setting(
-        "limits.payload_bytes", .integer(256...268_435_456), standard: .integer(3_000_000), unit: "bytes",
-        isReloaded: true,
-        "The largest payload of one broadcast or presence; a larger one is answered with an error. Python clients "
-            + "take no message over 1 MiB.")
-
-    static let pendingBytesPerSocket = Setting(
-        "limits.pending_bytes_per_socket", .integer(16_384...1_073_741_824), standard: .integer(1_048_576),
-        unit: "bytes", isReloaded: true,
-        "What may wait for a reader that is slower than its channels. At the cap the socket is cut off, "
-            + "so that the client reconnects; the hub's memory never grows with a slow reader.")
-
-    static let unfinishedBytes = Setting(
-        "limits.unfinished_bytes", .integer(1_048_576...68_719_476_736), standard: .integer(67_108_864), unit: "bytes",
-        isReloaded: true,
-        "How much all clients together may have sent of messages and HTTP requests that are not complete. Beyond that a "
-            + "request is answered with HTTP 503, and a socket is closed with code 1013.")
-
-    static let failuresPerMinute = Setting(
-        "limits.failures_per_minute", .integer(0...1_000_000), standard: .integer(10), isReloaded: true,
-        "How many bad tokens an address may show before its next connections are held back for 2 seconds; 0 never holds "
-            + "any. Behind a proxy all clients share its address: name it in http.trusted_proxies, or set 0.")
-
-    static let privateOnly = Setting(
-        "limits.private_only", .toggle, standard: .toggle(false), isReloaded: true,
-        "Refuse channels that are joined without `private: true`.")
 
     static let pingAfter = Setting(
         "timeouts.ping_after", .integer(1...3600), standard: .integer(25), unit: "seconds", isReloaded: true,

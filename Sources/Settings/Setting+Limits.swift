@@ -1,4 +1,5 @@
-/// How many sockets there may be, and what one of them may do in a second.
+/// How many sockets there may be, what one of them may do and send, and what is kept of broadcasts, in memory, on channels
+/// that ask for it (`config.broadcast.history`).
 extension Setting {
     static let connections = Setting(
         "limits.connections", .integer(0...1_000_000), standard: .integer(0), unit: "sockets", isReloaded: true,
@@ -17,6 +18,11 @@ extension Setting {
         "How many sockets one user may have, by the claim `sub` of the token at the door or else of the first join. One "
             + "more is refused with HTTP 429, or its join with an error. 0: any number; tokens without `sub` do not count. "
             + "A phone that lost its network counts until timeouts.idle.")
+
+    static let channelsPerConnection = Setting(
+        "limits.channels_per_connection", .integer(1...100_000), standard: .integer(100), unit: "channels",
+        isReloaded: true,
+        "How many channels one socket may join; a join beyond that is refused.")
 
     static let filtersPerChannel = Setting(
         "limits.filters_per_channel", .integer(1...100_000), standard: .integer(1000), unit: "filters",
@@ -57,10 +63,61 @@ extension Setting {
         "How many bytes a second are read from one socket, after twice as many at once; the sender has to wait. 0: as "
             + "fast as they come.")
 
+    static let messageBytes = Setting(
+        "limits.message_bytes", .integer(1024...268_435_456), standard: .integer(5_000_000), unit: "bytes",
+        isReloaded: true,
+        "The largest message a client may send; a larger one closes its socket with code 1009.")
+
+    static let payloadBytes = Setting(
+        "limits.payload_bytes", .integer(256...268_435_456), standard: .integer(3_000_000), unit: "bytes",
+        isReloaded: true,
+        "The largest payload of one broadcast or presence; a larger one is answered with an error. Python clients "
+            + "take no message over 1 MiB.")
+
     static let presenceBytes = Setting(
         "limits.presence_bytes", .integer(256...268_435_456), standard: .integer(500_000), unit: "bytes",
         isReloaded: true,
         "The largest payload that one member may track as its presence; a larger one is answered with an "
             + "error. Every member of the channel is sent it; a change holds it twice, and Python clients take no "
             + "message over 1 MiB.")
+
+    static let pendingBytesPerSocket = Setting(
+        "limits.pending_bytes_per_socket", .integer(16_384...1_073_741_824), standard: .integer(1_048_576),
+        unit: "bytes", isReloaded: true,
+        "What may wait for a reader that is slower than its channels. At the cap the socket is cut off, "
+            + "so that the client reconnects; the hub's memory never grows with a slow reader.")
+
+    static let unfinishedBytes = Setting(
+        "limits.unfinished_bytes", .integer(1_048_576...68_719_476_736), standard: .integer(67_108_864), unit: "bytes",
+        isReloaded: true,
+        "How much all clients together may have sent of messages and HTTP requests that are not complete. Beyond that a "
+            + "request is answered with HTTP 503, and a socket is closed with code 1013.")
+
+    static let failuresPerMinute = Setting(
+        "limits.failures_per_minute", .integer(0...1_000_000), standard: .integer(10), isReloaded: true,
+        "How many bad tokens an address may show before its next connections are held back for 2 seconds; 0 never holds "
+            + "any. Behind a proxy all clients share its address: name it in http.trusted_proxies, or set 0.")
+
+    static let privateOnly = Setting(
+        "limits.private_only", .toggle, standard: .toggle(false), isReloaded: true,
+        "Refuse channels that are joined without `private: true`.")
+
+    static let historyMessages = Setting(
+        "history.messages", .integer(0...100_000), standard: .integer(100), unit: "messages", isReloaded: true,
+        "How many broadcasts a channel that asks for history keeps for members that come back. 0: no channel keeps any."
+    )
+
+    static let historySeconds = Setting(
+        "history.seconds", .integer(1...3600), standard: .integer(60), unit: "seconds", isReloaded: true,
+        "How long it keeps them.")
+
+    static let historyBytesPerChannel = Setting(
+        "history.bytes_per_channel", .integer(1024...1_073_741_824), standard: .integer(1_048_576), unit: "bytes",
+        isReloaded: true,
+        "How much one channel keeps. What falls out is missed, and those who missed it are told so.")
+
+    static let historyBytes = Setting(
+        "history.bytes", .integer(1024...68_719_476_736), standard: .integer(67_108_864), unit: "bytes",
+        isReloaded: true,
+        "How much all channels keep together; beyond that the oldest messages go first, whosever they are.")
 }

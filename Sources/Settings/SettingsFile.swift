@@ -1,68 +1,30 @@
-import Configuration
 import FoundationEssentials
-import Synchronization
+import Glibc
+import Yams
 
-/// The YAML file: which one it is, what it says, and whether all of that is known.
+/// The YAML file: what it sets, and in which line.
 struct SettingsFile {
     let path: String
-    let provider: any ConfigProvider
-    private let lines: KeyLines
+    private let text: String
 
     /// What may stand for "no value" in YAML; an operator may empty a key without deleting it.
-    static let blanks: Set<String> = ["", "~", "null"]
+    private static let blanks: Set<String> = ["", "~", "null"]
 
-    /// Reads `path` and refuses keys that nobody knows: a misspelt key would otherwise be a setting that is silently
-    /// not made.
-    init(path: String) async throws(ConfigurationError) {
+    /// A key, its levels joined by dots, with what stands behind it.
+    private struct Value {
+        let key: String
+        /// Counted from 1.
+        let line: Int
+        let content: Layer.Content
+
+        var isBlank: Bool {
+            if case .text(let text) = content { SettingsFile.blanks.contains(text) } else { false }
+        }
+    }
+
+    /// Reads the file's text. `layer` reads what it says.
+    init(path: String) throws(ConfigurationError) {
         self.path = path
-        lines = KeyLines(try Self.text(of: path))
-        let unreadable = UnreadableFile(path: path, lines: lines)
-        // The reader shows its keys to nobody but the closure that says which of them are secret.
-        let seen = Mutex<[String]>([])
-        let options = SettingsSnapshot.ParsingOptions(
-            bytesDecoder: .base64,
-            secretsSpecifier: .dynamic { key, _ in
-                seen.withLock { $0.append(key) }
-                return Setting.all.contains { $0.key == key && $0.isSecret }
-            })
-        do {
-            provider = try await FileProvider<SettingsSnapshot>(parsingOptions: options, filePath: .init(path))
-        } catch {
-            throw unreadable.error(error)
-        }
-        var known: Set<String> = []
-        for key in seen.withLock({ $0.sorted() }) {
-            try check(key)
-            // Once below its section and once with dots, which is no mistake to YAML.
-            guard known.insert(key).inserted else { throw unreadable.twice(key) }
-        }
-    }
-
-    /// Where the file sets it.
-    func origin(of setting: Setting) -> Origin { .file(path, line: lines[setting.key]) }
-
-    private func check(_ key: String) throws(ConfigurationError) {
-        if Setting.all.contains(where: { $0.key == key }) { return }
-        if isBlank(key) {
-            // A section whose keys are all commented out.
-            if Setting.all.contains(where: { $0.key.hasPrefix(key + ".") }) { return }
-        }
-        throw ConfigurationError(message: "\(Origin.file(path, line: lines[key])): \(UnknownKey(key: key).problem)")
-    }
-
-    private func isBlank(_ key: String) -> Bool {
-        let key = AbsoluteConfigKey(key.split(separator: ".").map(String.init))
-        do {
-            guard case .string(let text) = try provider.value(forKey: key, type: .string).value?.content else {
-                return true
-            }
-            return Self.blanks.contains(text)
-        } catch {
-            return false  // A list.
-        }
-    }
-
-    private static func text(of path: String) throws(ConfigurationError) -> String {
         let bytes: Data
         do {
             bytes = try Data(contentsOf: URL(filePath: path))
@@ -72,6 +34,213 @@ struct SettingsFile {
         guard let text = String(validating: bytes, as: UTF8.self) else {
             throw ConfigurationError(message: "\(path) is not UTF-8 text; write it as that.")
         }
-        return text
+        self.text = text
+    }
+
+    /// What the file sets. Refuses keys that nobody knows: a misspelt key would otherwise be a setting that is silently
+    /// not made.
+    func layer() throws(ConfigurationError) -> Layer {
+        var entries: [String: Layer.Entry] = [:]
+        var seen: Set<String> = []
+        let values = try values()
+        for value in values.sorted(by: { ($0.key, $0.line) < ($1.key, $1.line) }) {
+            try check(value)
+            // Once below its section and once with dots, which is no mistake to YAML.
+            guard seen.insert(value.key).inserted else {
+                throw twice(value.key, values.filter { $0.key == value.key }.map(\.line).sorted())
+            }
+            if value.isBlank { continue }
+            entries[value.key] = Layer.Entry(content: value.content, origin: .file(path, line: value.line))
+        }
+        return Layer(entries)
+    }
+
+    private func check(_ value: Value) throws(ConfigurationError) {
+        if Setting.all.contains(where: { $0.key == value.key }) { return }
+        // A section whose keys are all commented out.
+        if value.isBlank, Setting.all.contains(where: { $0.key.hasPrefix(value.key + ".") }) { return }
+        throw ConfigurationError(
+            message: "\(Origin.file(path, line: value.line)): \(UnknownKey(key: value.key).problem)")
+    }
+
+    // MARK: YAML
+
+    private func values() throws(ConfigurationError) -> [Value] {
+        // The parser takes a file of nothing but comments for one without a mapping; it is one without settings.
+        if Self.isComment(text) { return [] }
+        let root: Node?
+        do {
+            root = try Parser(yaml: text).singleRoot()
+        } catch {
+            throw unreadable(error)
+        }
+        guard let mapping = root?.mapping else {
+            throw ConfigurationError(
+                message:
+                    "\(path) has no keys with values, such as `loops: 2`; config/roost.yaml shows how it is written.")
+        }
+        return try values(of: mapping, below: "")
+    }
+
+    private func values(of mapping: Node.Mapping, below section: String) throws(ConfigurationError) -> [Value] {
+        var values: [Value] = []
+        for (name, node) in mapping {
+            guard let name = name.scalar else {
+                throw ConfigurationError(
+                    message:
+                        "\(path) cannot be read: YAML key is not convertible to string\(section.isEmpty ? "" : ": ")"
+                        + "\(section.dropLast()).")
+            }
+            let key = section + name.string
+            let line = name.mark?.line ?? 1
+            switch node {
+            case .mapping(let mapping):
+                values += try self.values(of: mapping, below: key + ".")
+            case .sequence(let items):
+                guard items.allSatisfy({ $0.scalar != nil }) else {
+                    throw ConfigurationError(
+                        message: "\(path):\(line): \(key) is a list of lists or of keys, expected one value.")
+                }
+                values.append(Value(key: key, line: line, content: .list))
+            case .scalar(let scalar):
+                values.append(Value(key: key, line: line, content: .text(scalar.string)))
+            case .alias:
+                preconditionFailure("the parser puts what an alias stands for in its place")
+            }
+        }
+        return values
+    }
+
+    private static func isComment(_ text: String) -> Bool {
+        text.split(whereSeparator: \.isNewline).allSatisfy { line in
+            let first = line.first { !$0.isWhitespace }
+            return first == nil || first == "#" || line == "---"
+        }
+    }
+
+    // MARK: What is wrong with it
+
+    /// The parser explains itself over several lines and quotes the file, in which secrets may stand; of what it says, the
+    /// place and the reason are kept.
+    private func unreadable(_ error: any Error) -> ConfigurationError {
+        switch error as? YamlError {
+        case .duplicatedKeysInMapping(let names, let context)?:
+            if let name = names.first, let error = twice(name, at: context.mark) { return error }
+        case .scanner(_, let problem, let mark, _)?, .parser(_, let problem, let mark, _)?,
+            .composer(_, let problem, let mark, _)?:
+            return notYAML(mark.line, problem)
+        case .reader(let problem, let offset?, _, _)?:
+            return notYAML(1 + text.prefix(offset).count(where: \.isNewline), problem)
+        default: break
+        }
+        let said = "\(error)".split(whereSeparator: \.isNewline).first ?? ""
+        return ConfigurationError(message: "\(path) cannot be read: \(Self.unended(Quotation.of(String(said)))).")
+    }
+
+    private func notYAML(_ line: Int, _ problem: String) -> ConfigurationError {
+        let place = "\(path):\(line)"
+        if lines.indices.contains(line - 1), lines[line - 1].first(where: { $0 != " " }) == "\t" {
+            return ConfigurationError(message: "\(place): the line is indented with a tab; YAML takes spaces alone.")
+        }
+        return ConfigurationError(message: "\(place): this is not YAML: \(Self.unended(problem)).")
+    }
+
+    private func twice(_ key: String, _ places: [Int]) -> ConfigurationError {
+        guard places.count > 1, places[0] != places[1] else {
+            return ConfigurationError(
+                message: "\(path): \(key) is set twice, as `\(key):` and below its section; keep one of them.")
+        }
+        let list = places.map(String.init).joined(separator: " and ")
+        return ConfigurationError(
+            message: "\(path):\(places[1]): \(key) is set twice, in the lines \(list); keep one of them.")
+    }
+
+    /// The parser tells of a key that stands twice in one section only its last level and its first place. The section is
+    /// read from what stands before that; the other places are lines below, indented as much, that begin with the key.
+    ///
+    /// - Returns: nil where the key is not one of a section in lines, as in `{a: 1, a: 2}`.
+    private func twice(_ name: String, at first: Mark) -> ConfigurationError? {
+        guard lines.indices.contains(first.line - 1) else { return nil }
+        let indent = first.column - 1
+        let before = lines[..<(first.line - 1)] + [lines[first.line - 1].prefix(indent) + "'\(name)':"]
+        let above: [Value]
+        do { above = try SettingsFile(path: path, text: before.joined(separator: "\n")).values() } catch {
+            return error.message.contains("set twice") ? error : nil
+        }
+        guard let key = above.last(where: { $0.line == first.line })?.key else { return nil }
+        var places = [first.line]
+        for (index, line) in lines.enumerated().dropFirst(first.line) {
+            let content = line.drop { $0 == " " }
+            guard let character = content.first, character != "#" else { continue }
+            let depth = line.count - content.count
+            if depth < indent { break }
+            if depth == indent, Self.begins(content, with: name) { places.append(index + 1) }
+        }
+        return places.count > 1 ? twice(key, places) : nil
+    }
+
+    private static func begins(_ content: Substring, with key: String) -> Bool {
+        [key, "\"\(key)\"", "'\(key)'"].contains { spelling in
+            content.hasPrefix(spelling) && content.dropFirst(spelling.count).first { $0 != " " } == ":"
+        }
+    }
+
+    private init(path: String, text: String) {
+        self.path = path
+        self.text = text
+    }
+
+    private var lines: [Substring] { text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline) }
+
+    /// Without the stop at its end.
+    private static func unended(_ text: String) -> String {
+        let end = text.lastIndex { $0 != "." && $0 != ":" && !$0.isWhitespace }
+        return end.map { String(text[...$0]) } ?? ""
+    }
+}
+
+/// Which file holds the configuration, and whether it is one that can be read.
+enum SettingsPath {
+    /// More is no configuration.
+    private static let mostBytes = 1_048_576
+
+    /// - Parameters:
+    ///   - flag: what `--config` names. Nil: what `variable` names, else the first of `files` that exists.
+    ///   - variable: what `ROOST_CONFIG` names.
+    /// - Returns: nil where nobody named one and none of `files` exists.
+    static func find(
+        flag: String?, variable: String?, files: [String]
+    ) throws(ConfigurationError) -> String? {
+        let named = flag.map { ($0, "--config") } ?? variable.map { ($0, Setting.fileVariable) }
+        guard let path = named?.0 ?? files.first(where: FileManager.default.fileExists) else { return nil }
+        var status = stat()
+        guard stat(path, &status) == 0 else {
+            throw ConfigurationError(
+                message: "\(named?.1 ?? "the standard place") names \(path), which \(reason(errno)).")
+        }
+        try check(path, status)
+        return path
+    }
+
+    private static func check(_ path: String, _ status: stat) throws(ConfigurationError) {
+        switch status.st_mode & S_IFMT {
+        case S_IFDIR: throw ConfigurationError(message: "\(path) is a folder; name a YAML file.")
+        case S_IFREG: break
+        default: throw ConfigurationError(message: "\(path) is no file that can be read to its end; name a YAML file.")
+        }
+        guard status.st_size <= mostBytes else {
+            throw ConfigurationError(message: "\(path) is longer than 1 MiB; name a YAML file.")
+        }
+        guard access(path, R_OK) == 0 else {
+            throw ConfigurationError(message: "\(path) may not be read by this user; change its owner or its mode.")
+        }
+    }
+
+    private static func reason(_ number: Int32) -> String {
+        switch number {
+        case ENOENT: "does not exist"
+        case EACCES: "is in a folder that this user may not enter"
+        default: "cannot be opened (\(String(cString: strerror(number))))"
+        }
     }
 }

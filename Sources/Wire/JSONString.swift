@@ -116,6 +116,9 @@ package enum JSONString {
         }
     }
 
+    /// The same as a text, for what is put together from texts.
+    package static func quoted(_ text: String) -> String { String(decoding: encode(text), as: UTF8.self) }
+
     package static func encode(_ text: String) -> [UInt8] {
         var out: [UInt8] = []
         out.reserveCapacity(text.utf8.count + 2)

@@ -40,19 +40,19 @@ import Wire
     @Test func tenThousandAreRefusedWithTheRightText() async throws {
         let signers = Self.signers()
         let jwks = signers.filter { $0.kid != nil }.map { $0.key.jwk(kid: $0.kid, alg: $0.algorithm) }
-        let gate = try gate(
+        let verifier = try verifier(
             "{\"keys\":[\(jwks.joined(separator: ","))]}", secret: TokenForge.secret,
             rules: ClaimRules(issuers: ["https://a"], audiences: ["app"]))
         let good = signers.map { $0.token() }
         for (signer, token) in zip(signers, good) {
-            #expect(gate.refusal(token) == nil, "\(signer.algorithm) is good before it is spoilt")
+            #expect(verifier.refusal(token) == nil, "\(signer.algorithm) is good before it is spoilt")
         }
         var random = SeededGenerator(seed: 7519)
         var counts: [String: Int] = [:]
         for number in 0..<10_000 {
             let index = random.below(signers.count)
             let (token, expected) = try Self.spoil(good[index], signers[index], number, &random)
-            let refusal = gate.refusal(token)
+            let refusal = verifier.refusal(token)
             counts["\(expected)".prefix { $0 != "(" }.description, default: 0] += 1
             if refusal != expected {
                 Issue.record(
@@ -60,7 +60,7 @@ import Wire
             }
         }
         #expect(counts.count == 9, "every refusal of a token was asked for: \(counts)")
-        for token in good { #expect(gate.refusal(token) == nil, "and the good ones still are") }
+        for token in good { #expect(verifier.refusal(token) == nil, "and the good ones still are") }
     }
 
     private static func spoil(

@@ -5,7 +5,7 @@ import Wire
 @Suite struct ClaimRulesTests {
     private func refusal(_ more: String, _ rules: ClaimRules = ClaimRules()) throws -> Refusal? {
         let secret = VerificationKey(secret: Array(TokenForge.secret.utf8), for: [.hs256])
-        return TokenGate(KeyRing([secret]), rules: rules)
+        return JWTVerifier(ActiveKeys([secret]), rules: rules)
             .refusal(TokenForge().sign("{\"role\":\"anon\",\"exp\":4000000000\(more)}"))
     }
 
@@ -53,9 +53,9 @@ import Wire
 
     @Test("a token that came too early is not remembered as bad")
     func laterOn() throws {
-        let gate = TokenGate(secret: TokenForge.secret)
+        let verifier = JWTVerifier(secret: TokenForge.secret)
         let token = TokenForge().sign(#"{"role":"anon","exp":4000000000,"nbf":2100}"#)
-        #expect(gate.refusal(token) == .tokenNotYetValid)
-        #expect(gate.refusal(token, at: testTime.advanced(by: 100_000)) == nil)
+        #expect(verifier.refusal(token) == .tokenNotYetValid)
+        #expect(verifier.refusal(token, at: testTime.advanced(by: 100_000)) == nil)
     }
 }

@@ -17,10 +17,10 @@ import Wire
             ed.number("pub"), [], [UInt8](repeating: 0, count: 64),
         ]
         for secret in [nil, TokenForge.secret] {
-            let gate = try gate(set, secret: secret)
+            let verifier = try verifier(set, secret: secret)
             for bytes in publicTexts {
                 for kid in [nil, "rsa", "ec", "ed"] {
-                    #expect(gate.refusal(SigningKey.secret(bytes).token(algorithm, kid: kid)) == .signatureInvalid)
+                    #expect(verifier.refusal(SigningKey.secret(bytes).token(algorithm, kid: kid)) == .signatureInvalid)
                 }
             }
         }
@@ -29,10 +29,10 @@ import Wire
     @Test("a secret's bytes are no public key, and a secret of a set serves only its own algorithm")
     func secretOfASet() async throws {
         let secret = SigningKey(for: .hs256)
-        let gate = try gate(keySet(secret.jwk(kid: "s", alg: .hs384)))
-        #expect(gate.refusal(secret.token(.hs384, kid: "s")) == nil)
-        #expect(gate.refusal(secret.token(.hs256, kid: "s")) == .signatureInvalid)
-        #expect(gate.refusal(SigningKey.someRSA.token(.rs256, kid: "s")) == .signatureInvalid)
+        let verifier = try verifier(keySet(secret.jwk(kid: "s", alg: .hs384)))
+        #expect(verifier.refusal(secret.token(.hs384, kid: "s")) == nil)
+        #expect(verifier.refusal(secret.token(.hs256, kid: "s")) == .signatureInvalid)
+        #expect(verifier.refusal(SigningKey.someRSA.token(.rs256, kid: "s")) == .signatureInvalid)
     }
 
     @Test(
@@ -40,12 +40,12 @@ import Wire
         arguments: ["none", "None", "NONE", "nOnE", "", "null", "RS256 ", "rs256", "HS256\\u0000"])
     func none(_ name: String) async throws {
         let key = SigningKey.someRSA
-        let gate = try gate(keySet(key.jwk(kid: "k")), secret: TokenForge.secret)
+        let verifier = try verifier(keySet(key.jwk(kid: "k")), secret: TokenForge.secret)
         for kid in ["", #","kid":"k""#] {
             let header = "{\"alg\":\"\(name)\"\(kid)}"
-            #expect(gate.refusal(key.token(.rs256, header: header)) == .signatureInvalid)
+            #expect(verifier.refusal(key.token(.rs256, header: header)) == .signatureInvalid)
             let unsigned = Base64URL.encode(header.utf8) + "." + Base64URL.encode(TokenForge.payload.utf8) + "."
-            #expect(gate.refusal(unsigned) == .signatureInvalid)
+            #expect(verifier.refusal(unsigned) == .signatureInvalid)
         }
     }
 
@@ -53,18 +53,18 @@ import Wire
     func embedded() async throws {
         let key = SigningKey(for: .es256)
         let mine = SigningKey(for: .es256)
-        let gate = try gate(keySet(key.jwk(kid: "k")))
+        let verifier = try verifier(keySet(key.jwk(kid: "k")))
         for more in ["\"jwk\":\(mine.jwk())", #""jku":"https://example.com""#, #""x5u":"https://example.com""#] {
             let header = "{\"alg\":\"ES256\",\"kid\":\"k\",\(more)}"
-            #expect(gate.refusal(mine.token(.es256, header: header)) == .signatureInvalid)
-            #expect(gate.refusal(key.token(.es256, header: header)) == nil)
+            #expect(verifier.refusal(mine.token(.es256, header: header)) == .signatureInvalid)
+            #expect(verifier.refusal(key.token(.es256, header: header)) == nil)
         }
     }
 
     @Test("a signature of an EC key in DER is none (RFC 7518, section 3.4)")
     func der() async throws {
         let key = SigningKey(for: .es256)
-        let gate = try gate(keySet(key.jwk(kid: "k")))
+        let verifier = try verifier(keySet(key.jwk(kid: "k")))
         let parts = key.token(.es256, kid: "k").split(separator: ".")
         let raw = try #require(Base64URL.decode(Array(parts[2].utf8)))
         /// An INTEGER of DER: shortest form, and a zero before a bit that would make it negative.
@@ -75,7 +75,7 @@ import Wire
         }
         let numbers = integer(raw[..<32]) + integer(raw[32...])
         let der = [0x30, UInt8(numbers.count)] + numbers
-        #expect(gate.refusal("\(parts[0]).\(parts[1])." + Base64URL.encode(raw)) == nil)
-        #expect(gate.refusal("\(parts[0]).\(parts[1])." + Base64URL.encode(der)) == .signatureInvalid)
+        #expect(verifier.refusal("\(parts[0]).\(parts[1])." + Base64URL.encode(raw)) == nil)
+        #expect(verifier.refusal("\(parts[0]).\(parts[1])." + Base64URL.encode(der)) == .signatureInvalid)
     }
 }

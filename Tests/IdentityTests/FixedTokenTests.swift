@@ -8,12 +8,12 @@ import Wire
     @Test("what another implementation signed is verified", arguments: SignatureAlgorithm.allCases)
     func others(_ algorithm: SignatureAlgorithm) throws {
         let (jwk, token) = try #require(Self.tokens[algorithm])
-        let gate = try gate(keySet(jwk))
-        #expect(gate.refusal(token) == nil)
+        let verifier = try verifier(keySet(jwk))
+        #expect(verifier.refusal(token) == nil)
         // The last character of a part may hold bits that mean nothing; the fifth from the end never does.
         var forged = Array(token.utf8)
         forged[forged.count - 5] = forged[forged.count - 5] == UInt8(ascii: "A") ? UInt8(ascii: "B") : UInt8(ascii: "A")
-        #expect(gate.refusal(String(decoding: forged, as: UTF8.self)) == .signatureInvalid)
+        #expect(verifier.refusal(String(decoding: forged, as: UTF8.self)) == .signatureInvalid)
     }
 
     @Test("HS256 of RFC 7515, appendix A.1")

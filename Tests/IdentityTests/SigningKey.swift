@@ -121,14 +121,42 @@ final class KeyPair: @unchecked Sendable {
 /// A JWK Set.
 func keySet(_ keys: String...) -> String { "{\"keys\":[\(keys.joined(separator: ","))]}" }
 
-/// A gate for the keys of a JWK Set, and for a secret where there is one.
-func gate(
+/// A verifier for the keys of a JWK Set, and for a secret where there is one.
+func verifier(
     _ set: String, secret: String? = nil, allowing allowed: Set<SignatureAlgorithm>? = nil,
     rules: ClaimRules = ClaimRules(), onUnknownKey: @escaping @Sendable () -> Void = {}
-) throws -> TokenGate {
+) throws -> JWTVerifier {
     let secrets = (secret.map { [$0] } ?? []).map {
         VerificationKey(secret: Array($0.utf8), for: SignatureAlgorithm.symmetric)
     }
-    let keys = try KeySet(parsing: Array(set.utf8)).keys
-    return TokenGate(KeyRing(secrets + keys, allowing: allowed), rules: rules, onUnknownKey: onUnknownKey)
+    let keys = try JWKSet(parsing: Array(set.utf8)).keys
+    return JWTVerifier(ActiveKeys(secrets + keys, allowing: allowed), rules: rules, onUnknownKey: onUnknownKey)
+}
+
+/// Signs whatever it is told to, as somebody who knows the secret could.
+struct TokenForge {
+    private let key: [UInt8]
+
+    init(_ secret: String = TokenForge.secret) { self.init(key: Array(secret.utf8)) }
+
+    init(key: [UInt8]) { self.key = key }
+
+    static let secret = "a secret of more than thirty-two bytes"
+    static let header = #"{"alg":"HS256","typ":"JWT"}"#
+    /// Good until the year 2096.
+    static let payload = #"{"role":"anon","sub":"u1","iat":1000,"exp":4000000000}"#
+
+    func sign(_ payload: String = TokenForge.payload, header: String = TokenForge.header) -> String {
+        let signed = Base64URL.encode(header.utf8) + "." + Base64URL.encode(payload.utf8)
+        return signed + "." + signature(signed)
+    }
+
+    func signature(_ signed: String) -> String {
+        Base64URL.encode(MessageAuthenticationKey(key, .sha256).code(for: Array(signed.utf8)))
+    }
+
+    /// What HS512 would append.
+    func longCode(_ signed: String) -> [UInt8] {
+        MessageAuthenticationKey(key, .sha512).code(for: Array(signed.utf8))
+    }
 }

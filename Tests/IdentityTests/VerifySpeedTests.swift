@@ -19,9 +19,9 @@ import Testing
         var fresh: [Double] = []
         var known: [Double] = []
         for _ in 0..<3 {
-            let gate = try gate(set)
-            fresh.append(try microseconds { for token in tokens { _ = try gate.verify(token, at: testTime) } })
-            known.append(try microseconds { for token in tokens { _ = try gate.verify(token, at: testTime) } })
+            let verifier = try verifier(set)
+            fresh.append(try microseconds { for token in tokens { _ = try verifier.verify(token, at: testTime) } })
+            known.append(try microseconds { for token in tokens { _ = try verifier.verify(token, at: testTime) } })
         }
         print(
             "verify \(algorithm.rawValue): \(fresh.sorted()[1]) µs fresh, \(known.sorted()[1]) µs known,",

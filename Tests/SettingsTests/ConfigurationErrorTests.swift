@@ -73,9 +73,9 @@ struct ConfigurationErrorTests {
                 "ops.port (4000, ROOST_OPS_PORT) must not be http.port (4000, default), also where the hosts differ."
             ),
         ])
-    func variable(name: String, value: String, expected: String) async {
-        await #expect(throws: ConfigurationError(message: expected)) {
-            try await RoostConfiguration.load(environment: [name: value], files: [])
+    func variable(name: String, value: String, expected: String) {
+        #expect(throws: ConfigurationError(message: expected)) {
+            try RoostConfiguration.load(environment: [name: value], files: [])
         }
     }
 
@@ -99,19 +99,19 @@ struct ConfigurationErrorTests {
             ("http:\n  level: debug\n", "FILE:2: there is no key http.level; did you mean log.level?"),
             ("port: 4000\n", "FILE:1: there is no key port; did you mean http.port or ops.port?"),
             ("jwks:\n  fil: keys.json\n", "FILE:2: there is no key jwks.fil; did you mean jwks.file?"),
-            ("http:\n  {port: 0}\n", "FILE: http.port is '0', expected a whole number from 1 to 65535."),
+            ("http:\n  {port: 0}\n", "FILE:2: http.port is '0', expected a whole number from 1 to 65535."),
             (
                 "http:\n  host: \"a\\nb\"\n",
                 "FILE:2: http.host is 'a\\nb', expected a host name or an address, such as 127.0.0.1, 0.0.0.0 or ::1."
             ),
         ])
-    func file(text: String, expected: String) async throws {
-        try await withFile(text) { path in
+    func file(text: String, expected: String) throws {
+        try withFile(text) { path in
             let keys = Setting.all.map(\.key).filter { $0.hasPrefix("http.") }.map { $0.dropFirst(5) }
             let message = expected.replacing("FILE", with: path)
                 .replacing("KEYS", with: keys.joined(separator: ", "))
-            await #expect(throws: ConfigurationError(message: message)) {
-                try await RoostConfiguration.load(file: path, environment: [:])
+            #expect(throws: ConfigurationError(message: message)) {
+                try RoostConfiguration.load(file: path, environment: [:])
             }
         }
     }
@@ -126,16 +126,20 @@ struct ConfigurationErrorTests {
                 "http.port: 1\nhttp:\n  port: 2\n",
                 "FILE:3: http.port is set twice, in the lines 1 and 3; keep one of them."
             ),
+            (
+                "loops: 2\nhttp:\n  host: a\n  # again\n  port: 1\n  'port': 2\nops:\n  port: 3\n",
+                "FILE:6: http.port is set twice, in the lines 5 and 6; keep one of them."
+            ),
             ("http:\n\tport: 1\n", "FILE:2: the line is indented with a tab; YAML takes spaces alone."),
             (
                 "limits:\n  connections: [[1]]\n",
                 "FILE:2: limits.connections is a list of lists or of keys, expected one value."
             ),
         ])
-    func unreadable(text: String, expected: String) async throws {
-        try await withFile(text) { path in
-            await #expect(throws: ConfigurationError(message: expected.replacing("FILE", with: path))) {
-                try await RoostConfiguration.load(file: path, environment: [:])
+    func unreadable(text: String, expected: String) throws {
+        try withFile(text) { path in
+            #expect(throws: ConfigurationError(message: expected.replacing("FILE", with: path))) {
+                try RoostConfiguration.load(file: path, environment: [:])
             }
         }
     }
@@ -146,10 +150,10 @@ struct ConfigurationErrorTests {
             "jwt:\n  secret: \"swordfish\n", "jwt:\n  secret: swordfish: x\n", "jwt:\n  secret: [swordfish\n",
             "jwt:\n  secret: @swordfish\n", "jwt:\n  secret: \"swordfish\\q\"\n",
         ])
-    func quotesNothing(text: String) async throws {
-        try await withFile(text) { path in
-            let error = await #expect(throws: ConfigurationError.self) {
-                try await RoostConfiguration.load(file: path, environment: [:])
+    func quotesNothing(text: String) throws {
+        try withFile(text) { path in
+            let error = #expect(throws: ConfigurationError.self) {
+                try RoostConfiguration.load(file: path, environment: [:])
             }
             let message = try #require(error?.message)
             #expect(message.hasPrefix("\(path):"))
@@ -159,18 +163,18 @@ struct ConfigurationErrorTests {
     }
 
     @Test("a wrong value is found although a stronger one hides it")
-    func hidden() async throws {
-        await #expect(throws: ConfigurationError.self) {
-            try await RoostConfiguration.load(flags: ["loops": "1"], environment: ["ROOST_LOOPS": "x"], files: [])
+    func hidden() throws {
+        #expect(throws: ConfigurationError.self) {
+            try RoostConfiguration.load(flags: ["loops": "1"], environment: ["ROOST_LOOPS": "x"], files: [])
         }
     }
 
     @Test("a secret that no algorithm of the allow list uses lets nobody in")
-    func algorithmsWithoutKeys() async throws {
+    func algorithmsWithoutKeys() throws {
         let secret = String(repeating: "s", count: 32)
         var environment = ["ROOST_JWT_SECRET": secret, "ROOST_JWT_ALGORITHMS": "RS256,ES256"]
-        let error = await #expect(throws: ConfigurationError.self) {
-            try await RoostConfiguration.load(environment: environment, files: [])
+        let error = #expect(throws: ConfigurationError.self) {
+            try RoostConfiguration.load(environment: environment, files: [])
         }
         #expect(
             error?.message
@@ -178,7 +182,7 @@ struct ConfigurationErrorTests {
                 + "jwt.secret (***, ROOST_JWT_SECRET), so nobody could come in; add HS256, or name a key set in "
                 + "jwks.file or jwks.url.")
         environment["ROOST_JWKS_FILE"] = "keys.json"
-        let configuration = try await RoostConfiguration.load(environment: environment, files: [])
+        let configuration = try RoostConfiguration.load(environment: environment, files: [])
         #expect(configuration.jwtAlgorithms == ["RS256", "ES256"])
     }
 
@@ -188,10 +192,10 @@ struct ConfigurationErrorTests {
             ("ROOST_JWT_SECRET", "01234567890123456789012345678901"), ("ROOST_JWKS_FILE", "k"),
             ("ROOST_JWKS_URL", "http://k"),
         ])
-    func requiredKeys(name: String, value: String) async throws {
-        try await RoostConfiguration.load(environment: [name: value], files: []).requireKeys(for: "roost serve")
-        let error = await #expect(throws: ConfigurationError.self) {
-            try await RoostConfiguration.load(environment: [:], files: []).requireKeys(for: "roost serve")
+    func requiredKeys(name: String, value: String) throws {
+        try RoostConfiguration.load(environment: [name: value], files: []).requireKeys(for: "roost serve")
+        let error = #expect(throws: ConfigurationError.self) {
+            try RoostConfiguration.load(environment: [:], files: []).requireKeys(for: "roost serve")
         }
         #expect(
             error?.message
@@ -201,8 +205,8 @@ struct ConfigurationErrorTests {
     }
 
     @Test("what a command cannot do without is named")
-    func required() async throws {
-        let configuration = try await RoostConfiguration.load(environment: [:], files: [])
+    func required() throws {
+        let configuration = try RoostConfiguration.load(environment: [:], files: [])
         let error = #expect(throws: ConfigurationError.self) {
             try configuration.requireJWTSecret(for: "roost token")
         }

@@ -4,8 +4,8 @@ import Testing
 @Suite("Layers")
 struct LayerTests {
     @Test("with nothing set there are the defaults, and no file is needed")
-    func defaults() async throws {
-        let configuration = try await RoostConfiguration.load(environment: [:], files: ["/nowhere.yaml"], cores: 3)
+    func defaults() throws {
+        let configuration = try RoostConfiguration.load(environment: [:], files: ["/nowhere.yaml"], cores: 3)
         #expect(configuration.file == nil)
         #expect(configuration.httpPort == 4000)
         #expect(configuration.opsPort == 4001)
@@ -15,16 +15,16 @@ struct LayerTests {
     }
 
     @Test("what names files and programs is no setting, and no fault")
-    func variablesThatAreNoSettings() async throws {
-        let configuration = try await RoostConfiguration.load(
+    func variablesThatAreNoSettings() throws {
+        let configuration = try RoostConfiguration.load(
             environment: ["ROOST_POSTGRES_BIN": "/opt/postgres/bin"], files: ["/nowhere.yaml"])
         #expect(configuration.values.allSatisfy { $0.origin == .standard })
     }
 
     @Test("a flag wins over a variable, a variable over the file, the file over the default")
-    func order() async throws {
-        try await withFile("http:\n  port: 1\n  host: a\nops:\n  port: 2\n") { path in
-            let configuration = try await RoostConfiguration.load(
+    func order() throws {
+        try withFile("http:\n  port: 1\n  host: a\nops:\n  port: 2\n") { path in
+            let configuration = try RoostConfiguration.load(
                 file: path, flags: ["http.port": "5"], environment: ["ROOST_HTTP_PORT": "4", "ROOST_HTTP_HOST": "b"])
             #expect(configuration.httpPort == 5)
             #expect(configuration.httpHost == "b")
@@ -38,7 +38,7 @@ struct LayerTests {
     }
 
     @Test("every setting can be set by its variable", arguments: Setting.all.map(\.key))
-    func everyVariable(key: String) async throws {
+    func everyVariable(key: String) throws {
         let setting = try #require(Setting.all.first { $0.key == key })
         let text =
             switch setting.kind {
@@ -74,44 +74,44 @@ struct LayerTests {
         if key.hasPrefix("tls.") { environment.merge(["ROOST_TLS_CERTIFICATE": "a", "ROOST_TLS_KEY": "b"]) { $1 } }
         // The one limit that has to fit into another.
         if key == "limits.message_bytes" { environment["ROOST_LIMITS_PAYLOAD_BYTES"] = "1024" }
-        let configuration = try await RoostConfiguration.load(environment: environment, files: [])
+        let configuration = try RoostConfiguration.load(environment: environment, files: [])
         #expect(origin(key, in: configuration) == .variable(setting.environmentName))
     }
 
     @Test("ROOST_CONFIG names the file, --config wins over it, and a standard place is used when there is one")
-    func whichFile() async throws {
-        try await withFile("loops: 7\n") { seven in
-            try await withFile("loops: 8\n") { eight in
+    func whichFile() throws {
+        try withFile("loops: 7\n") { seven in
+            try withFile("loops: 8\n") { eight in
                 let environment = ["ROOST_CONFIG": seven]
-                let named = try await RoostConfiguration.load(environment: environment)
+                let named = try RoostConfiguration.load(environment: environment)
                 #expect(named.loops == 7)
-                let flagged = try await RoostConfiguration.load(file: eight, environment: environment)
+                let flagged = try RoostConfiguration.load(file: eight, environment: environment)
                 #expect(flagged.loops == 8)
-                let found = try await RoostConfiguration.load(environment: [:], files: ["/nowhere", eight, seven])
+                let found = try RoostConfiguration.load(environment: [:], files: ["/nowhere", eight, seven])
                 #expect(found.loops == 8)
             }
         }
     }
 
     @Test("an empty value means not set", arguments: ["", "~", "null", "\"\""])
-    func blanks(text: String) async throws {
-        let configuration = try await withFile("http:\n  port: \(text)\nops:\n#  port: 1\n") { path in
-            try await RoostConfiguration.load(file: path, environment: ["ROOST_HTTP_HOST": ""])
+    func blanks(text: String) throws {
+        let configuration = try withFile("http:\n  port: \(text)\nops:\n#  port: 1\n") { path in
+            try RoostConfiguration.load(file: path, environment: ["ROOST_HTTP_HOST": ""])
         }
         #expect(configuration.httpPort == 4000)
         #expect(configuration.httpHost == "127.0.0.1")
     }
 
     @Test("a file of comments sets nothing", arguments: ["", "# nothing\n\n", "---\n  # nothing"])
-    func onlyComments(text: String) async throws {
-        let configuration = try await withFile(text) { try await RoostConfiguration.load(file: $0, environment: [:]) }
+    func onlyComments(text: String) throws {
+        let configuration = try withFile(text) { try RoostConfiguration.load(file: $0, environment: [:]) }
         #expect(configuration.values.allSatisfy { $0.origin == .standard })
     }
 
     @Test("keys may be written with dots, numbers with underscores; port 0 turns the operator's port off")
-    func spellings() async throws {
-        let configuration = try await withFile("http.port: 8_080\nops.port: 0\nlimits.private_only: on\n") { path in
-            try await RoostConfiguration.load(file: path, environment: [:])
+    func spellings() throws {
+        let configuration = try withFile("http.port: 8_080\nops.port: 0\nlimits.private_only: on\n") { path in
+            try RoostConfiguration.load(file: path, environment: [:])
         }
         #expect(configuration.httpPort == 8080)
         #expect(configuration.opsPort == nil)

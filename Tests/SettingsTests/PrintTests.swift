@@ -37,9 +37,9 @@ struct PrintTests {
     }
 
     @Test("the configuration, with who set what and without secrets")
-    func printed() async throws {
+    func printed() throws {
         let secret = String(repeating: "x", count: 40)
-        let configuration = try await RoostConfiguration.load(
+        let configuration = try RoostConfiguration.load(
             flags: ["database.url": "postgres://me:s3cret@db/chat"],
             environment: [
                 "ROOST_JWT_SECRET": secret, "ROOST_HTTP_HOST": "0.0.0.0",

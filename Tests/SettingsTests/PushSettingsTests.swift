@@ -10,8 +10,8 @@ struct PushSettingsTests {
     ]
 
     @Test("are taken from an app's own variables as they are, and ours win over them")
-    func aliases() async throws {
-        let plain = try await RoostConfiguration.load(environment: Self.live, files: [])
+    func aliases() throws {
+        let plain = try RoostConfiguration.load(environment: Self.live, files: [])
         #expect(plain.push.topic == "com.example.app", "the suffix is that of a request, not the app's")
         #expect(plain.push.key?.team == "TEAM123456")
         #expect(plain.push.key?.id == "KEY1234567")
@@ -20,17 +20,17 @@ struct PushSettingsTests {
         let origin = plain.values.first { $0.setting.key == "apns.topic" }?.origin
         #expect(origin == .variable("IOS_LIVE_ACTIVITY_TOPIC"))
         let environment = Self.live.merging(["ROOST_APNS_TOPIC": "com.example.other"]) { $1 }
-        let ours = try await RoostConfiguration.load(environment: environment, files: [])
+        let ours = try RoostConfiguration.load(environment: environment, files: [])
         #expect(ours.push.topic == "com.example.other")
         #expect(!plain.printed().contains("MIGT"))
     }
 
     @Test("are an error where one of the four is missing", arguments: Sample.apns.keys.sorted())
-    func allOrNothing(missing: String) async throws {
+    func allOrNothing(missing: String) throws {
         var environment = Sample.apns
         environment[missing] = nil
-        let error = await #expect(throws: ConfigurationError.self) {
-            try await RoostConfiguration.load(environment: environment, files: [])
+        let error = #expect(throws: ConfigurationError.self) {
+            try RoostConfiguration.load(environment: environment, files: [])
         }
         #expect(error?.message.contains("pushes take all four") == true)
         #expect(error?.message.contains("MIGT") == false)
@@ -45,10 +45,10 @@ struct PushSettingsTests {
             ["ROOST_ALERTS_AUDIENCE": "select 1"], ["ROOST_LIVE_ACTIVITY_CONTENT_STATE": "[1]"],
             ["ROOST_LIVE_ACTIVITY_CEILING_MILLISECONDS": "1000"],
         ])
-    func refused(one: [String: String]) async throws {
+    func refused(one: [String: String]) throws {
         let environment = Sample.apns.merging(one) { $1 }
-        let error = await #expect(throws: ConfigurationError.self) {
-            try await RoostConfiguration.load(environment: environment, files: [])
+        let error = #expect(throws: ConfigurationError.self) {
+            try RoostConfiguration.load(environment: environment, files: [])
         }
         let name = try #require(one.keys.first)
         let key = name.replacing("ROOST_LIVE_ACTIVITY_", with: "live_activity.").lowercased()

@@ -3,14 +3,14 @@ import Testing
 
 @Suite("A reload")
 struct ReloadTests {
-    private func load(_ environment: [String: String]) async throws -> RoostConfiguration {
-        try await RoostConfiguration.load(environment: environment, files: [], cores: 3)
+    private func load(_ environment: [String: String]) throws -> RoostConfiguration {
+        try RoostConfiguration.load(environment: environment, files: [], cores: 3)
     }
 
     @Test("takes what it may change, leaves the rest as it is, and names both")
-    func takes() async throws {
-        let before = try await load(["ROOST_HTTP_PORT": "4100"])
-        let found = try await load(["ROOST_LIMITS_JOINS_PER_SECOND": "7", "ROOST_LOG_LEVEL": "debug"])
+    func takes() throws {
+        let before = try load(["ROOST_HTTP_PORT": "4100"])
+        let found = try load(["ROOST_LIMITS_JOINS_PER_SECOND": "7", "ROOST_LOG_LEVEL": "debug"])
         let after = try before.reloaded(as: found)
         #expect(after.joinsPerSecond == 7)
         #expect(after.logLevel == "debug")
@@ -25,9 +25,9 @@ struct ReloadTests {
     }
 
     @Test("names no secret")
-    func secrets() async throws {
-        let before = try await load(["ROOST_DATABASE_URL": "postgres://me:s3cret@a/b"])
-        let found = try await load(["ROOST_DATABASE_URL": "postgres://me:s3cret@b/b"])
+    func secrets() throws {
+        let before = try load(["ROOST_DATABASE_URL": "postgres://me:s3cret@a/b"])
+        let found = try load(["ROOST_DATABASE_URL": "postgres://me:s3cret@b/b"])
         let sentences = before.postponed(in: found).map(\.sentence)
         #expect(
             sentences == [

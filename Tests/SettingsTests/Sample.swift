@@ -47,3 +47,14 @@ extension Sample {
         "ROOST_APNS_PRIVATE_KEY": key,
     ]
 }
+
+/// A file that is gone when the closure returns.
+@discardableResult
+func withFile<Result>(_ text: String, _ body: (String) throws -> Result) throws -> Result {
+    let path = FileManager.default.temporaryDirectory.appending(path: "roost-\(UUID().uuidString).yaml")
+    try text.write(to: path, atomically: true, encoding: .utf8)
+    defer {
+        do { try FileManager.default.removeItem(at: path) } catch { print("cannot remove \(path): \(error)") }
+    }
+    return try body(path.path(percentEncoded: false))
+}

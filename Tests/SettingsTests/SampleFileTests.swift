@@ -6,8 +6,8 @@ import Testing
 @Suite("The sample file")
 struct SampleFileTests {
     @Test("changes nothing: every value is the default")
-    func equalsTheDefaults() async throws {
-        let sample = try await RoostConfiguration.load(file: Sample.path, environment: [:])
+    func equalsTheDefaults() throws {
+        let sample = try RoostConfiguration.load(file: Sample.path, environment: [:])
         for value in sample.values {
             #expect(value.value == value.setting.standard, "\(value.setting.key)")
         }

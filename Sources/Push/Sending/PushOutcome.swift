@@ -39,27 +39,4 @@ extension PushOutcome {
         case .stopped: "stopped"
         }
     }
-
-    /// The line that `roost push` prints: a JSON object.
-    package func line(for id: PushID) -> String {
-        var line = ObjectWriter()
-        line.add("id", id.text)
-        line.add("outcome", name)
-        switch self {
-        case .refused(let status, let reason):
-            line.add("status", status)
-            line.add("reason", reason)
-        case .badToken(let reason):
-            line.add("status", 400)
-            line.add("reason", reason)
-        case .unregistered(let since):
-            line.add("status", 410)
-            if let since { line.add("since", since) }
-        case .tooLarge(let bytes, let limit):
-            line.add("bytes", bytes)
-            line.add("limit", limit)
-        case .delivered, .superseded, .expired, .overflow, .unanswered, .stopped: break
-        }
-        return String(decoding: line.bytes, as: UTF8.self)
-    }
 }

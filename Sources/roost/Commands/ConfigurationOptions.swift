@@ -34,15 +34,15 @@ struct ConfigurationOptions: ParsableArguments {
     var logLevel: String?
 
     /// The configuration in force. The log speaks as it says from here on.
-    func load() async throws(ConfigurationError) -> RoostConfiguration {
-        let configuration = try await read()
+    func load() throws(ConfigurationError) -> RoostConfiguration {
+        let configuration = try read()
         LogOutput.standard.adopt(configuration)
         return configuration
     }
 
     /// All layers, read now.
-    func read() async throws(ConfigurationError) -> RoostConfiguration {
-        try await RoostConfiguration.load(file: config, flags: flags)
+    func read() throws(ConfigurationError) -> RoostConfiguration {
+        try RoostConfiguration.load(file: config, flags: flags)
     }
 
     private var flags: [String: String] {

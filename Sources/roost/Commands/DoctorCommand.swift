@@ -1,6 +1,10 @@
 import ArgumentParser
+import ChangeFeed
+import Glibc
 import Hub
+import Identity
 import Settings
+import Wire
 
 struct DoctorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -33,5 +37,88 @@ struct DoctorCommand: AsyncParsableCommand {
     func run() async throws {
         let isHealthy = try await Examination(options.load(), pushToken: pushToken).run(json: json)
         if !isHealthy { throw ExitCode(ExitStatus.unavailable.rawValue) }
+    }
+}
+
+/// What `roost doctor` looks at: the machine, and then what rests on it.
+struct Examination {
+    private let configuration: RoostConfiguration
+
+    private let pushToken: PushToken?
+
+    /// - Parameter pushToken: where a test push goes.
+    init(_ configuration: RoostConfiguration, pushToken: PushToken? = nil) {
+        self.configuration = configuration
+        self.pushToken = pushToken
+    }
+
+    /// Looks at everything and prints the findings. True where nothing is wrong; warnings do not count.
+    func run(json: Bool) async throws -> Bool {
+        let url = try configuration.requireDatabaseURL(for: "roost doctor")
+        let hub = ExaminedHub(
+            node: configuration.nodeName, retention: .seconds(configuration.retentionHours * 3600),
+            sendsPushes: configuration.push.topic != nil)
+        let report = FindingsReport(
+            findings: MachineExamination(configuration: configuration).run()
+                + [CertificateExamination(files: configuration.certificateFiles, now: time(nil)).run()]
+                + (await keys())
+                + Doctor.examine(conninfo: url, for: hub)
+                + (configuration.usersStatement.map { Doctor.examine(usersStatement: $0, conninfo: url) } ?? [])
+                + (await PushExamination(configuration, token: pushToken).run(conninfo: url)))
+        StandardOutput.line(json ? report.json : report.text)
+        return report.errors == 0
+    }
+
+    private func keys() async -> [Finding] {
+        do throws(ConfigurationError) {
+            try configuration.requireKeys(for: "roost serve")
+        } catch {
+            return [Finding(.error, "token keys", error.message)]
+        }
+        let settings = configuration.keySettings
+        let secrets = settings.secrets.isEmpty ? [] : [Finding(.good, "token keys", "jwt.secret is set.")]
+        return secrets
+            + (await settings.examine()).map { source in
+                switch source.outcome {
+                case .success(let count): Finding(.good, "token keys", "\(source.name): \(count) keys verify tokens.")
+                case .failure(let problem): Finding(.error, "token keys", "\(problem).")
+                }
+            }
+    }
+}
+
+/// What `roost doctor` prints.
+struct FindingsReport {
+    let findings: [Finding]
+
+    var errors: Int { findings.count { $0.severity == .error } }
+    private var warnings: Int { findings.count { $0.severity == .warning } }
+
+    var text: String {
+        let lines = findings.map { finding in
+            let mark =
+                switch finding.severity {
+                case .good: "ok     "
+                case .warning: "warning"
+                case .error: "ERROR  "
+                }
+            return "\(mark)  \(finding.subject): \(finding.message)"
+        }
+        return (lines + [summary]).joined(separator: "\n")
+    }
+
+    /// `{"findings": [{"severity", "subject", "message"}], "errors": …, "warnings": …}` on one line.
+    var json: String {
+        let items = findings.map {
+            "{\"severity\":\(JSONString.quoted($0.severity.rawValue)),\"subject\":\(JSONString.quoted($0.subject)),"
+                + "\"message\":\(JSONString.quoted($0.message))}"
+        }
+        return "{\"findings\":[\(items.joined(separator: ","))],\"errors\":\(errors),\"warnings\":\(warnings)}"
+    }
+
+    private var summary: String {
+        if errors + warnings == 0 { return "Nothing is wrong." }
+        func count(_ number: Int, _ noun: String) -> String { "\(number) \(noun)\(number == 1 ? "" : "s")" }
+        return "\(count(errors, "error")), \(count(warnings, "warning"))."
     }
 }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import ChangeFeed
 import Settings
 
 struct MigrateCommand: AsyncParsableCommand {
@@ -24,8 +25,30 @@ struct MigrateCommand: AsyncParsableCommand {
         if printsOnly {
             print(SchemaMigration.sql())
         } else {
-            let url = try await options.load().requireDatabaseURL(for: "roost migrate")
+            let url = try options.load().requireDatabaseURL(for: "roost migrate")
             try SchemaMigration(url: url, wait: patience.wait).run()
         }
+    }
+}
+
+/// Brings the schema `roost` up to date, for `roost migrate`.
+struct SchemaMigration {
+    let url: String
+    /// How long to try for tables that are in use, in seconds.
+    let wait: Int
+
+    static func sql() -> String { Migrator.script }
+
+    func run() throws {
+        let line = ProgressLine()
+        let outcome = try line.during {
+            try RunFailure.wrapping {
+                try Migrator.migrate(conninfo: url, patience: LockPatience(total: .seconds(wait)), progress: line.show)
+            }
+        }
+        StandardOutput.line(
+            outcome.from == outcome.to
+                ? "The schema roost is at version \(outcome.to) already."
+                : "The schema roost is at version \(outcome.to) now (was \(outcome.from)).")
     }
 }

@@ -1,7 +1,10 @@
 import ArgumentParser
+import Glibc
 import Hub
+import Logging
 import Push
 import Settings
+import Synchronization
 import Wire
 
 struct PushCommand: AsyncParsableCommand {
@@ -66,7 +69,7 @@ struct PushCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let configuration = try await options.load()
+        let configuration = try options.load()
         var apns = try APNsConfiguration(configuration, for: "roost push")
         apns.answerTimeout = .seconds(timeout)
         apns.waitsWhenKeyIsRefused = false
@@ -74,17 +77,17 @@ struct PushCommand: AsyncParsableCommand {
             environment: environment ?? PushEnvironment(rawValue: configuration.push.environment) ?? .production,
             bundle: configuration.push.topic, kind: type, priority: priority,
             deadline: Clock.now().unix + Int64(within) * 1000)
-        let errand = PushErrand(apns, logger: configuration.logger)
-        if try await !send(by: errand, defaults) { throw ExitCode(ExitStatus.unavailable.rawValue) }
+        let sending = PushRun(apns, logger: configuration.logger)
+        if try await !send(by: sending, defaults) { throw ExitCode(ExitStatus.unavailable.rawValue) }
     }
 
-    private func send(by errand: PushErrand, _ defaults: PushLine.Defaults) async throws -> Bool {
+    private func send(by sending: PushRun, _ defaults: PushLine.Defaults) async throws -> Bool {
         if let file {
             var lines = try PushLines(file, defaults)
-            return try await errand.run { try lines.next() }
+            return try await sending.run { try lines.next() }
         }
         var push: Push? = try single(defaults)
-        return try await errand.run {
+        return try await sending.run {
             defer { push = nil }
             return push
         }
@@ -92,10 +95,10 @@ struct PushCommand: AsyncParsableCommand {
 
     /// As the line of a file that it could be.
     private func single(_ defaults: PushLine.Defaults) throws -> Push {
-        var members = [(token == nil ? "channel" : "token", JSONString.encode(token ?? channel ?? ""))]
-        if let collapseID { members.append(("collapseId", JSONString.encode(collapseID))) }
-        members.append(("payload", Array((payload ?? alert).utf8)))
-        let text = members.map { "\"\($0.0)\":" + String(decoding: $0.1, as: UTF8.self) }.joined(separator: ",")
+        var members = ["\"\(token == nil ? "channel" : "token")\":\(JSONString.quoted(token ?? channel ?? ""))"]
+        if let collapseID { members.append("\"collapseId\":\(JSONString.quoted(collapseID))") }
+        members.append("\"payload\":\(payload ?? alert)")
+        let text = members.joined(separator: ",")
         do {
             return try PushLine(parsing: Array("{\(text)}".utf8), defaults).push
         } catch {
@@ -105,7 +108,7 @@ struct PushCommand: AsyncParsableCommand {
 
     private var alert: String {
         let texts = [("title", title), ("body", body)].compactMap { name, text in
-            text.map { "\"\(name)\":" + String(decoding: JSONString.encode($0), as: UTF8.self) }
+            text.map { "\"\(name)\":\(JSONString.quoted($0))" }
         }
         return "{\"aps\":{\"alert\":{\(texts.joined(separator: ","))},\"sound\":\"default\"}}"
     }
@@ -122,5 +125,63 @@ struct PushCommand: AsyncParsableCommand {
             throw ValidationError("sandbox or production is expected.")
         }
         return environment
+    }
+}
+
+/// One run of `roost push`: sends notifications, and prints a line of JSON for what became of each.
+struct PushRun {
+    private let configuration: APNsConfiguration
+    private let logger: Logger
+    /// How long answers may take once the user has had enough.
+    private static let lastAnswers: Duration = .seconds(5)
+
+    init(_ configuration: APNsConfiguration, logger: Logger) {
+        self.configuration = configuration
+        self.logger = logger
+    }
+
+    private struct Progress {
+        var finished = 0
+        var areAllDelivered = true
+    }
+
+    /// - Returns: whether all were delivered.
+    /// - Throws: whatever `next` throws, once those before it have ended.
+    func run(_ next: () throws -> Push?) async throws -> Bool {
+        Signals.listen(to: [SIGINT, SIGTERM])
+        let progress = Shared()
+        let client = PushClient(configuration, logger: logger) { finished in
+            for (push, outcome) in finished { StandardOutput.line(outcome.line(for: push.id)) }
+            progress.state.withLock { state in
+                state.finished += finished.count
+                state.areAllDelivered = state.areAllDelivered && finished.allSatisfy { $0.1 == .delivered }
+            }
+        }
+        client.start()
+        var sent = 0
+        var failure: (any Error)?
+        do {
+            while !Signals.wasInterrupted {
+                guard client.room > 0 else {
+                    try await Task.sleep(for: .milliseconds(5))
+                    continue
+                }
+                guard let push = try next() else { break }
+                client.send([push])
+                sent += 1
+            }
+        } catch {
+            failure = error
+        }
+        while !Signals.wasInterrupted, progress.state.withLock({ $0.finished }) < sent {
+            try await Task.sleep(for: .milliseconds(5))
+        }
+        client.stop(within: Self.lastAnswers)
+        if let failure { throw failure }
+        return progress.state.withLock { $0.areAllDelivered }
+    }
+
+    private final class Shared: Sendable {
+        let state = Mutex(Progress())
     }
 }

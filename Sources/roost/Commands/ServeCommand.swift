@@ -20,8 +20,8 @@ struct ServeCommand: AsyncParsableCommand {
     func run() async throws {
         // Before anything that takes time: a hub that is told to reload while it starts is not to end by it.
         Signals.listen(to: [SIGHUP])
-        let configuration = try await options.load()
+        let configuration = try options.load()
         try await configuration.checkForServing()
-        try await Server(configuration) { [options] in try await options.read() }.run()
+        try await Server(configuration) { [options] in try options.read() }.run()
     }
 }

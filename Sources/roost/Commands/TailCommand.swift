@@ -1,5 +1,9 @@
 import ArgumentParser
+import Foundation
+import Glibc
+import RoostClient
 import Settings
+import Wire
 
 struct TailCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -43,5 +47,140 @@ struct TailCommand: AsyncParsableCommand {
         let request = TailRequest(
             topic: topic, table: table, filter: filter, isPrivate: `private`, url: url, token: token)
         try await TopicTail(request, options.load()).run()
+    }
+}
+
+/// What `roost tail` was asked for.
+struct TailRequest: Sendable {
+    /// The channel's name, with or without `realtime:` before it.
+    let topic: String
+    /// The table whose changes are subscribed to, as `schema.table` or `table`; nil for no row changes.
+    let table: String?
+    let filter: String?
+    let isPrivate: Bool
+    /// The hub's WebSocket URL, or nil for the one that the configuration describes.
+    let url: String?
+    /// The token to join with; nil to sign one with the configuration's secret.
+    let token: String?
+}
+
+/// A member of one channel that prints the events it gets, for `roost tail`.
+struct TopicTail {
+    private let request: TailRequest
+    private let configuration: RoostConfiguration
+    /// Events that may wait for whoever reads the output.
+    private static let patience = 65_536
+
+    init(_ request: TailRequest, _ configuration: RoostConfiguration) {
+        self.request = request
+        self.configuration = configuration
+    }
+
+    /// Joins and prints until Ctrl-C or SIGTERM, or until the hub refuses the channel for good.
+    func run() async throws {
+        let token = try token()
+        Signals.listen(to: [SIGINT, SIGTERM])
+        var settings = RoostClient.Configuration { token }
+        settings.bufferLimit = Self.patience
+        let client = RoostClient(url: try url(), configuration: settings)
+        let channel = client.channel(request.topic) {
+            $0.isPrivate = request.isPrivate
+            $0.presence = .members
+        }
+        // Held, not read: what they ask for comes among the messages.
+        let rows = rows(of: channel)
+        defer { withExtendedLifetime(rows) {} }
+        let outcome = await follow(channel, of: client)
+        await client.disconnect()
+        if let outcome { throw RunFailure(outcome.description) }
+    }
+
+    /// Returns nil when the user has had enough, else why the hub refuses the channel.
+    private func follow(_ channel: Channel, of client: RoostClient) async -> RoostError? {
+        let (messages, sockets, events) = (channel.messages, client.socketEvents, channel.events)
+        return await withTaskGroup(of: RoostError?.self) { group in
+            group.addTask {
+                await Signals.interruption()
+                return nil
+            }
+            group.addTask {
+                for await message in messages { Self.show(message) }
+                // Whoever ended the channel says why.
+                return await Self.pause()
+            }
+            group.addTask {
+                for await event in sockets { Self.show(event) }
+                return await Self.pause()
+            }
+            group.addTask {
+                for await event in events {
+                    if case .failed(let error) = event { return error }
+                    if case .rejoining(let wait, let reason) = event { Self.say("\(reason); \(Self.again(wait))") }
+                }
+                return await Self.pause()
+            }
+            group.addTask {
+                do throws(RoostError) { try await channel.subscribe() } catch {
+                    // The channel is joined all the same; the rest of it is worth following.
+                    if case .subscription(let reason) = error { Self.say(reason) }
+                }
+                return await Self.pause()
+            }
+            defer { group.cancelAll() }
+            return await group.next() ?? nil
+        }
+    }
+
+    /// Waits until the task is cancelled.
+    private static func pause() async -> RoostError? {
+        for await _ in AsyncStream<Never>.makeStream().stream {}
+        return nil
+    }
+
+    private static func show(_ message: ChannelMessage) {
+        if message.missedBefore > 0 {
+            say("\(message.missedBefore) events were dropped: the output is read too slowly")
+        }
+        let event = JSONString.quoted(message.event)
+        StandardOutput.line("{\"event\":\(event),\"payload\":\(String(decoding: message.payload, as: UTF8.self))}")
+    }
+
+    private static func show(_ event: SocketEvent) {
+        switch event {
+        case .connecting, .connected: break
+        case .lost(let reason): say(reason)
+        case .waiting(let wait): say(again(wait))
+        }
+    }
+
+    private static func again(_ wait: Duration) -> String {
+        "trying again in \(wait.formatted(.units(allowed: [.seconds], fractionalPart: .show(length: 1))))"
+    }
+
+    private static func say(_ sentence: String) { StandardError.write("roost tail: \(sentence)\n") }
+
+    private func rows(of channel: Channel) -> Changes<AnyRow>? {
+        guard let name = request.table else { return nil }
+        let parts = name.split(separator: ".", maxSplits: 1)
+        let (schema, table) = parts.count == 2 ? (String(parts[0]), String(parts[1])) : ("public", name)
+        return channel.changes(
+            of: AnyRow.self, in: table, schema: schema, where: request.filter.map { .raw($0) }, key: .none)
+    }
+
+    /// A row is printed as it came, so nothing of it is decoded.
+    private struct AnyRow: Decodable, Sendable {}
+
+    private func url() throws -> URL {
+        let text = request.url ?? "\(configuration.socketScheme)://\(configuration.httpHost):\(configuration.httpPort)"
+        guard let url = URL(string: text), url.host() != nil, ["ws", "wss"].contains(url.scheme) else {
+            throw RunFailure("--url must be ws://HOST:PORT or wss://HOST:PORT, not \(Mask.url(text)).", .usage)
+        }
+        return url
+    }
+
+    private func token() throws -> String {
+        if let token = request.token { return token }
+        let secret = try configuration.requireJWTSecret(for: "roost tail without --token")
+        return try DevelopmentToken(role: "service_role", lifetime: 86_400).signed(with: secret)
     }
 }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Identity
 import Settings
+import Wire
 
 struct TokenCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -28,7 +29,7 @@ struct TokenCommand: AsyncParsableCommand {
     var options: ConfigurationOptions
 
     func run() async throws {
-        let secret = try await options.load().requireJWTSecret(for: "roost token")
+        let secret = try options.load().requireJWTSecret(for: "roost token")
         let token = DevelopmentToken(
             role: role, subject: sub, lifetime: expiresIn.seconds, claims: claims, algorithm: algorithm)
         print(try token.signed(with: secret))
@@ -39,5 +40,55 @@ struct TokenCommand: AsyncParsableCommand {
             throw ValidationError("HS256, HS384 or HS512 is expected: a secret signs with no other.")
         }
         return algorithm
+    }
+}
+
+/// A duration as one types it: a number and a unit, seconds where there is none.
+struct TokenLifetime: ExpressibleByArgument {
+    let seconds: Int
+
+    init(seconds: Int) {
+        self.seconds = seconds
+    }
+
+    init?(argument: String) {
+        let units: [Character: Int] = ["s": 1, "m": 60, "h": 3600, "d": 86_400]
+        let unit = argument.last.flatMap { units[$0] }
+        let digits = unit == nil ? argument[...] : argument.dropLast()
+        guard let number = Int(digits), number > 0 else { return nil }
+        // No token of ours lives longer than ten years; what is beyond that is a slip of the finger.
+        let (seconds, isTooLarge) = number.multipliedReportingOverflow(by: unit ?? 1)
+        guard !isTooLarge, seconds <= 3650 * 86_400 else { return nil }
+        self.seconds = seconds
+    }
+
+    var defaultValueDescription: String { seconds % 3600 == 0 ? "\(seconds / 3600)h" : "\(seconds)s" }
+}
+
+/// A token that is signed with the secret of the configuration, for development and for `roost tail`.
+struct DevelopmentToken {
+    var role: String
+    var subject: String?
+    /// How long it is valid, in seconds.
+    var lifetime: Int
+    /// A JSON object of further claims.
+    var claims: String?
+    var algorithm = SignatureAlgorithm.hs256
+
+    func signed(with secret: String) throws -> String {
+        TokenMint(secret: secret, algorithm: algorithm)
+            .mint(role: role, subject: subject, lifetime: lifetime, now: Clock.now(), extra: try extra())
+    }
+
+    private func extra() throws -> JSON {
+        guard let claims else { return .emptyObject }
+        let problem = RunFailure("--claims must be a JSON object, such as '{\"aud\":\"authenticated\"}'.", .usage)
+        do {
+            let json = try JSON(parsing: Array(claims.utf8))
+            guard json.kind == .object else { throw problem }
+            return json
+        } catch is JSON.SyntaxError {
+            throw problem
+        }
     }
 }

@@ -58,7 +58,7 @@ struct WatchCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let url = try await options.load().requireDatabaseURL(for: "roost watch")
+        let url = try options.load().requireDatabaseURL(for: "roost watch")
         if let table {
             try TableWatch(url: url, wait: patience.wait).watch(table: table, scope: change)
         } else if let publication {
@@ -69,5 +69,101 @@ struct WatchCommand: AsyncParsableCommand {
     private var change: ScopeChange {
         if let scope { return .declare(column: scope, members: ScopeChange.names(in: members)) }
         return noScope ? .remove : .keep
+    }
+}
+
+struct UnwatchCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "unwatch",
+        abstract: "Stop following a table's changes.",
+        discussion: """
+            Takes Roost's triggers off the table, and forgets its scope. Its subscribers stay connected and get nothing \
+            more of it. A table that another's scope rests on stays watched.
+            """
+    )
+
+    @Argument(help: "The table, as SQL writes it: messages, public.messages, \"Chat\".\"Messages\".")
+    var table: String
+
+    @OptionGroup
+    var patience: WaitOption
+
+    @OptionGroup(title: "Configuration")
+    var options: ConfigurationOptions
+
+    func run() async throws {
+        let url = try options.load().requireDatabaseURL(for: "roost unwatch")
+        try TableWatch(url: url, wait: patience.wait).unwatch(table: table)
+    }
+}
+
+/// How long a command tries for tables that are in use.
+struct WaitOption: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "How long to try for a table that is in use. The tries are short, so that writers do not queue up behind "
+                + "them.", valueName: "seconds"))
+    var wait = 60
+
+    func validate() throws {
+        guard (0...86_400).contains(wait) else { throw ValidationError("--wait is 0 to 86400 seconds.") }
+    }
+}
+
+/// Puts triggers on tables and takes them off, for `roost watch` and `roost unwatch`, and prints what became of each table.
+struct TableWatch {
+    let url: String
+    /// How long to try for a table that is in use, in seconds.
+    let wait: Int
+
+    private var patience: LockPatience { LockPatience(total: .seconds(wait)) }
+
+    func watch(table: String, scope: ScopeChange) throws {
+        let outcome = try showingProgress {
+            try Watcher.watch(table, scope: scope, conninfo: url, patience: patience, progress: $0)
+        }
+        for member in outcome.members { report(member, verb: "watched") }
+        report(outcome, verb: "watched")
+    }
+
+    func watch(publication: String) throws {
+        let outcomes = try showingProgress {
+            try Watcher.watch(publication: publication, conninfo: url, patience: patience, progress: $0)
+        }
+        for outcome in outcomes { report(outcome, verb: "watched") }
+    }
+
+    func unwatch(table: String) throws {
+        let outcome = try showingProgress {
+            try Watcher.unwatch(table, conninfo: url, patience: patience, progress: $0)
+        }
+        report(outcome, verb: "not watched")
+    }
+
+    private func showingProgress<Outcome>(_ body: (@escaping AdminProgress.Listener) throws -> Outcome) throws
+        -> Outcome
+    {
+        let line = ProgressLine()
+        return try line.during { try RunFailure.wrapping { try body(line.show) } }
+    }
+
+    private func report(_ outcome: Watcher.Outcome, verb: String) {
+        let again = outcome.changed.isEmpty ? "already" : "now"
+        let visibility = outcome.scope.map { "; \($0.sentence)" } ?? "."
+        StandardOutput.line("\(outcome.table) is \(verb) \(again)\(visibility)")
+    }
+}
+
+extension ScopeOutcome {
+    /// What the scope promises and what it does not, with a full stop.
+    fileprivate var sentence: String {
+        if !problems.isEmpty {
+            return "its scope \(column) is not used, as \(problems.joined(separator: "; "))."
+        }
+        if !hasRowSecurity {
+            return "its scope \(column) changes nothing until it has row level security, as everybody sees every row."
+        }
+        let rest = members.isEmpty ? "the table itself" : members
+        return "visibility by \(column), as long as \(rest) \(rest.contains(", ") ? "do" : "does") not change."
     }
 }

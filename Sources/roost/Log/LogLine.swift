@@ -7,7 +7,7 @@ struct LogLine {
     private let time: String
     private let level: Logger.Level
     private let message: String
-    /// The room that says it.
+    /// The module that logs it.
     private let source: String
     private let fields: [(key: String, value: Logger.MetadataValue)]
 
@@ -35,32 +35,30 @@ struct LogLine {
 
     /// One object, in which the metadata are fields beside the others; numbers are numbers.
     var json: String {
-        var out = "{\"time\":\"\(time)\",\"level\":\"\(level)\",\"message\":\(Self.quoted(message))"
-        out += ",\"source\":\(Self.quoted(source))"
-        for (key, value) in fields { out += ",\(Self.quoted(key)):\(Self.json(value))" }
+        var out = "{\"time\":\"\(time)\",\"level\":\"\(level)\",\"message\":\(JSONString.quoted(message))"
+        out += ",\"source\":\(JSONString.quoted(source))"
+        for (key, value) in fields { out += ",\(JSONString.quoted(key)):\(Self.json(value))" }
         return out + "}\n"
     }
 
     private static func json(_ value: Logger.MetadataValue) -> String {
         switch value {
-        case .string(let text): quoted(text)
+        case .string(let text): JSONString.quoted(text)
         case .stringConvertible(let number as any BinaryInteger): "\(number)"
-        case .stringConvertible(let other): quoted("\(other)")
+        case .stringConvertible(let other): JSONString.quoted("\(other)")
         case .array(let values): "[" + values.map(json).joined(separator: ",") + "]"
         case .dictionary(let members):
             "{"
-                + members.sorted { $0.key < $1.key }.map { "\(quoted($0.key)):\(json($0.value))" }.joined(
+                + members.sorted { $0.key < $1.key }.map { "\(JSONString.quoted($0.key)):\(json($0.value))" }.joined(
                     separator: ",")
                 + "}"
         }
     }
 
-    private static func quoted(_ text: String) -> String { String(decoding: JSONString.encode(text), as: UTF8.self) }
-
     /// What cannot be mistaken for two fields stays as it is.
     private static func word(_ text: String) -> String {
         let isPlain = !text.isEmpty && text.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F && $0 != 0x22 && $0 != 0x3D }
-        return isPlain ? text : quoted(text)
+        return isPlain ? text : JSONString.quoted(text)
     }
 
     /// A line break in what Postgres or a peer says begins no line of ours, and nothing reaches a terminal as a command.

@@ -14,17 +14,17 @@ final class LogOutput: Sendable {
     }
 
     private let state = Mutex(State())
-    /// What was said last that operators should know.
+    /// The newest lines that operators should know, for their page.
     let book = LogBook()
     private let rank = Atomic<Int>(Logger.Level.info.rank)
 
-    /// From here on only this and what is worse is said.
+    /// The least level that is logged; lines below it are dropped. May be set from any thread.
     var level: Logger.Level {
         get { Logger.Level.allCases[rank.load(ordering: .relaxed)] }
         set { rank.store(newValue.rank, ordering: .relaxed) }
     }
 
-    /// What the configuration says of the log.
+    /// Takes the level and the format from the configuration.
     func adopt(_ configuration: RoostConfiguration) {
         level = Logger.Level(rawValue: configuration.logLevel) ?? .info
         let format = LogFormat(rawValue: configuration.logFormat) ?? .text
@@ -38,24 +38,24 @@ final class LogOutput: Sendable {
             (state.repeats.judge(kind, event.level, at: now) { event.message.description }, state.format)
         }
         switch verdict {
-        case .told:
+        case .logged:
             book.note(event.level, event.message.description)
             write(LogLine(time: now, event.level, event.message.description, event.source, metadata), format)
-        case .firstUntold:
-            // Somebody has to tell how many there were, also where none follows.
-            DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(RepeatLimit.span)) { self.tellRest() }
-        case .untold: break
+        case .firstSuppressed:
+            // Their number has to be logged also where no line of the kind follows.
+            DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(RepeatLimit.span)) { self.logRest() }
+        case .suppressed: break
         }
     }
 
-    /// What was left out in seconds that are over.
-    private func tellRest() {
+    /// Logs what was left out in seconds that are over.
+    private func logRest() {
         let now = Clock.now().unix
         let (rest, format) = state.withLock { ($0.repeats.takeRest(at: now), $0.format) }
         for kind in rest { write(LogLine(kind, at: now), format) }
     }
 
-    /// What was left out so far, before the process ends.
+    /// Logs what was left out so far; called before the process ends.
     func flush() {
         let (rest, format) = state.withLock { ($0.repeats.takeRest(at: .max), $0.format) }
         for kind in rest { write(LogLine(kind, at: Clock.now().unix), format) }
@@ -67,6 +67,42 @@ final class LogOutput: Sendable {
 }
 
 extension Logger.Level {
-    /// From 0, trace.
+    /// The level's place among all, from 0 for trace.
     fileprivate var rank: Int { Self.allCases.firstIndex(of: self) ?? 0 }
+}
+
+/// Brings what is logged to the one output. A logger that was copied long ago follows the output's level all the same.
+struct LineLogHandler: LogHandler {
+    let output: LogOutput
+    var metadata: Logger.Metadata = [:]
+    var metadataProvider: Logger.MetadataProvider?
+    /// The level of this logger alone; nil where it follows the output's.
+    private var ownLevel: Logger.Level?
+
+    init(output: LogOutput) {
+        self.output = output
+    }
+
+    var logLevel: Logger.Level {
+        get { ownLevel ?? output.level }
+        set { ownLevel = newValue }
+    }
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        var all = metadata
+        if let provided = metadataProvider?.get() { all.merge(provided) { $1 } }
+        if let explicit = event.metadata { all.merge(explicit) { $1 } }
+        if let error = event.error { all["error"] = .string("\(error)") }
+        output.write(event, all)
+    }
+}
+
+/// How a line of the log is written.
+enum LogFormat: String, Sendable {
+    case text, json
 }

@@ -1,36 +1,36 @@
 import Logging
 
-/// Lines of one kind, which is one statement of the program: so many in a second are told, the rest is counted and told
-/// as one line. A log that grows with whatever goes wrong a thousand times a second helps nobody.
+/// Lines of one kind, which is one statement of the program: so many in a second are logged, the rest is counted and
+/// logged as one line. A log that grows with whatever goes wrong a thousand times a second helps nobody.
 struct RepeatLimit {
     struct Kind: Hashable {
         let file: String
         let line: UInt
     }
 
-    /// What was left out.
+    /// What was left out of one kind in one second.
     struct Rest {
         let level: Logger.Level
-        /// Of the first that was left out.
+        /// The message of the first line that was left out.
         let message: String
         let count: Int
     }
 
     enum Verdict {
-        case told, firstUntold, untold
+        case logged, firstSuppressed, suppressed
     }
 
     private struct Second {
         var began: Int64
-        var told = 0
-        var untold = 0
+        var logged = 0
+        var suppressed = 0
         var level = Logger.Level.info
         var message = ""
     }
 
-    /// Lines in a second.
+    /// How many lines of a kind are logged in a second.
     private static let most = 50
-    /// Milliseconds.
+    /// How long a second is, in milliseconds.
     static let span = 1000
 
     private var seconds: [Kind: Second] = [:]
@@ -40,25 +40,25 @@ struct RepeatLimit {
     ///   - message: asked for where it is kept.
     mutating func judge(_ kind: Kind, _ level: Logger.Level, at now: Int64, _ message: () -> String) -> Verdict {
         var second = seconds[kind] ?? Second(began: now)
-        // What is untold stays until its own timer has told it. A clock that was set back begins anew.
-        if second.untold == 0, Self.isOver(second, at: now) || now < second.began { second = Second(began: now) }
+        // What is suppressed stays until its own timer has logged its number. A clock that was set back begins anew.
+        if second.suppressed == 0, Self.isOver(second, at: now) || now < second.began { second = Second(began: now) }
         defer { seconds[kind] = second }
-        guard second.told >= Self.most else {
-            second.told += 1
-            return .told
+        guard second.logged >= Self.most else {
+            second.logged += 1
+            return .logged
         }
-        second.untold += 1
-        guard second.untold == 1 else { return .untold }
+        second.suppressed += 1
+        guard second.suppressed == 1 else { return .suppressed }
         second.level = level
         second.message = message()
-        return .firstUntold
+        return .firstSuppressed
     }
 
     /// What was left out in seconds that are over by `now`.
     mutating func takeRest(at now: Int64) -> [Rest] {
         var rest: [Rest] = []
-        for (kind, second) in seconds where second.untold > 0 && Self.isOver(second, at: now) {
-            rest.append(Rest(level: second.level, message: second.message, count: second.untold))
+        for (kind, second) in seconds where second.suppressed > 0 && Self.isOver(second, at: now) {
+            rest.append(Rest(level: second.level, message: second.message, count: second.suppressed))
             seconds[kind] = nil
         }
         return rest

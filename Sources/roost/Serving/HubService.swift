@@ -1,78 +1,103 @@
 import ChangeFeed
 import Dispatch
 import Gateway
+import Glibc
 import Logging
 import Notify
 import Ops
+import Synchronization
 
-/// The running hub: waits for a signal, then takes its leave in good order.
+/// A running hub: waits for a signal, then drains and stops its rooms in good order.
 struct HubService {
-    let gateway: Gateway
-    let subscriptions: ChangeSubscriptions
-    let authority: PolicyAuthority
-    let keeper: PresenceKeeper
-    let sessions: SessionWriter
-    let desk: PushService?
-    let health: Health
-    let reload: Reload
-    let reloaded: Reload.Rooms
-    let supervision: Supervision?
-    let logger: Logger
+    let rooms: HubRooms
 
-    /// The order matters. Sockets end first, because what a client has certainly got is known when its socket has ended,
+    /// Runs until a signal, then stops the rooms. The order matters. Sockets end first, because what a client has certainly got is known when its socket has ended,
     /// and the last cursor that the feed stores must not be beyond that. Then the feed, which hands to the loops; then the
     /// authority, which answers them; the loops last, because the others wait for them.
     func run() async {
-        let reloading = Task { await reload.follow(Signals.hangUps, reloaded) }
+        let reloading = Task { await rooms.reload.follow(Signals.hangUps, rooms) }
         await Signals.interruption()
         reloading.cancel()
-        let drain = reload.configuration.drain
+        let drain = rooms.reload.configuration.drain
         let deadline = DrainDeadline(drain)
-        health.drain()
-        supervision?.stops(within: .seconds(drain.longest))
+        rooms.health.drain()
+        rooms.supervision?.stops(within: .seconds(drain.longest))
         deadline.enters("waiting for the load balancer")
         await pause(.seconds(drain.delaySeconds))
         deadline.enters("closing sockets")
-        gateway.stopAccepting()
+        rooms.gateway.stopAccepting()
         await closeSockets(within: drain.seconds)
         deadline.enters("storing the cursor; changes since the last one that was stored will be sent again")
-        subscriptions.stop()
+        rooms.subscriptions.stop()
         deadline.enters("sending what is on its way to Apple")
-        desk?.stop(within: .seconds(2))
+        rooms.pushService?.stop(within: .seconds(2))
         deadline.enters("writing down who is present and who was served")
         // Beside each other: each waits some seconds for a database that does not answer, and the deadline is for both.
-        DispatchQueue.concurrentPerform(iterations: 2) { $0 == 0 ? keeper.stop() : sessions.stop() }
+        DispatchQueue.concurrentPerform(iterations: 2) { $0 == 0 ? rooms.presenceKeeper.stop() : rooms.sessions.stop() }
         deadline.enters("ending the sessions that ask policies")
-        authority.stop()
+        rooms.authority.stop()
         deadline.enters("ending the event loops")
-        gateway.stop()
+        rooms.gateway.stop()
         LogOutput.standard.flush()
     }
 
-    /// In shares and at odd moments, so that the clients do not all come back in the same instant. Half of the time is for
+    /// Closes the sockets in shares and at odd moments, so that the clients do not all come back in the same instant. Half of the time is for
     /// closing, half for peers to take what waits for them and answer.
     private func closeSockets(within seconds: Int) async {
         guard connections > 0 else { return }
-        logger.info("draining \(connections) connections")
+        rooms.logger.info("draining \(connections) connections")
         let start = ContinuousClock.now
         let closing = start + .seconds(seconds) / 2
         let end = start + .seconds(seconds)
         repeat {
-            gateway.closeSome(rounds: 1 + max(0, Int((closing - .now) / Self.rhythm)))
-            await pause(Self.rhythm * Double.random(in: 0.5..<1.5))
+            rooms.gateway.closeSome(rounds: 1 + max(0, Int((closing - .now) / Self.interval)))
+            await pause(Self.interval * Double.random(in: 0.5..<1.5))
         } while connections > 0 && ContinuousClock.now < end
         guard connections > 0 else { return }
-        logger.warning("\(connections) connections did not end in time and are cut off")
-        gateway.cutOff()
+        rooms.logger.warning("\(connections) connections did not end in time and are cut off")
+        rooms.gateway.cutOff()
         let last = ContinuousClock.now + .seconds(1)
         while connections > 0, ContinuousClock.now < last { await pause(.milliseconds(10)) }
     }
 
-    private static let rhythm = Duration.milliseconds(100)
+    private static let interval = Duration.milliseconds(100)
 
     private func pause(_ time: Duration) async {
-        do { try await Task.sleep(for: time) } catch { logger.debug("a pause of the drain was cut short") }
+        do { try await Task.sleep(for: time) } catch { rooms.logger.debug("a pause of the drain was cut short") }
     }
 
-    private var connections: Int { gateway.figures.reduce(0) { $0 + $1.connections } }
+    private var connections: Int { rooms.gateway.figures.reduce(0) { $0 + $1.connections } }
+}
+
+/// How long each part of a drain may take.
+struct DrainTimes {
+    /// Seconds between the answer of `/readyz` and the first refused connection.
+    let delaySeconds: Int
+    /// Seconds within which the sockets are closed.
+    let seconds: Int
+    /// Seconds for all that comes after the sockets.
+    static let margin = 5
+
+    /// Seconds after which the drain is over, or the process is ended.
+    var longest: Int { delaySeconds + seconds + Self.margin }
+}
+
+/// Ends the process when its drain takes too long: a loop or a database that hangs must not keep a deploy from going on.
+final class DrainDeadline: Sendable {
+    private let step = Mutex("draining")
+
+    /// Begins to count the seconds.
+    init(_ times: DrainTimes) {
+        let seconds = times.longest
+        DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(seconds)) { [self] in
+            let step = step.withLock { $0 }
+            StandardError.write("Error: the hub did not stop within \(seconds) s and is ended while it was \(step).\n")
+            _exit(ExitStatus.software.rawValue)
+        }
+    }
+
+    /// - Parameter step: what the drain does from here on, as the error says it.
+    func enters(_ step: String) {
+        self.step.withLock { $0 = step }
+    }
 }

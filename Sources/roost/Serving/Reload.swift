@@ -2,59 +2,51 @@ import Gateway
 import Identity
 import Logging
 import Notify
+import Ops
 import Settings
 import Synchronization
 
 /// Reads the configuration again and puts in force what can change while the hub runs: all of it, or where anything is
 /// wrong nothing.
 final class Reload: Sendable {
-    /// The rooms that take a part of it.
-    struct Rooms: Sendable {
-        let gateway: Gateway
-        let desk: PushService?
-        /// Nil where the keys are not the configuration's.
-        let keys: KeyKeeper?
-        /// Nil where nobody asked to be told.
-        let supervision: Supervision?
-    }
+    /// Reads all layers, as they were read at the start.
+    typealias Reader = @Sendable () throws -> RoostConfiguration
 
     private let present: Mutex<RoostConfiguration>
-    private let read: (@Sendable () async throws -> RoostConfiguration)?
+    private let read: Reader?
     private let logger: Logger
 
     /// - Parameters:
-    ///   - present: what is in force.
-    ///   - read: all layers, as they were read at the start; nil where nothing is ever read again.
-    init(
-        _ present: RoostConfiguration, logger: Logger, read: (@Sendable () async throws -> RoostConfiguration)?
-    ) {
+    ///   - present: the configuration that is in force.
+    ///   - read: nil where nothing is ever read again.
+    init(_ present: RoostConfiguration, logger: Logger, read: Reader?) {
         self.present = Mutex(present)
         self.logger = logger
         self.read = read
     }
 
-    /// What is in force.
+    /// The configuration that is in force.
     var configuration: RoostConfiguration { present.withLock { $0 } }
 
-    /// Goes on until the task is cancelled.
-    func follow(_ signals: AsyncStream<Void>, _ rooms: Rooms) async {
+    /// Reloads at each signal until the task is cancelled.
+    func follow(_ signals: AsyncStream<Void>, _ rooms: HubRooms) async {
         guard let read else { return }
         for await _ in signals { await reload(rooms, read) }
     }
 
-    private func reload(_ rooms: Rooms, _ read: () async throws -> RoostConfiguration) async {
+    private func reload(_ rooms: HubRooms, _ read: Reader) async {
         let before = configuration
         var outcome = "configuration reloaded"
         rooms.supervision?.reloads()
         defer { rooms.supervision?.reloaded(outcome) }
         do {
-            let found = try await read()
+            let found = try read()
             try check(found, before)
             let next = try before.reloaded(as: found)
             try await next.checkForServing()
             try await apply(next, before, rooms)
             present.withLock { $0 = next }
-            tell(before, next, found)
+            log(before, next, found)
         } catch {
             outcome = "configuration not reloaded; the log says why"
             let reason = (error as? any Failure)?.sentence ?? "\(error)"
@@ -69,12 +61,12 @@ final class Reload: Sendable {
     }
 
     /// The keys first: they alone can still fail.
-    private func apply(_ next: RoostConfiguration, _ before: RoostConfiguration, _ rooms: Rooms) async throws {
+    private func apply(_ next: RoostConfiguration, _ before: RoostConfiguration, _ rooms: HubRooms) async throws {
         if let keys = rooms.keys, !before.changes(in: next).filter(Self.isKey).isEmpty {
             do { try await keys.adopt(next.keySettings) } catch { throw RunFailure("\(error).", .configuration) }
         }
-        if let desk = rooms.desk, let bundle = next.push.topic {
-            desk.adopt(try next.pushRules(bundle: bundle, audience: nil, facts: nil))
+        if let pushService = rooms.pushService, let bundle = next.push.topic {
+            pushService.adopt(try next.pushRules(bundle: bundle, audience: nil, facts: nil))
         }
         rooms.gateway.adopt(next.rules)
         rooms.gateway.reloadCertificates()
@@ -83,10 +75,33 @@ final class Reload: Sendable {
 
     private static func isKey(_ key: String) -> Bool { key.hasPrefix("jwt.") || key.hasPrefix("jwks.") }
 
-    private func tell(_ before: RoostConfiguration, _ next: RoostConfiguration, _ found: RoostConfiguration) {
+    private func log(_ before: RoostConfiguration, _ next: RoostConfiguration, _ found: RoostConfiguration) {
         let changes = before.changes(in: next)
         let what = changes.isEmpty ? "nothing that a reload changes is new" : changes.joined(separator: ", ")
         logger.notice("The configuration was reloaded: \(what).")
         for setting in before.postponed(in: found) { logger.warning("\(setting.sentence)") }
+    }
+}
+
+extension Reload {
+    /// What the operator's page shows of the configuration and the log, and what it may change.
+    func dashboard(_ log: LogOutput, _ figures: @escaping @Sendable () -> [Figure]) -> DashboardSources {
+        var sources = DashboardSources()
+        sources.version = Roost.version
+        sources.node = configuration.nodeName
+        sources.figures = figures
+        sources.settings = {
+            self.configuration.values.map {
+                DashboardSources.Setting(
+                    key: $0.setting.key, value: $0.printed, origin: $0.value == nil ? "not set" : "\($0.origin)")
+            }
+        }
+        sources.logLevel = { log.level.rawValue }
+        sources.setLogLevel = { name in
+            guard let level = Logger.Level(rawValue: name) else { return false }
+            log.level = level
+            return true
+        }
+        return sources
     }
 }

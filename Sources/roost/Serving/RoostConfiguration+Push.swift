@@ -1,11 +1,12 @@
+import FoundationEssentials
 import Hub
 import Notify
 import Push
 import Settings
 
-/// Pushes in the words of the rooms that send them.
+/// The configuration of pushes as the rooms that send them take it.
 extension RoostConfiguration {
-    /// Nil where the operator has configured none.
+    /// How to reach APNs; nil where the operator has configured no pushes.
     func apns() throws -> APNsConfiguration? {
         push.topic == nil ? nil : try APNsConfiguration(self, for: "roost serve")
     }
@@ -13,8 +14,8 @@ extension RoostConfiguration {
     var pushEnvironment: PushEnvironment { PushEnvironment(rawValue: push.environment) ?? .production }
 
     /// - Parameters:
-    ///   - bundle: the app's.
-    ///   - audience, facts: where the configuration has none.
+    ///   - bundle: the app's bundle id.
+    ///   - audience, facts: the statements that are taken where the configuration has none.
     func pushRules(bundle: String, audience: String?, facts: String?) throws(RunFailure) -> PushRules {
         PushRules(
             node: nodeName, bundle: bundle, environment: pushEnvironment, tables: Set(push.alertTables),
@@ -63,6 +64,53 @@ extension RoostConfiguration {
             rules.staleAfter = Int64(push.staleMinutes) * 60
             rules.lifetime = Int64(push.activityHours) * 3_600_000
             return rules
+        }
+    }
+}
+
+extension APNsConfiguration {
+    /// Takes key, address and queue from the configuration.
+    ///
+    /// - Parameter command: who needs it, for the sentence that says what is missing.
+    init(_ configuration: RoostConfiguration, for command: String) throws {
+        let settings = configuration.push
+        guard let key = settings.key else {
+            throw RunFailure(
+                "\(command) needs apns.topic, apns.team_id, apns.key_id and apns.private_key: set them in the "
+                    + "configuration file, or as ROOST_APNS_… environment variables.", .configuration)
+        }
+        do {
+            self.init(key: try ProviderKey(teamID: key.team, keyID: key.id, pem: key.pem))
+        } catch {
+            throw RunFailure("\(configuration.subject(error.setting)): \(error)", .configuration)
+        }
+        if let file = settings.caFile, let problem = Self.problem(withCertificates: file) {
+            throw RunFailure(
+                "\(configuration.subject("apns.ca_file")): \(file) \(problem); name a file with certificates in PEM, or "
+                    + "leave it out for the system's.", .configuration)
+        }
+        url = settings.url
+        caFile = settings.caFile
+        queue = settings.queue
+    }
+
+    private static func problem(withCertificates file: String) -> String? {
+        do {
+            let text = String(decoding: try Data(contentsOf: URL(filePath: file)), as: UTF8.self)
+            return text.contains("-----BEGIN CERTIFICATE-----") ? nil : "has no certificate"
+        } catch {
+            return "cannot be read"
+        }
+    }
+}
+
+extension ProviderKeyError {
+    /// The key of the setting that is wrong.
+    fileprivate var setting: String {
+        switch self {
+        case .team: "apns.team_id"
+        case .keyID: "apns.key_id"
+        case .empty, .notPEM, .unusable: "apns.private_key"
         }
     }
 }

@@ -5,10 +5,9 @@ import Logging
 import Ops
 import Synchronization
 
-/// Keeps systemd informed of the hub, where systemd started it: see `ServiceReport` for what is said and when.
+/// Reports the state of the hub to systemd, where systemd started it; `ServiceReport` decides what is reported and when.
 ///
-/// It is best effort, as sd_notify(3) has it: a manager that does not listen changes nothing for clients, and is complained
-/// of once.
+/// It is best effort, as sd_notify(3) has it: a manager that does not listen changes nothing for clients, and is logged once.
 final class Supervision: Sendable {
     private let notifier: SystemdNotifier
     private let problem: @Sendable () -> String?
@@ -19,10 +18,10 @@ final class Supervision: Sendable {
     private struct State {
         var report: ServiceReport
         var began: ContinuousClock.Instant?
-        var hasComplained = false
+        var hasWarned = false
     }
 
-    /// Nil where nobody asked to be told.
+    /// Nil where systemd did not ask for reports.
     ///
     /// - Parameters:
     ///   - problem: why the hub is not ready; nil when it is.
@@ -45,40 +44,42 @@ final class Supervision: Sendable {
         state = Mutex(State(report: ServiceReport(watchdog: watchdog)))
     }
 
-    /// The ports are open. From here on the hub is looked at once a second.
+    /// Begins to report. To be called once, when the ports are open; from then on the hub is looked at once a second.
     func begin() {
         state.withLock { $0.began = .now }
-        goOn()
+        repeatLook()
     }
 
-    private func goOn() {
+    private func repeatLook() {
         look()
-        DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(1)) { [self] in goOn() }
+        DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(1)) { [self] in repeatLook() }
     }
 
-    /// Tells what has changed.
+    /// Reports what has changed since the last report.
     func look() {
-        tell { report, standing in report.lines(standing) }
+        send { report, standing in report.lines(standing) }
     }
 
-    /// The configuration is about to be read again.
+    /// Reports that the configuration is about to be read again.
     func reloads() {
-        tell { report, _ in report.reloads(at: Clock.now().monotonic * 1000) }
+        send { report, _ in report.reloads(at: Clock.now().monotonic * 1000) }
     }
 
+    /// Reports how a reload ended.
+    ///
     /// - Parameter outcome: a few words, as `configuration reloaded`.
     func reloaded(_ outcome: String) {
-        tell { report, standing in report.reloaded(outcome, standing) }
+        send { report, standing in report.reloaded(outcome, standing) }
     }
 
-    /// The hub takes its leave.
+    /// Reports that the hub is stopping.
     func stops(within limit: Duration) {
-        tell { report, _ in report.stops(within: limit) }
+        send { report, _ in report.stops(within: limit) }
         look()
     }
 
-    /// What could not be told is new the next time, too.
-    private func tell(_ what: (inout ServiceReport, ServiceReport.Standing) -> [String]) {
+    /// Sends the lines that `what` makes of the report. What could not be sent is new the next time, too.
+    private func send(_ what: (inout ServiceReport, ServiceReport.Standing) -> [String]) {
         let (problem, beats) = (problem(), beats())
         state.withLock { state in
             guard let began = state.began else { return }
@@ -89,8 +90,8 @@ final class Supervision: Sendable {
                 if !lines.isEmpty { try notifier.send(lines) }
                 state.report = report
             } catch {
-                if !state.hasComplained { logger.warning("systemd cannot be told how the hub fares: \(error)") }
-                state.hasComplained = true
+                if !state.hasWarned { logger.warning("systemd cannot be told how the hub fares: \(error)") }
+                state.hasWarned = true
             }
         }
     }

@@ -1,0 +1,130 @@
+import Signatures
+import Wire
+
+/// The keys of a JWK Set (RFC 7517, section 5).
+package struct JWKSet: Sendable {
+    package let keys: [VerificationKey]
+    /// Members of `keys` that verify no token: for encryption, of an unknown type, or faulty.
+    package let skipped: Int
+    /// As it was read, to tell whether another one is the same.
+    let text: [UInt8]
+
+    /// A set as large as an identity service may ever have; more is nonsense or an attack on memory.
+    package static let maximumBytes = 262_144
+    private static let maximumKeys = 100
+
+    /// What cannot be used is skipped, since a set may hold keys for purposes of others (RFC 7517, section 5).
+    ///
+    /// - Throws: `KeyProblem` where the whole is no JWK Set, or one that holds keys and none of them for tokens.
+    package init(parsing bytes: [UInt8]) throws(KeyProblem) {
+        if bytes.starts(with: "-----BEGIN".utf8) {
+            throw KeyProblem("it is a PEM file and not a JWK Set; convert the public key to a JWK")
+        }
+        let json: JSON
+        do { json = try JSON(parsing: bytes) } catch {
+            throw KeyProblem("it is not JSON, at byte \(error.offset)")
+        }
+        guard let list = json["keys"], list.kind == .array else {
+            throw KeyProblem("it is no JWK Set: an object with an array \"keys\" was expected")
+        }
+        let entries = list.elements(upTo: Self.maximumKeys + 1)
+        guard entries.count <= Self.maximumKeys else {
+            throw KeyProblem("it has more than \(Self.maximumKeys) keys")
+        }
+        let keys = entries.compactMap { JWK($0)?.key() }
+        guard entries.isEmpty || !keys.isEmpty else {
+            throw KeyProblem("none of its keys can verify a token; RSA, EC, Ed25519 and oct keys for signatures can")
+        }
+        self.keys = keys
+        text = bytes
+        skipped = entries.count - keys.count
+    }
+}
+
+/// One JWK (RFC 7517, section 4), as far as it verifies signatures.
+struct JWK {
+    private let json: JSON
+    private let id: String?
+    /// `alg`: what the key is limited to.
+    private let algorithm: SignatureAlgorithm?
+
+    /// Nil where the key is not for verifying: by `use`, by `key_ops`, or by an `alg` that is no signature's.
+    init?(_ json: JSON) {
+        guard json.kind == .object else { return nil }
+        if let use = json["use"], use.string != "sig" { return nil }
+        if let operations = json["key_ops"], !operations.elements.contains(where: { $0.string == "verify" }) {
+            return nil
+        }
+        if let id = json["kid"], id.kind != .string { return nil }
+        if let name = json["alg"] {
+            guard let algorithm = name.string.flatMap({ SignatureAlgorithm(rawValue: $0) }) else { return nil }
+            self.algorithm = algorithm
+        } else {
+            algorithm = nil
+        }
+        self.json = json
+        id = json["kid"]?.string
+    }
+
+    /// Nil where the key is faulty, too weak or of a type that is not known. Private parts, which have no business in a set
+    /// of verification keys, are left alone.
+    func key() -> VerificationKey? {
+        switch (json["kty"]?.string, json["crv"]?.string) {
+        case ("oct", _):
+            secret()
+        case ("RSA", _):
+            publicKey(SignatureAlgorithm.rsa) { PublicKey(modulus: number("n"), exponent: number("e")) }
+        case ("EC", "P-256"):
+            publicKey([.es256]) { PublicKey(.p256, x: number("x"), y: number("y")) }
+        case ("EC", "P-384"):
+            publicKey([.es384]) { PublicKey(.p384, x: number("x"), y: number("y")) }
+        case ("EC", "P-521"):
+            publicKey([.es512]) { PublicKey(.p521, x: number("x"), y: number("y")) }
+        case ("OKP", "Ed25519"):
+            publicKey([.edDSA]) { PublicKey(ed25519: number("x")) }
+        default:
+            nil
+        }
+    }
+
+    /// A symmetric key (RFC 7518, section 6.4).
+    private func secret() -> VerificationKey? {
+        guard let text = json["k"]?.string, let bytes = Base64URL.decode(Array(text.utf8)),
+            bytes.count >= TokenMint.minimumBytes, !bytes.starts(with: "-----BEGIN".utf8)
+        else { return nil }
+        let algorithms = algorithm.map { [$0] } ?? SignatureAlgorithm.symmetric
+        let key = VerificationKey(secret: bytes, id: id, for: algorithms)
+        return key.algorithms.isEmpty ? nil : key
+    }
+
+    /// - Parameter possible: what a key of this kind can sign with; the curve decides the hash (RFC 7518, section 3.4).
+    private func publicKey(_ possible: Set<SignatureAlgorithm>, _ make: () -> PublicKey?) -> VerificationKey? {
+        let algorithms = algorithm.map { possible.intersection([$0]) } ?? possible
+        guard !algorithms.isEmpty, let key = make() else { return nil }
+        return VerificationKey(key, id: id, for: algorithms)
+    }
+
+    /// The bytes of a number or a point; none where the member is no text in base 64, which is no key's.
+    ///
+    /// Some services write these in base 64 with its plain alphabet or with padding, which RFC 7518 does not allow and
+    /// which can mean nothing else.
+    private func number(_ name: String) -> [UInt8] {
+        guard let text = json[name]?.string else { return [] }
+        let digits = text.utf8.map { digit in
+            switch digit {
+            case UInt8(ascii: "+"): UInt8(ascii: "-")
+            case UInt8(ascii: "/"): UInt8(ascii: "_")
+            default: digit
+            }
+        }
+        let padding = digits.reversed().prefix { $0 == UInt8(ascii: "=") }.count
+        return Base64URL.decode(digits.dropLast(min(padding, 2))) ?? []
+    }
+}
+
+/// Why keys cannot be used: a sentence for the operator. It never holds a key or a URL, since a URL may hold credentials.
+package struct KeyProblem: Error, Sendable, Equatable, CustomStringConvertible {
+    package let description: String
+
+    package init(_ description: String) { self.description = description }
+}

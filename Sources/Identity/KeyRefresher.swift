@@ -1,0 +1,151 @@
+package import Hub
+package import Logging
+import Synchronization
+package import Wire
+
+/// A verifier whose keys stay current: they are read at the start, when the file changes, every few minutes from the URL, and
+/// when a token names a key that nobody knows.
+package final class KeyRefresher: TokenVerifier {
+    private let verifier: JWTVerifier
+    private let signal: RefreshSignal
+    private let logger: Logger
+    private let state: Mutex<State>
+
+    private struct State {
+        /// Refreshes for as long as this object lives, so that nothing but it ever installs keys.
+        var refreshing: Task<Void, Never>?
+        /// Nil where nothing but a reload can change the keys.
+        var timer: Task<Void, Never>?
+        var next: Successor?
+        var isStopped = false
+    }
+
+    /// The sources that take the place of those in use, and whom to tell when they have.
+    private struct Successor {
+        let sources: KeySources
+        let isInForce: CheckedContinuation<Void, Never>
+    }
+
+    /// - Throws: `KeyProblem` where the file cannot be used. A URL that cannot be reached is no error: the hub starts, and
+    ///   goes on trying.
+    package static func open(_ settings: KeySettings, logger: Logger) async throws(KeyProblem) -> KeyRefresher {
+        let signal = RefreshSignal()
+        let verifier = JWTVerifier(ActiveKeys([]), rules: settings.rules) { signal.request() }
+        var sources = KeySources(settings, verifier: verifier, logger: logger)
+        try await sources.read()
+        sources.install()
+        return KeyRefresher(sources, verifier, signal, logger)
+    }
+
+    private init(_ sources: KeySources, _ verifier: JWTVerifier, _ signal: RefreshSignal, _ logger: Logger) {
+        self.verifier = verifier
+        self.signal = signal
+        self.logger = logger
+        state = Mutex(State())
+        let refreshing = Task { [weak self] in
+            var sources = sources
+            for await _ in signal.wakeUps {
+                if let next = self?.takeNext() {
+                    var successor = next.sources
+                    successor.keepKeys(of: sources)
+                    sources = successor
+                    sources.install()
+                    next.isInForce.resume()
+                } else if sources.mayChange {
+                    await sources.refresh(signal)
+                } else {
+                    signal.clearRequest()
+                }
+            }
+        }
+        state.withLock { $0.refreshing = refreshing }
+        setTimer(sources)
+    }
+
+    deinit { stop() }
+
+    package func verify(_ token: String, at now: HubTime) throws(Refusal) -> Claims {
+        try verifier.verify(token, at: now)
+    }
+
+    /// Takes the keys from elsewhere, and asks of tokens something else, from the moment that it returns.
+    ///
+    /// - Throws: `KeyProblem` where the file cannot be used; then all stays as it was. Waits for a URL once.
+    package func adopt(_ settings: KeySettings) async throws(KeyProblem) {
+        var sources = KeySources(settings, verifier: verifier, logger: logger)
+        try await sources.read()
+        let (ready, signal) = (sources, signal)
+        await withCheckedContinuation { continuation in
+            let isTaken = state.withLock { state in
+                guard !state.isStopped, state.next == nil else { return false }
+                state.next = Successor(sources: ready, isInForce: continuation)
+                return true
+            }
+            guard isTaken else { return continuation.resume() }
+            signal.wake()
+        }
+        setTimer(ready)
+    }
+
+    /// The keys stay as they are from here on.
+    package func stop() {
+        let next = state.withLock { state in
+            defer { state = State(isStopped: true) }
+            state.refreshing?.cancel()
+            state.timer?.cancel()
+            return state.next
+        }
+        next?.isInForce.resume()
+    }
+
+    private func takeNext() -> Successor? {
+        state.withLock { state in
+            defer { state.next = nil }
+            return state.next
+        }
+    }
+
+    private func setTimer(_ sources: KeySources) {
+        let (signal, interval) = (signal, sources.intervals.look)
+        let timer: Task<Void, Never>? =
+            !sources.mayChange
+            ? nil
+            : Task {
+                while !Task.isCancelled {
+                    do { try await Task.sleep(for: interval) } catch { return }
+                    signal.wake()
+                }
+            }
+        state.withLock { state in
+            state.timer?.cancel()
+            state.timer = state.isStopped ? nil : timer
+            if state.isStopped { timer?.cancel() }
+        }
+    }
+}
+
+/// Wakes the task that refreshes keys: by the timer, and when a token names a key that nobody knows.
+///
+/// May be used from any thread and never waits. A thousand requests before the task looks are one.
+final class RefreshSignal: Sendable {
+    let wakeUps: AsyncStream<Void>
+    private let continuation: AsyncStream<Void>.Continuation
+    private let wanted = Atomic<Bool>(false)
+
+    init() {
+        (wakeUps, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+    }
+
+    /// Wakes the task to look at what is due.
+    func wake() { continuation.yield() }
+
+    /// Asks for keys that are not known yet.
+    func request() {
+        if !wanted.exchange(true, ordering: .relaxed) { continuation.yield() }
+    }
+
+    /// Whether somebody asked for keys since the last `clearRequest`.
+    var isRequested: Bool { wanted.load(ordering: .relaxed) }
+
+    func clearRequest() { wanted.store(false, ordering: .relaxed) }
+}

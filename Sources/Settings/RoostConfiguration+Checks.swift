@@ -1,0 +1,88 @@
+/// What has to hold between settings, each of which is fine by itself.
+extension RoostConfiguration {
+    /// Values that are fine one by one and make no sense together.
+    static func checkTogether(_ values: EffectiveValues) throws(ConfigurationError) {
+        if values.integer(.pingAfter) >= values.integer(.idleTimeout) {
+            throw values.conflict(.pingAfter, .idleTimeout, "must be less than", "or no ping is sent in time")
+        }
+        if values.integer(.payloadBytes) > values.integer(.messageBytes) {
+            throw values.conflict(.payloadBytes, .messageBytes, "must not be more than", "which it has to fit into")
+        }
+        if values.integer(.httpPort) == values.integer(.opsPort) {
+            throw values.conflict(.opsPort, .httpPort, "must not be", "also where the hosts differ")
+        }
+        try checkListening(values)
+        try checkKeys(values)
+    }
+
+    /// A certificate without its key, and a path that the kernel cannot take.
+    private static func checkListening(_ values: EffectiveValues) throws(ConfigurationError) {
+        for (given, missing) in [(Setting.tlsCertificate, Setting.tlsKey), (.tlsKey, .tlsCertificate)]
+        where values.text(given) != nil && values.text(missing) == nil {
+            throw ConfigurationError(
+                message:
+                    "\(given.key) (\(values[given].origin)) is set and \(missing.key) is not; set both, to PEM files "
+                    + "that belong together, or neither.")
+        }
+        if let path = values.text(.httpSocket), path.utf8.count > longestSocketPath {
+            throw ConfigurationError(
+                message:
+                    "http.socket (\(values[.httpSocket].origin)) is longer than the \(longestSocketPath) bytes that "
+                    + "Linux takes for the path of a socket; choose a shorter one.")
+        }
+    }
+
+    /// unix(7): 108 with the zero at the end.
+    private static let longestSocketPath = 107
+
+    /// Keys that would let in others than those who were meant (RFC 8725, section 3.1), or nobody.
+    private static func checkKeys(_ values: EffectiveValues) throws(ConfigurationError) {
+        for setting in [Setting.jwtSecret, .jwtPreviousSecrets] {
+            guard let text = values.text(setting), text.contains("-----BEGIN") else { continue }
+            throw ConfigurationError(
+                message: "\(setting.key) (\(values[setting].origin)) is a PEM key, and a public key as an HMAC secret "
+                    + "lets everybody sign; put it into a JWK Set and name that in jwks.file.")
+        }
+        let algorithms = values.words(.jwtAlgorithms)
+        let hasSecret = values.text(.jwtSecret) != nil
+        let hasSet = values.text(.jwksFile) != nil || values.text(.jwksURL) != nil
+        if hasSecret, !hasSet, !algorithms.isEmpty, !algorithms.contains(where: { $0.hasPrefix("HS") }) {
+            throw values.conflict(
+                .jwtAlgorithms, .jwtSecret, "allows nothing that can be verified with",
+                "so nobody could come in; add HS256, or name a key set in jwks.file or jwks.url")
+        }
+    }
+}
+
+/// What some commands cannot do without.
+extension RoostConfiguration {
+    /// - Parameter command: as the error names it: `roost serve`.
+    package func requireDatabaseURL(for command: String) throws(ConfigurationError) -> String {
+        try require(.databaseURL, databaseURL, for: command)
+    }
+
+    /// - Parameter command: as the error names it: `roost serve`.
+    package func requireJWTSecret(for command: String) throws(ConfigurationError) -> String {
+        try require(.jwtSecret, jwtSecret, for: command)
+    }
+
+    private func require(
+        _ setting: Setting, _ value: String?, for command: String
+    ) throws(ConfigurationError) -> String {
+        if let value { return value }
+        throw ConfigurationError(
+            message: "\(command) needs \(setting.key): set \(setting.environmentName), or \(setting.key) in the "
+                + "configuration file, to \(setting.kind.expectation).")
+    }
+
+    /// Checks that tokens can be verified with something.
+    ///
+    /// - Parameter command: as the error names it: `roost serve`.
+    package func requireKeys(for command: String) throws(ConfigurationError) {
+        if jwtSecret != nil || jwksFile != nil || jwksURL != nil { return }
+        throw ConfigurationError(
+            message: "\(command) needs jwt.secret, jwks.file or jwks.url: set ROOST_JWT_SECRET to "
+                + "\(Setting.jwtSecret.kind.expectation), or ROOST_JWKS_FILE or ROOST_JWKS_URL to where your identity "
+                + "service's keys are.")
+    }
+}

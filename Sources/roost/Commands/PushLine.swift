@@ -1,0 +1,146 @@
+import Glibc
+import Hub
+import Push
+import Wire
+
+/// One notification as `roost push --file` reads it: a JSON object on a line of its own.
+///
+/// `token` (or `channel`) and `payload` have to be there. `environment`, `bundleId`, `type` (`alert`, `background`,
+/// `liveactivity`), `id`, `collapseId`, `priority`, `expiration` (seconds since 1970), `lane` and `replaces` may be.
+struct PushLine: Sendable {
+    /// The values for what a line does not say.
+    struct Defaults: Sendable {
+        var environment: PushEnvironment
+        var bundle: String?
+        var kind: PushKind
+        var priority: Int?
+        /// When a push is not worth sending any more, in milliseconds since 1970.
+        var deadline: Int64
+
+        init(
+            environment: PushEnvironment, bundle: String?, kind: PushKind = .alert, priority: Int? = nil,
+            deadline: Int64
+        ) {
+            self.environment = environment
+            self.bundle = bundle
+            self.kind = kind
+            self.priority = priority
+            self.deadline = deadline
+        }
+    }
+
+    let push: Push
+
+    /// - Throws: `PushLineError`: a few words about what is wrong, without the token.
+    init(parsing bytes: [UInt8], _ defaults: Defaults) throws(PushLineError) {
+        let json: JSON
+        do { json = try JSON(parsing: bytes) } catch { throw .notJSON(offset: error.offset) }
+        guard json.kind == .object else { throw .notJSON(offset: 0) }
+        guard let payload = json["payload"], payload.kind == .object else { throw .wrong("payload", "a JSON object") }
+        let kind = try json.value("type", "alert, background or liveactivity") { $0.string.flatMap(PushKind.init) }
+        let id = try json.value("id", "a UUID") { $0.string.flatMap { PushID($0) } }
+        let priority = try json.value("priority", "10, 5 or 1") { $0.int }
+        let chosenKind = kind ?? defaults.kind
+        push = Push(
+            id: id ?? PushID(), to: try Self.target(json, defaults), kind: chosenKind,
+            priority: priority ?? defaults.priority ?? (chosenKind == .alert ? 10 : 5),
+            expiration: Int64(try json.value("expiration", "seconds since 1970") { $0.int } ?? 0),
+            collapseID: try json.value("collapseId", "text") { $0.string },
+            payload: Array(payload.bytes), lane: try json.value("lane", "text") { $0.string },
+            replaces: try json.value("replaces", "true or false") { $0.bool } ?? false, deadline: defaults.deadline)
+    }
+
+    private static func target(_ json: JSON, _ defaults: Defaults) throws(PushLineError) -> Push.Target {
+        let environment =
+            try json.value("environment", "sandbox or production") { $0.string.flatMap(PushEnvironment.init) }
+            ?? defaults.environment
+        guard let bundle = try json.value("bundleId", "text", { $0.string }) ?? defaults.bundle else {
+            throw .wrong("bundleId", "there, where the configuration has no apns.topic")
+        }
+        if let channel = try json.value("channel", "text", { $0.string }) {
+            return .channel(id: channel, environment: environment, bundle: bundle)
+        }
+        guard let token = json["token"]?.string.flatMap({ PushToken($0) }) else {
+            throw .wrong("token", "hexadecimal digits")
+        }
+        return .device(PushDestination(token: token, environment: environment, bundle: bundle))
+    }
+}
+
+extension JSON {
+    /// The value of a member; nil where there is none, or null.
+    fileprivate func value<Value>(
+        _ key: String, _ expected: String, _ read: (JSON) -> Value?
+    ) throws(PushLineError) -> Value? {
+        guard let member = self[key], !member.isNull else { return nil }
+        guard let value = read(member) else { throw .wrong(key, expected) }
+        return value
+    }
+}
+
+/// Why a line of `roost push --file` is no notification.
+enum PushLineError: Error, Equatable {
+    case notJSON(offset: Int)
+    case wrong(_ key: String, _ expected: String)
+}
+
+extension PushLineError: CustomStringConvertible {
+    var description: String {
+        switch self {
+        case .notJSON(let offset): "it is no JSON object (byte \(offset) does not fit)"
+        case .wrong(let key, let expected): "\"\(key)\" must be \(expected)"
+        }
+    }
+}
+
+/// The lines of `roost push --file`, one notification each.
+struct PushLines {
+    private let defaults: PushLine.Defaults
+    private var number = 0
+
+    /// - Parameter path: `-` for the standard input.
+    init(_ path: String, _ defaults: PushLine.Defaults) throws {
+        self.defaults = defaults
+        guard path != "-" else { return }
+        // readLine() reads the standard input and nothing else.
+        let descriptor = open(path, O_RDONLY)
+        guard descriptor >= 0, dup2(descriptor, STDIN_FILENO) >= 0 else {
+            throw RunFailure("\(path) cannot be read: \(String(cString: strerror(errno))).", .usage)
+        }
+        close(descriptor)
+    }
+
+    /// The next notification; nil at the end. Empty lines are skipped.
+    mutating func next() throws -> Push? {
+        while let line = readLine() {
+            number += 1
+            guard line.contains(where: { !$0.isWhitespace }) else { continue }
+            do {
+                return try PushLine(parsing: Array(line.utf8), defaults).push
+            } catch {
+                throw RunFailure("Line \(number) is no push: \(error). It and what follows was not sent.", .usage)
+            }
+        }
+        return nil
+    }
+}
+
+extension PushOutcome {
+    /// The line that `roost push` prints.
+    func line(for id: PushID) -> String {
+        var members = [("id", JSONString.quoted(id.text)), ("outcome", JSONString.quoted(name))]
+        switch self {
+        case .refused(let status, let reason):
+            members += [("status", "\(status)"), ("reason", JSONString.quoted(reason))]
+        case .badToken(let reason):
+            members += [("status", "400"), ("reason", JSONString.quoted(reason))]
+        case .unregistered(let since):
+            members.append(("status", "410"))
+            if let since { members.append(("since", "\(since)")) }
+        case .tooLarge(let bytes, let limit):
+            members += [("bytes", "\(bytes)"), ("limit", "\(limit)")]
+        case .delivered, .superseded, .expired, .overflow, .unanswered, .stopped: break
+        }
+        return "{" + members.map { "\"\($0.0)\":\($0.1)" }.joined(separator: ",") + "}"
+    }
+}

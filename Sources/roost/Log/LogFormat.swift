@@ -1,4 +1,0 @@
-/// How a line of the log is written.
-enum LogFormat: String, Sendable {
-    case text, json
-}

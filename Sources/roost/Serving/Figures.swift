@@ -1,0 +1,260 @@
+import ChangeFeed
+import Gateway
+import Hub
+import Notify
+import Ops
+import Push
+import Wire
+
+/// What all rooms do, for the metrics; but pushes, which count for themselves.
+extension HubRooms {
+    var figures: [Figure] {
+        let loops = gateway.figures
+        var sum = LoopFigures()
+        for loop in loops { sum.add(loop) }
+        let gauges = [
+            Figure("roost_loops", .gauge, "Event loops.", loops.count),
+            Figure(
+                "roost_connections_limit", .gauge, "WebSockets that are let in; 0: as many as there are files.",
+                gateway.capacity),
+        ]
+        return gauges + gateway.certificateFigures + sum.connectionFigures + sum.trafficFigures + sum.hubFigures
+            + sum.overloadFigures
+            + sum.turnFigures + shared.history.list + subscriptions.figures + [
+                Figure(
+                    "roost_feed_lag_seconds",
+                    "From a row's commit to its being handed to sockets, for each group of subscribers.", sum.lag)
+            ]
+    }
+}
+
+/// What the loops do, for the metrics.
+extension LoopFigures {
+    var connectionFigures: [Figure] {
+        [
+            Figure("roost_connections", .gauge, "WebSockets open now.", connections),
+            Figure("roost_connections_accepted_total", .counter, "Upgrades that became WebSockets.", accepted),
+        ]
+            + Figure.each(
+                "roost_connections_refused_total", .counter, "Upgrades that were refused, by the reason.", "reason",
+                connectionsRefused)
+            + Figure.each(
+                "roost_connections_closed_total", .counter,
+                "WebSockets that ended, by the code of the close frame; 1006: without one.", "code",
+                Dictionary(uniqueKeysWithValues: connectionsClosed.map { ($0.map { String($0) } ?? "other", $1) }))
+    }
+
+    var trafficFigures: [Figure] {
+        [
+            Figure("roost_frames_received_total", .counter, "Messages from clients.", framesIn),
+            Figure("roost_received_bytes_total", .counter, "Bytes of messages from clients.", bytesIn),
+            Figure("roost_malformed_frames_total", .counter, "Messages dropped as malformed.", malformedFrames),
+            Figure("roost_frames_sent_total", .counter, "Frames handed to sockets.", framesOut),
+            Figure("roost_sent_bytes_total", .counter, "Bytes handed to sockets.", bytesOut),
+            Figure(
+                "roost_writes_total", .counter, "Writes to sockets; fewer than frames where they were joined.", writes),
+            Figure("roost_pending_bytes", .gauge, "Bytes that wait for sockets to take them.", pendingBytes),
+            Figure("roost_send_batches", .gauge, "Loops that send to many sockets by one io_uring call.", batching),
+        ]
+    }
+
+    var hubFigures: [Figure] {
+        [
+            Figure("roost_channels", .gauge, "Channels with members, summed over loops.", channels),
+            Figure("roost_memberships", .gauge, "Sockets in channels.", hub.memberships),
+            Figure("roost_subscriptions", .gauge, "Groups of subscribers to row changes.", subscriptions),
+        ]
+            + Figure.each(
+                "roost_joins_total", .counter, "Joins, by what they were answered.", "result",
+                ["ok": hub.joins, "refused": hub.joinsRefused])
+            + Figure.each(
+                "roost_recoveries_total", .counter,
+                "Members that asked for what they missed, by what they were answered.", "result",
+                // What never happened is 0 and not missing: the first time would not be seen as a rise otherwise.
+                hub.recoveries.merging(
+                    [
+                        "resumed": 0, "too_old": 0, "other_database": 0, "ahead": 0, "malformed": 0, "unavailable": 0,
+                        "undecided": 0,
+                    ]
+                ) { one, _ in one })
+            + [
+                Figure(
+                    "roost_presence_members", .gauge, "Who is present, those included whose window is open.",
+                    hub.presenceJoins - hub.presenceLeaves),
+                Figure("roost_presence_joins_total", .counter, "Members that came.", hub.presenceJoins),
+                Figure("roost_presence_leaves_total", .counter, "Members that left.", hub.presenceLeaves),
+                Figure(
+                    "roost_presence_leaves_avoided_total", .counter,
+                    "Members that were cut off and back within their window.", hub.presenceLeavesAvoided),
+                Figure(
+                    "roost_typing_starts_total", .counter, "Times that somebody's typing was told.", hub.typingStarts),
+            ]
+    }
+
+    var overloadFigures: [Figure] {
+        [
+            Figure(
+                "roost_slow_reader_coalesced_total", .counter,
+                "Presence frames that a lagging socket was spared; it is sent the state instead.", coalescedFrames),
+            Figure(
+                "roost_slow_reader_written_off_total", .counter, "Sockets that row changes stopped waiting for.",
+                slowReadersWrittenOff),
+            Figure("roost_slow_reader_closed_total", .counter, "Sockets closed at their cap.", slowReadersClosed),
+            Figure(
+                "roost_slow_reader_cut_total", .counter, "Sockets ended because they did not take a close frame.",
+                slowReadersCut),
+            Figure(
+                "roost_changes_held_seconds_total", .counter,
+                "Time in which row changes were held back for slow readers, summed over loops.",
+                Double(heldMilliseconds) / 1000),
+        ]
+            + Limit.allCases.map { limit in
+                Figure(
+                    "roost_refused_total", .counter, "Requests answered with an error, by the limit they were over.",
+                    refused[limit, default: 0], label: "limit=\"\(limit.rawValue)\"")
+            }
+            + [
+                Figure(
+                    "roost_refused_total", .counter, "Requests answered with an error, by the limit they were over.",
+                    unfinishedRefused, label: "limit=\"unfinished_bytes\"")
+            ]
+            + Pace.allCases.map { pace in
+                Figure(
+                    "roost_slowed_total", .counter, "Times that a socket was left unread for a moment, by the rate.",
+                    slowed[pace, default: 0], label: "limit=\"\(pace.rawValue)\"")
+            }
+    }
+
+    var turnFigures: [Figure] {
+        [
+            Figure("roost_loop_turn_seconds", "Turns of event loops, from waking to waiting again.", turns),
+            Figure(
+                "roost_loop_stalls_total", .counter, "Turns of more than 100 ms, in which nobody else was served.",
+                stalls),
+        ]
+    }
+}
+
+/// What the feed of row changes does, for the metrics.
+extension ChangeSubscriptions {
+    private var outboxFigures: [Figure] {
+        guard let outbox else { return [] }
+        return [
+            Figure("roost_outbox_rows", .gauge, "Changes that are kept, about.", outbox.rows),
+            Figure("roost_outbox_bytes", .gauge, "Bytes of changes that are kept.", outbox.bytes),
+            Figure("roost_outbox_age_seconds", .gauge, "Age of the oldest change that is kept.", outbox.ageSeconds),
+        ]
+    }
+
+    var figures: [Figure] {
+        let feed = statistics ?? FeedStatistics()
+        let visibility = visibilityStatistics
+        return [
+            Figure("roost_feed_up", .gauge, "1 while row changes flow.", status == .ready ? 1 : 0),
+            Figure("roost_feed_changes_total", .counter, "Row changes read.", feed.changes),
+            Figure("roost_feed_polls_total", .counter, "Windows read, empty ones included.", feed.polls),
+            Figure("roost_feed_rings_total", .counter, "Notifications that woke the feed.", feed.rings),
+            Figure(
+                "roost_feed_missed_rings_total", .counter, "Rows found by the safety poll; should stay 0.",
+                feed.missedRings),
+            Figure("roost_feed_connections_total", .counter, "Connections made to Postgres.", feed.connections),
+            Figure("roost_feed_pruned_total", .counter, "Changes deleted after the retention.", feed.pruned),
+            Figure(
+                "roost_feed_recovery_reads_total", .counter, "Readings of what members missed.", feed.recoveryReads),
+            Figure(
+                "roost_visibility_asked_total", .counter, "Decisions on a row for a subscriber, made by policies.",
+                visibility.asked),
+            Figure(
+                "roost_visibility_kept_total", .counter, "Decisions that a scope's kept answer stood for.",
+                visibility.kept),
+            Figure(
+                "roost_visibility_round_trips_total", .counter, "Times that Postgres was asked for decisions.",
+                visibility.roundTrips),
+            Figure("roost_visibility_seconds", "Asking Postgres for decisions once.", visibility.time),
+            Figure(
+                "roost_feed_undecided_changes", .gauge,
+                "Changes that wait until Postgres has decided filters; others do not wait for them.", undecidedChanges),
+            Figure(
+                "roost_statements_abandoned_total", .counter,
+                "Statements that were not waited for any longer, and cancelled.", abandonedStatements),
+        ]
+            + Figure.each(
+                "roost_filters_ended_total", .counter, "Filters that were given up, by the reason.", "reason",
+                Dictionary(uniqueKeysWithValues: FilterEnd.allCases.map { ($0.rawValue, filterEnds[$0, default: 0]) }))
+            + outboxFigures
+    }
+}
+
+/// What is kept of broadcasts, for the metrics.
+extension HistoryBook {
+    var list: [Figure] {
+        let kept = figures
+        return [
+            Figure("roost_history_channels", .gauge, "Channels that keep broadcasts.", kept.channels),
+            Figure("roost_history_messages", .gauge, "Broadcasts that are kept.", kept.messages),
+            Figure("roost_history_bytes", .gauge, "Bytes of broadcasts that are kept.", kept.bytes),
+        ]
+    }
+}
+
+/// What a hub that sends pushes does, for the metrics.
+extension PushService {
+    var figures: [Figure] {
+        let service = statistics
+        let client = clientStatistics
+        return outcomes(client) + [
+            Figure("roost_push_retries_total", .counter, "Pushes that were sent again.", client.retries),
+            Figure("roost_push_queue", .gauge, "Pushes that wait in memory for Apple.", client.queued),
+            Figure("roost_push_in_flight", .gauge, "Pushes that Apple has not answered.", client.inFlight),
+            Figure("roost_push_connections_total", .counter, "Connections made to Apple.", client.connectionsOpened),
+            Figure(
+                "roost_push_connections_retired_total", .counter, "Connections given up because nothing was answered.",
+                client.connectionsRetired),
+            Figure(
+                "roost_push_circuit_open", .gauge, "Servers that refuse the operator's key; the log says why.",
+                client.circuitsOpen.count),
+            Figure(
+                "roost_push_provider_token_age_seconds", .gauge,
+                "How old the provider token is; it is renewed at 2700.",
+                client.providerTokenAge ?? 0),
+            Figure("roost_push_messages_total", .counter, "Messages whose audience was asked for.", service.messages),
+            Figure(
+                "roost_push_messages_lost_total", .counter, "Messages that nobody was alerted of; should stay 0.",
+                service.lostMessages),
+            Figure("roost_push_alerts_total", .counter, "Alerts that were put into the queue.", service.alerts),
+            Figure("roost_push_activities", .gauge, "Live Activities that this hub updates.", service.activities),
+            Figure(
+                "roost_push_activity_states_total", .counter, "States sent to Live Activities.",
+                service.activityStates.pushed),
+            Figure(
+                "roost_push_activity_states_shown_total", .counter, "States shown by socket instead.",
+                service.activityStates.shown),
+        ]
+    }
+
+    private func outcomes(_ client: PushStatistics) -> [Figure] {
+        var counts = [
+            ("delivered", client.delivered), ("unregistered", client.unregistered), ("superseded", client.superseded),
+            ("expired", client.expired), ("overflow", client.overflow), ("too_large", client.tooLarge),
+            ("unanswered", client.unanswered), ("stopped", client.stopped),
+        ]
+        counts += client.refused.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+        return counts.map { result, count in
+            Figure(
+                "roost_pushes_total", .counter, "Pushes by what became of them; a refusal by Apple's reason.", count,
+                label: "result=\"\(result)\"")
+        }
+    }
+}
+
+extension Gateway {
+    /// When the certificate expires; empty without TLS.
+    var certificateFigures: [Figure] {
+        guard let certificate else { return [] }
+        return [
+            Figure(
+                "roost_tls_certificate_expiry_seconds", .gauge,
+                "When the certificate that new connections are shown expires, in seconds since 1970.", certificate.ends)
+        ]
+    }
+}

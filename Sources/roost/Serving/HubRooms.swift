@@ -1,0 +1,274 @@
+import ChangeFeed
+import Gateway
+import Hub
+import Identity
+import Logging
+import Notify
+import Ops
+import Push
+import Settings
+import Synchronization
+
+/// The rooms of one hub. This is the place where they are made, once, each after those it leans on, and where they start.
+struct HubRooms: Sendable {
+    let configuration: RoostConfiguration
+    let logger: Logger
+    let shared: SharedState
+    let health: Health
+    /// Nil where the keys are not the configuration's.
+    let keys: KeyRefresher?
+    let reload: Reload
+    /// Nil where the operator has configured no pushes.
+    let pushService: PushService?
+    let gateway: Gateway
+    let sessions: SessionWriter
+    let subscriptions: ChangeSubscriptions
+    let authority: PolicyAuthority
+    let presenceKeeper: PresenceKeeper
+    /// Nil where systemd did not ask to be told.
+    let supervision: Supervision?
+    private let whenReady: @Sendable () -> Void
+
+    /// Makes the rooms. Reads the certificate and the key for pushes, and waits for nothing.
+    init(_ server: Server) throws {
+        let (configuration, logger, tokens) = (server.configuration, server.configuration.logger, server.tokens)
+        let (databaseURL, statements) = (server.databaseURL, server.statements)
+        let rooms = RoomsReference()
+        let health = Health()
+        let reload = Reload(configuration, logger: logger, read: server.read)
+
+        // What several rooms share.
+        let usersStatement = configuration.usersStatement ?? statements.users
+        let certificates = try configuration.openCertificate(logger: logger)
+        let apns = try configuration.apns()
+        let shared = SharedState(configuration, tellsUsers: usersStatement != nil, sendsPushes: apns != nil)
+
+        // Pushes, and whatever else answers HTTP requests and the operator.
+        let pushService = try apns.flatMap { try Self.pushService(server, $0, shared, logger, rooms) }
+        let figures: @Sendable () -> [Figure] = {
+            ProcessFigures.all(version: Roost.version)
+                + [Figure("roost_ready", .gauge, "1 while /readyz says ok.", health.problem == nil ? 1 : 0)]
+                + (rooms.all?.figures ?? []) + (pushService?.figures ?? [])
+        }
+        let access = OpsAccess(host: configuration.opsHost, token: configuration.opsToken)
+        let dashboard = Dashboard(
+            access: access, health: health, log: LogOutput.standard.book,
+            sources: reload.dashboard(.standard, figures), logger: logger)
+        let handlers: [any HTTPHandler] =
+            [PushAPI(service: pushService, verifier: tokens, clock: { Clock.now() }), ClientHealth()]
+            + (server.handler.map { [$0] } ?? [])
+
+        // The sockets.
+        var settings = configuration.gateway(sharing: shared)
+        settings.certificates = certificates
+        let gateway = Gateway(
+            configuration: settings, verifier: tokens, handler: Handlers(handlers: handlers),
+            opsHandler: OpsPages(health: health, access: access, figures: figures), opsSocketHandler: dashboard,
+            logger: logger)
+        dashboard.attach(gateway)
+
+        // What reads and writes the database.
+        let sessions = SessionWriter(
+            conninfo: databaseURL, node: configuration.nodeName, book: shared.recovery, logger: logger)
+        let recovers = configuration.recoveryWindowSeconds > 0
+        let subscriptions = ChangeSubscriptions(
+            configuration: configuration.feed(conninfo: databaseURL), sink: gateway, tap: pushService, logger: logger,
+            oldestMark: { [recovery = shared.recovery] in recovery.oldestMark() },
+            whenFirst: { [recovery = shared.recovery] in recovery.nobodyIsFromBefore() }
+        ) { status in
+            health.feed(problem: status.problem)
+            // Not before: until then another hub may have this one's name, and what is written down would be its.
+            if status == .ready, recovers { sessions.start() }
+        }
+        let authority = PolicyAuthority(conninfo: databaseURL, logger: logger)
+        let restartWindow = Int64(configuration.restartSeconds) * 1000
+        let presenceKeeper = PresenceKeeper(
+            conninfo: databaseURL, node: configuration.nodeName, log: shared.presenceLog, users: shared.users,
+            // Pushes take that other hubs can see who is online here, also where the application does not want to know.
+            statement: usersStatement ?? pushService.map { _ in Statements.nobody }, logger: logger
+        ) { [users = shared.users] left in
+            users?.restore(left, until: Clock.now().monotonic + restartWindow)
+        }
+
+        // Who watches over them.
+        health.ask(
+            HealthProbes(
+                mostBehind: .seconds(configuration.safetyPollSeconds + configuration.readyLagSeconds),
+                loops: { gateway.silences }, feed: { subscriptions.behind }))
+        supervision = Supervision(problem: { health.problem }, beats: { gateway.beats }, logger: logger)
+
+        self.configuration = configuration
+        self.logger = logger
+        self.shared = shared
+        self.health = health
+        keys = server.keys
+        self.reload = reload
+        self.pushService = pushService
+        self.gateway = gateway
+        self.sessions = sessions
+        self.subscriptions = subscriptions
+        self.authority = authority
+        self.presenceKeeper = presenceKeeper
+        whenReady = server.whenReady
+        rooms.set(self)
+    }
+
+    /// Brings back whom the hub's last process served, opens the ports and starts the threads. Reads from the database, for
+    /// seconds at most.
+    ///
+    /// - Throws: `GatewayError` where a port cannot be opened.
+    func start() throws {
+        let address =
+            "\(configuration.socketScheme)://\(configuration.httpHost):\(configuration.httpPort)/realtime/v1/websocket"
+        health.onFirstReady { [supervision, whenReady] in
+            StandardOutput.line("listening on \(address)")
+            supervision?.look()
+            whenReady()
+        }
+        sessions.restore()
+        gateway.restorePresence(shared.restore(presenceKeeper.restore(), within: configuration.restartSeconds))
+        // First, so that nobody is answered who is not written down.
+        if configuration.recoveryWindowSeconds > 0 {
+            sessions.record { [subscriptions] in subscriptions.withdrawSessionList(whenDone: $0) }
+        }
+        try gateway.start(feed: subscriptions, authority: authority)
+        supervision?.begin()
+        MemoryReturn().begin()
+        authority.start()
+        subscriptions.start()
+        presenceKeeper.start()
+        pushService?.start()
+    }
+
+    /// What sends pushes, with the rules of the configuration; nil where the app's bundle id is not set.
+    private static func pushService(
+        _ server: Server, _ apns: APNsConfiguration, _ shared: SharedState, _ logger: Logger, _ rooms: RoomsReference
+    ) throws -> PushService? {
+        guard let presenceView = shared.presenceView, let bundle = server.configuration.push.topic else { return nil }
+        let rules = try server.configuration.pushRules(
+            bundle: bundle, audience: server.statements.audience, facts: server.statements.facts)
+        if rules.audience == nil {
+            logger.notice("Nobody is alerted of new messages: alerts.audience is not set.")
+        }
+        return PushService(
+            conninfo: server.databaseURL, rules: rules, apns: apns, presence: presenceView, logger: logger,
+            clock: { Clock.now() }, show: { rooms.all?.gateway.show($0) })
+    }
+}
+
+/// The objects that several rooms use at once. Each is safe from any thread; each exists once.
+struct SharedState: Sendable {
+    /// How far each client's acknowledgements go: the loops write it, the feed keeps what it points to.
+    let recovery: RecoveryBook
+    /// The broadcasts that are kept, for all loops.
+    let history: HistoryBook
+    /// Who is present in channels, for all loops.
+    let presences = PresenceBook()
+    /// Who is present, for whoever writes it down.
+    let presenceLog = PresenceLog()
+    /// Which users are online; nil where nobody asks.
+    let users: UserPresence?
+    /// What pushes are decided by; nil where none are sent.
+    let presenceView: PresenceView?
+
+    /// - Parameters:
+    ///   - tellsUsers: the application is told who is online.
+    ///   - sendsPushes: it is known who is where, on which device, and who types.
+    init(_ configuration: RoostConfiguration, tellsUsers: Bool, sendsPushes: Bool) {
+        let window = Int64(configuration.recoveryWindowSeconds) * 1000
+        recovery = RecoveryBook(window: window, isFeedReady: false)
+        history = HistoryBook(limits: configuration.rules.limits, window: window)
+        let users = tellsUsers || sendsPushes ? UserPresence() : nil
+        self.users = users
+        if sendsPushes, let users {
+            presenceView = PresenceView(
+                users: users, devices: UserPresence(notesTransitions: false), typing: TypingBoard(),
+                presence: presenceLog)
+        } else {
+            presenceView = nil
+        }
+    }
+
+    /// Brings back whom the hub's last process served, for a while: whoever comes back in it was never gone.
+    ///
+    /// - Returns: what the loops are to show.
+    func restore(_ restored: PresenceRestored, within seconds: Int) -> [PresenceBook.Restored] {
+        let until = Clock.now().monotonic + Int64(seconds) * 1000
+        users?.restore(restored.users, until: until)
+        guard seconds > 0 else { return [] }
+        for record in restored.presences { presenceLog.put(record) }
+        return presences.restore(restored.presences, until: until)
+    }
+}
+
+extension RoostConfiguration {
+    /// The gateway's configuration, with what its loops share with each other and with other rooms.
+    func gateway(sharing shared: SharedState) -> GatewayConfiguration {
+        var gateway = gateway
+        gateway.book = shared.recovery
+        gateway.history = shared.history
+        gateway.presences = shared.presences
+        gateway.presenceLog = shared.presenceLog
+        gateway.users = shared.users
+        gateway.devices = shared.presenceView?.devices
+        gateway.typingBoard = shared.presenceView?.typing
+        gateway.summaryJoins = shared.presenceView?.joins
+        return gateway
+    }
+}
+
+/// The rooms, for those who are made before all of them are there and ask or tell them something later.
+final class RoomsReference: Sendable {
+    private let rooms = Mutex<HubRooms?>(nil)
+
+    func set(_ all: HubRooms) { rooms.withLock { $0 = all } }
+
+    /// Nil until all are made.
+    var all: HubRooms? { rooms.withLock { $0 } }
+}
+
+/// The operator's statements, where the configuration has none: those of the sample chat, or nothing.
+struct Statements {
+    var users: String?
+    var audience: String?
+    var facts: String?
+
+    static let ofSampleChat = Statements(
+        users: PresenceKeeper.statementOfSampleChat, audience: PushStore.audienceOfSampleChat,
+        facts: PushStore.factsOfSampleChat)
+
+    /// In place of `users.statement`: it tells nobody.
+    static let nobody = "select from unnest($1::text[], $2::boolean[], $3::timestamptz[]) where false"
+}
+
+/// Several handlers of HTTP requests in a row: the first that serves a path answers.
+struct Handlers: HTTPHandler {
+    let handlers: [any HTTPHandler]
+
+    func judge(_ head: HTTPRequest) -> HTTPVerdict {
+        for handler in handlers {
+            let verdict = handler.judge(head)
+            if case .notServed = verdict { continue }
+            return verdict
+        }
+        return .notServed
+    }
+
+    func respond(to request: HTTPRequest, later reply: HTTPReply) -> HTTPAnswer? {
+        for handler in handlers {
+            if let answer = handler.respond(to: request, later: reply) { return answer }
+        }
+        return nil
+    }
+}
+
+extension FeedStatus {
+    /// What keeps changes from flowing, as `/readyz` says it; nil if nothing does.
+    fileprivate var problem: String? {
+        switch self {
+        case .ready: nil
+        case .stopped: "the change feed has stopped"
+        case .connecting(let reason): reason ?? "connecting to the database"
+        }
+    }
+}

@@ -1,0 +1,135 @@
+import ChangeFeed
+import Gateway
+import Hub
+import Logging
+import Settings
+
+/// The configuration as the gateway and the change feed take it.
+extension RoostConfiguration {
+    var gateway: GatewayConfiguration {
+        var gateway = GatewayConfiguration()
+        gateway.host = httpHost
+        gateway.port = httpPort
+        gateway.socket = httpSocket
+        gateway.socketMode = httpSocketMode
+        gateway.opsHost = opsHost
+        gateway.opsPort = opsPort
+        gateway.loops = loops
+        gateway.usesIOUring = ioUring
+        gateway.rules = rules
+        return gateway
+    }
+
+    var rules: GatewayRules {
+        var rules = GatewayRules()
+        rules.limits = limits
+        rules.presence = presence
+        rules.typing = typing
+        rules.maximumMessageBytes = messageBytes
+        rules.pendingBytesPerSocket = pendingBytesPerSocket
+        rules.unfinishedBytes = unfinishedBytes
+        rules.failuresPerMinute = failuresPerMinute
+        rules.trustedProxies = TrustedProxies(trustedProxies)
+        rules.origins = AllowedOrigins(httpOrigins)
+        rules.pingAfter = Int32(pingAfter)
+        rules.idleTimeout = Int32(idleTimeout)
+        rules.bodyTimeout = Int32(bodyTimeout)
+        return rules
+    }
+
+    private var limits: HubLimits {
+        var limits = HubLimits()
+        limits.connections = OpenFiles.sockets(wanted: connections)
+        limits.connectionsPerAddress = connectionsPerAddress
+        limits.connectionsPerUser = connectionsPerUser
+        limits.channelsPerConnection = channelsPerConnection
+        limits.filtersPerChannel = filtersPerChannel
+        limits.patternsPerConnection = patternsPerConnection
+        limits.regularExpressions = regularExpressions
+        limits.joinsPerSecond = joinsPerSecond
+        limits.presencePerSecond = presencePerSecond
+        limits.messagesPerSecond = messagesPerSecond
+        limits.bytesPerSecond = bytesPerSecond
+        limits.payloadBytes = payloadBytes
+        limits.privateOnly = privateOnly
+        limits.historyMessages = historyMessages
+        limits.historySeconds = historySeconds
+        limits.historyBytesPerChannel = historyBytesPerChannel
+        limits.historyBytes = historyBytes
+        limits.historyBytesPerReturn = min(limits.historyBytesPerReturn, pendingBytesPerSocket / 2)
+        return limits
+    }
+
+    func feed(conninfo: String) -> FeedConfiguration {
+        var rhythm = Doorbell.Rhythm()
+        rhythm.safety = .seconds(safetyPollSeconds)
+        var feed = FeedConfiguration(
+            conninfo: conninfo, node: nodeName, retention: .seconds(retentionHours * 3600), rhythm: rhythm)
+        feed.recoveryWindow = .seconds(recoveryWindowSeconds)
+        return feed
+    }
+
+    /// A logger whose lines go to the standard output of the log; its level is that of the output.
+    var logger: Logger { Logger(label: "roost") { _ in LineLogHandler(output: .standard) } }
+
+    var drain: DrainTimes { DrainTimes(delaySeconds: drainDelaySeconds, seconds: drainSeconds) }
+}
+
+/// The configuration of presence and typing as the hub takes it.
+extension RoostConfiguration {
+    var presence: PresenceRules {
+        var rules = PresenceRules()
+        rules.windows = Self.windows(graceActive, graceInactive, graceBackground)
+        rules.topics = graceTopics.map {
+            (TopicPattern($0.pattern), Self.windows($0.active, $0.inactive, $0.background))
+        }
+        rules.listedMembers = listedMembers
+        rules.listedBytes = listedBytes
+        rules.totalBytes = totalListedBytes
+        rules.payloadBytes = presenceBytes
+        rules.mergeInterval = Int64(mergeMilliseconds)
+        return rules
+    }
+
+    var typing: TypingRules {
+        var rules = TypingRules()
+        rules.isOn = typingEnabled
+        rules.shown = typingShown
+        rules.endings = typingEndedBy.compactMap { TypingRules.Ending($0) }
+        return rules
+    }
+
+    private static func windows(_ active: Int, _ inactive: Int, _ background: Int) -> GraceWindows {
+        GraceWindows(
+            active: Int64(active) * 1000, inactive: Int64(inactive) * 1000, background: Int64(background) * 1000)
+    }
+}
+
+/// The certificate that the configuration names.
+extension RoostConfiguration {
+    /// The scheme of the WebSocket's address (RFC 6455, section 3).
+    var socketScheme: String { tlsCertificate == nil ? "ws" : "wss" }
+
+    var pageScheme: String { tlsCertificate == nil ? "http" : "https" }
+
+    /// Throws where a certificate is configured that cannot be used.
+    func checkCertificate() throws {
+        guard let files = certificateFiles else { return }
+        do { _ = try Certificate(files) } catch { throw RunFailure("\(error)", .configuration) }
+    }
+
+    /// The certificate, which is read again when its files change; nil where none is configured. A pair that cannot be used keeps the hub from starting.
+    func openCertificate(logger: Logger) throws -> CertificateKeeper? {
+        guard let files = certificateFiles else { return nil }
+        do {
+            return try CertificateKeeper(files, logger: logger)
+        } catch {
+            throw RunFailure("\(error)", .configuration)
+        }
+    }
+
+    var certificateFiles: CertificateFiles? {
+        guard let tlsCertificate, let tlsKey else { return nil }
+        return CertificateFiles(certificate: tlsCertificate, key: tlsKey)
+    }
+}
