@@ -148,7 +148,6 @@ import Wire
         case .policyFailed:
             (
                 "PolicyFailed: A policy failed on changes that you missed; join again, and mend the policy that the hub's log names if it lasts",
-                "Changes were deleted before anybody was told of them; load the data again",
                 "A policy failed on changes that you missed; join again, and mend the policy that the hub's log names if it lasts"
             )
         case .changesLost:
@@ -228,6 +227,7 @@ import Wire
                 "Realtime is restarting, please standby", "Token is not valid yet",
                 "Failed to generate JWT signer, check your JWT secret or JWKS configuration",
                 "Too many messages wait for the permission to write to this Channel",
+                "Changes were deleted before anybody was told of them; load the data again",
                 "A policy failed on changes that you missed; join again, and mend the policy that the hub's log names if it "
                     + "lasts",
                 "Realtime was unable to replay messages",
