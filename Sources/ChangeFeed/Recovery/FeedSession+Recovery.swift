@@ -36,6 +36,7 @@ extension FeedSession {
         // A cursor may come from another hub that is ahead of this one, and a policy may have changed while this one slept:
         // both are settled by a look that begins now.
         versionAt = .now
+        lookAt = .now
         try poll()
         let pruned = try pruned()
         guard let epoch = loop.progress.epoch, let present = loop.progress.cursor, let restart = loop.progress.restart
