@@ -172,6 +172,7 @@ extension FeedSession {
         if isFirst {
             let stored = try reader.query(SQL.recoveryStored, [loop.configuration.node])
             let left = stored.count > 0 ? stored.text(0, 0).flatMap { Snapshot($0) } : nil
+            loop.progress.hasStoredCursor = left != nil
             loop.progress.restartUntil = .now + loop.configuration.recoveryWindow
             loop.progress.marks.grace = loop.configuration.recoveryWindow + .seconds(10)
             switch (left, position.stored) {
