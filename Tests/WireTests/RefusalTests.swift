@@ -229,6 +229,7 @@ import Wire
                 "Too many messages wait for the permission to write to this Channel",
                 "A policy failed on changes that you missed; join again, and mend the policy that the hub's log names if it "
                     + "lasts",
+                "Changes were deleted before anybody was told of them; load the data again",
                 "Realtime was unable to replay messages",
             ])
         #expect(
