@@ -114,7 +114,8 @@ enum SQL {
     static let withdrawList = text(PackageResources.WithdrawList_sql)
     static let outboxLook = text(PackageResources.OutboxLook_sql)
     static let noteEmptied = text(PackageResources.NoteEmptied_sql)
-    static let hasChangesBefore = text(PackageResources.HasChangesBefore_sql)
+    static let latestRead = text(PackageResources.LatestRead_sql)
+    static let hasChangeOf = text(PackageResources.HasChangeOf_sql)
     static let lockHolder = text(PackageResources.LockHolder_sql)
     static let sessionWait = text(PackageResources.SessionWait_sql)
 

@@ -230,6 +230,7 @@ import Wire
                 "Changes were deleted before anybody was told of them; load the data again",
                 "A policy failed on changes that you missed; join again, and mend the policy that the hub's log names if it "
                     + "lasts",
+                "Changes were deleted before anybody was told of them; load the data again",
                 "Realtime was unable to replay messages",
             ])
         #expect(

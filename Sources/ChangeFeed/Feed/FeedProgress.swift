@@ -11,6 +11,8 @@ struct FeedProgress {
     var settling = Settling()
     /// Handed on since the cursor; to be left out of the next window.
     var skip: Set<HandedChanges.Key> = []
+    /// The database has a cursor of this hub's, of whatever history.
+    var hasStoredCursor = false
     /// The cursor moved past changes since it was stored.
     var isUnstored = false
     var catalog = Catalog()

@@ -7,26 +7,44 @@ extension FeedSession {
     /// A window looks twice a second, and by what was read at the last look; at once, and by what was read when it began,
     /// where one of its rows says that something young was deleted.
     func lookForLosses(_ window: WindowReader, from start: Snapshot, to end: Snapshot) throws {
+        let isFirst = loop.progress.outboxLook == nil
+        // After a crash of the server the place in memory may lie beyond what it knows.
+        let isAhead = loop.progress.outboxLook.map { !$0.place.precedes(start) } ?? false
+        if isAhead {
+            loop.progress.outboxLook?.place = start
+            loop.progress.outboxLook?.witness = nil
+        }
         if window.hasNewsOfOutbox {
             let text = try reader.query(SQL.outboxLook).text(0, 0) ?? ""
             try compare(OutboxLook(Array(text.utf8), at: end), with: start, window, end)
         } else if let text = window.outbox {
-            guard let last = loop.progress.outboxLook, last.text == text else {
-                // After a crash of the server the place in memory may lie beyond what it knows.
-                let place = loop.progress.outboxLook.flatMap { $0.place.precedes(start) ? $0.place : nil } ?? start
-                return try compare(OutboxLook(text, at: end), with: place, window, end)
+            if let last = loop.progress.outboxLook, last.text == text {
+                loop.progress.outboxLook?.place = end
+            } else {
+                let place = loop.progress.outboxLook?.place ?? start
+                try compare(OutboxLook(text, at: end), with: place, window, end)
             }
-            loop.progress.outboxLook?.place = end
         }
+        guard isFirst || isAhead || window.hasNewsOfOutbox || !window.handed.isEmpty,
+            let look = loop.progress.outboxLook, look.witness == nil
+        else { return }
+        let latest = try reader.query(SQL.latestRead, [end.text])
+        loop.progress.outboxLook?.witness = latest.count > 0 ? latest.text(0, 0).flatMap { UInt64($0) } : nil
     }
 
     /// - Parameter place: sees what was read before anything of this look's news can have happened.
     private func compare(_ look: OutboxLook, with place: Snapshot, _ window: WindowReader, _ end: Snapshot) throws {
+        var look = look
         var pruned = look.pruned
+        let last = loop.progress.outboxLook
         // A new process has told nobody anything; who comes back to it is judged by its cursor.
-        let isFirst = loop.progress.outboxLook == nil
-        let isSameFile = isFirst || loop.progress.outboxLook?.file == look.file
-        if !isSameFile, !window.hasNewsOfOutbox, try isNothingLeft(of: place) {
+        let isFirst = last == nil
+        // What is deleted in the open is noted, and says nothing of the file.
+        look.witness = last?.witness.flatMap { pruned?.sees($0) == true ? nil : $0 }
+        if let last, last.file != look.file, let witness = look.witness, try isGone(witness) {
+            // That came after this window, so it is for the next one to tell.
+            guard !window.hasNewsOfOutbox else { return lookAt = .now }
+            look.witness = nil
             pruned = end
             try noteEmptied(by: end)
         }
@@ -43,9 +61,9 @@ extension FeedSession {
         loop.progress.marks.handedOn()
     }
 
-    /// Where nothing was there, nobody knows.
-    private func isNothingLeft(of place: Snapshot) throws -> Bool {
-        try reader.query(SQL.hasChangesBefore, [place.text]).text(0, 0) != "t"
+    /// Nothing is left of a transaction of which a change was there.
+    private func isGone(_ witness: UInt64) throws -> Bool {
+        try reader.query(SQL.hasChangeOf, [String(witness)]).text(0, 0) != "t"
     }
 
     /// Does what the trigger would have done, for cursors that come later.

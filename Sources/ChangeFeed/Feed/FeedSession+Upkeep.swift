@@ -30,10 +30,11 @@ extension FeedSession {
                     loop.progress.timeline.map(String.init),
                 ])
         } catch let error as PostgresError where error.kind == .server {
-            return cursorWasRefused(error)
+            return try cursorWasRefused(error)
         }
         if isCursorRefused { loop.logger.notice("The place to go on from is stored again.") }
         isCursorRefused = false
+        loop.progress.hasStoredCursor = true
         loop.progress.storedRecovery = recovery
         loop.progress.isUnstored = !isSettled
         storeAt = .now + .milliseconds(100)
@@ -50,7 +51,18 @@ extension FeedSession {
 
     /// As where the disk is full. Changes are handed on all the same: the price is that a hub that is started anew
     /// repeats more.
-    private func cursorWasRefused(_ error: PostgresError) {
+    ///
+    /// - Throws: where there is none at all: the next process would take it that nobody was served before, and bring nobody
+    ///   what it missed.
+    private func cursorWasRefused(_ error: PostgresError) throws {
+        guard loop.progress.hasStoredCursor else {
+            throw PostgresError(
+                .server,
+                """
+                Postgres does not store where this hub begins (roost.cursor), without which a killed hub would lose changes; \
+                let it be written: \(error.message)
+                """)
+        }
         storeAt = .now + .seconds(1)
         guard !isCursorRefused else { return }
         isCursorRefused = true

@@ -23,6 +23,9 @@ final class FeedSession {
     /// second.
     var versionAt: ContinuousClock.Instant
     static let versionInterval = Duration.milliseconds(500)
+    /// When a window is to bring along what tells whether changes went. The catalog is read anew in between, also because the
+    /// outbox was emptied, so this has a time of its own.
+    var lookAt: ContinuousClock.Instant
     /// What is read beside the windows for members who missed much.
     var scans: [(scan: RecoveryScan, state: RecoveryScan.State)] = []
     /// What the last of them was read on: the next may begin at once.
@@ -67,6 +70,7 @@ final class FeedSession {
         storeAt = now
         pruneAt = now + configuration.pruneInterval
         versionAt = now
+        lookAt = now
         newcomersAt = now
         recoveryAt = now
         claim = NodeClaim(at: now)
@@ -163,9 +167,10 @@ final class FeedSession {
                 loop.progress.skip = loop.progress.handed.toSkip()
             }
         }
-        let isVersionDue = ContinuousClock.now >= versionAt
+        let began = ContinuousClock.now
+        let (isVersionDue, isLookDue) = (began >= versionAt, began >= lookAt)
         let statement = cursor.window(
-            commitTimestamps: hasCommitTimestamps, isVersionDue: isVersionDue,
+            commitTimestamps: hasCommitTimestamps, isVersionDue: isVersionDue, isLookDue: isLookDue,
             members: loop.progress.catalog.memberTables)
         try reader.stream(statement, within: loop.configuration.statementLimit) { try window.take($0) }
         guard let next = try window.finish() else { return window.obstacle }
@@ -178,6 +183,7 @@ final class FeedSession {
                 return .table(back)
             }
         }
+        if isLookDue { lookAt = .now + Self.versionInterval }
         try lookForLosses(window, from: cursor, to: next)
         if window.undelivered > 0 {
             loop.logger.warning(

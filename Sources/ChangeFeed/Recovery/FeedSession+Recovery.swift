@@ -36,6 +36,7 @@ extension FeedSession {
         // A cursor may come from another hub that is ahead of this one, and a policy may have changed while this one slept:
         // both are settled by a look that begins now.
         versionAt = .now
+        lookAt = .now
         try poll()
         let pruned = try pruned()
         guard let epoch = loop.progress.epoch, let present = loop.progress.cursor, let restart = loop.progress.restart
@@ -171,6 +172,7 @@ extension FeedSession {
         if isFirst {
             let stored = try reader.query(SQL.recoveryStored, [loop.configuration.node])
             let left = stored.count > 0 ? stored.text(0, 0).flatMap { Snapshot($0) } : nil
+            loop.progress.hasStoredCursor = left != nil
             loop.progress.restartUntil = .now + loop.configuration.recoveryWindow
             loop.progress.marks.grace = loop.configuration.recoveryWindow + .seconds(10)
             switch (left, position.stored) {

@@ -15,7 +15,9 @@
 --   * Whoever deletes changes of the last minute leaves a row of the operation 'X', so that hubs look in that very window;
 --     else they look twice a second, which is soon enough for what nobody deletes before it is old.
 --   * Where no trigger runs (session_replication_role = replica, ALTER TABLE … DISABLE TRIGGER), the file of the table
---     tells that it was emptied or written anew, and the second where a change is still there that the hub has read.
+--     tells a hub that is connected that it was emptied or written anew, and the second where a change is still there that
+--     the hub saw in it. Where it had seen none, it takes a table that was emptied for one that was written anew: rather a
+--     loss that is not told than everybody's reload by VACUUM FULL. What DELETE takes without a trigger nobody notices.
 --     The sequence of the ids cannot tell: transactions that were rolled back take numbers, too.
 --   * That counts also for what a transaction deletes of its own changes, which nobody else ever saw.
 --   * An old snapshot does not show what TRUNCATE takes, so it is only for READ COMMITTED.

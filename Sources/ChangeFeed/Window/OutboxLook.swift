@@ -8,6 +8,8 @@ struct OutboxLook {
     var place: Snapshot
     /// The table's; another one when it was emptied or written anew.
     let file: String
+    /// A transaction of which a change was certainly there; nil where none is known.
+    var witness: UInt64?
     /// Sees every transaction of which a change may be gone; nil where nothing is.
     let pruned: Snapshot?
 

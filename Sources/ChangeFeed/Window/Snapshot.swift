@@ -25,13 +25,16 @@ package struct Snapshot: Sendable, Equatable {
     /// The statement that reads what came after this snapshot.
     ///
     /// - Parameters:
-    ///   - isVersionDue: whether it brings along the catalog's version, and what tells whether changes went.
+    ///   - isVersionDue: whether it brings along the catalog's version.
+    ///   - isLookDue: whether it brings along what tells whether changes went.
     ///   - members: the tables of which it is to tell whether they were written.
-    func window(commitTimestamps: Bool, isVersionDue: Bool = false, members: Set<UInt32> = []) -> String {
+    func window(
+        commitTimestamps: Bool, isVersionDue: Bool = false, isLookDue: Bool = false, members: Set<UInt32> = []
+    ) -> String {
         let template = commitTimestamps ? Self.withCommitTimestamps : Self.withoutCommitTimestamps
         return template.statement(
             xmax: String(xmax), xip: "{" + running.map(String.init).joined(separator: ",") + "}",
-            version: isVersionDue ? Self.version : "null::text", outbox: isVersionDue ? Self.outbox : "null::json",
+            version: isVersionDue ? Self.version : "null::text", outbox: isLookDue ? Self.outbox : "null::json",
             members: members.isEmpty ? nil : members.sorted().map(String.init).joined(separator: ","))
     }
 

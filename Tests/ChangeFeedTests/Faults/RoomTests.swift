@@ -38,6 +38,30 @@ extension FeedTests {
             #expect(feed.statistics.connections == 1)
         }
 
+        /// Killed then, it would be followed by one that takes it that nobody was there, and brings nobody what was missed.
+        @Test func aHubWhoseFirstCursorCannotBeStoredServesNobodyYet() throws {
+            let database = try PostgresCluster.shared.database().prepared("create table t (n int)", watching: "t")
+            try database.run(
+                """
+                create function full_disk() returns trigger language plpgsql as $$
+                begin raise 'could not extend file: No space left on device' using errcode = '53100'; end $$;
+                create trigger full_disk before insert or update on roost.cursor
+                    for each row execute function full_disk();
+                """)
+            var configuration = FeedConfiguration(conninfo: database.conninfo, node: "test")
+            configuration.firstRetry = .milliseconds(100)
+            let feed = ChangeFeed(configuration: configuration, logger: .silent, consumer: Collector())
+            feed.start()
+            defer { feed.stop() }
+            try eventually("a word about it") {
+                guard case .connecting(let reason?) = feed.status else { return false }
+                return reason.contains("roost.cursor") && reason.contains("No space left on device")
+            }
+            try database.run("drop trigger full_disk on roost.cursor")
+            try eventually("the feed is ready") { feed.status == .ready }
+            #expect(try database.value("select count(*) from roost.cursor") == "1")
+        }
+
         /// The outbox and the cursor on a disk of 16 MB, which something else fills.
         @Test(.enabled(if: isSlow && getuid() == 0)) func fullDisk() throws {
             let directory = NSTemporaryDirectory() + "roost-disk-" + UUID().uuidString.prefix(8)

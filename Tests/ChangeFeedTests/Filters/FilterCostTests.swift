@@ -109,10 +109,13 @@ extension FeedTests {
                 try holder.run("select pg_advisory_lock(7)")
                 let before = stage.marks.max() ?? 0
                 for id in 1...4 {
+                    let seen = stage.count
                     try database.run("insert into notes values (\(id), 'x', '(good)')")
                     try eventually("others have row \(id)", within: .seconds(5)) {
                         stage.shown("ann", others).count == id
                     }
+                    // Or whose token is refreshed now would go on behind what waits for it.
+                    #expect(stage.withheldAt.contains(seen), "loops know before row \(id) that something waits")
                 }
                 #expect(stage.shown("eve", held) == [])
                 #expect(stage.undecided > 0)

@@ -76,6 +76,7 @@ import Wire
         book.withdrawn(successfully: true)
         #expect(!book.beginsClaim(at: stage.now, after: before), "the turn may be the old one")
         #expect(book.beginsClaim(at: stage.now, after: book.withdrawals))
+        #expect(try isAnswered(stage.tick(after: 50)))
         // From here on it may count again.
         _ = try join(stage, 2, subject: "bob")
         #expect(!book.beginsClaim(at: stage.now, after: before))
