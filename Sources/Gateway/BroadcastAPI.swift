@@ -16,28 +16,34 @@ struct BroadcastAPI {
     /// What is said by a request's head alone.
     enum Judgement {
         case refused(HTTPResponse)
-        /// To be heard, as a message of this bearer.
-        case admitted(Claims)
+        /// To be heard, as what this bearer sends.
+        case admitted(Sender)
+    }
+
+    /// Who sends, and where to.
+    struct Sender {
+        let claims: Claims
+        let route: BroadcastRoute
     }
 
     /// Nil where the path is not one of ours.
     func judge(_ head: HTTPRequest, at now: HubTime) -> Judgement? {
-        guard BroadcastRoute(path: head.path) != nil else { return nil }
+        guard let route = BroadcastRoute(path: head.path) else { return nil }
         guard head.method == .post else {
             var response = HTTPResponse.message(405, "Use POST")
             response.headers = [("allow", "POST, OPTIONS")]
             return .refused(response)
         }
         guard let claims = claims(head, at: now) else { return .refused(.message(401, "Unauthorized")) }
-        return .admitted(claims)
+        return .admitted(Sender(claims: claims, route: route))
     }
 
     /// A request that was admitted, with its body.
-    func handle(_ request: HTTPRequest, _ claims: Claims) -> Outcome {
-        guard case .message(let topic, let event) = BroadcastRoute(path: request.path) else {
-            return batch(request, claims)
+    func handle(_ request: HTTPRequest, of sender: Sender) -> Outcome {
+        switch sender.route {
+        case .list: batch(request, sender.claims)
+        case .message(let topic, let event): single(request, topic: topic, event: event, sender.claims)
         }
-        return single(request, topic: topic, event: event, claims)
     }
 
     private func claims(_ request: HTTPRequest, at now: HubTime) -> Claims? {

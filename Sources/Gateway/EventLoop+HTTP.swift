@@ -26,8 +26,8 @@ extension EventLoop {
             return Self.preflight
         } else {
             switch broadcastAPI.judge(call.request, at: now()) {
-            case .admitted(let claims):
-                call.claims = claims
+            case .admitted(let sender):
+                call.sender = sender
                 return nil
             case .refused(let response): return response.readableAnywhere
             case nil: verdict = handler?.judge(call.request)
@@ -42,8 +42,8 @@ extension EventLoop {
 
     /// Answers a request that was let in, with its body. Nil: `httpReplied` brings the answer.
     func perform(_ call: HTTPCall, exchange: Int) -> HTTPResponse? {
-        if let claims = call.claims {
-            switch broadcastAPI.handle(call.request, claims) {
+        if let sender = call.sender {
+            switch broadcastAPI.handle(call.request, of: sender) {
             case .refused(let response): return response.readableAnywhere
             case .tooLarge(let response):
                 hub.countRefusal(.over(.payloadBytes, rules.limits.payloadBytes))

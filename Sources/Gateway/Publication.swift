@@ -17,7 +17,7 @@ struct Publication {
     init(messages: [(broadcast: Broadcast, key: ChannelKey)], claims: Claims) {
         self.messages = messages
         self.claims = claims
-        undecided = Set(messages.filter(\.key.isPrivate).map { String($0.key.name) })
+        undecided = Set(messages.lazy.filter(\.key.isPrivate).map { String($0.key.name) })
     }
 
     mutating func decide(_ topic: String, _ outcome: AuthorizationOutcome) {
@@ -29,11 +29,13 @@ struct Publication {
         if !allowed.contains(.broadcast) { denied.insert(topic) }
     }
 
+    private static let accepted = HTTPResponse(status: 202).readableAnywhere
+
     var isAllowed: Bool { undecided.isEmpty && denied.isEmpty && !isUndecidable }
 
     /// What the client is told once everything is decided. A denial before a doubt: it is the answer that will not change.
     var response: HTTPResponse {
-        if isAllowed { return HTTPResponse(status: 202) }
+        if isAllowed { return Self.accepted }
         guard !denied.isEmpty else { return .refusal(503, .databaseUnavailable) }
         let topics = denied.sorted()
         var body = Array("{\"message\":".utf8)

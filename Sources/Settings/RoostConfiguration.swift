@@ -48,6 +48,7 @@ package struct RoostConfiguration: Sendable {
     package let channelsPerConnection: Int
     package let filtersPerChannel: Int
     package let patternsPerConnection: Int
+    package let undecidedFilters: Int
     package let regularExpressions: Bool
     /// Zero: no limit.
     package let joinsPerSecond: Int
@@ -148,6 +149,7 @@ package struct RoostConfiguration: Sendable {
         channelsPerConnection = values.integer(.channelsPerConnection)
         filtersPerChannel = values.integer(.filtersPerChannel)
         patternsPerConnection = values.integer(.patternsPerConnection)
+        undecidedFilters = values.integer(.undecidedFilters)
         regularExpressions = values.toggle(.regularExpressions)
         joinsPerSecond = values.integer(.joinsPerSecond)
         presencePerSecond = values.integer(.presencePerSecond)

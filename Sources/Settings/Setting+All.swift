@@ -6,7 +6,7 @@ extension Setting {
         tlsCertificate, tlsKey, opsHost, opsPort, opsToken, jwtSecret, jwtPreviousSecrets,
         jwtAlgorithms, jwtIssuer, jwtAudience, jwksFile, jwksURL, loops, ioUring,
         connections, connectionsPerAddress, connectionsPerUser, channelsPerConnection, filtersPerChannel,
-        patternsPerConnection, regularExpressions,
+        patternsPerConnection, undecidedFilters, regularExpressions,
         joinsPerSecond, presencePerSecond, messagesPerSecond, bytesPerSecond,
         messageBytes, payloadBytes, presenceBytes, pendingBytesPerSocket, unfinishedBytes, failuresPerMinute,
         privateOnly,

@@ -35,6 +35,12 @@ extension Setting {
         "How many patterns (`like`, `ilike`, `match`, `imatch`) the filters of one socket may have, in all its channels; a "
             + "join beyond that is refused. Each is held against every row of its table.")
 
+    static let undecidedFilters = Setting(
+        "limits.undecided_filters", .integer(1...100_000), standard: .integer(1000), unit: "filters",
+        "How many filters Postgres may have to decide for one row: those with `ilike`, `match` or `imatch`, and others "
+            + "that depend on a collation or on a type that the hub does not compare. Of more, those end of the channels "
+            + "that have the most, with an error.")
+
     static let regularExpressions = Setting(
         "limits.regular_expressions", .toggle, standard: .toggle(true), isReloaded: true,
         "Serve filters with `match` and `imatch`. What an expression may cost is bounded (docs/protocol.md); set false to "

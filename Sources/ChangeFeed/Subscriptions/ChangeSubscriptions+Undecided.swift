@@ -32,8 +32,19 @@ extension ChangeSubscriptions {
     ///
     /// - Throws: `PostgresError` where policies cannot be asked; the same is tried again.
     func takeDecisions() throws {
-        guard let answers = job?.result, let catalog = registry.catalog else { return }
-        let items = beingDecided
+        guard let answers = job?.result else { return }
+        let mark = try deliver(beingDecided, answers)
+        job = nil
+        beingDecided = []
+        askForDecisions()
+        if let mark { tell(ofMark: mark) }
+    }
+
+    /// Delivers the first of what waits.
+    ///
+    /// - Returns: the newest mark that covers no more than was delivered.
+    private func deliver(_ items: [UndecidedChanges.Item], _ answers: ConditionAsker.Answers) throws -> Int? {
+        guard let catalog = registry.catalog else { throw PostgresError(.connection, "The catalog is not known yet.") }
         var round = DeliveryRound(items, met: answers.met, catalog: catalog)
         try round.judge(for: registry, by: &visibility)
         let decided = visibility.statistics
@@ -44,12 +55,9 @@ extension ChangeSubscriptions {
         for (place, members) in round.postponed.sorted(by: { $0.key < $1.key }) {
             postponed.add(items[place].change, cursor: items[place].cursor, for: members, at: .now)
         }
-        job = nil
-        beingDecided = []
         let mark = undecided.settle()
         send(loops)
-        askForDecisions()
-        if let mark { tell(ofMark: mark) }
+        return mark
     }
 
     /// Tells loops that changes wait here which came before those that they are sent now.
@@ -72,6 +80,56 @@ extension ChangeSubscriptions {
         for end in ended {
             guard let definition = registry.definition(end.definition) else { continue }
             tell(registry.end(end.binding, of: definition.key, because: end.reason))
+        }
+    }
+
+    /// Sees to it that more may wait. Everybody waits for that, but not for filters that are more than Postgres can decide: of
+    /// these end the most numerous, until what comes first waits for none any more.
+    ///
+    /// - Throws: as `waitForDecisions` does.
+    func makeRoom() throws {
+        while undecided.isFull {
+            let patience = undecided.patience(at: .now)
+            guard patience <= .zero else {
+                askForDecisions()
+                if job?.isDone(within: patience) == true { try takeDecisions() }
+                continue
+            }
+            guard let ended = registry.endExcess(of: undecided.tally, over: undecided.mostLeft) else {
+                try waitForDecisions()
+                continue
+            }
+            job?.abandon()
+            job = nil
+            beingDecided = []
+            undecided.give(up: ended)
+            tellOfEndings()
+            try deliverCertain()
+        }
+    }
+
+    /// Delivers what comes first and waits for no decision any more.
+    private func deliverCertain() throws {
+        let items = undecided.takeCertain()
+        do {
+            let mark = try deliver(items, ConditionAsker.Answers(met: []))
+            if let mark { tell(ofMark: mark) }
+        } catch {
+            undecided.takeBack()
+            throw error
+        }
+    }
+
+    /// Tells those whose filters ended because they were too many.
+    func tellOfEndings() {
+        for ending in registry.takeEndings() {
+            budget.count(.tooMany, ending.bindings)
+            logger.warning(
+                """
+                \(ending.bindings) filters of a channel are not served any more: Postgres would have to decide more of them \
+                than it may (limits.undecided_filters) or can, and no channel has more.
+                """)
+            tell(ending.groups.map { ($0, ending.outcome) })
         }
     }
 

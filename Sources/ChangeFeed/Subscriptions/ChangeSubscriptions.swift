@@ -31,7 +31,7 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
     nonisolated(unsafe) var job: ConditionDecider.Job?
     nonisolated(unsafe) var beingDecided: [UndecidedChanges.Item] = []
     let decider: ConditionDecider
-    private let budget: SharedConditionBudget
+    let budget: SharedConditionBudget
     let undecidedCount = Mutex(0)
     let feed = Mutex<ChangeFeed?>(nil)
     let decisions = Mutex(VisibilityStatistics())
@@ -63,7 +63,7 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
         self.tap = tap
         outboxGauge = OutboxGauge(logger: logger)
         boundaries = Boundaries(loops: sink.loopCount)
-        registry = SubscriptionRegistry(principals: principals)
+        registry = SubscriptionRegistry(principals: principals, mostUndecided: configuration.filters.mostForRow)
         visibility = Visibility(conninfo: configuration.conninfo, logger: logger)
         budget = SharedConditionBudget(configuration.filters)
         asker = ConditionAsker(
@@ -315,12 +315,13 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
     }
 
     package func consume(_ entries: [FeedEntry]) throws {
-        while undecided.isFull { try waitForDecisions() }
+        try makeRoom()
         guard let catalog = registry.catalog else { return }
         var round = DeliveryRound(entries, catalog: catalog, cursors: cursors)
         var later: [UndecidedChanges.Item] = []
         if !registry.isEmpty {
             later = round.match(in: &registry, behind: undecided)
+            tellOfEndings()
             try round.judge(for: registry, by: &visibility)
             let decided = visibility.statistics
             decisions.withLock { $0 = decided }

@@ -14,22 +14,32 @@ final class ConditionDecider: Sendable {
     final class Job: Sendable {
         private let answers = Mutex<ConditionAsker.Answers?>(nil)
         private let done = DispatchSemaphore(value: 0)
+        private let isGivenUp = Mutex(false)
 
         /// Nil while they are being found.
         var result: ConditionAsker.Answers? { answers.withLock { $0 } }
 
         fileprivate func finish(_ found: ConditionAsker.Answers) { answers.withLock { $0 = found } }
 
+        /// Nobody waits for it any more, so it is not asked again.
+        func abandon() { isGivenUp.withLock { $0 = true } }
+
+        fileprivate var isAbandoned: Bool { isGivenUp.withLock { $0 } }
+
         /// Nothing more is done for it.
         fileprivate func end() { done.signal() }
 
         /// - Throws: `PostgresError` of kind `timeout` where it takes longer.
         func wait(for limit: Duration) throws {
-            guard result == nil else { return }
-            _ = done.wait(timeout: .now() + .milliseconds(Int(limit.milliseconds)))
-            guard result != nil else {
+            guard isDone(within: limit) else {
                 throw PostgresError(.timeout, "Postgres did not decide filters in time.")
             }
+        }
+
+        /// Waits for it, for so long.
+        func isDone(within limit: Duration) -> Bool {
+            if result == nil { _ = done.wait(timeout: .now() + .milliseconds(Int(limit.milliseconds))) }
+            return result != nil
         }
     }
 
@@ -57,7 +67,7 @@ final class ConditionDecider: Sendable {
         queue.async { [self] in
             let began = ContinuousClock.now
             let conditions = items.flatMap(\.matches.conditions)
-            while !isStopping.withLock({ $0 }) {
+            while !isStopping.withLock({ $0 }), !job.isAbandoned {
                 do {
                     job.finish(
                         try asker.withLock { try $0.answers(to: conditions, isOverdue: isOverdue, rows: items.count) })
@@ -92,6 +102,8 @@ package enum FilterEnd: String, Sendable, CaseIterable {
     case notInTime = "not_in_time"
     /// The comparison failed.
     case failed
+    /// There were more than Postgres may have to decide for a row, or than it could keep up with.
+    case tooMany = "too_many"
 }
 
 /// What filters have cost, for all that ask about them. From any thread.
@@ -102,7 +114,7 @@ final class SharedConditionBudget: Sendable {
     /// How many filters were given up, by the reason.
     var ends: [FilterEnd: Int] { ended.withLock { $0 } }
 
-    func count(_ end: FilterEnd) { ended.withLock { $0[end, default: 0] += 1 } }
+    func count(_ end: FilterEnd, _ filters: Int = 1) { ended.withLock { $0[end, default: 0] += filters } }
 
     init(_ limits: ConditionLimits) { content = Mutex(ConditionBudget(limits, at: .now)) }
 

@@ -3,6 +3,8 @@
 /// The server ends a statement at the time given here (`statement_timeout`); the hub waits for `network` beyond that before
 /// it cancels the statement and drops the session.
 package struct ConditionLimits: Sendable {
+    /// How many filters Postgres may have to decide for one row; more end, those of whom has the most.
+    package var mostForRow = 1000
     /// Questions that are asked together, and what each of them adds: 1,000 take 56 ms where none is costly.
     package var together = Duration.seconds(1)
     package var perQuestion = Duration.milliseconds(1)

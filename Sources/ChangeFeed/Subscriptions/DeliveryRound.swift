@@ -103,7 +103,7 @@ struct DeliveryRound: ~Copyable {
             if !deliveries.isEmpty { matches[place] = Match(change: change, place: place, deliveries: deliveries) }
             if rest.isEmpty { continue }
             var groups: [Int: Set<ChangeGroupID>] = [:]
-            for number in rest.undecided.map(\.group) + rest.deliveries.map(\.group) where groups[number] == nil {
+            for number in rest.groupsOfUndecided + rest.deliveries.map(\.group) where groups[number] == nil {
                 groups[number] = registry.definition(number).map { Set($0.groups.keys) } ?? []
                 behind.insert(number)
             }

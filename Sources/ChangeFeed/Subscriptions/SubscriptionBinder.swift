@@ -73,6 +73,14 @@ struct SubscriptionBinder {
             + "you have anew."
     }
 
+    /// What clients are told whose filters are too many.
+    static func farewell(_ count: Int) -> String {
+        "\(count == 1 ? "A filter" : "\(count) filters") of this channel that only Postgres can decide (ilike, match, imatch, or "
+            + "on text by order) \(count == 1 ? "is" : "are") not served any more, because there are too many of such filters "
+            + "(limits.undecided_filters) and this channel has the most; what they would have shown since is missing. "
+            + "Subscribe with fewer, or with eq or in, and load what you have anew."
+    }
+
     private func bind(
         _ parameters: ChangeParameters, _ id: Int, _ filter: (Table) throws(Failure) -> BoundFilter
     ) throws(Failure) -> BoundBinding {

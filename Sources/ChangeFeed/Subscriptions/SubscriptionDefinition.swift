@@ -10,7 +10,8 @@ final class SubscriptionDefinition {
     let role: String
     /// The groups, and who is in each.
     var groups: [ChangeGroupID: [Claims: Principal]] = [:]
-    /// Bindings that took too long to decide, and what their groups were told: for them there is no other try.
+    /// Bindings that took too long to decide, or were too many, and what their groups were told: for them there is no other
+    /// try.
     var ended: [Int: String] = [:]
     /// Nil until it was bound for the first time.
     var outcome: ChangeSubscriptionOutcome?
@@ -20,6 +21,25 @@ final class SubscriptionDefinition {
         self.bindings = bindings
         self.ids = ids
         self.role = role
+    }
+
+    /// How many tokens it is for.
+    var memberCount: Int { groups.values.reduce(0) { $0 + max(1, $1.count) } }
+
+    /// What its groups are told from now on, as one of its bindings ended, or several.
+    ///
+    /// - Parameter binding: one that ended and may be tried again, so that `ended` lacks it.
+    func complain(_ message: String, besides binding: Int? = nil) -> ChangeSubscriptionOutcome {
+        let isServed = ids.contains { $0 != binding && ended[$0] == nil }
+        let complaint = SubscriptionComplaint(message, isError: true)
+        let now: ChangeSubscriptionOutcome
+        switch outcome {
+        case .live where isServed: now = .partly([complaint])
+        case .partly(let earlier) where isServed: now = .partly(earlier + [complaint])
+        default: now = .failed(message)
+        }
+        outcome = now
+        return now
     }
 
     struct Key: Hashable {

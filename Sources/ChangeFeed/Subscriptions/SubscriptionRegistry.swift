@@ -10,9 +10,22 @@ struct SubscriptionRegistry: ~Copyable {
     private var lastNumber = 0
     /// Nil until the database was reached once; from then on its tables are known even while it is away.
     private(set) var catalog: Catalog?
+    /// How many filters Postgres may have to decide for one row.
+    private let mostUndecided: Int
+    /// Whose filters ended as they were too many, until it is taken.
+    private var endings: [Ending] = []
 
-    init(principals: PrincipalTable) {
+    /// Groups some of whose filters are not served any more, and what they are to be told.
+    struct Ending {
+        let groups: [ChangeGroupID]
+        let outcome: ChangeSubscriptionOutcome
+        /// How many filters.
+        let bindings: Int
+    }
+
+    init(principals: PrincipalTable, mostUndecided: Int = .max) {
         self.principals = principals
+        self.mostUndecided = mostUndecided
     }
 
     enum Addition {
@@ -77,7 +90,38 @@ struct SubscriptionRegistry: ~Copyable {
         return index.prefilter(of: numbers, mostTexts: mostTexts)
     }
 
-    mutating func match(_ change: RowChange) -> Matches { index.match(change) }
+    /// Who gets a change. What a row costs is bounded here, whoever subscribed: where Postgres would have to decide more filters
+    /// for it than it may, those end of whom has the most, and `takeEndings` tells whose they were.
+    mutating func match(_ change: RowChange) -> Matches {
+        let matches = index.match(change)
+        guard matches.undecided.count > mostUndecided else { return matches }
+        var tally = UndecidedTally()
+        tally.count(matches)
+        return endExcess(of: tally, over: mostUndecided) == nil ? matches : index.match(change)
+    }
+
+    /// Ends filters so that no more than `most` questions of those that were counted are left.
+    ///
+    /// - Returns: whose they were; nil where none ended.
+    mutating func endExcess(of tally: UndecidedTally, over most: Int) -> Set<Int>? {
+        let excess = tally.excess(over: most) { byNumber[$0]?.memberCount ?? 0 }
+        for (number, bindings) in excess {
+            guard let definition = byNumber[number] else { continue }
+            index.remove(bindings: bindings, of: number)
+            let message = SubscriptionBinder.farewell(bindings.count)
+            for binding in bindings { definition.ended[binding] = message }
+            endings.append(
+                Ending(
+                    groups: Array(definition.groups.keys), outcome: definition.complain(message),
+                    bindings: bindings.count))
+        }
+        return excess.isEmpty ? nil : Set(excess.keys)
+    }
+
+    mutating func takeEndings() -> [Ending] {
+        defer { endings = [] }
+        return endings
+    }
 
     /// Binds a definition and returns what its groups are to be told; nil where the current catalog,
     /// or Postgres itself, has to be asked first.
@@ -117,21 +161,13 @@ struct SubscriptionRegistry: ~Copyable {
         _ binding: Int, of definition: SubscriptionDefinition.Key, because reason: String
     ) -> [(ChangeGroupID, ChangeSubscriptionOutcome)] {
         guard let definition = definitions[definition] else { return [] }
-        index.remove(binding: binding, of: definition.number)
+        index.remove(bindings: [binding], of: definition.number)
         guard let place = definition.ids.firstIndex(of: binding),
             case .success(let parameters) = definition.bindings[place].parameters
         else { return [] }
         let message = SubscriptionBinder.farewell(parameters.filter, parameters.tables, because: reason)
         if reason == ConditionAsker.tookTooLong { definition.ended[binding] = message }
-        let others = definition.ids.contains { $0 != binding && definition.ended[$0] == nil }
-        let outcome: ChangeSubscriptionOutcome
-        switch definition.outcome {
-        case .live where others: outcome = .partly([SubscriptionComplaint(message, isError: true)])
-        case .partly(let earlier) where others:
-            outcome = .partly(earlier + [SubscriptionComplaint(message, isError: true)])
-        default: outcome = .failed(message)
-        }
-        definition.outcome = outcome
+        let outcome = definition.complain(message, besides: binding)
         return definition.groups.keys.map { ($0, outcome) }
     }
 

@@ -13,7 +13,7 @@ struct UndecidedChanges {
         /// What tells a client where it is that has the change.
         let cursor: String
         /// Of the definitions that wait, no others.
-        let matches: Matches
+        var matches: Matches
         /// Who was in those definitions.
         let groups: [Int: Set<ChangeGroupID>]
         let since: ContinuousClock.Instant
@@ -21,7 +21,7 @@ struct UndecidedChanges {
         var definitions: Set<Int> { Set(groups.keys) }
     }
 
-    /// Beyond it the feed waits: 10,000 changes, and what must be asked about them.
+    /// Beyond it the feed waits, but for `patience` at most; then filters end.
     private static let mostItems = 10_000
     private static let mostQuestions = 500_000
     /// Asked at a time, so that what comes meanwhile does not wait long.
@@ -77,9 +77,44 @@ struct UndecidedChanges {
         return Array(items.prefix(asked))
     }
 
-    func isOverdue(at now: ContinuousClock.Instant) -> Bool {
-        items.first.map { now - $0.since > Self.patience } ?? false
+    func isOverdue(at now: ContinuousClock.Instant) -> Bool { patience(at: now) <= .zero }
+
+    /// How long the first that waits may wait before filters are more than Postgres can decide.
+    func patience(at now: ContinuousClock.Instant) -> Duration {
+        items.first.map { $0.since + Self.patience - now } ?? Self.patience
     }
+
+    // MARK: Too much
+
+    /// What Postgres has to decide.
+    var tally: UndecidedTally {
+        var tally = UndecidedTally()
+        for item in items { tally.count(item.matches) }
+        return tally
+    }
+
+    /// How many questions may be left where too many wait: half, so that it is not the same again in a moment.
+    var mostLeft: Int { questions / 2 }
+
+    /// Asks no more for definitions whose filters ended, and counts none as asked. What they get for certain keeps its place.
+    mutating func give(up definitions: Set<Int>) {
+        takeBack()
+        for place in items.indices {
+            let before = items[place].matches.undecided.count
+            items[place].matches.give(up: definitions)
+            questions -= before - items[place].matches.undecided.count
+        }
+    }
+
+    /// The first that wait for no decision any more, to be delivered.
+    mutating func takeCertain() -> [Item] {
+        let certain = items.prefix { $0.matches.undecided.isEmpty }
+        asked = certain.count
+        return Array(certain)
+    }
+
+    /// Those that were taken still wait.
+    mutating func takeBack() { asked = 0 }
 
     /// Those that were taken are delivered.
     ///

@@ -1,5 +1,3 @@
-import Hub
-
 /// A request on its way to being answered.
 struct HTTPCall {
     var request: HTTPRequest
@@ -7,7 +5,7 @@ struct HTTPCall {
     /// Of the page that asks; nil for what is no page.
     let origin: String?
     /// Who sends messages by it, once that is verified.
-    var claims: Claims?
+    var sender: BroadcastAPI.Sender?
 
     init(_ head: some RequestHead, isOps: Bool) {
         request = HTTPRequest(head)

@@ -66,6 +66,7 @@ extension RoostConfiguration {
         var feed = FeedConfiguration(
             conninfo: conninfo, node: nodeName, retention: .seconds(retentionHours * 3600), rhythm: rhythm)
         feed.recoveryWindow = .seconds(recoveryWindowSeconds)
+        feed.filters.mostForRow = undecidedFilters
         return feed
     }
 

@@ -6,9 +6,9 @@ import Testing
 extension FeedTests {
     /// What clients' filters may cost, and what becomes of those that cost more: attack C1.
     @Suite struct FilterCostTests {
-        private static let marker = #"{"event":"*","schema":"public","table":"marker"}"#
+        static let marker = #"{"event":"*","schema":"public","table":"marker"}"#
 
-        private static func entry(_ filter: String) -> String {
+        static func entry(_ filter: String) -> String {
             #"{"event":"*","schema":"public","table":"notes","filter":"\#(filter)"}"#
         }
 
@@ -23,7 +23,7 @@ extension FeedTests {
 
         /// Notes with a column of a type of the application's own, whose comparison sleeps, fails or hears nothing when a row
         /// and a filter say so together.
-        private static func database() throws -> Database {
+        static func database() throws -> Database {
             let database = try PostgresCluster.shared.database()
             try database.run(
                 """

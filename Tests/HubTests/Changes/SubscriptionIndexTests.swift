@@ -98,7 +98,7 @@ struct SubscriptionIndexTests {
         index.add([try binding(9, "body=ilike.x%,n=eq.2")], as: 3)
         let matches = index.match(insert(#"{"id":1,"n":1,"body":"X"}"#))
         #expect(matches.undecided.map(\.group).sorted() == [1, 2])
-        #expect(matches.undecided.allSatisfy { $0.condition.expression == #"r."body" ilike 'x%'"# })
+        #expect(matches.conditions.allSatisfy { $0.expression == #"r."body" ilike 'x%'"# })
         let all = matches.settled(by: [true, true]).sorted { $0.group < $1.group }
         #expect(all.map(\.group) == [1, 2])
         #expect(all.map(\.ids) == [[1, 2], [9]])

@@ -15,6 +15,7 @@ struct IndexSearch {
         for column in index.columns { look(up: column, in: entries) }
         if let scan = index.scan { test(entries.list(scan), in: entries, byResidual: false) }
         matches.deliveries += merge.deliveries
+        if !matches.undecided.isEmpty { matches.record = record }
         return matches
     }
 
@@ -46,14 +47,13 @@ struct IndexSearch {
         let entry = entries[number]
         let filter = byResidual ? entry.residual : entry.filter
         let verdict = filter.evaluate(&record, isSameLayout: entry.layout == layout)
-        if verdict != .noMatch { note(entry, filter, verdict) }
+        if verdict != .noMatch { note(entry, byResidual: byResidual, verdict) }
     }
 
-    private mutating func note(_ entry: EntryTable.Entry, _ filter: BoundFilter, _ verdict: Verdict) {
+    private mutating func note(_ entry: EntryTable.Entry, byResidual: Bool, _ verdict: Verdict) {
         if verdict == .unknown {
             matches.undecided.append(
-                Matches.Undecided(
-                    group: entry.group, selection: entry.selection, id: entry.ids[0], filter: filter, record: record))
+                Matches.Undecided(entry: entry, isFoundByValue: byResidual, isLasting: entry.layout == layout))
         } else if entry.hasSiblings {
             merge.add(entry.ids[0], to: entry.group, entry.selection)
         } else {

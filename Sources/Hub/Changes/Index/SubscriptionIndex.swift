@@ -45,10 +45,10 @@ package struct SubscriptionIndex: Sendable {
         for (oid, numbers) in removed.entries { unlink(numbers, from: oid) }
     }
 
-    /// Takes one of a group's bindings out; its others stay.
-    package mutating func remove(binding id: Int, of group: Int) {
+    /// Takes some of a group's bindings out; its others stay.
+    package mutating func remove(bindings ids: Set<Int>, of group: Int) {
         guard let bindings = groups[group]?.bindings else { return }
-        add(bindings.filter { $0.id != id }, as: group)
+        add(bindings.filter { !ids.contains($0.id) }, as: group)
     }
 
     // MARK: The catalog
