@@ -52,7 +52,8 @@ extension Hub {
                 ref: JSON(trusted: Array(frame.ref.bytes)[...]), response: Self.joinResponse(bindings, ids),
                 wantsPresence: config.wantsPresence, wantsOccupancy: config.wantsOccupancy,
                 wantsReplicationReady: config.wantsReplicationReady))
-        membership.history = history(config, joinRef: joinRef, claims: claims, in: channel, of: slot)
+        membership.history = history(
+            config, joinRef: joinRef, claims: claims, in: channel, of: slot, as: membership.member, at: now)
         if let group {
             enter(group, membership)
             membership.recovery = recovery(
@@ -70,7 +71,7 @@ extension Hub {
         // "Live means live": the reply makes clients report SUBSCRIBED, so it waits until the feed has the bindings. In a
         // private channel the policies are asked meanwhile; whichever answers last completes the join.
         if let group, group.state == .registering { group.waiting.append(slot) }
-        if membership.recovery?.arrival != nil { awaitArrival(of: membership.member, on: slot) }
+        if membership.isArriving { awaitArrival(of: membership.member, on: slot) }
         askToRead(at: index, of: slot)
         completeJoin(at: index, of: slot)
     }
@@ -130,7 +131,7 @@ extension Hub {
         guard let version = connections[Int(slot)]?.version,
             let membership = connections[Int(slot)]?.memberships[index], let pending = membership.pending,
             membership.group?.state != .registering, membership.pass == nil || membership.pass?.read != nil,
-            membership.recovery?.arrival == nil
+            !membership.isArriving
         else { return }
         askForMissed(at: index, of: slot)
         // The reply says whether it could be resumed, and clients take no changes before the reply.
@@ -209,7 +210,7 @@ extension Hub {
         }
         if let place = membership.place { leave(place, in: channel, slot, version) }
         endSession(of: membership, end)
-        endHistory(of: membership, slot, version, isLeave: end == .left)
+        endHistory(of: membership, slot, version, isLeave: end == .left || end == .unloaded)
         endTyping(of: membership)
         releasePresence(of: membership, end, appState)
         discardIfIdle(channel)

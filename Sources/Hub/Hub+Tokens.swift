@@ -13,6 +13,7 @@ extension Hub {
                 return renew(pass, as: claims, at: index, of: slot)
             }
             connections[Int(slot)]?.memberships[index].claims = claims
+            if let membership = connections[Int(slot)]?.memberships[index] { renewHistory(of: membership) }
             earliestExpiry = min(earliestExpiry, Int64(claims.expiresAt))
             resubscribe(at: index, of: slot, as: claims)
         } catch {

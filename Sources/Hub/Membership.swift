@@ -57,6 +57,9 @@ final class Membership {
         self.pending = pending
     }
 
+    /// Its join cannot be answered before something is known of who else is there.
+    var isArriving: Bool { recovery?.arrival != nil || history?.doubts != nil }
+
     var joinRef: JSON { JSON(trusted: Array(joinRefText.utf8)[...]) }
 }
 

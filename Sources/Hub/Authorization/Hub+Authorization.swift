@@ -69,7 +69,8 @@ extension Hub {
         pass.write = WriteRights()
         guard pass.read != nil else {
             // The join itself is not decided: it is asked anew, for this token.
-            connections[Int(slot)]?.memberships[index].claims = claims
+            membership.claims = claims
+            renewHistory(of: membership)
             earliestExpiry = min(earliestExpiry, Int64(claims.expiresAt))
             askToRead(at: index, of: slot)
             return resubscribe(at: index, of: slot, as: claims)
@@ -89,7 +90,8 @@ extension Hub {
         }
         pass.read = read
         pass.newClaims = nil
-        connections[Int(slot)]?.memberships[index].claims = claims
+        membership.claims = claims
+        renewHistory(of: membership)
         earliestExpiry = min(earliestExpiry, Int64(claims.expiresAt))
         if membership.pending == nil { seat(at: index, of: slot) }
         resubscribe(at: index, of: slot, as: claims)
