@@ -47,7 +47,8 @@ extension Hub {
                 ref: JSON(trusted: Array(frame.ref.bytes)[...]), response: Self.joinResponse(bindings, ids),
                 wantsPresence: config.wantsPresence, wantsOccupancy: config.wantsOccupancy,
                 wantsReplicationReady: config.wantsReplicationReady))
-        membership.history = history(config, joinRef: joinRef, claims: claims, in: channel, on: connection)
+        membership.history = history(
+            config, joinRef: joinRef, claims: claims, in: channel, on: connection, as: membership.member, at: now)
         if let group {
             enter(group, membership)
             membership.recovery = recovery(
@@ -64,7 +65,7 @@ extension Hub {
         // "Live means live": the reply makes clients report SUBSCRIBED, so it waits until the feed has the bindings. In a
         // private channel the policies are asked meanwhile; whichever answers last completes the join.
         if let group, group.state == .registering { group.waiting.append(membership) }
-        if membership.recovery?.arrival != nil { awaitArrival(of: membership) }
+        if membership.isArriving { awaitArrival(of: membership) }
         askToRead(membership)
         completeJoin(of: membership)
     }
@@ -121,7 +122,7 @@ extension Hub {
     func completeJoin(of membership: Membership) {
         guard let pending = membership.pending, membership.group?.state != .registering,
             membership.pass == nil || membership.pass?.read != nil,
-            membership.recovery?.arrival == nil
+            !membership.isArriving
         else { return }
         askForMissed(by: membership)
         // The reply says whether it could be resumed, and clients take no changes before the reply.
@@ -196,7 +197,7 @@ extension Hub {
         }
         if let place = membership.place { leave(place, membership) }
         endSession(of: membership, end)
-        endHistory(of: membership, isLeave: end == .left)
+        endHistory(of: membership, isLeave: end == .left || end == .unloaded)
         endTyping(of: membership)
         releasePresence(of: membership, end)
         discardIfIdle(channel)

@@ -11,6 +11,7 @@ extension Hub {
             let claims = try verifier.verify(token, at: now)
             if let pass = membership.pass { return renew(pass, as: claims, of: membership) }
             membership.claims = claims
+            renewHistory(of: membership)
             earliestExpiry = min(earliestExpiry, Int64(claims.expiresAt))
             resubscribe(membership, as: claims)
         } catch {

@@ -70,6 +70,10 @@ final class Membership {
     var frames: ServerFrame { channel.frames(version) }
     /// Whether it hears the group's changes, or waits for them.
     func isIn(_ group: ChangeGroup) -> Bool { !hasEnded && self.group === group }
+
+    /// Its join cannot be answered before something is known of who else is there.
+    var isArriving: Bool { recovery?.arrival != nil || history?.doubts != nil }
+
     var joinRef: JSON { JSON(trusted: Array(joinRefText.utf8)[...]) }
 }
 

@@ -120,6 +120,26 @@ async def test_the_python_client_is_cut_and_has_missed_nothing(hub, topic, name)
         await eventually(lambda: not missing(), what=lambda: f"{missing()} of {publisher.sent}")
 
 
+@both_versions
+async def test_a_socket_that_freezes_is_no_loss_where_refs_begin_anew(hub, topic, name, version):
+    """As supabase-swift before 2.55; the hub cannot hear of the break, and asks."""
+    got, frozen = set(), []
+    async with Publisher(hub, topic, name) as publisher:
+        for turn in range(3):
+            client = await Client.connect(hub.port, version, apikey=token(sub=f"freezes {version}"))
+            await client.join(topic, config=HISTORY, within=5)
+            missed = set(range(publisher.sent)) - got
+            while missed - got:
+                got.add(read(await client.next("broadcast", topic))[0])
+            client.socket.writer.transport.pause_reading()
+            frozen.append(client)
+            await publisher.publish(4)
+    assert got == set(range(8))
+    for client in frozen:
+        client._task.cancel()
+        client.socket.abort()
+
+
 async def test_a_first_join_gets_nothing_old(hub, connect, topic, name):
     keeper, newcomer = await connect(), await connect(apikey=token(sub="new"))
     await keeper.join(topic, config=HISTORY)

@@ -63,6 +63,7 @@ extension Hub {
         guard pass.read != nil else {
             // The join itself is not decided: it is asked anew, for this token.
             membership.claims = claims
+            renewHistory(of: membership)
             earliestExpiry = min(earliestExpiry, Int64(claims.expiresAt))
             askToRead(membership)
             return resubscribe(membership, as: claims)
@@ -81,6 +82,7 @@ extension Hub {
         pass.read = read
         pass.newClaims = nil
         membership.claims = claims
+        renewHistory(of: membership)
         earliestExpiry = min(earliestExpiry, Int64(claims.expiresAt))
         if membership.pending == nil { seat(membership) }
         resubscribe(membership, as: claims)

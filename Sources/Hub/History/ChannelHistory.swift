@@ -41,19 +41,19 @@ final class ChannelHistory {
 /// One member's part in it.
 final class MemberHistory {
     let request: HistoryRequest
-    let key: HistoryKey
-    /// See `LiveSession.joinNumber`.
-    let joinNumber: Int
+    /// Live members that may be dead ones of the same client, and are asked. Nil once that is decided.
+    var doubts: [ClientTrace]?
     /// The hub keeps nothing: the member is served like any other, and told.
     let isOff: Bool
     /// Its position in the audience; nil before it has its seat.
     var seat: Int32?
-    var session: HistorySession?
+    /// Another one where its token is changed.
+    var session: HistorySession
+    var isAnswered = false
 
-    init(request: HistoryRequest, key: HistoryKey, joinNumber: Int, isOff: Bool) {
+    init(request: HistoryRequest, session: HistorySession, isOff: Bool) {
         self.request = request
-        self.key = key
-        self.joinNumber = joinNumber
+        self.session = session
         self.isOff = isOff
     }
 }

@@ -1,9 +1,6 @@
 /// A join that asked for history, at the moment it is answered.
 struct HistoryArrival {
-    let key: HistoryKey
-    let member: MemberID
-    let joinNumber: Int
-    let lifeline: Lifeline
+    let session: HistorySession
     /// The first proof that will be about what it is sent.
     let firstProof: Int
     /// The id that it brought.
@@ -16,10 +13,17 @@ struct HistoryArrival {
 }
 
 extension KeptChannel {
+    /// Live members that may be dead ones of the client that joins, and lack something.
+    func doubts(of trace: ClientTrace, _ member: HistoryKey) -> [ClientTrace] {
+        sessions.doubts(of: trace, member) { $0.proven(readers[$0.member.loop]).position < head }
+    }
+
     /// Works out what the member is owed, and notes it among those who may be lost.
-    mutating func answer(_ arrival: HistoryArrival) -> (HistoryAnswer, HistorySession) {
+    mutating func answer(_ arrival: HistoryArrival) -> HistoryAnswer {
+        let session = arrival.session
         // Asked for in any case: it marks the session that the client leaves behind as taken.
-        let found = sessions.takeOver(arrival.key, joinNumber: arrival.joinNumber, readers: readers)
+        let found = sessions.takeOver(
+            session.key, session.trace, hasAsked: arrival.after == nil, readers: readers)
         var (wanted, gap) = (arrival.seated, HistoryGap?.none)
         if let after = arrival.after {
             (wanted, gap) = position(after, seated: arrival.seated)
@@ -31,14 +35,10 @@ extension KeptChannel {
         let sent = Self.newest(missed, of: arrival)
         if gap == nil, sent.count < missed.count { gap = .tooMuch }
         let from = sent.first.map { $0.position - 1 } ?? arrival.seated
-        let answer = HistoryAnswer(
+        session.settles(at: from, seated: arrival.seated, firstProof: arrival.firstProof)
+        return HistoryAnswer(
             from: from, messages: Array(sent), since: since,
             isReturn: arrival.after != nil || wanted < arrival.seated, gap: gap, former: found?.member)
-        let session = HistorySession(
-            key: arrival.key, member: arrival.member, joinNumber: arrival.joinNumber, lifeline: arrival.lifeline,
-            start: from, seated: arrival.seated, firstProof: arrival.firstProof)
-        sessions.enter(session)
-        return (answer, session)
     }
 
     /// Where an id lies. One that says nothing here gets all that is kept.

@@ -95,9 +95,27 @@ package final class HistoryBook: Sendable {
 
     // MARK: Members
 
+    /// Notes a member whose join came this moment. The loop is attached.
+    ///
+    /// - Returns: live members that may be dead ones of the same client: whether they live is to be asked before `answer`.
+    func enter(_ session: HistorySession, in key: ChannelKey) -> [ClientTrace] {
+        state.withLock { state in
+            let doubts = window > 0 ? state.channels[key]?.doubts(of: session.trace, session.key) : nil
+            state.channels[key]?.sessions.enter(session)
+            return doubts ?? []
+        }
+    }
+
     /// Answers a join. The loop is attached, and has passed on all up to the position that it says.
-    func answer(_ arrival: HistoryArrival, in key: ChannelKey) -> (HistoryAnswer, HistorySession)? {
+    func answer(_ arrival: HistoryArrival, in key: ChannelKey) -> HistoryAnswer? {
         state.withLock { $0.channels[key]?.answer(arrival) }
+    }
+
+    /// A member's token is one of somebody else from here on, so that whoever comes back for it brings another key.
+    func renew(_ session: HistorySession, _ member: HistoryKey, _ trace: ClientTrace, in key: ChannelKey)
+        -> HistorySession
+    {
+        state.withLock { $0.channels[key]?.sessions.renew(session, member, trace) } ?? session
     }
 
     /// A member is gone. If it was `lost`, it may come back for what it is not proven to have received.

@@ -1,88 +1,75 @@
-/// Who may come back to one channel for what it missed, among clients that name no id.
-///
-/// The rules are those of `RecoveryBook`, for the same reasons: nothing tells which of a user's sockets comes back, so a
-/// join gets the earliest position that may be its own, and whoever turns out to be somebody else gets some messages that
-/// it did not miss.
+/// Who may come back to one channel for what it missed, among clients that name no id. Who is owed what is in
+/// `SessionBucket`.
 struct HistorySessions {
-    struct Found {
-        let position: Int
-        /// Who it was, where there is only one that it can have been.
-        let member: MemberID?
-    }
-
-    private struct Ended {
-        let position: Int
-        let member: MemberID
-        /// Milliseconds, monotonic.
-        let until: Int64
-        var isTaken = false
-    }
-
-    /// Only those with a user: others are not looked for among the living.
-    private var live: [HistoryKey: [HistorySession]] = [:]
-    private var ended: [HistoryKey: [Ended]] = [:]
+    private var buckets: [HistoryKey: SessionBucket<HistorySession>] = [:]
     /// No session ends before this.
     private var nextEnd = Int64.max
-
-    /// Sessions kept for one key; anonymous clients share one. Of more, the earliest positions stay.
-    private static let mostEnded = 64
+    /// How many have ended and are kept.
+    private var keptCount = 0
 
     /// Nobody is waited for.
-    var isEmpty: Bool { ended.isEmpty }
+    var isEmpty: Bool { keptCount == 0 }
 
     mutating func enter(_ session: HistorySession) {
-        if session.key.hasSubject { live[session.key, default: []].append(session) }
+        buckets[session.key, default: SessionBucket()].add(session)
+    }
+
+    /// A member's token is one of somebody else from here on.
+    mutating func renew(_ session: HistorySession, _ key: HistoryKey, _ trace: ClientTrace) -> HistorySession {
+        change(session.key) { $0.remove(session) }
+        let renewed = session.renewed(key, trace)
+        enter(renewed)
+        return renewed
     }
 
     /// Takes a membership out; one that was lost may come back until `until`.
-    mutating func end(_ session: HistorySession, lostAt position: Int?, until: Int64) {
-        if var list = live.removeValue(forKey: session.key) {
-            list.removeAll { $0 === session }
-            if !list.isEmpty { live[session.key] = list }
+    mutating func end(_ session: HistorySession, lostAt position: HistoryPosition?, until: Int64) {
+        // Where it was not answered, a client that was here before has its session of before still.
+        let isOwn = session.trace.isSettled || session.trace.evidence != .refs
+        change(session.key) { bucket in
+            guard isOwn, let position else { return bucket.remove(session) }
+            bucket.lose(session, at: position, until: until)
         }
-        guard let position else { return }
-        var list = ended[session.key] ?? []
-        list.append(Ended(position: position, member: session.member, until: until))
-        if list.count > Self.mostEnded, let latest = list.indices.max(by: { list[$0].position < list[$1].position }) {
-            list.remove(at: latest)
-        }
-        ended[session.key] = list
         nextEnd = min(nextEnd, until)
+    }
+
+    /// Live memberships that may be dead ones of the client that joins.
+    func doubts(of trace: ClientTrace, _ key: HistoryKey, lacks: (HistorySession) -> Bool) -> [ClientTrace] {
+        key.hasSubject ? buckets[key]?.doubts(of: trace, lacks: lacks) ?? [] : []
     }
 
     /// Where a join has to start that names no id; nil where it can have missed nothing.
     ///
-    /// - Parameter readers: how far each loop was when.
-    mutating func takeOver(_ key: HistoryKey, joinNumber: Int, readers: [Int: HistoryReader]) -> Found? {
-        var positions: [Int] = []
-        var members: [MemberID] = []
-        if let list = ended[key] {
-            let free = list.indices.filter { !list[$0].isTaken }
-            // The earliest is given out and the latest marked: whoever comes next finds the earliest still there.
-            if let latest = free.max(by: { list[$0].position < list[$1].position }) {
-                ended[key]?[latest].isTaken = true
-            }
-            positions += (free.isEmpty ? Array(list.indices) : free).map { list[$0].position }
-            members += list.map(\.member)
-        }
-        // A live socket may be a dead one that nobody noticed. Clients count their refs on over reconnects.
-        if key.hasSubject {
-            for session in live[key] ?? [] where session.joinNumber < joinNumber {
-                positions.append(session.proven(readers[session.member.loop]))
-                members.append(session.member)
+    /// - Parameters:
+    ///   - hasAsked: whether live memberships were asked whether they live; else they are not looked at.
+    ///   - readers: how far each loop was when.
+    mutating func takeOver(
+        _ key: HistoryKey, _ trace: ClientTrace, hasAsked: Bool, readers: [Int: HistoryReader]
+    ) -> HistoryPosition? {
+        guard buckets[key] != nil else { return nil }
+        var owed = SessionBucket<HistorySession>.Owed()
+        change(key) { bucket in
+            owed = bucket.takeOver(for: trace, amongLive: hasAsked && key.hasSubject) {
+                $0.proven(readers[$0.member.loop])
             }
         }
-        guard let earliest = positions.min() else { return nil }
-        return Found(position: earliest, member: members.count == 1 ? members[0] : nil)
+        return .earliest(of: owed.all)
     }
 
     mutating func forget(at now: Int64) {
         guard now >= nextEnd else { return }
         nextEnd = .max
-        for (key, list) in ended {
-            let rest = list.filter { $0.until > now }
-            ended[key] = rest.isEmpty ? nil : rest
-            for one in rest { nextEnd = min(nextEnd, one.until) }
+        for key in Array(buckets.keys) {
+            change(key) { $0.forget(until: now) }
+            for one in buckets[key]?.ended ?? [] { nextEnd = min(nextEnd, one.until) }
         }
+    }
+
+    private mutating func change(_ key: HistoryKey, _ body: (inout SessionBucket<HistorySession>) -> Void) {
+        var bucket = buckets.removeValue(forKey: key) ?? SessionBucket()
+        keptCount -= bucket.ended.count
+        body(&bucket)
+        keptCount += bucket.ended.count
+        if !bucket.isEmpty { buckets[key] = bucket }
     }
 }

@@ -6,18 +6,43 @@ extension Hub {
 
     /// The member's part in the channel's history, where its join asks for one: from here on messages are kept.
     func history(
-        _ config: JoinConfig, joinRef: JSON, claims: Claims, in channel: Channel, on connection: Connection
+        _ config: JoinConfig, joinRef: JSON, claims: Claims, in channel: Channel, on connection: Connection,
+        as member: MemberID, at now: HubTime
     ) -> MemberHistory? {
         guard let request = config.history else { return nil }
         let isOff = limits.historyMessages <= 0
-        if !isOff {
-            attachHistory(to: channel, request).memberCount += 1
-            // Its socket is pinged now and then, which proves what it has received.
-            _ = lifeline(of: connection)
-        }
-        return MemberHistory(
-            request: request, key: HistoryKey(claims, presenceKey: config.presenceKey),
-            joinNumber: Int(joinRef.string ?? joinRef.description) ?? 0, isOff: isOff)
+        let kept = isOff ? nil : attachHistory(to: channel, request)
+        kept?.memberCount += 1
+        // Its socket has a lifeline from here on: it is pinged now and then, which proves what it has received.
+        let session = HistorySession(
+            key: HistoryKey(claims, presenceKey: config.presenceKey), member: member,
+            trace: trace(of: claims, joinRef: joinRef, connection, at: now), at: kept?.shown ?? 0)
+        let part = MemberHistory(request: request, session: session, isOff: isOff)
+        guard !isOff else { return part }
+        let doubts = history.enter(session, in: channel.key)
+        // Who names an id says itself where it was.
+        guard request.after == nil, !doubts.isEmpty else { return part }
+        ask(doubts)
+        part.doubts = doubts
+        return part
+    }
+
+    /// A member's token changed. Whoever comes back for it brings the new one.
+    func renewHistory(of membership: Membership) {
+        guard let member = membership.history, !member.isOff else { return }
+        let key = HistoryKey(
+            membership.claims, presenceKey: membership.hasMadeKey ? nil : membership.presenceKey)
+        let old = member.session
+        guard key != old.key else { return }
+        let trace = ClientTrace(renewing: old.trace, at: latest, moment: book.moment())
+        member.session = history.renew(old, key, trace, in: membership.channel.key)
+    }
+
+    /// Goes on with an arrival, as far as it can.
+    func advanceArrival(of member: MemberHistory) {
+        guard let doubts = member.doubts else { return }
+        let isOver = latest.monotonic - member.session.trace.began >= Self.longestDoubt
+        if isOver || doubts.allSatisfy({ $0.isDecided(for: member.session.trace) }) { member.doubts = nil }
     }
 
     private func attachHistory(to channel: Channel, _ request: HistoryRequest) -> ChannelHistory {
@@ -31,19 +56,18 @@ extension Hub {
 
     /// What a member that is about to be let in missed. Nil where it did not ask or may not hear broadcasts.
     func missedMessages(by membership: Membership) -> HistoryAnswer? {
-        guard let member = membership.history, !member.isOff, member.session == nil, membership.mayRead(.broadcast)
+        guard let member = membership.history, !member.isOff, !member.isAnswered, membership.mayRead(.broadcast)
         else { return nil }
         // The others first, so that this loop is at one position with all of its members.
         showNews(in: membership.channel)
         guard let kept = membership.channel.history else { return nil }
         let sent = historySent[membership.slot] ?? 0
         let arrival = HistoryArrival(
-            key: member.key, member: membership.member, joinNumber: member.joinNumber,
-            lifeline: lifeline(of: membership.connection),
-            firstProof: membership.connection.nextProof, after: member.request.after, seated: kept.shown,
+            session: member.session, firstProof: membership.connection.nextProof, after: member.request.after,
+            seated: kept.shown,
             room: limits.historyBytesPerReturn - sent, isFresh: sent == 0)
-        guard let (answer, session) = history.answer(arrival, in: membership.channel.key) else { return nil }
-        member.session = session
+        guard let answer = history.answer(arrival, in: membership.channel.key) else { return nil }
+        member.isAnswered = true
         return answer
     }
 
@@ -104,7 +128,9 @@ extension Hub {
         if let seat = member.seat, let moved = kept.audience.remove(at: seat, membership.version) {
             connection(moved)?.memberships[channel]?.history?.seat = seat
         }
-        if let session = member.session { history.end(session, in: channel.key, lost: !isLeave, at: latest) }
+        // Who may not read it is owed nothing.
+        let isOwed = member.isAnswered || membership.pass?.read == nil || membership.mayRead(.broadcast)
+        history.end(member.session, in: channel.key, lost: !isLeave && isOwed, at: latest)
         kept.memberCount -= 1
         guard kept.memberCount == 0 else { return }
         history.detach(loop, from: channel.key, at: latest)

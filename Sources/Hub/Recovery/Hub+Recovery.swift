@@ -8,20 +8,30 @@ extension Hub {
         at now: HubTime
     ) -> MemberRecovery {
         let key = RecoveryKey(claims: claims, channel: group.channel.key, subscription: group.subscription)
-        let evidence = evidence(of: claims, joinRef: joinRef, connection, at: now)
-        let lifeline = lifeline(of: connection)
+        let trace = trace(of: claims, joinRef: joinRef, connection, at: now)
         if let cursor = config.resumeCursor {
-            let session = book.enter(
-                key, evidence: evidence, lifeline: lifeline, at: RecoveryPosition(point: .cursor(cursor)), now)
+            let session = book.enter(key, trace, at: RecoveryPosition(point: .cursor(cursor)))
             return MemberRecovery(session: session, point: .cursor(cursor), isReported: true)
         }
-        let (session, doubts) = book.enter(
-            key, evidence: evidence, lifeline: lifeline, here: position(of: group), at: now)
+        let (session, doubts) = book.enter(key, trace, here: position(of: group), at: now)
         let recovery = MemberRecovery(session: session, point: nil, isReported: config.wantsCursor)
         recovery.arrival = MemberRecovery.Arrival(doubts: doubts, since: now.monotonic)
-        if !doubts.isEmpty { actions.append(.askForProof(doubts.map(\.lifeline.socket))) }
+        ask(doubts)
         advanceArrival(of: recovery, in: group)
         return recovery
+    }
+
+    /// What a join tells of its client.
+    func trace(of claims: Claims, joinRef: JSON, _ connection: Connection, at now: HubTime) -> ClientTrace {
+        ClientTrace(
+            evidence: evidence(of: claims, joinRef: joinRef, connection, at: now), lifeline: lifeline(of: connection),
+            at: now,
+            moment: book.moment())
+    }
+
+    /// Asks sockets whether they live.
+    func ask(_ doubts: [ClientTrace]) {
+        if !doubts.isEmpty { actions.append(.askForProof(doubts.map(\.lifeline.socket))) }
     }
 
     /// Whether a client that joins was here before.
@@ -31,7 +41,7 @@ extension Hub {
     /// their refs on, so that one that begins anew there is a new page. Others may begin anew with each socket.
     private func evidence(
         of claims: Claims, joinRef: JSON, _ connection: Connection, at now: HubTime
-    ) -> LiveSession.Evidence {
+    ) -> ClientTrace.Evidence {
         if let number = Int(joinRef.string ?? joinRef.description), number > connection.received,
             now.monotonic - connection.began < Self.promptReturn
         {
@@ -53,7 +63,7 @@ extension Hub {
 
     /// How long sockets have to say that they live; how long a join waits to be written down; and how long until it is
     /// refused where the list of sessions cannot be called incomplete either. In milliseconds.
-    private static let longestDoubt: Int64 = 1000
+    static let longestDoubt: Int64 = 1000
     private static let longestRecording: Int64 = 2000
     private static let longestArrival: Int64 = 6000
     /// How often joins that wait are looked at, in milliseconds; where thousands wait, more seldom.
@@ -66,7 +76,7 @@ extension Hub {
         if let doubts = arrival.doubts {
             guard
                 latest.monotonic - arrival.since >= Self.longestDoubt
-                    || doubts.allSatisfy({ book.isDecided($0, for: session) })
+                    || doubts.allSatisfy({ $0.isDecided(for: session.trace) })
             else { return }
             settle(recovery, in: group)
         }
@@ -105,21 +115,21 @@ extension Hub {
         guard !arrivals.isEmpty else { return }
         let waiting = arrivals
         arrivals = []
-        for membership in waiting where !membership.hasEnded {
-            guard let recovery = membership.recovery, recovery.arrival != nil, let group = membership.group else {
-                continue
+        for membership in waiting where !membership.hasEnded && membership.isArriving {
+            if let recovery = membership.recovery, recovery.arrival != nil {
+                guard let group = membership.group else { continue }
+                advanceArrival(of: recovery, in: group)
             }
-            advanceArrival(of: recovery, in: group)
-            if let arrival = recovery.arrival {
-                let isOver = arrival.doubts == nil && latest.monotonic - arrival.since >= Self.longestArrival
-                guard isOver else {
-                    awaitArrival(of: membership)
-                    continue
-                }
+            if let history = membership.history { advanceArrival(of: history) }
+            if let arrival = membership.recovery?.arrival, arrival.doubts == nil,
+                latest.monotonic - arrival.since >= Self.longestArrival
+            {
                 dismiss(membership, .databaseUnavailable)
+            } else if membership.isArriving {
+                awaitArrival(of: membership)
             } else if membership.pending != nil {
                 completeJoin(of: membership)
-            } else if group.state != .registering {
+            } else if let group = membership.group, group.state != .registering {
                 takeSeatOrWait(membership)
             }
         }
@@ -173,7 +183,7 @@ extension Hub {
         guard key != old.key else { return old.begins(at: standing) }
         book.remove(old)
         recovery.session = book.enter(
-            key, evidence: old.evidence, lifeline: lifeline(of: membership.connection), at: standing, latest)
+            key, ClientTrace(renewing: old.trace, at: latest, moment: book.moment()), at: standing)
         guard recovery.arrival == nil, !book.isRecorded(recovery.session) else { return }
         recovery.arrival = MemberRecovery.Arrival(doubts: nil, since: latest.monotonic)
         awaitArrival(of: membership)
@@ -248,7 +258,7 @@ extension Hub {
         abandonQuestion(of: recovery)
         switch end {
         case .left: book.leave(recovery.session, at: latest)
-        case .unloaded: book.unload(recovery.session)
+        case .unloaded: book.remove(recovery.session)
         case .replaced: book.replace(recovery.session, at: latest)
         case .lost, .revoked: book.lose(recovery.session, at: latest)
         }
@@ -257,7 +267,7 @@ extension Hub {
     /// The join is being answered. Where that took seconds, the client may not care for the answer any more.
     func joinIsAnswered(_ recovery: MemberRecovery) {
         let session = recovery.session
-        let isLate = latest.monotonic - session.began > Self.promptness || session.began < lateUntil
+        let isLate = latest.monotonic - session.trace.began > Self.promptness || session.trace.began < lateUntil
         if isLate { session.isDoubted(until: latest.monotonic + book.patience) }
     }
 

@@ -5,16 +5,8 @@ import Synchronization
 /// What arrived is not always taken. Clients give a join up that is not answered in time (10 s), and ignore what comes
 /// for it until they join again; they answer pings meanwhile. So a proof is believed only of a member whose client
 /// certainly knows that it joined, and until then it counts as standing where it began.
-package final class LiveSession: Sendable {
-    /// Whether its client was here before, and so came for one of the sessions that wait.
-    enum Evidence {
-        /// Nothing tells.
-        case none
-        /// Its sign-in is one of a device that is no browser, where there is rarely more than one client.
-        case signIn
-        /// Its refs count on from those of a socket before this one.
-        case refs
-    }
+package final class LiveSession: RecoverableSession, Sendable {
+    typealias Position = RecoveryPosition
 
     private struct Start {
         /// Where to recover from while nothing was proven since the member took its seat.
@@ -31,35 +23,17 @@ package final class LiveSession: Sendable {
     }
 
     let key: RecoveryKey
-    let evidence: Evidence
-    /// When it joined, in monotonic milliseconds.
-    let began: Int64
-    /// The same among all that sockets are asked, as `RecoveryBook.moment` counts.
-    let moment: Int
-    let lifeline: Lifeline
+    let trace: ClientTrace
     private let start: Mutex<Start>
     // These are only read and written under the book's lock, which is what makes them safe.
-    /// Its place in the key's list.
-    nonisolated(unsafe) var place = 0
-    nonisolated(unsafe) var hasEnded = false
-    /// What it may have missed is decided, so that it can be missed itself.
-    nonisolated(unsafe) var isSettled = false
     /// It missed nothing when that was decided, but may have missed what came then before it had its seat.
     nonisolated(unsafe) var mayMissMore = false
-    /// Joins that were brought what this one lacks, because they may be its client's.
-    nonisolated(unsafe) var claims: [RecoveryClaim] = []
     /// How many sessions of the key have to be written down before this one's join is answered.
     nonisolated(unsafe) var needed = 0
 
-    init(
-        key: RecoveryKey, evidence: Evidence, lifeline: Lifeline, from point: RecoveryPoint, at now: HubTime,
-        moment: Int
-    ) {
+    init(key: RecoveryKey, trace: ClientTrace, from point: RecoveryPoint) {
         self.key = key
-        self.evidence = evidence
-        self.lifeline = lifeline
-        began = now.monotonic
-        self.moment = moment
+        self.trace = trace
         start = Mutex(Start(standing: RecoveryPosition(point: point), origin: RecoveryPosition(point: point)))
     }
 
@@ -78,13 +52,10 @@ package final class LiveSession: Sendable {
         return !start.hadMissed || isProven(start)
     }
 
-    /// Whether its socket answered something that it was asked after a moment (`RecoveryBook.moment`).
-    func wasAlive(after moment: Int) -> Bool { lifeline.proof.moment > moment }
-
-    private func isProven(_ start: Start) -> Bool { start.proof.map { lifeline.proof.serial >= $0 } ?? false }
+    private func isProven(_ start: Start) -> Bool { start.proof.map { trace.lifeline.proof.serial >= $0 } ?? false }
 
     private func proven(_ start: Start) -> RecoveryPosition {
-        isProven(start) ? RecoveryPosition(point: .mark(lifeline.proof.mark)) : start.standing
+        isProven(start) ? RecoveryPosition(point: .mark(trace.lifeline.proof.mark)) : start.standing
     }
 
     /// Where it begins is found.
@@ -107,8 +78,7 @@ package final class LiveSession: Sendable {
     /// Of what it is brought, all up to this cursor has arrived.
     func hasReached(_ cursor: String) { start.withLock { $0.standing.partway = cursor } }
 
-    /// It may stand for another session from here on, until its socket answers again.
-    func forgetsTheWay() { start.withLock { $0.standing.partway = nil } }
+    func mayStandForAnother() { start.withLock { $0.standing = $0.standing.forAnybody } }
 
     /// The member has its seat: proofs from the next one on are about its changes, too.
     func isSeated(provenFrom serial: Int) { start.withLock { $0.proof = serial } }
@@ -126,21 +96,8 @@ package final class LiveSession: Sendable {
     }
 }
 
-/// A join that was brought what a session lacks.
-struct RecoveryClaim {
-    let session: LiveSession
-    /// Its client was certainly here before, so it came for one of the sessions that were there to come for.
-    let isCertain: Bool
-
-    /// Whether nobody else can have come for the session.
-    ///
-    /// Where a sign-in names the device, its next join is most likely the same client; but as long as the one that came
-    /// lives, the next one is another, and may be the owner.
-    var counts: Bool { isCertain || session.hasEnded }
-}
-
 /// How far a member is.
-struct RecoveryPosition: Sendable, Equatable {
+struct RecoveryPosition: SessionPosition, Sendable, Equatable {
     /// It has all up to here.
     var point: RecoveryPoint
     /// And of what came since, all up to this cursor: it was on its way to the present. Cursors that lie on the way from
@@ -149,6 +106,9 @@ struct RecoveryPosition: Sendable, Equatable {
 
     /// Where to go on who certainly stands here.
     var exact: RecoveryPoint { partway.map { .cursor($0) } ?? point }
+    var forAnybody: RecoveryPosition { RecoveryPosition(point: point) }
+
+    func isEarlier(than other: RecoveryPosition) -> Bool { point.isEarlier(than: other.point) }
 }
 
 extension RecoveryPoint {

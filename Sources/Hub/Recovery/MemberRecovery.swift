@@ -29,7 +29,7 @@ final class MemberRecovery {
 
     struct Arrival {
         /// Live sessions that may be dead ones of the same client, and are asked. Nil once that is decided.
-        var doubts: [LiveSession]?
+        var doubts: [ClientTrace]?
         /// Since when they are, or since when it waits to be written down, in monotonic milliseconds.
         var since: Int64
     }

@@ -5,40 +5,18 @@ import Synchronization
 /// A membership that ends without a good-bye stays behind as a session, for the recovery window. Sessions are marks, not
 /// buffers: what was missed is read from the outbox.
 ///
-/// **Never less.** Nothing tells which of a user's clients joins. So a join is owed what any session lacks that may be its
-/// own: each that has ended, and each live one whose socket does not answer when it is asked at that moment. It gets the
-/// earliest point of them all. Who turns out to be somebody else is sent some changes that it did not miss: at least once.
-///
-/// **Seldom twice.** A client that was certainly here before (`LiveSession.Evidence`) came for one of the sessions
-/// that it was brought something for, so that one of them less has to be kept. Which one nobody knows; if it is always
-/// the latest, then for every client that is still away a session is left that lies no later than its own. Where clients
-/// begin their refs anew, only a sign-in that names the device tells as much (`RecoveryClaim.counts`).
+/// Who is owed what is in `SessionBucket`.
 ///
 /// Safe from any thread: all of it is behind one lock, which is held for a look-up.
 package final class RecoveryBook: Sendable {
-    struct Ended {
-        var standing: RecoveryPosition
-        /// Milliseconds, by the book's clock.
-        var until: Int64
-        /// Of the last process's sessions and those of clients without one nobody knows the socket.
-        let lifeline: Lifeline?
-        /// It stands for many that nobody counted, so that none of them less has to be kept.
-        var isMany = false
-        var claims: [RecoveryClaim] = []
-
-        var isTaken: Bool { !isMany && claims.contains { $0.counts } }
-    }
-
     struct Bucket {
-        var live: [LiveSession] = []
-        /// Oldest end first.
-        var ended: [Ended] = []
+        var sessions = SessionBucket<LiveSession>()
         /// How many sessions are written down.
         var recorded = 0
         /// The last of the moments at which some of them are forgotten (`State.ends`).
         var lastEnd = Int64.min
 
-        var isEmpty: Bool { live.isEmpty && ended.isEmpty }
+        var isEmpty: Bool { sessions.isEmpty }
     }
 
     struct State {
@@ -57,12 +35,6 @@ package final class RecoveryBook: Sendable {
         var recording = SessionRecording()
     }
 
-    /// Sessions kept for one key; anonymous clients share one. Of more, the earliest points stay.
-    private static let mostEnded = 64
-    /// Live sessions of one user in one channel that are looked at.
-    private static let mostLive = 64
-    /// Of more none is asked whether it lives.
-    private static let mostAsked = 16
     /// Of so many sessions it is written down that they are many.
     static let many = 32
 
@@ -103,32 +75,23 @@ package final class RecoveryBook: Sendable {
 
     /// Registers a member whose join came this moment.
     ///
-    /// - Parameters:
-    ///   - evidence: whether its client was here before.
-    ///   - here: how far the loop is.
+    /// - Parameter here: how far the loop is.
     /// - Returns: the session, which is to be settled, and those that may be dead ones of the same client: whether they
     ///   live is to be asked first.
-    func enter(
-        _ key: RecoveryKey, evidence: LiveSession.Evidence, lifeline: Lifeline, here: LoopPosition, at now: HubTime
-    ) -> (LiveSession, doubts: [LiveSession]) {
+    func enter(_ key: RecoveryKey, _ trace: ClientTrace, here: LoopPosition, at now: HubTime) -> (
+        LiveSession, doubts: [ClientTrace]
+    ) {
         state.withLock { state in
             Self.forget(&state, at: now.monotonic)
             Self.beginRestart(&state, at: now.monotonic, window)
-            let session = LiveSession(
-                key: key, evidence: evidence, lifeline: lifeline, from: .mark(here.mark), at: now,
-                moment: moment())
-            // Of a client that was here before, the one that is its own is to be told from all others.
-            let doubts = Self.suspects(of: session, state).filter {
-                evidence != .none || !here.isReached($0.standing(at: now.monotonic))
+            let session = LiveSession(key: key, trace: trace, from: .mark(here.mark))
+            var doubts: [ClientTrace] = []
+            if window > 0, key.hasSubject, let sessions = state.buckets[key]?.sessions {
+                doubts = sessions.doubts(of: trace) { !here.isReached($0.standing(at: now.monotonic)) }
             }
-            Self.add(session, &state)
-            return (session, doubts.count <= Self.mostAsked && window > 0 ? doubts : [])
+            state.buckets[key, default: Bucket()].sessions.add(session)
+            return (session, doubts)
         }
-    }
-
-    /// Whether it is known of a session that may be a dead one of the joining client what it is.
-    func isDecided(_ doubt: LiveSession, for session: LiveSession) -> Bool {
-        doubt.wasAlive(after: session.moment) || state.withLock { _ in doubt.hasEnded }
     }
 
     /// Whether a member that lacked nothing may have been there before, and so misses what comes before it has its seat.
@@ -140,9 +103,9 @@ package final class RecoveryBook: Sendable {
     func settle(_ session: LiveSession, here: LoopPosition, at now: HubTime) -> RecoveryPoint? {
         state.withLock { state in
             defer { Self.note(session.key, needing: session, &state) }
-            session.isSettled = true
+            session.trace.isSettled = true
             guard window > 0 else { return nil }
-            var found = Self.found(for: session, here, &state)
+            var found = Self.takeOver(for: session, here, &state)
             // Nobody knows whom the last process served, so that anybody may have been there.
             if let until = state.restartUntil, state.clock.time(at: now.monotonic) < until, state.restored == nil {
                 found =
@@ -155,18 +118,12 @@ package final class RecoveryBook: Sendable {
     }
 
     /// Registers a member that says itself where it was, or that is known to stand there.
-    func enter(
-        _ key: RecoveryKey, evidence: LiveSession.Evidence, lifeline: Lifeline, at standing: RecoveryPosition,
-        _ now: HubTime
-    )
-        -> LiveSession
-    {
+    func enter(_ key: RecoveryKey, _ trace: ClientTrace, at standing: RecoveryPosition) -> LiveSession {
         state.withLock { state in
-            let session = LiveSession(
-                key: key, evidence: evidence, lifeline: lifeline, from: standing.point, at: now, moment: moment())
+            let session = LiveSession(key: key, trace: trace, from: standing.point)
             session.settles(at: standing, hadMissed: false)
-            session.isSettled = true
-            Self.add(session, &state)
+            trace.isSettled = true
+            state.buckets[key, default: Bucket()].sessions.add(session)
             Self.note(key, needing: session, &state)
             return session
         }
@@ -180,10 +137,11 @@ package final class RecoveryBook: Sendable {
         remove(session)
     }
 
-    /// The page that it belonged to is gone, so its client never comes back.
-    func unload(_ session: LiveSession) {
+    /// Nothing stays behind: the page that it belonged to is gone, so that its client never comes back; or somebody else
+    /// takes its place.
+    func remove(_ session: LiveSession) {
         state.withLock { state in
-            Self.remove(session, &state)
+            state.buckets[session.key]?.sessions.remove(session)
             Self.note(session.key, &state)
         }
     }
@@ -195,39 +153,23 @@ package final class RecoveryBook: Sendable {
 
     /// A join of the same socket took its place: the client had given the first one up, who knows when.
     func replace(_ session: LiveSession, at now: HubTime) {
-        let isYoung = now.monotonic - session.began < window
+        let isYoung = now.monotonic - session.trace.began < window
         end(session, from: isYoung ? session.origin : session.standing(at: now.monotonic), at: now)
     }
 
     /// How long a client may ignore what it is sent, in the longest of cases: in milliseconds, as the window.
     var patience: Int64 { window }
 
-    func remove(_ session: LiveSession) {
-        state.withLock {
-            Self.remove(session, &$0)
-            Self.note(session.key, &$0)
-        }
-    }
-
     private func end(_ session: LiveSession, from standing: RecoveryPosition, at now: HubTime) {
         // Where it was not found out what it missed, a client that was here before has its session of before still.
-        guard window > 0, session.isSettled || session.evidence != .refs else { return remove(session) }
+        guard window > 0, session.trace.isSettled || session.trace.evidence != .refs else { return remove(session) }
         state.withLock { state in
-            Self.remove(session, &state)
             Self.forget(&state, at: now.monotonic)
-            defer { Self.note(session.key, &state) }
-            // Who joined while it answered did not come for it.
-            let claims = session.claims.filter { !session.wasAlive(after: $0.session.moment) }
             if state.ends.count - state.firstEnd >= mostHeld { state.clock.start(at: now.monotonic) }
             let until = state.clock.time(at: now.monotonic) + window
-            guard !claims.contains(where: \.isCertain) else {
-                Self.prolong(session.key, to: until, &state)
-                return Self.expectEnd(of: session.key, until, &state)
-            }
-            state.buckets[session.key, default: Bucket()].ended.append(
-                Ended(standing: standing, until: until, lifeline: session.lifeline, claims: claims))
+            state.buckets[session.key]?.sessions.lose(session, at: standing, until: until)
             Self.expectEnd(of: session.key, until, &state)
-            Self.thin(session.key, &state)
+            Self.note(session.key, &state)
         }
     }
 
@@ -249,8 +191,8 @@ package final class RecoveryBook: Sendable {
                 oldest = min(oldest ?? mark, mark)
             }
             for bucket in state.buckets.values {
-                for session in bucket.live { consider(session.standing(at: state.now)) }
-                for ended in bucket.ended { consider(ended.standing) }
+                for session in bucket.sessions.live { consider(session.standing(at: state.now)) }
+                for ended in bucket.sessions.ended { consider(ended.standing) }
             }
             return oldest
         }
@@ -266,69 +208,23 @@ package final class RecoveryBook: Sendable {
 
     /// How many sessions wait to be taken over.
     package var endedSessions: Int {
-        state.withLock { state in state.buckets.values.reduce(0) { $0 + $1.ended.count } }
+        state.withLock { state in state.buckets.values.reduce(0) { $0 + $1.sessions.ended.count } }
     }
 
     // MARK: Under the lock
 
-    /// Live sessions that may be dead ones of the client that joins.
-    private static func suspects(of session: LiveSession, _ state: State) -> [LiveSession] {
-        guard session.key.hasSubject, let live = state.buckets[session.key]?.live else { return [] }
-        return live.prefix(mostLive).filter { other in
-            // Who joined later is no socket of before.
-            other.moment < session.moment && other.isSettled && other.lifeline !== session.lifeline
-                && !other.wasAlive(after: session.moment)
-                && !other.claims.contains { $0.isCertain && !other.wasAlive(after: $0.session.moment) }
-        }
-    }
-
-    /// What the joining client may have to be brought, and what is said by that of the sessions that are kept.
-    private static func found(for session: LiveSession, _ here: LoopPosition, _ state: inout State) -> RecoveryPosition?
+    /// What the joining client may have to be brought.
+    private static func takeOver(for session: LiveSession, _ here: LoopPosition, _ state: inout State)
+        -> RecoveryPosition?
     {
-        let key = session.key
-        let ended = state.buckets[key]?.ended ?? []
-        // Joins of one socket are one client's.
-        let own = ended.filter { $0.lifeline === session.lifeline }
-        if !own.isEmpty {
-            state.buckets[key]?.ended.removeAll { $0.lifeline === session.lifeline }
-            return earliest(of: own.map(\.standing))
+        let trace = session.trace
+        let owed = state.buckets[session.key]?.sessions.takeOver(for: trace, amongLive: session.key.hasSubject) {
+            $0.standing(at: trace.began)
         }
-        let free = ended.indices.filter { !ended[$0].isTaken }
-        let suspects = suspects(of: session, state)
-        let positions = free.map { ended[$0].standing } + suspects.map { $0.standing(at: session.began) }
-        if session.evidence != .none, suspects.count <= mostAsked {
-            let claim = RecoveryClaim(session: session, isCertain: session.evidence == .refs)
-            let latest = positions.indices.max { positions[$0].point.isEarlier(than: positions[$1].point) }
-            if let latest, latest >= free.count {
-                suspects[latest - free.count].claims.append(claim)
-            } else if let latest, !ended[free[latest]].isMany {
-                if claim.isCertain {
-                    state.buckets[key]?.ended.remove(at: free[latest])
-                    prolong(key, to: ended[free[latest]].until, &state)
-                } else {
-                    state.buckets[key]?.ended[free[latest]].claims.append(claim)
-                }
-            }
-            if positions.count > 1 {
-                // What is left may stand for another of them, which lies no earlier, but was on no way of its own.
-                for index in state.buckets[key]?.ended.indices ?? 0..<0 {
-                    state.buckets[key]?.ended[index].standing.partway = nil
-                }
-                for suspect in suspects { suspect.forgetsTheWay() }
-            }
-        }
-        let lacking = positions.enumerated().filter { $0.offset < free.count || !here.isReached($0.element) }
-        session.mayMissMore = lacking.count < positions.count
-        return earliest(of: lacking.map(\.element))
-    }
-
-    /// One session less is kept. Any of the others may stand for it, so that they are kept for as long.
-    private static func prolong(_ key: RecoveryKey, to until: Int64, _ state: inout State) {
-        for index in state.buckets[key]?.ended.indices ?? 0..<0 {
-            if let known = state.buckets[key]?.ended[index].until, known < until {
-                state.buckets[key]?.ended[index].until = until
-            }
-        }
+        guard let owed else { return nil }
+        let lacking = owed.live.filter { !here.isReached($0) }
+        session.mayMissMore = lacking.count < owed.live.count
+        return .earliest(of: owed.ended + lacking)
     }
 
     /// Some of the key's sessions are to be forgotten then. While the clock stands it is always the same moment, however
@@ -339,51 +235,19 @@ package final class RecoveryBook: Sendable {
         state.ends.append((key, until))
     }
 
-    private static func earliest(of standings: [RecoveryPosition]) -> RecoveryPosition? {
-        guard standings.count > 1 else { return standings.first }
-        return standings.map(\.point).min { $0.isEarlier(than: $1) }.map { RecoveryPosition(point: $0) }
-    }
-
     private static func beginRestart(_ state: inout State, at now: Int64, _ window: Int64) {
         guard state.restartUntil == nil else { return }
         let until = state.clock.time(at: now) + window
         state.restartUntil = until
         guard let restored = state.restored, window > 0 else { return }
         for (key, count) in restored {
-            let ended = Ended(
+            let ended = SessionBucket<LiveSession>.Ended(
                 standing: RecoveryPosition(point: .restart), until: until, lifeline: nil, isMany: count >= many)
             let copies = count >= many ? 1 : count
-            state.buckets[key, default: Bucket()].ended += Array(repeating: ended, count: copies)
+            state.buckets[key, default: Bucket()].sessions.add(Array(repeating: ended, count: copies))
             expectEnd(of: key, until, &state)
         }
         state.restored = [:]
-    }
-
-    private static func add(_ session: LiveSession, _ state: inout State) {
-        session.place = state.buckets[session.key]?.live.count ?? 0
-        state.buckets[session.key, default: Bucket()].live.append(session)
-    }
-
-    private static func remove(_ session: LiveSession, _ state: inout State) {
-        session.hasEnded = true
-        guard var bucket = state.buckets[session.key], session.place < bucket.live.count,
-            bucket.live[session.place] === session
-        else { return }
-        state.buckets[session.key] = nil
-        let last = bucket.live.removeLast()
-        if last !== session {
-            last.place = session.place
-            bucket.live[session.place] = last
-        }
-        state.buckets[session.key] = bucket
-    }
-
-    private static func thin(_ key: RecoveryKey, _ state: inout State) {
-        guard let ended = state.buckets[key]?.ended, ended.count > mostEnded else { return }
-        let latest = ended.indices.reduce(0) {
-            ended[$0].standing.point.isEarlier(than: ended[$1].standing.point) ? $1 : $0
-        }
-        state.buckets[key]?.ended.remove(at: latest)
     }
 
     private static func forget(_ state: inout State, at now: Int64) {
@@ -393,7 +257,7 @@ package final class RecoveryBook: Sendable {
             let key = state.ends[state.firstEnd].key
             state.firstEnd += 1
             guard state.buckets[key] != nil else { continue }
-            state.buckets[key]?.ended.removeAll { $0.until <= time }
+            state.buckets[key]?.sessions.forget(until: time)
             note(key, &state)
         }
         if state.firstEnd > 1024, state.firstEnd * 2 > state.ends.count {

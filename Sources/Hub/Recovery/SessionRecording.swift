@@ -173,12 +173,9 @@ extension RecoveryBook {
     private static func count(of key: RecoveryKey, _ state: State) -> Int {
         let waiting = state.restored?[key] ?? 0
         guard let bucket = state.buckets[key] else { return waiting }
-        if bucket.ended.contains(where: \.isMany) { return many }
-        let live = bucket.live.lazy.filter { session in
-            session.isSettled
-                && !session.claims.contains { $0.isCertain && !session.wasAlive(after: $0.session.moment) }
-        }
-        return min(many, waiting + live.prefix(many).count + bucket.ended.lazy.filter { !$0.isTaken }.count)
+        if bucket.sessions.ended.contains(where: \.isMany) { return many }
+        let live = bucket.sessions.live.lazy.filter { $0.trace.isSettled && !$0.trace.isGone }
+        return min(many, waiting + live.prefix(many).count + bucket.sessions.ended.lazy.filter { !$0.isTaken }.count)
     }
 
     /// The key's sessions changed.

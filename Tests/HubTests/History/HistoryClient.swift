@@ -14,6 +14,8 @@ struct HistoryClient {
     /// It comes back with the id of the last message that it has; others say no more than that they want a history.
     let knowsIDs: Bool
     let echoes: Bool
+    /// Its refs begin with 1 on each socket.
+    let beginsAnew: Bool
     var place: Place?
     /// Frames that the hub sent and the client has not read: lost with the socket.
     var onTheWay: [Frame] = []
@@ -25,11 +27,12 @@ struct HistoryClient {
     var read: [Int: Int] = [:]
     private(set) var replayed = 0
 
-    init(number: Int, version: ProtocolVersion, knowsIDs: Bool, echoes: Bool) {
+    init(number: Int, version: ProtocolVersion, knowsIDs: Bool, echoes: Bool, beginsAnew: Bool) {
         self.number = number
         self.version = version
         self.knowsIDs = knowsIDs
         self.echoes = echoes
+        self.beginsAnew = beginsAnew
     }
 
     /// The `phx_join`, and its ref.
@@ -42,7 +45,7 @@ struct HistoryClient {
     }
 
     func frame(_ event: String, _ payload: String) -> [UInt8] {
-        let ref = String(joins)
+        let ref = String(beginsAnew ? 1 : joins)
         let text =
             version == .v2
             ? #"["\#(ref)","\#(ref)","realtime:a","\#(event)",\#(payload)]"#

@@ -27,12 +27,25 @@ import Wire
             _ = try stage.watch { _ in }
         }
 
-        /// What comes behind the reply, by its number.
-        func join(_ slot: Slot, _ subject: String?, ref: String = "1", _ config: String = HistorySessionTests.asked)
-            throws -> [Int]
-        {
-            stage.connect(slot, subject: subject)
-            return try stage.join("realtime:a", slot, ref: ref, config).dropFirst().compactMap {
+        /// What comes behind the reply, by its number. Of the sockets that are asked whether they live those of `alive`
+        /// answer; for the others the join waits a second.
+        func join(
+            _ slot: Slot, _ subject: String?, ref: String = "1", session: String? = nil, alive: [Slot] = [],
+            _ config: String = HistorySessionTests.asked
+        ) throws -> [Int] {
+            stage.connect(slot, subject: subject, session: session)
+            var lines = try stage.join("realtime:a", slot, ref: ref, config)
+            let asked = stage.actions.flatMap {
+                if case .askForProof(let places) = $0 { places.map(\.slot) } else { [Slot]() }
+            }
+            for other in asked where alive.contains(other) {
+                let ping = try #require(stage.hub.proofPing(for: other))
+                stage.hub.pong(ping.bytes.dropFirst(2), from: other)
+                lines += try stage.watch { $0.wake(at: stage.now) }
+            }
+            if !lines.contains(where: { $0.contains("phx_reply") }) { lines += try stage.tick(after: 1_010) }
+            let reply = try #require(lines.firstIndex { $0.contains("phx_reply") })
+            return try lines[(reply + 1)...].compactMap {
                 try JSON(parsing: Array($0.drop { $0 != "[" }.utf8)).elements[4]["n"]?.int
             }
         }
@@ -83,17 +96,89 @@ import Wire
         #expect(try room.join(2, "ann", ref: "2") == [])
     }
 
-    @Test func aSocketThatIsDeadAndNotNoticedCounts() throws {
+    /// Refs tell nothing between two sockets: some clients begin them anew with each.
+    @Test(arguments: ["1", "2"]) func aSocketThatIsDeadAndNotNoticedCounts(ref: String) throws {
         var room = try Room()
         #expect(try room.join(1, "ann") == [])
         try room.publish()
-        #expect(try room.join(2, "ann", ref: "2") == [1], "of the first socket nothing was proven")
+        #expect(try room.join(2, "ann", ref: ref) == [1], "of the first socket nothing was proven")
         try room.prove(1)
         try room.prove(2)
         #expect(try room.join(3, "ann", ref: "3") == [])
         #expect(try room.join(4, nil) == [])
         try room.publish()
         #expect(try room.join(5, nil, ref: "2") == [], "without a user anybody may be anybody")
+    }
+
+    /// Who answers is somebody else, so that who joins missed nothing.
+    @Test(arguments: ["1", "2"]) func aSocketThatLivesDoesNotCount(ref: String) throws {
+        var room = try Room()
+        #expect(try room.join(1, "ann") == [])
+        try room.publish()
+        #expect(try room.join(2, "ann", ref: ref, alive: [1]) == [])
+    }
+
+    /// Each comes back once for what one of them missed, and then only for what came since.
+    @Test(arguments: [("2", nil), ("1", "phone")] as [(String, String?)])
+    func whoFlapsIsNotSentTheSameAgain(ref: String, session: String?) throws {
+        var room = try Room()
+        #expect(try room.join(1, "ann", session: session) == [])
+        for turn in 1...4 {
+            try room.publish()
+            try room.stage.disconnect(Slot(turn))
+            #expect(try room.join(Slot(turn) + 1, "ann", ref: ref, session: session) == [turn])
+            try room.prove(Slot(turn) + 1)
+        }
+    }
+
+    /// Nothing tells of the second that it is not new; so the first is not taken to be back.
+    @Test func aNewOneTakesNothingFromOneThatIsAway() throws {
+        var room = try Room()
+        #expect(try room.join(1, "ann") == [])
+        try room.stage.disconnect(1)
+        try room.publish()
+        #expect(try room.join(2, "ann") == [1])
+        try room.prove(2)
+        try room.stage.disconnect(2)
+        #expect(try room.join(3, "ann") == [1])
+    }
+
+    /// A page that is unloaded says good-bye, as a leave does.
+    @Test func aPageThatIsReloaded() throws {
+        var room = try Room()
+        #expect(try room.join(1, "ann") == [])
+        try room.stage.disconnect(1, isUnloaded: true)
+        try room.publish()
+        #expect(try room.join(2, "ann") == [])
+    }
+
+    /// A token tells who comes back, the last one of a socket as much as the first.
+    @Test func whoseTokenChangedComesBackWithTheNewOne() throws {
+        var room = try Room()
+        #expect(try room.join(1, "ann") == [])
+        try room.stage.say(#"["1","5","realtime:a","access_token",{"access_token":"good anon 9000"}]"#, from: 1)
+        try room.publish()
+        try room.stage.disconnect(1)
+        try room.publish()
+        #expect(try room.join(2, "ann", ref: "2") == [])
+        #expect(try room.join(3, nil, ref: "2") == [1, 2])
+    }
+
+    /// Its client gave up before it was told anything, and its refs count on.
+    @Test func aJoinThatIsCutOffAtOnceHidesNothing() throws {
+        var room = try Room()
+        for slot in Slot(1)...2 { #expect(try room.join(slot, "ann", alive: [1]) == []) }
+        try room.prove(1)
+        try room.prove(2)
+        try room.stage.disconnect(1)
+        try room.publish()
+        room.stage.connect(3, subject: "ann")
+        let lines = try room.stage.join("realtime:a", 3, ref: "1", Self.asked)
+        #expect(!lines.contains { $0.contains("phx_reply") }, "it waits for the second")
+        try room.stage.disconnect(3)
+        #expect(try room.join(4, "ann", ref: "2", alive: [2]) == [1])
+        try room.prove(4)
+        #expect(try room.join(5, "ann", ref: "2", alive: [2, 4]) == [1], "it may be the first")
     }
 
     @Test func twoOfOneUserBothGetEverything() throws {
@@ -104,7 +189,7 @@ import Wire
         for slot in Slot(1)...2 { try room.stage.disconnect(slot) }
         try room.publish()
         #expect(try room.join(3, "ann", ref: "2") == [1, 2])
-        #expect(try room.join(4, "ann", ref: "2") == [1, 2], "which of them is which nobody knows")
+        #expect(try room.join(4, "ann", ref: "2", alive: [3]) == [1, 2], "which of them is which nobody knows")
     }
 
     @Test func theChannelWaitsForThem() throws {
@@ -121,10 +206,10 @@ import Wire
     @Test(arguments: [(false, [2]), (true, [1, 2])]) func ownMessages(_ echoes: Bool, _ expected: [Int]) throws {
         let room = try Room()
         let config = #"{"broadcast":{"history":true,"self":\#(echoes)}}"#
-        #expect(try room.join(1, "ann", config) == [])
+        #expect(try room.join(1, "ann", session: nil, config) == [])
         try room.stage.say(#"["1","9","realtime:a","broadcast",{"n":1}]"#, from: 1)
         try room.stage.say(#"["1","9","realtime:a","broadcast",{"n":2}]"#, from: 9)
         try room.stage.disconnect(1)
-        #expect(try room.join(2, "ann", ref: "2", config) == expected)
+        #expect(try room.join(2, "ann", ref: "2", session: nil, config) == expected)
     }
 }

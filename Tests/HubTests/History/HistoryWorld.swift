@@ -31,10 +31,12 @@ struct HistoryWorld {
         limits.historySeconds = 100_000
         limits.historyBytesPerReturn = .max
         let book = HistoryBook(limits: limits, window: 1_000_000)
+        // It counts the moments of all loops.
+        let recoveries = RecoveryBook(window: 0)
         hubs = (0..<loops).map {
             Hub(
                 loop: $0, limits: limits, verifier: TokenBook(), random: SeededGenerator(seed: seed &* 8 &+ UInt64($0)),
-                history: book)
+                book: recoveries, history: book)
         }
         relays = Array(repeating: [], count: loops)
         feeds = Array(repeating: [], count: loops)
@@ -43,7 +45,7 @@ struct HistoryWorld {
             clients.append(
                 HistoryClient(
                     number: number, version: number % 2 == 0 ? .v1 : .v2, knowsIDs: number % 4 < 2,
-                    echoes: number % 3 == 0))
+                    echoes: number % 3 == 0, beginsAnew: number % 5 < 2))
         }
     }
 
@@ -79,6 +81,11 @@ struct HistoryWorld {
             try connect(number)
             try read(number, .max)
         }
+        // Joins that wait for sockets that do not answer.
+        for _ in 0..<2 {
+            for side in hubs.indices { try tick(side, after: 1_100) }
+            for number in clients.indices { try read(number, .max) }
+        }
         for client in clients {
             let owed = (client.owedFrom ?? 0)..<messages.count
             let missed = owed.filter { client.read[$0] == nil && (client.echoes || messages[$0] != client.number) }
@@ -95,10 +102,11 @@ struct HistoryWorld {
         let place = HistoryClient.Place(side: side, slot: slot)
         clients[number].place = place
         clients[number].onTheWay = []
-        let claims = Stage.claims(subject: "user \(number)", expiresAt: .max / 2)
+        // Of the first user there are two, and of the last.
+        let user = number == 1 ? 0 : number == 7 ? 6 : number
+        let claims = Stage.claims(subject: "user \(user)", session: number == 5 ? "phone" : nil, expiresAt: .max / 2)
         hubs[side].connect(slot, version: clients[number].version, claims: claims)
         try receive(clients[number].join(), from: place)
-        if clients[number].owedFrom == nil { clients[number].owedFrom = messages.count }
     }
 
     /// What was on its way is lost; the hub notices now or later.
@@ -200,8 +208,11 @@ struct HistoryWorld {
     // MARK: Hubs
 
     private mutating func tick() throws {
-        now = now.advanced(by: Int64(below(1500)))
-        let side = below(hubs.count)
+        try tick(below(hubs.count), after: Int64(below(1500)))
+    }
+
+    private mutating func tick(_ side: Int, after milliseconds: Int64) throws {
+        now = now.advanced(by: milliseconds)
         hubs[side].tick(at: now)
         settle(side)
     }
@@ -222,6 +233,12 @@ struct HistoryWorld {
                 for slot in slots where slot != except { deliver(frame, to: .init(side: side, slot: slot), kind) }
             case .relay(let relay):
                 for other in hubs.indices where other != side { relays[other].append(relay) }
+            case .askForProof(let places):
+                for place in places {
+                    hubs[place.loop].advance(to: now)
+                    guard let ping = hubs[place.loop].proofPing(for: place.slot) else { continue }
+                    deliver(ping, to: .init(side: place.loop, slot: place.slot))
+                }
             default: Issue.record("unexpected: \(action)")
             }
         }
@@ -230,6 +247,8 @@ struct HistoryWorld {
     private mutating func deliver(_ frame: Frame, to place: HistoryClient.Place, _ kind: FrameKind = .message) {
         if kind.needsProof { unproven.insert(place) }
         guard let number = clients.firstIndex(where: { $0.place == place }) else { return }
+        // A join's answer is the first frame of a socket but for pings.
+        if clients[number].owedFrom == nil, !frame.isPing { clients[number].owedFrom = messages.count }
         clients[number].onTheWay.append(frame)
     }
 }

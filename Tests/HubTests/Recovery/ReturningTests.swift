@@ -5,11 +5,11 @@ import Wire
 
 /// Who is brought what: clients that come back, and those that are new.
 @Suite struct ReturningTests {
-    private static let config = RecoveryTests.config
+    static let config = RecoveryTests.config
 
     /// A join of ann's, and where it has to recover from; `asked` are the sockets that were asked whether they live, and
     /// those of `alive` answer.
-    @discardableResult private func join(
+    @discardableResult func join(
         _ stage: Stage, _ slot: Slot, ref: Int, session: String? = nil, isPage: Bool = false, alive: [Slot] = []
     ) throws -> (point: RecoveryPoint?, asked: [Slot], isAnswered: Bool) {
         stage.connect(slot, subject: "ann", session: session, isPage: isPage)
@@ -31,12 +31,12 @@ import Wire
         return (point, asked, lines.contains { $0.contains("phx_reply") })
     }
 
-    private static func point(_ stage: Stage) -> RecoveryPoint? {
+    static func point(_ stage: Stage) -> RecoveryPoint? {
         stage.actions.compactMap { if case .recover(_, let question) = $0 { question.from } else { nil } }.first
     }
 
     /// All of it has arrived, up to the mark.
-    private func prove(_ stage: Stage, _ slot: Slot, mark: Int) throws {
+    func prove(_ stage: Stage, _ slot: Slot, mark: Int) throws {
         if !stage.recoveries.isEmpty { try stage.catchUp() }
         _ = try stage.watch { $0.deliver(.boundary(mark)) }
         let ping = try #require(stage.hub.proofPing(for: slot))
@@ -44,7 +44,7 @@ import Wire
     }
 
     /// A hub that nobody is from before, with a member of ann's in slot 1 that has all up to mark 3.
-    private func stage(_ book: RecoveryBook = .ofTheFirst, session: String? = nil) throws -> Stage {
+    func stage(_ book: RecoveryBook = .ofTheFirst, session: String? = nil) throws -> Stage {
         let stage = Stage(book: book)
         try stage.tick(after: 10_000)
         try join(stage, 1, ref: 1, session: session)

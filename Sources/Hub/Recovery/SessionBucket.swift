@@ -1,0 +1,205 @@
+/// A membership that leaves a session behind when it is lost.
+protocol RecoverableSession: AnyObject {
+    associatedtype Position: SessionPosition
+    var trace: ClientTrace { get }
+    /// It may stand for another session from here on (`SessionPosition.forAnybody`).
+    func mayStandForAnother()
+}
+
+/// How far a client certainly is.
+protocol SessionPosition {
+    /// Whether it lies further back.
+    func isEarlier(than other: Self) -> Bool
+    /// The same without what is true of this one client alone.
+    var forAnybody: Self { get }
+}
+
+extension SessionPosition {
+    /// The earliest of several; where there is one, all that is known of it.
+    static func earliest(of positions: [Self]) -> Self? {
+        guard positions.count > 1 else { return positions.first }
+        return positions.min { $0.isEarlier(than: $1) }?.forAnybody
+    }
+}
+
+/// Those who look alike: who is here, and who was lost and may come back. The rules by which a client that names no place of
+/// its own is brought what it missed, for row changes (`RecoveryBook`) and for kept broadcasts (`HistorySessions`) alike.
+///
+/// A membership that ends without a good-bye stays behind as a session, for the recovery window.
+///
+/// **Never less.** Nothing tells which of a user's clients joins, and refs tell nothing between two sockets. So a join is
+/// owed what any session lacks that may be its own: each that has ended, and each live one whose socket does not answer when
+/// it is asked at that moment. It gets the earliest position of them all. Who turns out to be somebody else is sent some
+/// things that it did not miss: at least once.
+///
+/// **Seldom twice.** A client that was certainly here before (`ClientTrace.Evidence`) came for one of the sessions that it was
+/// brought something for, so that one of them less has to be kept. Which one nobody knows; if it is always the latest, then
+/// for every client that is still away a session is left that lies no later than its own, for as long as its own would have
+/// been. Nothing is given up for those who come when their own session is forgotten. Where clients begin their refs anew,
+/// only a sign-in that names the device tells as much (`SessionClaim.counts`).
+struct SessionBucket<Session: RecoverableSession> {
+    struct Ended {
+        var standing: Session.Position
+        /// Milliseconds, by the clock of whoever keeps the bucket.
+        var until: Int64
+        /// Of the last process's sessions and those of clients without one nobody knows the socket.
+        let lifeline: Lifeline?
+        /// It stands for many that nobody counted, so that none of them less has to be kept.
+        var isMany = false
+        var claims: [SessionClaim] = []
+
+        var isTaken: Bool { !isMany && claims.contains { $0.counts } }
+    }
+
+    /// Where those stand for whom a join may have come.
+    struct Owed {
+        var ended: [Session.Position] = []
+        /// These sockets are open, and do not answer.
+        var live: [Session.Position] = []
+
+        var all: [Session.Position] { ended + live }
+    }
+
+    private(set) var live: [Session] = []
+    /// Oldest end first.
+    private(set) var ended: [Ended] = []
+    /// Of so many the window was over before they came. They come all the same, and not for what others left.
+    private var overdue = 0
+
+    /// Sessions kept for one key; anonymous clients share one. Of more, the earliest positions stay.
+    private static var mostEnded: Int { 64 }
+    /// Live sessions of one user in one channel that are looked at.
+    private static var mostLive: Int { 64 }
+    /// Of more none is asked whether it lives.
+    private static var mostAsked: Int { 16 }
+
+    var isEmpty: Bool { live.isEmpty && ended.isEmpty }
+
+    // MARK: Joins
+
+    mutating func add(_ session: Session) {
+        session.trace.place = live.count
+        live.append(session)
+    }
+
+    mutating func add(_ sessions: [Ended]) { ended += sessions }
+
+    /// Live sessions that may be dead ones of the client that joins: whether they live is to be asked before `takeOver`.
+    ///
+    /// - Parameter lacks: whether somebody who stands there lacks anything of what was handed on.
+    func doubts(of trace: ClientTrace, lacks: (Session) -> Bool) -> [ClientTrace] {
+        guard !live.isEmpty else { return [] }
+        // Of a client that was here before, the one that is its own is to be told from all others.
+        let doubts = suspects(of: trace).filter { trace.evidence != .none || lacks($0) }
+        return doubts.count <= Self.mostAsked ? doubts.map(\.trace) : []
+    }
+
+    private func suspects(of trace: ClientTrace) -> [Session] {
+        live.prefix(Self.mostLive).filter {
+            let other = $0.trace
+            // Who joined later is no socket of before. And who was known for one that was here before has its session of
+            // before until it is settled.
+            return other.moment < trace.moment && (other.isSettled || other.evidence != .refs)
+                && other.lifeline !== trace.lifeline
+                && !other.wasAlive(after: trace.moment) && !other.isGone
+        }
+    }
+
+    /// What the joining client is owed, once those that may be its own were asked whether they live; and what is said by
+    /// that of the sessions that are kept.
+    ///
+    /// - Parameter amongLive: false where it has no user by which it could be looked for there, or where none was asked.
+    mutating func takeOver(for trace: ClientTrace, amongLive: Bool, standing: (Session) -> Session.Position) -> Owed {
+        // Most joins, so that they cost nothing: nobody else is there or away.
+        guard !ended.isEmpty || live.count > 1 || overdue > 0 else { return Owed() }
+        // Joins of one socket are one client's.
+        let own = ended.filter { $0.lifeline === trace.lifeline }
+        if !own.isEmpty {
+            ended.removeAll { $0.lifeline === trace.lifeline }
+            return Owed(ended: own.map(\.standing))
+        }
+        let free = ended.indices.filter { !ended[$0].isTaken }
+        let suspects = amongLive ? suspects(of: trace) : []
+        let owed = Owed(ended: free.map { ended[$0].standing }, live: suspects.map(standing))
+        guard trace.evidence != .none, suspects.count <= Self.mostAsked else { return owed }
+        if trace.evidence == .signIn || overdue == 0 {
+            claim(owed, free, suspects, for: trace)
+        } else {
+            overdue -= 1
+        }
+        return owed
+    }
+
+    private mutating func claim(_ owed: Owed, _ free: [Int], _ suspects: [Session], for trace: ClientTrace) {
+        let claim = SessionClaim(trace: trace, isCertain: trace.evidence == .refs)
+        let positions = owed.all
+        let latest = positions.indices.max { positions[$0].isEarlier(than: positions[$1]) }
+        if let latest, latest >= free.count {
+            suspects[latest - free.count].trace.claims.append(claim)
+        } else if let latest, !ended[free[latest]].isMany {
+            if claim.isCertain {
+                prolong(to: ended.remove(at: free[latest]).until)
+            } else {
+                ended[free[latest]].claims.append(claim)
+                prolong(to: ended[free[latest]].until)
+            }
+        }
+        guard positions.count > 1 else { return }
+        // What is left may stand for another of them, which lies no earlier.
+        for index in ended.indices { ended[index].standing = ended[index].standing.forAnybody }
+        for suspect in suspects { suspect.mayStandForAnother() }
+    }
+
+    // MARK: Ends
+
+    /// Takes a live session out; nothing stays behind.
+    mutating func remove(_ session: Session) {
+        session.trace.ends()
+        let place = session.trace.place
+        guard place < live.count, live[place] === session else { return }
+        let last = live.removeLast()
+        if last !== session {
+            last.trace.place = place
+            live[place] = last
+        }
+    }
+
+    /// A session was lost, and stays behind.
+    mutating func lose(_ session: Session, at standing: Session.Position, until: Int64) {
+        remove(session)
+        let trace = session.trace
+        // Who joined while it answered did not come for it.
+        let claims = trace.claims.filter { !trace.wasAlive(after: $0.trace.moment) }
+        guard !claims.contains(where: \.isCertain) else { return prolong(to: until) }
+        if !claims.isEmpty { prolong(to: until) }
+        ended.append(Ended(standing: standing, until: until, lifeline: trace.lifeline, claims: claims))
+        thin()
+    }
+
+    /// Forgets those whose window is over.
+    mutating func forget(until time: Int64) {
+        for one in ended where one.until <= time && !one.isTaken {
+            overdue = min(overdue + (one.isMany ? Self.mostEnded : 1), Self.mostEnded)
+        }
+        ended.removeAll { $0.until <= time }
+    }
+
+    /// One session less is kept. Any of the others may stand for it, so that they are kept for as long.
+    private mutating func prolong(to until: Int64) {
+        for index in ended.indices where ended[index].until < until { ended[index].until = until }
+    }
+
+    private mutating func thin() {
+        guard ended.count > Self.mostEnded else { return }
+        if let taken = ended.firstIndex(where: \.isTaken) {
+            ended.remove(at: taken)
+            return
+        }
+        let order = ended.indices.sorted { ended[$0].standing.isEarlier(than: ended[$1].standing) }
+        guard let earliest = order.first, let latest = order.last else { return }
+        // It stands for this one, too, so that nobody knows any more when all are back.
+        ended[earliest].standing = ended[earliest].standing.forAnybody
+        ended[earliest].isMany = true
+        prolong(to: ended.remove(at: latest).until)
+    }
+}

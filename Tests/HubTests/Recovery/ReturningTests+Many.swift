@@ -1,0 +1,74 @@
+import Hub
+import Testing
+import Wire
+
+/// Who is brought what where there are many who look alike, and where some come too late.
+extension ReturningTests {
+    /// Two that share a sign-in, and both are away: whoever comes first, for the other a session is left, for as
+    /// long as its own would have been.
+    @Test func twoWhoShareASignInBothComeBack() throws {
+        let session = "phone"
+        let stage = try stage(session: session)
+        try join(stage, 2, ref: 1, session: session, alive: [1])
+        try prove(stage, 2, mark: 6)
+        try stage.disconnect(1)
+        try stage.tick(after: 20_000)
+        try stage.disconnect(2)
+        try stage.tick(after: 80_000)
+        // What comes right behind such a jump of the clock may have waited.
+        try stage.tick(after: 1_100)
+        #expect(try join(stage, 3, ref: 1, session: session).point == .mark(3))
+        try prove(stage, 3, mark: 9)
+        try stage.disconnect(3)
+        try stage.tick(after: 30_000)
+        #expect(try join(stage, 4, ref: 1, session: session).point == .mark(3), "it may be the second")
+    }
+
+    /// More than are kept one by one: whoever looks like them is brought it until the window is over.
+    @Test func aHundredWithoutAUserComeBack() throws {
+        let stage = Stage(book: .ofTheFirst)
+        for slot in 1...100 as ClosedRange<Slot> {
+            stage.connect(slot)
+            _ = try stage.join("realtime:a", slot, ref: "1", Self.config)
+            if let group = stage.subscribed.first { _ = try stage.watch { $0.changeSubscription(group, is: .live) } }
+        }
+        _ = try stage.watch { $0.deliver(.boundary(3)) }
+        for slot in 1...100 as ClosedRange<Slot> {
+            let ping = try #require(stage.hub.proofPing(for: slot))
+            #expect(stage.hub.pong(try ping.shown().dropFirst(5).utf8, from: slot))
+        }
+        for slot in 1...100 as ClosedRange<Slot> { try stage.disconnect(slot) }
+        var missed = 0
+        for slot in 101...200 as ClosedRange<Slot> {
+            stage.connect(slot)
+            _ = try stage.join("realtime:a", slot, ref: "9", Self.config)
+            var point = Self.point(stage)
+            if let group = stage.subscribed.first {
+                _ = try stage.watch { $0.changeSubscription(group, is: .live) }
+                point = point ?? Self.point(stage)
+            }
+            if point != .mark(3) { missed += 1 }
+            try prove(stage, slot, mark: Int(slot))
+        }
+        #expect(missed == 0)
+    }
+
+    /// A tab that slept for longer than the window comes for nothing that another one left.
+    @Test func whoComesTooLateTakesNothingFromOneThatIsAway() throws {
+        let stage = try stage()
+        try join(stage, 2, ref: 1, alive: [1])
+        try prove(stage, 2, mark: 5)
+        try stage.disconnect(1)
+        try stage.tick(after: 121_000)
+        // What comes right behind such a jump of the clock may have waited.
+        try stage.tick(after: 1_100)
+        try stage.disconnect(2)
+        #expect(try join(stage, 3, ref: 9).point == .mark(5))
+        try prove(stage, 3, mark: 9)
+        #expect(try join(stage, 4, ref: 9, alive: [3]).point == .mark(5), "the third was the one that slept")
+        try prove(stage, 4, mark: 12)
+        for slot in [3, 4] as [Slot] { try stage.disconnect(slot) }
+        #expect(try join(stage, 5, ref: 9).point == .mark(9))
+        #expect(try join(stage, 6, ref: 9, alive: [5]).point == .mark(9))
+    }
+}
