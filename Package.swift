@@ -30,10 +30,11 @@ let package = Package(
     ],
     targets: [
         .target(name: "Wire", swiftSettings: strict),
+        .target(name: "Matching", dependencies: ["Wire"], swiftSettings: strict),
         .target(
             name: "Hub",
             dependencies: [
-                "Wire", .product(name: "DequeModule", package: "swift-collections"),
+                "Matching", "Wire", .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
                 .product(name: "OrderedCollections", package: "swift-collections"),
             ],
@@ -55,7 +56,7 @@ let package = Package(
         .target(
             name: "Gateway", dependencies: ["Hub", "Wire", "CSendRing", "CWebSockets", logging], swiftSettings: strict),
         .target(
-            name: "ChangeFeed", dependencies: ["Hub", "Wire", "CPostgres", logging],
+            name: "ChangeFeed", dependencies: ["Hub", "Matching", "Wire", "CPostgres", logging],
             resources: [.embedInCode("SQL")], swiftSettings: strict),
         .target(
             name: "Push",
@@ -67,7 +68,8 @@ let package = Package(
             ],
             swiftSettings: testable),
         .target(
-            name: "Notify", dependencies: ["CPostgres", "ChangeFeed", "Gateway", "Hub", "Push", "Wire", logging],
+            name: "Notify",
+            dependencies: ["CPostgres", "ChangeFeed", "Gateway", "Hub", "Matching", "Push", "Wire", logging],
             swiftSettings: strict),
         .target(
             name: "Ops", dependencies: ["CMalloc", "COpsFiles", "Gateway", "Hub", "Wire", logging], exclude: ["Web"],
@@ -110,7 +112,8 @@ let package = Package(
         .executableTarget(
             name: "roost-micro",
             dependencies: [
-                "CAllocationCount", "Hub", "Wire", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                "CAllocationCount", "Hub", "Matching", "Wire",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "loadtest/micro", exclude: ["thresholds.txt"], swiftSettings: strict),
         // What the end-to-end tests drive RoostClient with.
@@ -118,12 +121,15 @@ let package = Package(
             name: "client-probe", dependencies: ["RoostClient"], path: "Tests/ClientProbe", swiftSettings: strict),
         .testTarget(name: "RoostClientTests", dependencies: ["RoostClient", "Wire"], swiftSettings: quick),
         .testTarget(name: "LoadTests", dependencies: ["roost-load", "Wire"], swiftSettings: quick),
-        .testTarget(name: "WireTests", dependencies: ["Wire"], swiftSettings: strict),
-        .testTarget(name: "HubTests", dependencies: ["Hub", "Wire"], swiftSettings: quick),
+        .testTarget(name: "WireTests", dependencies: ["Wire", "TestSupport"], swiftSettings: strict),
+        .testTarget(name: "MatchingTests", dependencies: ["Matching", "Wire", "TestSupport"], swiftSettings: quick),
+        .testTarget(name: "HubTests", dependencies: ["Hub", "Matching", "Wire", "TestSupport"], swiftSettings: quick),
         .testTarget(name: "GatewayTests", dependencies: ["Gateway", "Hub"], swiftSettings: quick),
         .testTarget(
-            name: "IdentityTests", dependencies: ["CTestKeys", "Identity", "Hub", "Signatures", "Wire", logging],
+            name: "IdentityTests",
+            dependencies: ["CTestKeys", "Identity", "Hub", "Signatures", "Wire", logging, "TestSupport"],
             swiftSettings: quick),
+        .target(name: "TestSupport", path: "Tests/Support", swiftSettings: strict),
         // Key pairs that tests sign with.
         .target(
             name: "CTestKeys", dependencies: ["CCrypto"], path: "Tests/CTestKeys",
@@ -135,6 +141,8 @@ let package = Package(
             dependencies: ["CTestKeys", "Push", "Hub", "Signatures", "Wire", logging],
             swiftSettings: quick),
         .testTarget(name: "RoostTests", dependencies: ["roost", "Hub", "Push"], swiftSettings: quick),
-        .testTarget(name: "ChangeFeedTests", dependencies: ["ChangeFeed", "Hub"], swiftSettings: quick),
+        .testTarget(
+            name: "ChangeFeedTests", dependencies: ["ChangeFeed", "Hub", "Matching", "TestSupport"],
+            swiftSettings: quick),
     ]
 )

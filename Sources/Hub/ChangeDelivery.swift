@@ -1,3 +1,5 @@
+package import Matching
+
 /// One change for one group of subscribers, ready for its loop.
 package struct ChangeDelivery: Sendable {
     package let group: ChangeGroupID

@@ -1,3 +1,5 @@
+package import Matching
+
 /// What a group of subscribers wants to hear from the change feed.
 package struct ChangeSubscription: Sendable {
     package let role: String

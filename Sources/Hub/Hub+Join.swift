@@ -1,3 +1,4 @@
+import Matching
 import Wire
 
 /// Joining and leaving channels (wire-protocol A4, A9).

@@ -1,4 +1,5 @@
 package import Hub
+import Matching
 package import Push
 
 /// What is pushed to whom, as the operator has configured it.

@@ -3,6 +3,7 @@ import Dispatch
 import Gateway
 package import Hub
 package import Logging
+package import Matching
 package import Push
 import Synchronization
 

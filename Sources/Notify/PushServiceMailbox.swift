@@ -2,6 +2,7 @@ import CPostgres
 import Gateway
 import Glibc
 import Hub
+import Matching
 import Push
 import Synchronization
 

@@ -1,5 +1,6 @@
 import ChangeFeed
 import Hub
+import Matching
 import Testing
 
 extension FeedTests {

@@ -1,5 +1,6 @@
 import Foundation
 import Identity
+import TestSupport
 import Testing
 import Wire
 

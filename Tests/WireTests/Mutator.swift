@@ -1,3 +1,5 @@
+import TestSupport
+
 /// Damages bytes the way networks, bugs and attackers do.
 struct Mutator {
     var random: SeededGenerator

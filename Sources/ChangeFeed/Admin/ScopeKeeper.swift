@@ -1,3 +1,5 @@
+import Matching
+
 /// Writes declarations of scopes.
 struct ScopeKeeper {
     let connection: PostgresConnection

@@ -1,3 +1,5 @@
+import Matching
+
 /// Compares rows of one scope value as users see them: a scope holds where each user sees all of them or none.
 ///
 /// What users see is asked by SELECT as `authenticated`, with their claims, in a transaction that reads only and is

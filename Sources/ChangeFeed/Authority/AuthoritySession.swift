@@ -1,5 +1,6 @@
 import Hub
 import Logging
+import Matching
 
 /// One connected life of the authority: one connection asks the policies, the other reads the catalog and what is
 /// replayed.

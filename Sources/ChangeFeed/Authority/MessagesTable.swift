@@ -1,4 +1,5 @@
 import Hub
+import Matching
 import Wire
 
 /// `realtime.messages` as the catalog has it (`MessagesTable.sql`).

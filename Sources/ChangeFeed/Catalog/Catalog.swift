@@ -1,4 +1,5 @@
-package import Hub
+import Hub
+package import Matching
 
 /// The watched tables at one moment, and what roles may read of them.
 package struct Catalog: Sendable {

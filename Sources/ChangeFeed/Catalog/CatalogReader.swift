@@ -1,4 +1,5 @@
 import Hub
+import Matching
 
 /// Reads the watched tables, and what roles may read of them, from Postgres' catalog.
 enum CatalogReader {

@@ -1,4 +1,5 @@
 import Hub
+import Matching
 
 extension Table {
     func isSame(as other: Table) -> Bool {

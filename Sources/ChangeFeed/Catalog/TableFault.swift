@@ -1,4 +1,5 @@
 import Hub
+import Matching
 
 /// Something about the triggers on a watched table that keeps changes from being written (TriggerFaults.sql).
 struct TableFault: Sendable, Equatable {

@@ -1,4 +1,5 @@
-package import Hub
+import Hub
+package import Matching
 
 /// Somebody beside the subscribers who is handed changes, and may not lose any when the hub is killed: push.
 ///

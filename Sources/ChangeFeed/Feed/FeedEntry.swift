@@ -1,4 +1,5 @@
 package import Hub
+package import Matching
 
 /// One thing that a committed transaction left for the hub.
 package enum FeedEntry: Sendable {

@@ -1,4 +1,5 @@
 import Hub
+import Matching
 
 /// Why a role's rows of a table cannot be asked about, or are none of its business, and what to do.
 struct PolicyDenial {

@@ -1,4 +1,5 @@
 import Hub
+import Matching
 
 /// The SQL of the temporary function that asks a table's policies for one role.
 ///

@@ -1,4 +1,5 @@
 import Hub
+import Matching
 
 /// Sentences for the log about policies that could not be asked. They say nothing of claims and rows, which Postgres'
 /// messages quote.

@@ -1,4 +1,5 @@
 package import Hub
+package import Matching
 
 /// Which rows of one table a role's users may see or write, as Postgres' row level security decides.
 package struct PolicyQuestion: Sendable {

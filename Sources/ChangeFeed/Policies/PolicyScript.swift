@@ -1,4 +1,5 @@
 import Hub
+import Matching
 
 /// The statements that ask questions, each in a transaction of its own; each gives one result with rows.
 struct PolicyScript {

@@ -1,5 +1,6 @@
 import Hub
 import Logging
+import Matching
 
 /// Asks the operator's statement who is to hear of changes, and puts up with one that fails.
 struct AudienceAsker: ~Copyable {

@@ -1,4 +1,5 @@
 import Hub
+import Matching
 
 /// Changes as the audience statement's parameter has them.
 struct AudienceQuestion {

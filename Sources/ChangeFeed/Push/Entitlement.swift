@@ -1,5 +1,6 @@
 import Hub
 import Logging
+import Matching
 import Wire
 
 /// Decides who of those that the audience statement names may see the row: exactly those to whom a SELECT with the claims

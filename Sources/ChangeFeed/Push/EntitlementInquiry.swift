@@ -1,4 +1,5 @@
 import Hub
+import Matching
 
 /// What the policies are asked about the rows of a batch: one question for each table and role, each user once in it.
 struct EntitlementInquiry {

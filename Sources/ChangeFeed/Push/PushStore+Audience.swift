@@ -1,4 +1,5 @@
-package import Hub
+import Hub
+package import Matching
 
 extension PushStore {
     /// Who is to hear of changes: whom the operator's statement names, who has a phone or an activity registered, and to

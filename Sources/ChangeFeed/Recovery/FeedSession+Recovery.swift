@@ -1,5 +1,6 @@
 import Hub
 import Logging
+import Matching
 
 /// Brings members to the present between two windows.
 extension FeedSession {

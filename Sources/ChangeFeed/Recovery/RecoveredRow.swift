@@ -1,4 +1,5 @@
 import Hub
+import Matching
 
 /// One change that a recovery read.
 struct RecoveredRow {

@@ -1,4 +1,5 @@
 import Hub
+import Matching
 
 /// Members who are brought what they missed: who they are, how far they have come, and what of a reading is for whom.
 ///

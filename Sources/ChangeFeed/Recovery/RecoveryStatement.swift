@@ -1,4 +1,5 @@
 import Hub
+import Matching
 
 /// RecoveryWindow.sql for some starts at once.
 enum RecoveryStatement {

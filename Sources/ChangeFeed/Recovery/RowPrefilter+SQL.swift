@@ -1,4 +1,5 @@
 import Hub
+import Matching
 
 extension RowPrefilter {
     /// Stored at more than this, a row is not looked into: it may be compressed or stored apart, and a thousand of such rows

@@ -3,7 +3,7 @@
 -- Invariants
 --   * A table is watched if roost's triggers are on it; there is no second list that could disagree.
 --   * A partition counts as its root, which is the only one reported.
---   * comparison is a case of Comparison (Sources/Hub/Changes/Table.swift). "text by bytes" only where Postgres itself
+--   * comparison is a case of Comparison (Sources/Matching/Table.swift). "text by bytes" only where Postgres itself
 --     compares bytes; a domain compares as its base type.
 --   * Columns that some versions lack (datlocprovider, colllocale) are read through to_jsonb.
 -- Locks: none beyond those of reading the catalog.

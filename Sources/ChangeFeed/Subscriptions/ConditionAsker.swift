@@ -1,5 +1,6 @@
 import Hub
 import Logging
+import Matching
 
 /// Asks Postgres what only it knows of clients' filters: whether rows meet conditions on collations, regular expressions and
 /// types of its own, and what the values of new filters mean.

@@ -1,4 +1,5 @@
-package import Hub
+import Hub
+package import Matching
 
 /// Whose filters take Postgres' time, and who is to be given up where it is too much.
 ///

@@ -1,4 +1,5 @@
 import Hub
+import Matching
 
 /// One batch of entries on its way to the loops: matched, judged, encoded.
 struct DeliveryRound: ~Copyable {

@@ -1,4 +1,5 @@
 package import Hub
+package import Matching
 
 /// Changes whose readers are not known, as a policy failed: they are judged again until it works.
 ///

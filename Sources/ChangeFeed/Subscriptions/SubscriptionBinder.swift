@@ -1,4 +1,5 @@
 import Hub
+import Matching
 import Wire
 
 /// Turns what a client wrote into filters that are bound to tables, asking Postgres where the hub cannot be sure.

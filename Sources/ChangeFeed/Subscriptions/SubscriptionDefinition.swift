@@ -1,4 +1,5 @@
 import Hub
+import Matching
 
 /// What some groups of subscribers want, however many channels and loops they are on: the same bindings under the same
 /// role are matched once.

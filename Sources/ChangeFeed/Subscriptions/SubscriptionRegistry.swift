@@ -1,4 +1,5 @@
 import Hub
+import Matching
 
 /// Who wants what, and the index that finds them.
 struct SubscriptionRegistry: ~Copyable {

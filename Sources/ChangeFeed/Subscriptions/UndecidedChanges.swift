@@ -1,4 +1,5 @@
 import Hub
+import Matching
 
 /// Changes that wait until Postgres has decided filters, in the order in which they came.
 ///

@@ -1,5 +1,6 @@
 import Hub
 import Logging
+import Matching
 
 /// Decides which rows a subscriber may see: exactly those that a SELECT with the same claims would show.
 ///

@@ -1,4 +1,5 @@
 import Hub
+import Matching
 import Wire
 
 /// What the policies of one table are asked about a batch of changes, on behalf of everybody of one role.

@@ -1,4 +1,5 @@
 import Hub
+import Matching
 import Wire
 
 /// Takes the rows of one window as they arrive and hands them on in batches.

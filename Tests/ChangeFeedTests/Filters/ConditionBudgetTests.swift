@@ -1,5 +1,6 @@
 import ChangeFeed
 import Hub
+import Matching
 import Testing
 
 /// Whose filters are given up when they take too long together; times are passed in.

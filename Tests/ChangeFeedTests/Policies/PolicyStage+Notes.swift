@@ -1,5 +1,6 @@
 import ChangeFeed
 import Hub
+import Matching
 
 extension PolicyStage {
     /// A table `notes` of three rows: two of ann, one of bob, the last with a size that is no number.

@@ -1,6 +1,7 @@
 import ChangeFeed
 import Hub
 import Logging
+import Matching
 import Testing
 
 /// A database with policies, the engine that asks them, and what real statements as the same users show.

@@ -1,6 +1,7 @@
 import ChangeFeed
 import Foundation
 import Hub
+import Matching
 
 /// Hubs that share what one database keeps of pushes.
 struct PushStage {

@@ -2,6 +2,7 @@ import ChangeFeed
 import Foundation
 import Hub
 import Logging
+import Matching
 import Synchronization
 
 /// A consumer that keeps what it is given.

@@ -2,6 +2,7 @@ import ChangeFeed
 import Foundation
 import Hub
 import Logging
+import Matching
 import Synchronization
 import Testing
 import Wire

@@ -1,4 +1,5 @@
 import Hub
+import TestSupport
 import Testing
 import Wire
 

@@ -1,5 +1,6 @@
 import Hub
 import Synchronization
+import TestSupport
 import Testing
 import Wire
 

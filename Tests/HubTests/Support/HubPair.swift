@@ -1,4 +1,6 @@
 import Hub
+import Matching
+import TestSupport
 import Wire
 
 /// Two hubs that hear each other at once, and a check of everything they say.

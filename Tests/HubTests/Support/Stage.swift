@@ -1,4 +1,6 @@
 import Hub
+import Matching
+import TestSupport
 import Testing
 import Wire
 

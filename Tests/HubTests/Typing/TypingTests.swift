@@ -1,4 +1,5 @@
 import Hub
+import Matching
 import Testing
 import Wire
 

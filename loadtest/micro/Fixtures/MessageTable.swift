@@ -1,4 +1,5 @@
 import Hub
+import Matching
 import Wire
 
 /// A chat's table of messages, its rows, and subscriptions to them.

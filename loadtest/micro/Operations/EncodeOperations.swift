@@ -1,4 +1,5 @@
 import Hub
+import Matching
 import Wire
 
 /// Writing what the hub sends: each is done once for all who receive it.

@@ -1,4 +1,5 @@
 import Hub
+import Matching
 import Wire
 
 /// The hub's decisions on frames: read, looked up, answered; what it makes of them is taken and not sent.

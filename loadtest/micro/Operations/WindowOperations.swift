@@ -1,4 +1,5 @@
 import Hub
+import Matching
 
 /// A window of 1,000 changes, each in one of 1,000 conversations with ten subscribers: figures are of one change.
 enum WindowOperations {

@@ -1,4 +1,4 @@
-import Hub
+import Matching
 import Testing
 
 @Suite("Questions to Postgres")

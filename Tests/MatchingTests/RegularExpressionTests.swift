@@ -1,4 +1,5 @@
-import Hub
+import Matching
+import TestSupport
 import Testing
 
 @Suite("What regular expressions may cost")

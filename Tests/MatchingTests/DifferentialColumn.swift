@@ -1,4 +1,4 @@
-import Hub
+import Matching
 
 /// A column of the differential test: its type, how the hub compares it, and values to try.
 struct DifferentialColumn {

@@ -1,4 +1,4 @@
-import Hub
+import Matching
 import Testing
 import Wire
 

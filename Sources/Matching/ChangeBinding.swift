@@ -12,7 +12,7 @@ package struct ChangeBinding: Sendable {
     package let parametersHash: Int
     /// Event, schema, table, filter and select with their defaults. Bytes, because two strings that Unicode calls
     /// equivalent are different values in Postgres.
-    let identity: [UInt8]
+    package let identity: [UInt8]
 
     /// - Parameter expressions: whether regular expressions are served at all.
     package init(_ raw: JSON, expressions: Bool = true) {
@@ -33,7 +33,7 @@ package struct ChangeBinding: Sendable {
     }
 
     /// Conditions that compare with a pattern.
-    var patterns: Int {
+    package var patterns: Int {
         guard case .success(let parameters) = parameters else { return 0 }
         return parameters.filter.conditions.count(where: \.isPattern)
     }
