@@ -1,5 +1,6 @@
 import CPostgres
 import Glibc
+import Postgres
 import Synchronization
 
 /// Questions on their way to the authority's thread; posting never waits for it.

@@ -1,5 +1,6 @@
 import Hub
 import Logging
+import Postgres
 
 /// The life of the authority's thread: connect, answer until the database goes away, try again.
 struct AuthorityLoop: ~Copyable {

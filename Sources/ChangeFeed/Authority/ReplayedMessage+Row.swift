@@ -1,4 +1,5 @@
 import Hub
+import Postgres
 
 extension ReplayedMessage {
     /// A row of `Replay.sql`.

@@ -1,4 +1,5 @@
 package import Hub
+import Postgres
 
 /// Takes what the feed reads. Called on the feed's thread only, one call at a time.
 package protocol FeedConsumer: AnyObject, Sendable {

@@ -1,3 +1,5 @@
+import Postgres
+
 /// How long policies may think. A feed waits for them, and everybody's changes with it.
 package struct PolicyLimits: Sendable {
     /// One question, all its subjects.

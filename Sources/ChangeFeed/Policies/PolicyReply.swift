@@ -1,3 +1,5 @@
+import Postgres
+
 /// What a policy function returned (`PolicyBody.sql`).
 struct PolicyReply {
     struct Problem: Hashable {

@@ -1,5 +1,6 @@
 import Hub
 import Matching
+import Postgres
 
 /// The statements that ask questions, each in a transaction of its own; each gives one result with rows.
 struct PolicyScript {
@@ -70,11 +71,5 @@ struct PolicyScript {
             bytes.append(byte)
         }
         bytes.append(quote)
-    }
-}
-
-extension Duration {
-    var milliseconds: Int64 {
-        components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000
     }
 }

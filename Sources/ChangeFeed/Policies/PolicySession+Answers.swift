@@ -1,4 +1,5 @@
 import Hub
+import Postgres
 
 extension PolicySession {
     func answers(to questions: [PolicyQuestion]) throws -> [PolicyAnswer] {

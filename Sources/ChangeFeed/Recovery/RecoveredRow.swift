@@ -1,5 +1,6 @@
 import Hub
 import Matching
+import Postgres
 
 /// One change that a recovery read.
 struct RecoveredRow {

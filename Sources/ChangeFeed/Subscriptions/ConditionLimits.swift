@@ -1,3 +1,5 @@
+import Postgres
+
 /// How long clients' filters may take in Postgres. The changes of their own subscriptions wait for them, and no others.
 ///
 /// The server ends a statement at the time given here (`statement_timeout`); the hub waits for `network` beyond that before
