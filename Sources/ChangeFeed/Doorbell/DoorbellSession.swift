@@ -1,7 +1,7 @@
 import Postgres
 
 /// Session B: waits in the queue of the hub's advisory lock and holds it while the hub sleeps.
-final class BellSession {
+final class DoorbellSession {
     enum Event { case granted, refused, released }
 
     private enum Question { case lock, unlock }
