@@ -55,16 +55,18 @@ let package = Package(
         .systemLibrary(name: "CPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
         .target(
             name: "Gateway", dependencies: ["Hub", "Wire", "CSendRing", "CWebSockets", logging], swiftSettings: strict),
+        .systemLibrary(name: "CLinux"),
+        .target(name: "Workers", dependencies: ["CLinux", logging], swiftSettings: strict),
         .target(
-            name: "Postgres", dependencies: ["CPostgres", logging], resources: [.embedInCode("SQL")],
+            name: "Postgres", dependencies: ["CPostgres", "Workers", logging], resources: [.embedInCode("SQL")],
             swiftSettings: strict),
         .target(
-            name: "ChangeFeed", dependencies: ["Hub", "Matching", "Postgres", "Wire", "CPostgres", logging],
+            name: "ChangeFeed", dependencies: ["CLinux", "Hub", "Matching", "Postgres", "Wire", "Workers", logging],
             resources: [.embedInCode("SQL")], swiftSettings: strict),
         .target(
             name: "Push",
             dependencies: [
-                "CCurl", "Hub", "Signatures", "Wire", logging,
+                "CCurl", "Hub", "Signatures", "Wire", "Workers", logging,
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
                 .product(name: "OrderedCollections", package: "swift-collections"),
@@ -73,7 +75,7 @@ let package = Package(
         .target(
             name: "Notify",
             dependencies: [
-                "CPostgres", "ChangeFeed", "Gateway", "Hub", "Matching", "Postgres", "Push", "Wire", logging,
+                "ChangeFeed", "Gateway", "Hub", "Matching", "Postgres", "Push", "Wire", "Workers", logging,
             ],
             swiftSettings: strict),
         .target(
@@ -147,6 +149,7 @@ let package = Package(
             dependencies: ["CTestKeys", "Push", "Hub", "Signatures", "Wire", logging],
             swiftSettings: quick),
         .testTarget(name: "RoostTests", dependencies: ["roost", "Hub", "Push"], swiftSettings: quick),
+        .testTarget(name: "WorkersTests", dependencies: ["Workers"], swiftSettings: quick),
         .testTarget(name: "PostgresTests", dependencies: ["Postgres"], swiftSettings: quick),
         .testTarget(
             name: "ChangeFeedTests", dependencies: ["ChangeFeed", "Hub", "Matching", "Postgres", "TestSupport"],

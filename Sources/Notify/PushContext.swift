@@ -1,9 +1,9 @@
 import ChangeFeed
-import Glibc
 import Hub
 import Logging
 import Postgres
 import Push
+import Workers
 
 /// What the features of the push service share: the time, the rules, who is connected, the database, and the way to
 /// Apple.
@@ -46,9 +46,7 @@ final class PushDatabase {
     private let node: String
     private let mailbox: PushServiceMailbox
     private let logger: Logger
-    private var backoff = Backoff()
-    private var retryAt: ContinuousClock.Instant?
-    private var isAway = false
+    private var reconnector: Reconnector
     private var hasBegun = false
 
     init(_ setup: PushServiceSetup, _ mailbox: PushServiceMailbox) {
@@ -56,26 +54,25 @@ final class PushDatabase {
         node = setup.rules.node
         logger = setup.logger
         self.mailbox = mailbox
+        reconnector = Reconnector(
+            logger: setup.logger, lost: "Pushes wait for Postgres, which is tried again", regained: "Pushes go on.")
     }
 
     /// Whether it is time to connect.
-    var isConnectionDue: Bool { store == nil && retryAt.map { $0 <= .now } ?? true }
+    var isConnectionDue: Bool { store == nil && reconnector.isDue }
 
     /// How long to wait before the next attempt to connect, in milliseconds.
-    var retryDelay: Int64 { Int64(max(.zero, (retryAt ?? .now) - .now) / .milliseconds(1)) }
+    var retryDelay: Int64 { max(.zero, (reconnector.retryAt ?? .now) - .now).milliseconds }
 
     /// - Parameter begin: what is done with the first connection; it is repeated with the next where it fails.
     /// - Returns: whether there is a connection.
     func connect(_ begin: (PushStore) throws -> Void) -> Bool {
         do {
             let fresh = try PushStore(
-                conninfo: conninfo, node: node, waiter: PushSocketWaiter(mailbox), logger: logger)
+                conninfo: conninfo, node: node, waiter: PlainWaiter(until: mailbox.stopSignal), logger: logger)
             try fresh.signOfLife()
             store = fresh
-            backoff.connected(at: .now)
-            retryAt = nil
-            if isAway { logger.info("Pushes go on.") }
-            isAway = false
+            reconnector.connected()
             if !hasBegun { try begin(fresh) }
             hasBegun = true
             return true
@@ -97,36 +94,13 @@ final class PushDatabase {
         failures += 1
         let isLost = store?.isBroken ?? true
         store = nil
-        retryAt = .now + backoff.failed(at: .now, random: .random(in: 0..<1))
         guard isLost else {
             // The statement's fault, or a lock's: the connection is good, and the rest can go on.
+            reconnector.givenUp()
             logger.warning("Postgres refused something that pushes take, which is tried again: \(error)")
             return
         }
-        if !isAway, mailbox.deadline == nil {
-            logger.warning("Pushes wait for Postgres, which is tried again: \(error)")
-        }
-        isAway = true
-    }
-}
-
-/// Waits for Postgres, and no longer than the push service may live.
-private final class PushSocketWaiter: SocketWaiter {
-    private let mailbox: PushServiceMailbox
-
-    init(_ mailbox: PushServiceMailbox) { self.mailbox = mailbox }
-
-    func wait(for descriptor: Int32, events: Int16, until deadline: ContinuousClock.Instant) throws {
-        while true {
-            let end = min(deadline, mailbox.deadline ?? deadline)
-            // In slices, so that a stop is noticed; the mailbox's own descriptor is readable for other reasons, too.
-            let slice = min(end, .now + .milliseconds(200))
-            var polled = [pollfd(fd: descriptor, events: events, revents: 0)]
-            let left = max(.zero, slice - .now)
-            _ = poll(&polled, 1, Int32(left / .milliseconds(1)) + 1)
-            if polled[0].revents != 0 { return }
-            if ContinuousClock.now >= end { throw PostgresError(.timeout, "Postgres did not answer in time.") }
-        }
+        reconnector.failed(error, isStopping: mailbox.deadline != nil)
     }
 }
 

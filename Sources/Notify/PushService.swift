@@ -1,11 +1,11 @@
 import ChangeFeed
-import Dispatch
 import Gateway
 package import Hub
 package import Logging
 package import Matching
 package import Push
 import Synchronization
+import Workers
 
 /// Brings together what a push is decided by: the rows that were written, who is away, what Postgres knows of phones
 /// and activities, and the client that talks to Apple.
@@ -17,7 +17,7 @@ package final class PushService: Sendable {
     private let mailbox = PushServiceMailbox()
     private let setup: PushServiceSetup
     private let client: PushClient
-    private let thread = Mutex<FeedThread?>(nil)
+    private let thread = WorkerThread(named: "roost-push")
     private let progress = PushServiceProgress()
     let reader: PushCallReader
 
@@ -41,12 +41,7 @@ package final class PushService: Sendable {
     package func start() {
         client.start()
         let (setup, mailbox, client, progress) = (setup, mailbox, client, progress)
-        thread.withLock { thread in
-            guard thread == nil else { return }
-            thread = FeedThread(named: "roost-push") {
-                PushServiceWorker(setup, mailbox, client, progress).run()
-            }
-        }
+        thread.start { PushServiceWorker(setup, mailbox, client, progress).run() }
     }
 
     /// Waits for the answers to what has left, and puts back what has not. To be called when the feed has stopped.
@@ -54,12 +49,8 @@ package final class PushService: Sendable {
         let end = ContinuousClock.now + limit
         client.stop(within: limit / 2)
         mailbox.stop(by: end)
-        let running = thread.withLock { thread in
-            defer { thread = nil }
-            return thread
-        }
-        // A database that hangs must not keep the process; whoever stops the service is about to end the process.
-        if let running, progress.hasEnded(by: end + .milliseconds(100)) { running.join() }
+        // A database that hangs must not keep the process.
+        thread.join(by: end + .milliseconds(100))
     }
 
     /// Takes over the texts and times of `rules`, from here on. Whom pushes concern stays until a restart.
@@ -119,7 +110,6 @@ package struct PushServiceStatistics: Sendable {
 /// What the worker publishes for other threads. Safe from any thread.
 final class PushServiceProgress: Sendable {
     private let state = Mutex((statistics: PushServiceStatistics(), lost: 0, loggedAt: ContinuousClock.Instant?.none))
-    private let end = DispatchSemaphore(value: 0)
 
     var statistics: PushServiceStatistics {
         state.withLock { state in
@@ -145,14 +135,5 @@ final class PushServiceProgress: Sendable {
             \(count) new messages are not pushed, and more may follow: \(PushServiceMailbox.mostMessages) wait for \
             Postgres already; see why alerts.audience is slow.
             """)
-    }
-
-    /// The worker has ended.
-    func noteEnd() { end.signal() }
-
-    /// Waits for the worker's end, at most until `deadline`.
-    func hasEnded(by deadline: ContinuousClock.Instant) -> Bool {
-        let left = max(.zero, deadline - .now)
-        return end.wait(timeout: .now() + .milliseconds(Int(left / .milliseconds(1)))) == .success
     }
 }

@@ -1,10 +1,8 @@
-import CPostgres
 import Gateway
-import Glibc
 import Hub
 import Matching
 import Push
-import Synchronization
+import Workers
 
 /// What other threads want of the push service's worker. Safe from any thread.
 final class PushServiceMailbox: Sendable {
@@ -16,109 +14,90 @@ final class PushServiceMailbox: Sendable {
         case outcomes([(push: Push, outcome: PushOutcome)])
     }
 
-    private struct State {
+    private struct Content {
         var items: [Item] = []
         var calls = 0
         var messages = 0
         var taken = 0
         var settled = 0
-        var endsAt: ContinuousClock.Instant?
+        var isStopping = false
         var rules: PushRules?
     }
 
-    private let state = Mutex(State())
-    /// An eventfd that is readable when there is something to do.
-    let descriptor: Int32
+    private let mailbox = WorkerMailbox(Content())
+    /// When the worker is to have ended.
+    let stopSignal = StopSignal()
 
     /// Calls that may wait; more are refused at once.
     static let mostCalls = 1000
     /// Messages that may wait while the database does not answer. Beyond that some are not pushed, and the log says so.
     static let mostMessages = 20_000
 
-    init() {
-        descriptor = eventfd(0, roost_eventfd_flags)
-        precondition(descriptor >= 0, "no file descriptor left for pushes")
-    }
-
-    deinit { close(descriptor) }
-
     /// - Returns: how many messages had to be left out.
     func post(messages: [RowChange]) -> Int {
-        let (isFirst, lost) = state.withLock { state in
-            guard state.messages + messages.count <= Self.mostMessages else { return (false, messages.count) }
-            state.taken += messages.count
-            state.messages += messages.count
-            state.items.append(.messages(messages))
-            return (state.items.count == 1, 0)
+        mailbox.post { content in
+            guard content.messages + messages.count <= Self.mostMessages else { return messages.count }
+            content.taken += messages.count
+            content.messages += messages.count
+            content.items.append(.messages(messages))
+            return 0
         }
-        if isFirst { wake() }
-        return lost
     }
 
     /// - Returns: false where too many calls wait, or the service stops.
     func post(_ call: PushCall, _ reply: HTTPReply) -> Bool {
-        let (isFirst, isTaken) = state.withLock { state in
-            guard state.calls < Self.mostCalls, state.endsAt == nil else { return (false, false) }
-            state.calls += 1
-            state.items.append(.call(call, reply))
-            return (state.items.count == 1, true)
+        mailbox.post { content in
+            guard content.calls < Self.mostCalls, !content.isStopping else { return false }
+            content.calls += 1
+            content.items.append(.call(call, reply))
+            return true
         }
-        if isFirst { wake() }
-        return isTaken
     }
 
     func post(outcomes: [(push: Push, outcome: PushOutcome)]) {
-        let isFirst = state.withLock { state in
-            state.items.append(.outcomes(outcomes))
-            return state.items.count == 1
-        }
-        if isFirst { wake() }
+        mailbox.post { $0.items.append(.outcomes(outcomes)) }
     }
 
     /// The rules that hold from here on.
-    func post(rules: PushRules) {
-        state.withLock { $0.rules = rules }
-        wake()
-    }
+    func post(rules: PushRules) { mailbox.post { $0.rules = rules } }
 
     func takeAll() -> [Item] {
-        var count: eventfd_t = 0
-        eventfd_read(descriptor, &count)
-        return state.withLock { state in
+        mailbox.take { content in
             defer {
-                state.items = []
-                state.calls = 0
+                content.items = []
+                content.calls = 0
             }
-            return state.items
+            return content.items
         }
     }
 
     /// The rules that were posted since the last call; nil where none were.
     func takeRules() -> PushRules? {
-        state.withLock { state in
-            defer { state.rules = nil }
-            return state.rules
+        mailbox.look { content in
+            defer { content.rules = nil }
+            return content.rules
         }
     }
 
     /// What is to be done with this many messages is done, and would survive the end of the hub.
     func settled(_ count: Int) {
-        state.withLock { state in
-            state.settled += count
-            state.messages -= count
+        mailbox.look { content in
+            content.settled += count
+            content.messages -= count
         }
     }
 
     /// How many messages came in, and how many of these, counted from the first, are settled.
-    var counts: (taken: Int, settled: Int) { state.withLock { ($0.taken, $0.settled) } }
+    var counts: (taken: Int, settled: Int) { mailbox.look { ($0.taken, $0.settled) } }
 
     func stop(by deadline: ContinuousClock.Instant) {
-        state.withLock { $0.endsAt = $0.endsAt ?? deadline }
-        wake()
+        stopSignal.stop(by: deadline)
+        mailbox.post { $0.isStopping = true }
     }
 
     /// When the worker is to have ended; nil as long as nobody wants it to.
-    var deadline: ContinuousClock.Instant? { state.withLock { $0.endsAt } }
+    var deadline: ContinuousClock.Instant? { stopSignal.deadline }
 
-    private func wake() { _ = eventfd_write(descriptor, 1) }
+    /// Waits until there is something to do.
+    func wait(until deadline: ContinuousClock.Instant) { mailbox.wait(until: deadline) }
 }

@@ -1,5 +1,4 @@
 import ChangeFeed
-import Glibc
 import Hub
 import Push
 
@@ -45,7 +44,6 @@ final class PushServiceWorker {
         }
         // What came in before the end, outcomes above all.
         turn()
-        progress.noteEnd()
     }
 
     private func turn() {
@@ -142,7 +140,6 @@ final class PushServiceWorker {
         if isBusy { due = min(due, activities.nextLook) }
         if let activitiesDue = activities.nextDue { due = min(due, activitiesDue) }
         let wait = min(max(1, due - time.monotonic), 60_000)
-        var polled = [pollfd(fd: mailbox.descriptor, events: Int16(POLLIN), revents: 0)]
-        _ = poll(&polled, 1, Int32(wait))
+        mailbox.wait(until: .now + .milliseconds(wait))
     }
 }

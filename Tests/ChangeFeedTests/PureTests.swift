@@ -84,15 +84,4 @@ import Testing
         handed.stored(covering: handed.covered, insertedAt: 400, flushedTo: 400)
         #expect(handed.toSkip().isEmpty)
     }
-
-    @Test func backoffGrowsAndIsResetByStability() {
-        var backoff = Backoff()
-        let now = ContinuousClock.now
-        let waits = (0..<6).map { _ in backoff.failed(at: now, random: 1) }
-        #expect(waits == [1, 2, 4, 8, 15, 15].map { .seconds($0) })
-        backoff.connected(at: now)
-        #expect(backoff.failed(at: now + .seconds(9), random: 0.5) == .milliseconds(7500))
-        backoff.connected(at: now)
-        #expect(backoff.failed(at: now + .seconds(10), random: 1) == .seconds(1))
-    }
 }

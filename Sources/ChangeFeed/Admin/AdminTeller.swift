@@ -1,5 +1,6 @@
 import Glibc
 import Postgres
+import Workers
 
 /// Waits for Postgres' answers, and tells meanwhile how far the command has come.
 ///

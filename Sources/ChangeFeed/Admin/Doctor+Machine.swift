@@ -1,4 +1,4 @@
-import CPostgres
+import CLinux
 
 /// What can be told without a database.
 extension Doctor {

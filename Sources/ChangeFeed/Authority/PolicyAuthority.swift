@@ -1,9 +1,7 @@
-import CPostgres
-import Glibc
 package import Hub
 package import Logging
 import Postgres
-import Synchronization
+import Workers
 
 /// Decides about private channels by the policies on `realtime.messages` (wire-protocol B), and reads what is replayed.
 ///
@@ -16,7 +14,7 @@ package final class PolicyAuthority: ChannelAuthority {
     private let conninfo: String
     private let logger: Logger
     private let inbox = AuthorityInbox()
-    private let thread = Mutex<FeedThread?>(nil)
+    private let thread = WorkerThread(named: "roost-authority")
 
     package init(conninfo: String, logger: Logger) {
         self.conninfo = conninfo
@@ -26,12 +24,9 @@ package final class PolicyAuthority: ChannelAuthority {
     /// Starts the thread; it connects, and keeps trying. Once in the life of an authority.
     package func start() {
         let (conninfo, logger, inbox) = (conninfo, logger, inbox)
-        thread.withLock { thread in
-            guard thread == nil else { return }
-            thread = FeedThread(named: "roost-authority") {
-                var loop = AuthorityLoop(conninfo: conninfo, logger: logger, inbox: inbox)
-                loop.run()
-            }
+        thread.start {
+            var loop = AuthorityLoop(conninfo: conninfo, logger: logger, inbox: inbox)
+            loop.run()
         }
     }
 
@@ -39,11 +34,7 @@ package final class PolicyAuthority: ChannelAuthority {
     /// authority is about to end the process.
     package func stop(within patience: Duration = .seconds(3)) {
         inbox.stop()
-        let running = thread.withLock { thread in
-            defer { thread = nil }
-            return thread
-        }
-        if let running, inbox.hasEnded(within: patience) { running.join() }
+        thread.join(by: .now + patience)
     }
 
     package func decide(
@@ -62,7 +53,7 @@ struct PendingQuestion: Sendable {
 }
 
 /// Questions on their way to the authority's thread; posting never waits for it.
-final class AuthorityInbox: Sendable {
+struct AuthorityInbox: Sendable {
     private struct Content {
         var waiting: [PendingQuestion] = []
         var bytes = 0
@@ -77,54 +68,28 @@ final class AuthorityInbox: Sendable {
     /// Of those that are taken together.
     private static let batchBytes = 1_000_000
 
-    private let content = Mutex(Content())
-    /// Readable while there is something to look at.
-    private let news: Int32
-    /// Readable once the thread is done.
-    private let end: Int32
-
-    init() {
-        news = eventfd(0, roost_eventfd_flags)
-        end = eventfd(0, roost_eventfd_flags)
-        precondition(news >= 0 && end >= 0, "no file descriptor left for the authority")
-    }
-
-    deinit {
-        close(news)
-        close(end)
-    }
+    private let mailbox = WorkerMailbox(Content())
 
     /// - Returns: false where the question cannot be taken.
     func post(_ question: PendingQuestion) -> Bool {
-        let count: Int? = content.withLock { content in
+        mailbox.post { content in
             guard !content.isStopping, content.waiting.count < Self.capacity,
                 content.bytes + question.bytes <= Self.capacityBytes
-            else { return nil }
+            else { return false }
             content.waiting.append(question)
             content.bytes += question.bytes
-            return content.waiting.count
+            return true
         }
-        if count == 1 { _ = eventfd_write(news, 1) }
-        return count != nil
     }
 
-    var isStopping: Bool { content.withLock { $0.isStopping } }
+    var isStopping: Bool { mailbox.look { $0.isStopping } }
 
-    func stop() {
-        content.withLock { $0.isStopping = true }
-        _ = eventfd_write(news, 1)
-    }
+    func stop() { mailbox.post { $0.isStopping = true } }
 
     /// Waits for questions, for `stop`, or until `deadline`; takes up to `limit` questions.
     func take(_ limit: Int, until deadline: ContinuousClock.Instant?) -> [PendingQuestion] {
-        let isIdle = content.withLock { $0.waiting.isEmpty && !$0.isStopping }
-        if isIdle {
-            var polled = [pollfd(fd: news, events: Int16(POLLIN), revents: 0)]
-            _ = poll(&polled, 1, deadline.map { milliseconds(until: $0) } ?? -1)
-        }
-        var value: eventfd_t = 0
-        _ = eventfd_read(news, &value)
-        return content.withLock { content in
+        if mailbox.look({ $0.waiting.isEmpty && !$0.isStopping }) { mailbox.wait(until: deadline) }
+        return mailbox.take { content in
             var bytes = 0
             let count =
                 content.waiting.prefix(limit).firstIndex { question in
@@ -137,13 +102,6 @@ final class AuthorityInbox: Sendable {
             return batch
         }
     }
-
-    func noteEnd() { _ = eventfd_write(end, 1) }
-
-    func hasEnded(within patience: Duration) -> Bool {
-        var polled = [pollfd(fd: end, events: Int16(POLLIN), revents: 0)]
-        return poll(&polled, 1, milliseconds(until: .now + patience)) > 0
-    }
 }
 
 /// The life of the authority's thread: connect, answer until the database goes away, try again.
@@ -153,9 +111,7 @@ struct AuthorityLoop: ~Copyable {
     private let inbox: AuthorityInbox
     private var session: AuthoritySession?
     private var complaints: RateLimitedLog
-    private var backoff = Backoff()
-    private var retryAt: ContinuousClock.Instant? = .now
-    private var isAway = false
+    private var reconnector: Reconnector
 
     /// Answered together. A batch is one round trip; a larger one keeps the first of it waiting for the last.
     private static let batch = 500
@@ -165,15 +121,18 @@ struct AuthorityLoop: ~Copyable {
         self.logger = logger
         self.inbox = inbox
         complaints = RateLimitedLog(logger: logger)
+        reconnector = Reconnector(
+            logger: logger, lost: "Private channels cannot be joined until the database is back",
+            regained: "Private channels can be joined again.")
     }
 
     mutating func run() {
         while !inbox.isStopping {
             // Without a connection it wakes up by itself, so that the first question after an outage finds one.
-            let batch = inbox.take(Self.batch, until: session == nil ? retryAt : nil)
+            let batch = inbox.take(Self.batch, until: session == nil ? reconnector.retryAt ?? .now : nil)
             if !batch.isEmpty {
                 serve(batch)
-            } else if session == nil, retryAt.map({ $0 <= .now }) ?? true {
+            } else if session == nil, reconnector.isDue {
                 connect()
             }
         }
@@ -181,7 +140,6 @@ struct AuthorityLoop: ~Copyable {
         while case let rest = inbox.take(Self.batch, until: .now), !rest.isEmpty {
             for question in rest { question.answer(.unavailable) }
         }
-        inbox.noteEnd()
     }
 
     /// Answers every question of the batch.
@@ -190,7 +148,7 @@ struct AuthorityLoop: ~Copyable {
         while !left.isEmpty {
             let hadSession = session != nil
             if !hadSession {
-                if let retryAt, retryAt > .now { break }
+                guard reconnector.isDue else { break }
                 connect()
             }
             guard let session else { break }
@@ -200,7 +158,7 @@ struct AuthorityLoop: ~Copyable {
                 let wasFailure = note(error)
                 // A connection that was lost while nobody asked shows it only now: a fresh one answers.
                 guard wasFailure, hadSession else { break }
-                retryAt = nil
+                reconnector.retryNow()
             }
         }
         for question in left { question.answer(.unavailable) }
@@ -209,10 +167,7 @@ struct AuthorityLoop: ~Copyable {
     private mutating func connect() {
         do {
             session = try AuthoritySession(conninfo: conninfo, logger: logger)
-            backoff.connected(at: .now)
-            retryAt = nil
-            if isAway { logger.info("Private channels can be joined again.") }
-            isAway = false
+            reconnector.connected()
         } catch {
             _ = note(error)
         }
@@ -225,9 +180,7 @@ struct AuthorityLoop: ~Copyable {
             return false
         }
         session = nil
-        retryAt = .now + backoff.failed(at: .now, random: .random(in: 0..<1))
-        if !isAway { logger.warning("Private channels cannot be joined until the database is back: \(error)") }
-        isAway = true
+        reconnector.failed(error)
         return true
     }
 }

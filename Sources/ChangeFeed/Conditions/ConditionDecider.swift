@@ -4,6 +4,7 @@ import Hub
 import Logging
 import Postgres
 import Synchronization
+import Workers
 
 /// Has Postgres decide filters beside the feed, on a thread and a session of their own, so that nobody but those whose filters
 /// they are waits for it.

@@ -1,6 +1,6 @@
 import Hub
 package import Logging
-import Synchronization
+import Workers
 
 /// Reads the committed changes of watched tables and hands them to its consumer, in order, none lost.
 ///
@@ -11,8 +11,8 @@ package final class ChangeFeed: Sendable {
     private let logger: Logger
     private let consumer: any FeedConsumer
     private let inbox = Inbox()
-    private let thread = Mutex<FeedThread?>(nil)
-    private let published = Published()
+    private let thread = WorkerThread(named: "roost-feed")
+    private let published = Published(FeedReport())
 
     package init(configuration: FeedConfiguration, logger: Logger, consumer: any FeedConsumer) {
         self.configuration = configuration
@@ -24,13 +24,10 @@ package final class ChangeFeed: Sendable {
     package func start() {
         let (configuration, logger, consumer) = (configuration, logger, consumer)
         let (inbox, published) = (inbox, published)
-        thread.withLock { thread in
-            guard thread == nil else { return }
-            thread = FeedThread {
-                FeedLoop(
-                    configuration: configuration, logger: logger, consumer: consumer, inbox: inbox, published: published
-                ).run()
-            }
+        thread.start {
+            FeedLoop(
+                configuration: configuration, logger: logger, consumer: consumer, inbox: inbox, published: published
+            ).run()
         }
     }
 
@@ -38,11 +35,7 @@ package final class ChangeFeed: Sendable {
     /// Never call it from the consumer.
     package func stop() {
         inbox.stop()
-        let running = thread.withLock { thread in
-            defer { thread = nil }
-            return thread
-        }
-        running?.join()
+        thread.join()
     }
 
     /// Runs work on the feed's thread as soon as it waits for anything, also for an answer of the database and while
@@ -92,27 +85,9 @@ package struct FeedStatistics: Sendable, Equatable {
 }
 
 /// What other threads may know of the feed's.
-final class Published: Sendable {
-    private struct Content {
-        var status = FeedStatus.connecting(reason: nil)
-        var statistics = FeedStatistics()
-        var levelAt: ContinuousClock.Instant?
-    }
-    private let content = Mutex(Content())
-
-    var status: FeedStatus {
-        get { content.withLock { $0.status } }
-        set { content.withLock { $0.status = newValue } }
-    }
-
+struct FeedReport: Sendable {
+    var status = FeedStatus.connecting(reason: nil)
+    var statistics = FeedStatistics()
     /// When what has been handed on was all there was; nil while the feed is down.
-    var levelAt: ContinuousClock.Instant? {
-        get { content.withLock { $0.levelAt } }
-        set { content.withLock { $0.levelAt = newValue } }
-    }
-
-    var statistics: FeedStatistics {
-        get { content.withLock { $0.statistics } }
-        set { content.withLock { $0.statistics = newValue } }
-    }
+    var levelAt: ContinuousClock.Instant?
 }

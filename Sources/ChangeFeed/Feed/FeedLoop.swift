@@ -1,6 +1,7 @@
 import Glibc
 import Logging
 import Postgres
+import Workers
 
 /// The life of the feed's thread: connect, serve until something breaks, wait, again.
 final class FeedLoop {
@@ -8,18 +9,19 @@ final class FeedLoop {
     let logger: Logger
     let consumer: any FeedConsumer
     let inbox: Inbox
-    let published: Published
+    let published: Published<FeedReport>
     var progress = FeedProgress()
 
     init(
-        configuration: FeedConfiguration, logger: Logger, consumer: any FeedConsumer, inbox: Inbox, published: Published
+        configuration: FeedConfiguration, logger: Logger, consumer: any FeedConsumer, inbox: Inbox,
+        published: Published<FeedReport>
     ) {
         self.configuration = configuration
         self.logger = logger
         self.consumer = consumer
         self.inbox = inbox
         self.published = published
-        progress.backoff = Backoff(first: configuration.firstRetry)
+        progress.retry = RetrySchedule(first: configuration.firstRetry)
     }
 
     func run() {
@@ -29,7 +31,7 @@ final class FeedLoop {
             } catch {
                 if inbox.isStopping { break }
                 lost(because: error)
-                rest(for: progress.backoff.failed(at: .now, random: .random(in: 0..<1)))
+                rest(for: progress.retry.failed(at: .now))
             }
         }
         report(.stopped)

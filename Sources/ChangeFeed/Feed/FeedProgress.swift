@@ -1,3 +1,5 @@
+import Workers
+
 /// What outlives a connection.
 struct FeedProgress {
     var cursor: Snapshot?
@@ -39,7 +41,7 @@ struct FeedProgress {
     /// The sessions that this process has read by.
     var readers: Set<Int32> = []
     /// Where connecting starts over is decided by this alone.
-    var backoff = Backoff()
+    var retry = RetrySchedule()
 }
 
 /// Where clients go on that the hub's last process served.

@@ -93,7 +93,7 @@ final class FeedSession {
     }
 
     func serve() throws {
-        loop.progress.backoff.connected(at: .now)
+        loop.progress.retry.connected(at: .now)
         loop.consumer.feedDidBecomeReady(loop.progress.catalog)
         loop.report(.ready)
         while !loop.inbox.isStopping {
@@ -201,7 +201,8 @@ final class FeedSession {
         if !window.handed.isEmpty {
             loop.progress.isUnstored = true
             loop.progress.settling.reached(
-                StorablePlaces.Place(cursor: next, covered: loop.progress.handed.covered), taken: loop.consumer.observed.taken)
+                StorablePlaces.Place(cursor: next, covered: loop.progress.handed.covered),
+                taken: loop.consumer.observed.taken)
         }
         if let mark = loop.progress.marks.windowEnded(at: next, oldest: loop.progress.oldestMark, now: .now) {
             loop.consumer.marked(mark)

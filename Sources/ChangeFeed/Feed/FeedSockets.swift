@@ -1,5 +1,6 @@
 import Glibc
 import Postgres
+import Workers
 
 /// Waits for a session's socket and serves the inbox and the doorbell's session meanwhile.
 final class FeedSockets: SocketWaiter {

@@ -1,68 +1,39 @@
-import CPostgres
-import Glibc
-import Synchronization
+import Workers
 
 /// Work that other threads leave for the feed's thread; posting never waits for it.
-final class Inbox: Sendable {
+struct Inbox: Sendable {
     private struct Content {
         var anytime: [FeedWork] = []
         var whenIdle: [FeedWork] = []
         var isStopping = false
     }
 
-    private let content = Mutex(Content())
-    /// An eventfd: readable while there is something to look at.
-    let descriptor: Int32
+    private let mailbox = WorkerMailbox(Content())
 
-    init() {
-        descriptor = eventfd(0, roost_eventfd_flags)
-        precondition(descriptor >= 0, "no file descriptor left for the feed")
-    }
+    /// Readable while there is something to look at.
+    var descriptor: Int32 { mailbox.descriptor }
 
-    deinit { close(descriptor) }
+    func post(_ work: @escaping FeedWork) { mailbox.post { $0.anytime.append(work) } }
 
-    func post(_ work: @escaping FeedWork) {
-        let isFirst = content.withLock { content in
-            content.anytime.append(work)
-            return content.anytime.count == 1
-        }
-        // Whoever came first has woken the feed for all who came before it looked.
-        if isFirst { wake() }
-    }
+    func postWhenIdle(_ work: @escaping FeedWork) { mailbox.post { $0.whenIdle.append(work) } }
 
-    func postWhenIdle(_ work: @escaping FeedWork) {
-        content.withLock { $0.whenIdle.append(work) }
-        wake()
-    }
+    func stop() { mailbox.post { $0.isStopping = true } }
 
-    func stop() {
-        content.withLock { $0.isStopping = true }
-        wake()
-    }
-
-    var isStopping: Bool { content.withLock { $0.isStopping } }
+    var isStopping: Bool { mailbox.look { $0.isStopping } }
 
     func takeAnytime() -> [FeedWork] {
-        clear()
-        return content.withLock { content in
+        mailbox.take { content in
             defer { content.anytime = [] }
             return content.anytime
         }
     }
 
     func takeWhenIdle() -> [FeedWork] {
-        content.withLock { content in
+        mailbox.look { content in
             defer { content.whenIdle = [] }
             return content.whenIdle
         }
     }
 
-    var hasIdleWork: Bool { content.withLock { !$0.whenIdle.isEmpty } }
-
-    private func wake() { _ = eventfd_write(descriptor, 1) }
-
-    private func clear() {
-        var value: eventfd_t = 0
-        _ = eventfd_read(descriptor, &value)
-    }
+    var hasIdleWork: Bool { mailbox.look { !$0.whenIdle.isEmpty } }
 }

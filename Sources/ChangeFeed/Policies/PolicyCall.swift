@@ -2,6 +2,7 @@ import Hub
 import Matching
 import Postgres
 import Wire
+import Workers
 
 /// One call of a policy function: what is sent, and whose answer is whose.
 struct PolicyCall {

@@ -1,21 +1,20 @@
 import Hub
 import Logging
 import Postgres
+import Workers
 
 /// Writes who came online and who went to the application's own table, by the configured statement.
 struct UserStatusWriter: ~Copyable {
     private let node: String
     private let users: UserPresence
     private let statement: String
-    private let firstRetry: Duration
-    private var backoff: Backoff
-    private var retryAt: ContinuousClock.Instant?
-    /// When a user was last complained of, by SQLSTATE: there may be thousands of them.
+    private var retry: RetrySchedule
+    /// When the log last named a user, by SQLSTATE: there may be thousands of them.
     private var refusals: [String: ContinuousClock.Instant] = [:]
 
     /// Told of in one transaction.
     private static let batch = 1000
-    /// For finding out in one beat which users of a batch are refused; the others wait for the next.
+    /// For finding out in one pass which users of a batch are refused; the others wait for the next.
     private static let patience = Duration.seconds(5)
     private static let silence = Duration.seconds(60)
 
@@ -23,12 +22,11 @@ struct UserStatusWriter: ~Copyable {
         self.node = node
         self.users = users
         self.statement = statement
-        self.firstRetry = firstRetry
-        backoff = Backoff(first: firstRetry)
+        retry = RetrySchedule(first: firstRetry)
     }
 
     /// The connection is another.
-    mutating func begin() { retryAt = nil }
+    mutating func begin() { retry.retryNow() }
 
     /// Tells of what waits, one batch at a time.
     ///
@@ -37,18 +35,17 @@ struct UserStatusWriter: ~Copyable {
     /// - Throws: `PostgresError` where the connection is to be given up.
     mutating func write(
         on connection: PostgresConnection, isLast: Bool, _ statistics: inout PresenceStatistics,
-        _ complaints: inout RateLimitedLog
+        _ warnings: inout RateLimitedLog
     ) throws -> Bool {
-        if let retryAt, retryAt > .now, !isLast { return false }
-        let telling = UserTelling(node: node, statement: statement, connection: connection)
+        guard retry.isDue(at: .now) || isLast else { return false }
+        let transaction = UserStatusTransaction(node: node, statement: statement, connection: connection)
         while true {
             let taken = users.take(upTo: Self.batch)
             // No text of Postgres' holds a NUL, so no such user is in any table.
             let batch = taken.filter { !$0.user.utf8.contains(0) }
             statistics.refusedTransitions += taken.count - batch.count
-            guard try batch.isEmpty || settle(batch, telling, &statistics, &complaints) else { return false }
-            backoff = Backoff(first: firstRetry)
-            retryAt = nil
+            guard try batch.isEmpty || settle(batch, transaction, &statistics, &warnings) else { return false }
+            retry.succeeded()
             if taken.count < Self.batch { return true }
             if !isLast { return false }
         }
@@ -58,8 +55,8 @@ struct UserStatusWriter: ~Copyable {
     ///
     /// - Returns: false where some of it waits for another time.
     private mutating func settle(
-        _ batch: [UserTransition], _ telling: UserTelling, _ statistics: inout PresenceStatistics,
-        _ complaints: inout RateLimitedLog
+        _ batch: [UserTransition], _ transaction: UserStatusTransaction, _ statistics: inout PresenceStatistics,
+        _ warnings: inout RateLimitedLog
     ) throws -> Bool {
         let end = ContinuousClock.now + Self.patience
         var parts = [batch[...]]
@@ -71,13 +68,13 @@ struct UserStatusWriter: ~Copyable {
                     return false
                 }
                 do {
-                    try telling.tell(part)
+                    try transaction.write(part)
                     statistics.transactions += 1
                     statistics.transitions += part.count
                     parts.removeLast()
-                } catch let fault as UserFault {
+                } catch let fault as UserStatusFault {
                     guard !fault.isPassing else { throw fault }
-                    if !isRehearsed { try telling.rehearse() }
+                    if !isRehearsed { try transaction.rehearse() }
                     isRehearsed = true
                     parts.removeLast()
                     if part.count > 1 {
@@ -85,16 +82,16 @@ struct UserStatusWriter: ~Copyable {
                         parts += [part[middle...], part[..<middle]]
                     } else if let user = part.first?.user {
                         statistics.refusedTransitions += 1
-                        refuse(user, fault, &complaints)
+                        refuse(user, fault, &warnings)
                     }
                 }
             }
             return true
-        } catch let fault as UserFault {
+        } catch let fault as UserStatusFault {
             giveBack(parts)
             statistics.failures += 1
-            retryAt = .now + backoff.failed(at: .now, random: .random(in: 0..<1))
-            complaints.note(Self.sentence(fault))
+            retry.failed(at: .now)
+            warnings.note(Self.sentence(fault))
             return false
         } catch {
             giveBack(parts)
@@ -106,17 +103,17 @@ struct UserStatusWriter: ~Copyable {
         users.giveBack(parts.reversed().flatMap { $0 })
     }
 
-    private mutating func refuse(_ user: String, _ fault: UserFault, _ complaints: inout RateLimitedLog) {
+    private mutating func refuse(_ user: String, _ fault: UserStatusFault, _ warnings: inout RateLimitedLog) {
         let state = fault.error.sqlState ?? ""
         if let before = refusals[state], before + Self.silence > .now { return }
         refusals[state] = .now
         let refuser = fault.place == .statement ? "users.statement fails for" : "roost.online_user does not take"
-        complaints.note(
+        warnings.note(
             "\(refuser) the user \(String(reflecting: String(user.prefix(100)))), whose status is therefore not written, and "
                 + "maybe others (SQLSTATE \(state)): \(fault.error.message)")
     }
 
-    private static func sentence(_ fault: UserFault) -> String {
+    private static func sentence(_ fault: UserStatusFault) -> String {
         let reason =
             switch (fault.place, fault.isPassing) {
             case (_, true): "a lock or the server holds it up"

@@ -3,6 +3,7 @@ import Logging
 import Matching
 import Postgres
 import Wire
+import Workers
 
 /// Decides who of those that the audience statement names may see the row: exactly those to whom a SELECT with the claims
 /// of their newest registration would show it. What cannot be decided is not shown.

@@ -1,6 +1,7 @@
 package import Hub
 package import Logging
 package import Postgres
+import Workers
 
 /// What the pushing half of a hub keeps in Postgres: phones, Live Activities, and the alerts that are to be sent, shared
 /// by all hubs of one database.

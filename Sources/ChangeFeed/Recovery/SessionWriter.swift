@@ -1,9 +1,8 @@
-import CPostgres
 import Glibc
 package import Hub
 package import Logging
 import Postgres
-import Synchronization
+import Workers
 
 /// Writes down whom the hub serves with row changes (`roost.session`), so that the next process knows who was there.
 ///
@@ -14,9 +13,10 @@ package final class SessionWriter: Sendable {
     private let node: String
     private let book: RecoveryBook
     private let logger: Logger
-    private let signal = PresenceSignal()
-    private let bell: Int32
-    private let thread = Mutex<FeedThread?>(nil)
+    private let stopSignal = StopSignal()
+    /// A join waits to be written down.
+    private let awaited = EventDescriptor()
+    private let thread = WorkerThread(named: "roost-sessions")
     /// For reading at start-up, and for writing the rest at the end.
     private static let patience = Duration.seconds(3)
 
@@ -25,25 +25,21 @@ package final class SessionWriter: Sendable {
         self.node = node
         self.book = book
         self.logger = logger
-        bell = eventfd(0, roost_eventfd_flags)
-        precondition(bell >= 0, "no file descriptor left for sessions")
     }
-
-    deinit { close(bell) }
 
     /// Reads whom the last process served. To be called before the hub listens. Where it fails, nobody is known, and what
     /// was missed is brought to everybody who joins.
     package func restore() {
         let (conninfo, node, book, logger) = (conninfo, node, book, logger)
-        let signal = PresenceSignal()
+        let stopSignal = StopSignal()
         let deadline = ContinuousClock.now + Self.patience
-        signal.stop(within: Self.patience)
+        stopSignal.stop(by: deadline)
         // The look-up of a host's name has no deadline in libpq, so the thread may have to be left behind.
-        let reader = FeedThread(named: "roost-restore") {
-            defer { signal.noteEnd() }
+        let reader = WorkerThread(named: "roost-restore")
+        reader.start {
             do {
                 let connection = try Self.open(
-                    conninfo, PresenceWaiter(signal: signal), logger, within: Self.patience / 2)
+                    conninfo, PlainWaiter(until: stopSignal), logger, within: Self.patience / 2)
                 let rows = try connection.query(SQL.storedSessions, [node])
                 guard rows.count > 0 else { return }
                 book.restore((0..<rows.count).compactMap { RecoveryBook.Record(rows, $0) })
@@ -57,7 +53,7 @@ package final class SessionWriter: Sendable {
                     """)
             }
         }
-        if signal.hasEnded(by: deadline + .milliseconds(100)) { reader.join() }
+        reader.join(by: deadline + .milliseconds(100))
     }
 
     /// From here on joins wait to be written down, which `start` begins with.
@@ -65,8 +61,8 @@ package final class SessionWriter: Sendable {
     /// - Parameter withdraw: sees to it that what is written does not count as complete any more, by another way than this
     ///   one, and says whether that worked (`ChangeSubscriptions.withdrawSessionList`). From any thread.
     package func record(withdrawingBy withdraw: @escaping @Sendable (@escaping @Sendable (Bool) -> Void) -> Void) {
-        let (bell, book) = (bell, book)
-        book.record(whenAwaited: { _ = eventfd_write(bell, 1) }) {
+        let (awaited, book) = (awaited, book)
+        book.record(whenAwaited: { awaited.signal() }) {
             withdraw { book.withdrawn(successfully: $0) }
         }
     }
@@ -74,24 +70,17 @@ package final class SessionWriter: Sendable {
     /// Starts the thread, which takes the place of what a hub of this name wrote down before. From any thread; only the first
     /// time counts.
     package func start() {
-        let bell = bell
-        thread.withLock { thread in
-            guard thread == nil else { return }
-            thread = FeedThread(named: "roost-sessions") { [self] in
-                var loop = SessionLoop(node: node, book: book, logger: logger, signal: signal, bell: bell)
-                loop.run { [self] in try Self.open(conninfo, PresenceWaiter(signal: signal), logger) }
-            }
+        thread.start { [self] in
+            var loop = SessionLoop(node: node, book: book, logger: logger, stopSignal: stopSignal, awaited: awaited)
+            loop.run { [self] in try Self.open(conninfo, PlainWaiter(until: stopSignal), logger) }
         }
     }
 
     /// Writes what waits and ends the thread; one that hangs is left behind.
     package func stop() {
-        signal.stop(within: Self.patience)
-        let running = thread.withLock { thread in
-            defer { thread = nil }
-            return thread
-        }
-        if let running, signal.hasEnded(by: .now + Self.patience + .milliseconds(100)) { running.join() }
+        let deadline = ContinuousClock.now + Self.patience
+        stopSignal.stop(by: deadline)
+        thread.join(by: deadline + .milliseconds(100))
     }
 
     private static func open(
@@ -111,58 +100,52 @@ private struct SessionLoop: ~Copyable {
     private let node: String
     private let book: RecoveryBook
     private let logger: Logger
-    private let signal: PresenceSignal
-    private let bell: Int32
+    private let stopSignal: StopSignal
+    private let awaited: EventDescriptor
     private var connection: PostgresConnection?
     /// After how many withdrawals the list was last called complete; nil where it is not.
     private var claimed: Int?
-    private var isAway = false
-    private var backoff = Backoff()
-    private var retryAt = ContinuousClock.now
+    private var reconnector: Reconnector
 
     /// Written by one statement.
     private static let batch = 2000
     private static let beat = Duration.seconds(1)
 
-    init(node: String, book: RecoveryBook, logger: Logger, signal: PresenceSignal, bell: Int32) {
+    init(node: String, book: RecoveryBook, logger: Logger, stopSignal: StopSignal, awaited: EventDescriptor) {
         self.node = node
         self.book = book
         self.logger = logger
-        self.signal = signal
-        self.bell = bell
+        self.stopSignal = stopSignal
+        self.awaited = awaited
+        reconnector = Reconnector(
+            logger: logger, lost: "Whom the hub serves is not written to the database for now, and tried again",
+            regained: "Whom the hub serves is written to the database again.")
     }
 
     mutating func run(_ open: () throws -> PostgresConnection) {
         while true {
             // Before the last look: what changes after it is written by the next one.
-            let isLast = signal.isStopping
+            let isLast = stopSignal.isStopping
             serve(open, isLast: isLast)
             if isLast { break }
             rest(until: .now + Self.beat)
         }
         connection = nil
-        signal.noteEnd()
     }
 
     private mutating func serve(_ open: () throws -> PostgresConnection, isLast: Bool) {
         do {
             if connection == nil {
-                guard retryAt <= .now || isLast else { return }
+                guard reconnector.isDue || isLast else { return }
                 let fresh = try open()
                 try writeAll(on: fresh)
                 connection = fresh
-                backoff.connected(at: .now)
-                if isAway { logger.info("Whom the hub serves is written to the database again.") }
-                isAway = false
+                reconnector.connected()
             }
             if let connection { try writeChanges(on: connection) }
         } catch {
             connection = nil
-            retryAt = .now + backoff.failed(at: .now, random: .random(in: 0..<1))
-            if !isAway, !isLast {
-                logger.warning("Whom the hub serves is not written to the database for now, and tried again: \(error)")
-            }
-            isAway = true
+            reconnector.failed(error, isStopping: isLast)
         }
     }
 
@@ -232,15 +215,12 @@ private struct SessionLoop: ~Copyable {
     /// empty by then.
     private mutating func rest(until end: ContinuousClock.Instant) {
         var polled = [
-            pollfd(fd: signal.descriptor, events: Int16(POLLIN), revents: 0),
-            pollfd(fd: bell, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: stopSignal.descriptor, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: awaited.descriptor, events: Int16(POLLIN), revents: 0),
             pollfd(fd: connection?.descriptor ?? -1, events: Int16(POLLIN), revents: 0),
         ]
         guard poll(&polled, nfds_t(polled.count), milliseconds(until: end)) > 0 else { return }
-        if polled[1].revents != 0 {
-            var count: eventfd_t = 0
-            eventfd_read(bell, &count)
-        }
+        if polled[1].revents != 0 { awaited.clear() }
         guard polled[2].revents != 0 else { return }
         do { _ = try connection?.takeNotifications() } catch { connection = nil }
     }

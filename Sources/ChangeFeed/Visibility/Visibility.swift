@@ -2,6 +2,7 @@ package import Hub
 import Logging
 import Matching
 import Postgres
+import Workers
 
 /// Decides which rows a subscriber may see: exactly those that a SELECT with the same claims would show.
 ///

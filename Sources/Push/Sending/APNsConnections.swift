@@ -1,4 +1,5 @@
 import CCurl
+import Workers
 
 /// The real connections: libcurl's and nghttp2's, through the shim in CCurl. Confined to the client's thread.
 final class APNsConnections: PushTransport {

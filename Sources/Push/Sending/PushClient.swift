@@ -1,7 +1,6 @@
 import CCurl
-import Glibc
 package import Logging
-import Synchronization
+import Workers
 
 /// Sends notifications to APNs, from a thread of its own.
 package final class PushClient: Sendable {
@@ -9,7 +8,7 @@ package final class PushClient: Sendable {
     private let logger: Logger
     private let whenDone: @Sendable ([(Push, PushOutcome)]) -> Void
     private let mailbox: PushClientMailbox
-    private let thread = Mutex<PushThread?>(nil)
+    private let thread = WorkerThread(named: "roost-apns")
     /// Used by the client's thread alone, while it runs; made before it and destroyed after it.
     private nonisolated(unsafe) let set: OpaquePointer
 
@@ -33,20 +32,18 @@ package final class PushClient: Sendable {
 
     /// Starts the thread. Does nothing the second time, or after `stop`.
     package func start() {
-        thread.withLock { thread in
-            guard thread == nil else { return }
-            thread = PushThread { [configuration, set = Handle(set), mailbox, logger, whenDone] in
-                var loop = PushClientWorker(configuration, set.pointer, mailbox, logger, whenDone)
-                loop.run()
-            }
+        thread.start { [configuration, set = Handle(set), mailbox, logger, whenDone] in
+            roost_apns_begin_thread()
+            var loop = PushClientWorker(configuration, set.pointer, mailbox, logger, whenDone)
+            loop.run()
         }
     }
 
     /// Waits for the answers of what has left, at most that long, and reports the rest as `.stopped`, or `.unanswered`.
     package func stop(within limit: Duration) {
         mailbox.stop(by: PushClock.now().monotonic + limit.milliseconds)
-        if let thread = thread.withLock({ $0 }) {
-            thread.joinOnce()
+        if thread.wasStarted {
+            thread.join()
         } else {
             report(stopped: mailbox.end())
         }
@@ -73,40 +70,5 @@ package final class PushClient: Sendable {
     private struct Handle: @unchecked Sendable {
         let pointer: OpaquePointer
         init(_ pointer: OpaquePointer) { self.pointer = pointer }
-    }
-}
-
-/// A thread of the client's own: what waits in libcurl has no business on Swift's shared pool.
-final class PushThread: Sendable {
-    private final class Start: Sendable {
-        let body: @Sendable () -> Void
-        init(_ body: @escaping @Sendable () -> Void) { self.body = body }
-    }
-
-    private let handle: pthread_t
-    private let isJoined = Mutex(false)
-
-    init(_ body: @escaping @Sendable () -> Void) {
-        var handle = pthread_t()
-        let start = Unmanaged.passRetained(Start(body))
-        let status = pthread_create(
-            &handle, nil,
-            { argument in
-                guard let argument else { return nil }
-                let start = Unmanaged<Start>.fromOpaque(argument).takeRetainedValue()
-                roost_apns_begin_thread()
-                start.body()
-                return nil
-            }, start.toOpaque())
-        precondition(status == 0, "no thread left for APNs")
-        self.handle = handle
-    }
-
-    /// Waits until the thread has ended. From any thread, and as often as one likes.
-    func joinOnce() {
-        isJoined.withLock { isJoined in
-            if !isJoined { pthread_join(handle, nil) }
-            isJoined = true
-        }
     }
 }

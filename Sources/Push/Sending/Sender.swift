@@ -1,6 +1,7 @@
 import DequeModule
 import Hub
 import Logging
+import Workers
 
 /// Decides what is sent when, on which connection, and what becomes of it. It has no clock and no socket of its own.
 ///
@@ -206,8 +207,4 @@ struct SenderRules {
 
     /// How long a connection may be silent before it is pinged, while answers are due.
     var silence: Int64 { answerTimeout / 2 }
-}
-
-extension Duration {
-    var milliseconds: Int64 { components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000 }
 }

@@ -24,7 +24,7 @@ struct HubRooms: Sendable {
     let sessions: SessionWriter
     let subscriptions: ChangeSubscriptions
     let authority: PolicyAuthority
-    let presenceKeeper: PresenceKeeper
+    let presenceWriter: PresenceWriter
     /// Nil where systemd did not ask to be told.
     let supervision: Supervision?
     private let whenReady: @Sendable () -> Void
@@ -82,7 +82,7 @@ struct HubRooms: Sendable {
         }
         let authority = PolicyAuthority(conninfo: databaseURL, logger: logger)
         let restartWindow = Int64(configuration.restartSeconds) * 1000
-        let presenceKeeper = PresenceKeeper(
+        let presenceWriter = PresenceWriter(
             conninfo: databaseURL, node: configuration.nodeName, log: shared.presenceLog, users: shared.users,
             // Pushes take that other hubs can see who is online here, also where the application does not want to know.
             statement: usersStatement ?? pushService.map { _ in Statements.nobody }, logger: logger
@@ -108,7 +108,7 @@ struct HubRooms: Sendable {
         self.sessions = sessions
         self.subscriptions = subscriptions
         self.authority = authority
-        self.presenceKeeper = presenceKeeper
+        self.presenceWriter = presenceWriter
         whenReady = server.whenReady
         rooms.set(self)
     }
@@ -126,7 +126,7 @@ struct HubRooms: Sendable {
             whenReady()
         }
         sessions.restore()
-        gateway.restorePresence(shared.restore(presenceKeeper.restore(), within: configuration.restartSeconds))
+        gateway.restorePresence(shared.restore(presenceWriter.restore(), within: configuration.restartSeconds))
         // First, so that nobody is answered who is not written down.
         if configuration.recoveryWindowSeconds > 0 {
             sessions.record { [subscriptions] in subscriptions.withdrawSessionList(whenDone: $0) }
@@ -136,7 +136,7 @@ struct HubRooms: Sendable {
         MemoryReturn().begin()
         authority.start()
         subscriptions.start()
-        presenceKeeper.start()
+        presenceWriter.start()
         pushService?.start()
     }
 
@@ -192,7 +192,7 @@ struct SharedState: Sendable {
     /// Brings back whom the hub's last process served, for a while: whoever comes back in it was never gone.
     ///
     /// - Returns: what the loops are to show.
-    func restore(_ restored: PresenceRestored, within seconds: Int) -> [PresenceBook.Restored] {
+    func restore(_ restored: RestoredPresence, within seconds: Int) -> [PresenceBook.Restored] {
         let until = Clock.now().monotonic + Int64(seconds) * 1000
         users?.restore(restored.users, until: until)
         guard seconds > 0 else { return [] }
@@ -234,7 +234,7 @@ struct Statements {
     var facts: String?
 
     static let ofSampleChat = Statements(
-        users: PresenceKeeper.statementOfSampleChat, audience: PushStore.audienceOfSampleChat,
+        users: PresenceWriter.statementOfSampleChat, audience: PushStore.audienceOfSampleChat,
         facts: PushStore.factsOfSampleChat)
 
     /// In place of `users.statement`: it tells nobody.

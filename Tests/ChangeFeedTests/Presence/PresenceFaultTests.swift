@@ -48,7 +48,7 @@ extension FeedTests {
                     }
                 }
                 try stage.settle()
-                let failures = stage.keeper.statistics.failures
+                let failures = stage.writer.statistics.failures
                 #expect(failures >= 3)
                 #expect(stage.notes.all.count { $0.contains("for now, and tried again") } <= failures)
             }
@@ -68,7 +68,7 @@ extension FeedTests {
             #expect(old.stored().count == 100, "neither the hub nor Postgres runs as before, and all is there")
 
             let stage = PresenceStage(old.database)
-            let restored = stage.keeper.restore()
+            let restored = stage.writer.restore()
             for record in restored.presences { stage.log.put(record) }
             stage.users.restore(restored.users, until: 1_000_000)
             try stage.running {
@@ -81,7 +81,7 @@ extension FeedTests {
                 try stage.settle()
                 #expect(stage.stored().count == 101)
                 #expect(try stage.database.statuses()[0] == "offline 1")
-                let failures = stage.keeper.statistics.failures
+                let failures = stage.writer.statistics.failures
                 try stage.database.tester.run(
                     """
                     delete from roost.presence;
@@ -89,7 +89,7 @@ extension FeedTests {
                     where datname = current_database() and application_name = 'roost presence';
                     """)
                 try eventually("all is written anew") { stage.stored().count == 101 }
-                #expect(stage.keeper.statistics.failures > failures)
+                #expect(stage.writer.statistics.failures > failures)
             }
         }
 
@@ -97,7 +97,7 @@ extension FeedTests {
             let cluster = PostgresCluster.restarted
             let stage = PresenceStage(try cluster.database().prepared(""), restoring: .milliseconds(200))
             let start = ContinuousClock.now
-            let restored = frozen(try cluster.processes()) { stage.keeper.restore() }
+            let restored = frozen(try cluster.processes()) { stage.writer.restore() }
             #expect(restored.presences.isEmpty)
             #expect(ContinuousClock.now - start < .seconds(2))
             #expect(stage.notes.all.count == 1)
@@ -107,13 +107,13 @@ extension FeedTests {
         @Test func frozenServerDelaysTheEndByTheLimitOnly() throws {
             let cluster = PostgresCluster.restarted
             let stage = PresenceStage(try cluster.database().prepared(""), stopping: .milliseconds(200))
-            stage.keeper.start()
+            stage.writer.start()
             stage.log.put(.sample("a"))
             try stage.settle()
             frozen(try cluster.processes()) {
                 stage.log.put(.sample("b"))
                 let start = ContinuousClock.now
-                stage.keeper.stop()
+                stage.writer.stop()
                 #expect(ContinuousClock.now - start < .seconds(2))
             }
             #expect(stage.notes.all.contains { $0.contains("before all changes of presence were written") })
@@ -123,29 +123,29 @@ extension FeedTests {
         @Test func stopWritesTheRest() throws {
             // How long that may take is another test's.
             let stage = PresenceStage(try PostgresCluster.shared.database().withUsers(), stopping: .seconds(20))
-            stage.keeper.start()
-            try eventually("a beat") { stage.keeper.statistics.beats > 0 }
+            stage.writer.start()
+            try eventually("a pass") { stage.writer.statistics.passes > 0 }
             for number in 0..<11_000 { stage.log.put(.sample("r\(number)")) }
             stage.enter(Database.ann, at: 5)
             try stage.database.tester.run(
                 "select pg_terminate_backend(pid) from pg_stat_activity "
                     + "where datname = current_database() and application_name = 'roost presence'")
-            stage.keeper.stop()
+            stage.writer.stop()
             #expect(stage.stored().count == 11_000)
             #expect(try stage.database.statuses()[0] == "online 5")
         }
 
         @Test func waitsForTheSchema() throws {
             let stage = PresenceStage(try PostgresCluster.shared.database())
-            #expect(stage.keeper.restore().presences.isEmpty)
+            #expect(stage.writer.restore().presences.isEmpty)
             #expect(stage.notes.all.isEmpty, "there was nothing to be lost")
             stage.log.put(.sample("a"))
             try stage.running {
-                try eventually("several attempts") { stage.keeper.statistics.failures >= 3 }
-                #expect(stage.keeper.statistics.oldestWaiting != nil)
+                try eventually("several attempts") { stage.writer.statistics.failures >= 3 }
+                #expect(stage.writer.statistics.oldestWaiting != nil)
                 try stage.database.run(Migrator.script(upTo: 6))
-                let failures = stage.keeper.statistics.failures
-                try eventually("an attempt at the older schema") { stage.keeper.statistics.failures > failures }
+                let failures = stage.writer.statistics.failures
+                try eventually("an attempt at the older schema") { stage.writer.statistics.failures > failures }
                 try Migrator.migrate(conninfo: stage.database.conninfo)
                 try stage.settle()
             }
@@ -162,7 +162,7 @@ extension FeedTests {
                 try stage.database.run("create table kept (like roost.presence including all)")
                 try stage.database.run("drop table roost.presence")
                 stage.log.put(.sample("b"))
-                try eventually("a complaint") { stage.keeper.statistics.failures >= 2 }
+                try eventually("a complaint") { stage.writer.statistics.failures >= 2 }
                 try stage.database.run("alter table kept set schema roost; alter table roost.kept rename to presence")
                 try stage.settle()
             }

@@ -4,31 +4,31 @@ import Hub
 import Logging
 import Testing
 
-/// A keeper on a database of its own, with all that it works for.
+/// A writer on a database of its own, with all that it works for.
 struct PresenceStage {
     let database: Database
     let log = PresenceLog()
     let users = UserPresence()
     let notes = Notes()
     let left = Notes()
-    let keeper: PresenceKeeper
+    let writer: PresenceWriter
 
     /// - Parameter statement: nil for none.
     init(
-        _ database: Database, node: String = "a", statement: String? = PresenceKeeper.statementOfSampleChat,
-        restoring: Duration = .seconds(3), stopping: Duration = .seconds(2), signOfLife: Duration? = nil
+        _ database: Database, node: String = "a", statement: String? = PresenceWriter.statementOfSampleChat,
+        restoring: Duration = .seconds(3), stopping: Duration = .seconds(2), heartbeat: Duration? = nil
     ) {
         self.database = database
-        var rhythm = PresenceRhythm()
-        rhythm.beat = .milliseconds(5)
-        rhythm.signOfLife = signOfLife
-        rhythm.firstRetry = .milliseconds(20)
-        rhythm.restoring = restoring
-        rhythm.stopping = stopping
+        var timing = PresenceTiming()
+        timing.interval = .milliseconds(5)
+        timing.heartbeat = heartbeat
+        timing.firstRetry = .milliseconds(20)
+        timing.restoring = restoring
+        timing.stopping = stopping
         let left = left
-        keeper = PresenceKeeper(
+        writer = PresenceWriter(
             conninfo: database.conninfo, node: node, log: log, users: users, statement: statement,
-            logger: .noting(notes), rhythm: rhythm
+            logger: .noting(notes), timing: timing
         ) { users in
             for user in users { left.add(user.user) }
         }
@@ -36,23 +36,23 @@ struct PresenceStage {
 
     /// Runs while the body does.
     func running<Outcome>(_ body: () throws -> Outcome) throws -> Outcome {
-        keeper.start()
-        defer { keeper.stop() }
+        writer.start()
+        defer { writer.stop() }
         return try body()
     }
 
     func settle(_ what: String = "all is written") throws {
         try eventually(what) { log.isEmpty && !users.hasTransitions }
         // What was taken last may still be on its way.
-        let beats = keeper.statistics.beats
-        try eventually(what) { keeper.statistics.beats > beats && keeper.statistics.oldestWaiting == nil }
+        let passes = writer.statistics.passes
+        try eventually(what) { writer.statistics.passes > passes && writer.statistics.oldestWaiting == nil }
     }
 
     /// The presences as the next process would find them, by ref.
     func stored() -> [PresenceRecord] { restored().presences.sorted { $0.ref < $1.ref } }
 
-    func restored(node: String = "a") -> PresenceRestored {
-        PresenceStage(database, node: node).keeper.restore()
+    func restored(node: String = "a") -> RestoredPresence {
+        PresenceStage(database, node: node).writer.restore()
     }
 
     func enter(_ user: String, at second: Int64 = 1) { users.enter(user, at: Self.time(second)) }

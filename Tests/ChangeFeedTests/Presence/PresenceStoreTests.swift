@@ -28,8 +28,8 @@ extension FeedTests {
             for record in records { stage.log.put(record) }
             try stage.running { try stage.settle() }
             #expect(stage.stored() == records.sorted { $0.ref < $1.ref })
-            #expect(stage.keeper.statistics.rows == records.count)
-            #expect(stage.keeper.statistics.batches == 3)
+            #expect(stage.writer.statistics.rows == records.count)
+            #expect(stage.writer.statistics.batches == 3)
             #expect(stage.restored(node: "b").presences.isEmpty)
         }
 
@@ -40,7 +40,7 @@ extension FeedTests {
             for number in 0..<5 { stage.log.put(.sample("r\(number)", payload: payload)) }
             try stage.running { try stage.settle() }
             #expect(stage.stored().count == 5)
-            #expect(stage.keeper.statistics.batches == 2)
+            #expect(stage.writer.statistics.batches == 2)
         }
 
         @Test func changesAreWrittenOnce() throws {
@@ -62,7 +62,7 @@ extension FeedTests {
             }
         }
 
-        /// What another process of this node left is gone once the keeper has connected.
+        /// What another process of this node left is gone once the writer has connected.
         @Test func startsOnAnEmptyPage() throws {
             let database = try PostgresCluster.shared.database().prepared("")
             let old = PresenceStage(database)
@@ -101,8 +101,8 @@ extension FeedTests {
                     before = try last()
                     return before[2] == "idle"
                 }
-                let beats = stage.keeper.statistics.beats
-                try eventually("20 beats") { stage.keeper.statistics.beats > beats + 20 }
+                let passes = stage.writer.statistics.passes
+                try eventually("20 passes") { stage.writer.statistics.passes > passes + 20 }
                 #expect(try last() == before)
                 stage.log.put(.sample("b"))
                 try stage.settle()
@@ -119,7 +119,7 @@ extension FeedTests {
             for number in 0..<100 { stage.log.put(.sample("r\(number)", key: number % 40 == 7 ? "🐦" : "한국")) }
             try stage.running { try stage.settle() }
             #expect(stage.stored().count == 97)
-            #expect(stage.keeper.statistics.refusedRows == 3)
+            #expect(stage.writer.statistics.refusedRows == 3)
             #expect(stage.notes.all.count { $0.contains("refuses some presences") } == 1)
         }
     }

@@ -3,7 +3,7 @@ import Testing
 
 extension FeedTests {
     @Suite struct UserDoctorTests {
-        private let statement = PresenceKeeper.statementOfSampleChat
+        private let statement = PresenceWriter.statementOfSampleChat
 
         private func finding(_ statement: String, _ database: Database) throws -> Finding {
             try #require(Doctor.examine(usersStatement: statement, conninfo: database.conninfo).first)

@@ -25,8 +25,8 @@ extension FeedTests {
             try stage.running {
                 try stage.settle()
                 #expect(Set(try stage.database.statuses()) == ["online 1"])
-                #expect(stage.keeper.statistics.transitions == 1000)
-                #expect(stage.keeper.statistics.refusedTransitions == 5)
+                #expect(stage.writer.statistics.transitions == 1000)
+                #expect(stage.writer.statistics.refusedTransitions == 5)
                 #expect(try stage.database.onlineUsers().count == 1000, "what was not told is not noted")
             }
             let said = stage.notes.all
@@ -60,7 +60,7 @@ extension FeedTests {
             stage.log.put(.sample("a"))
             for user in [Database.ann, Database.bob] { stage.enter(user) }
             try stage.running {
-                try eventually("several attempts") { stage.keeper.statistics.failures >= 4 }
+                try eventually("several attempts") { stage.writer.statistics.failures >= 4 }
                 #expect(stage.stored().count == 1, "presences are written all the same")
                 #expect(stage.notes.all.count == 1)
                 #expect(stage.notes.all.first?.contains("users.statement fails") ?? false)
@@ -71,7 +71,7 @@ extension FeedTests {
                 try stage.settle()
             }
             #expect(try stage.database.statuses() == ["online 1", "offline 9", "offline"])
-            #expect(stage.keeper.statistics.refusedTransitions == 0)
+            #expect(stage.writer.statistics.refusedTransitions == 0)
         }
 
         /// Nobody is left out because of rights.
@@ -80,12 +80,12 @@ extension FeedTests {
             try stage.database.run("alter table roost.online_user rename to elsewhere")
             for user in [Database.ann, Database.bob] { stage.enter(user) }
             try stage.running {
-                try eventually("several attempts") { stage.keeper.statistics.failures >= 4 }
+                try eventually("several attempts") { stage.writer.statistics.failures >= 4 }
                 try stage.database.run("alter table roost.elsewhere rename to online_user")
                 try stage.settle()
             }
             #expect(try stage.database.statuses() == ["online 1", "online 1", "offline"])
-            #expect(stage.keeper.statistics.refusedTransitions == 0)
+            #expect(stage.writer.statistics.refusedTransitions == 0)
             #expect(stage.notes.all.count == 1)
             #expect(stage.notes.all.first?.contains("roost.online_user cannot be written") ?? false)
         }
@@ -96,7 +96,7 @@ extension FeedTests {
                 let locker = try stage.database.session()
                 try locker.run("begin; lock table users in access exclusive mode")
                 stage.enter(Database.ann)
-                try eventually("a time-out") { stage.keeper.statistics.failures >= 1 }
+                try eventually("a time-out") { stage.writer.statistics.failures >= 1 }
                 stage.log.put(.sample("a"))
                 try locker.run("rollback")
                 try stage.settle()
@@ -112,8 +112,8 @@ extension FeedTests {
             try database.run("insert into users (id) select md5(n::text)::uuid from generate_series(1, 37) n")
             let ids = try database.session().rows("select id from users order by id").compactMap { $0[0] }
             let stages = ["a", "b"].map { PresenceStage(database, node: $0) }
-            for stage in stages { stage.keeper.start() }
-            defer { for stage in stages { stage.keeper.stop() } }
+            for stage in stages { stage.writer.start() }
+            defer { for stage in stages { stage.writer.stop() } }
             let finished = Mutex(0)
             let online = Mutex([Set<String>](repeating: [], count: 2))
             try concurrently(3) { index in
@@ -146,7 +146,7 @@ extension FeedTests {
             let statuses = try database.session().rows("select id, status from users order by id")
             #expect(statuses.map { $0[1] } == ids.map { both.contains($0) ? "online" : "offline" })
             #expect(try database.onlineUsers().count == online.withLock { $0[0].count + $0[1].count })
-            #expect(stages.map(\.keeper.statistics.refusedTransitions) == [0, 0])
+            #expect(stages.map(\.writer.statistics.refusedTransitions) == [0, 0])
         }
 
         @Test func onlineElsewhere() throws {

@@ -29,7 +29,7 @@ extension FeedTests {
                 #expect(try stage.database.statuses()[0] == "online 20")
             }
             #expect(stage.notes.all.isEmpty)
-            #expect(stage.keeper.statistics.refusedTransitions == 1)
+            #expect(stage.writer.statistics.refusedTransitions == 1)
         }
 
         /// A word of the application's own stays until the user goes.
@@ -39,7 +39,7 @@ extension FeedTests {
             let blunt =
                 "update users set status = case when ($2::boolean[])[1] then 'online' else 'offline' end "
                 + "where id::text = any ($1::text[]) and cardinality($3::timestamptz[]) > 0"
-            for statement in [PresenceKeeper.statementOfSampleChat, blunt] {
+            for statement in [PresenceWriter.statementOfSampleChat, blunt] {
                 let before = PresenceStage(database, statement: statement)
                 before.enter(Database.ann)
                 try before.running { try before.settle() }
@@ -67,7 +67,7 @@ extension FeedTests {
         /// Nothing happened for long, and then the hub stopped: that is when those who stay away were seen last.
         @Test func aStopIsASignOfLife() throws {
             let database = try PostgresCluster.shared.database().withUsers()
-            let stage = PresenceStage(database, signOfLife: .seconds(3600))
+            let stage = PresenceStage(database, heartbeat: .seconds(3600))
             let before = Int64(Date().timeIntervalSince1970 * 1000) - 1000
             try stage.running {
                 stage.enter(Database.ann, at: 10)
@@ -103,7 +103,7 @@ extension FeedTests {
             #expect(stage.restored(node: "b").users.isEmpty)
 
             let next = PresenceStage(database)
-            next.users.restore(next.keeper.restore().users, until: 100_000)
+            next.users.restore(next.writer.restore().users, until: 100_000)
             try next.running {
                 next.enter(Database.bob, at: 60)
                 try next.settle()
@@ -116,7 +116,7 @@ extension FeedTests {
         }
 
         /// The database could not be read at start-up: whom it calls online is found when it can.
-        @Test func leftOnline() throws {
+        @Test func staleUsersAreReported() throws {
             let database = try PostgresCluster.shared.database().withUsers()
             let old = PresenceStage(database)
             for user in [Database.ann, Database.bob, "\u{1f426}"] { old.enter(user) }
@@ -125,8 +125,8 @@ extension FeedTests {
             new.enter(Database.bob, at: 50)
             try new.running {
                 try eventually("two are found") { new.left.all.count >= 2 }
-                let beats = new.keeper.statistics.beats
-                try eventually("more beats") { new.keeper.statistics.beats > beats + 3 }
+                let passes = new.writer.statistics.passes
+                try eventually("more passes") { new.writer.statistics.passes > passes + 3 }
             }
             #expect(new.left.all.sorted() == [Database.ann, "\u{1f426}"], "and once")
         }
@@ -152,8 +152,8 @@ extension FeedTests {
             let stage = PresenceStage(database)
             for id in ids { stage.enter(id) }
             try stage.running { try stage.settle() }
-            #expect(stage.keeper.statistics.transactions == 3)
-            #expect(stage.keeper.statistics.transitions == 2503)
+            #expect(stage.writer.statistics.transactions == 3)
+            #expect(stage.writer.statistics.transitions == 2503)
             #expect(Set(try database.statuses()) == ["online 1"])
         }
     }

@@ -2,63 +2,61 @@ import Glibc
 import Hub
 import Logging
 import Postgres
+import Workers
 
-/// The life of the keeper's thread: connect, write once in a beat until the database goes away, try again.
-struct PresenceLoop: ~Copyable {
+/// The life of the thread that writes presence: connect, write in passes until the database goes away, try again.
+struct PresenceWorker: ~Copyable {
     private let setup: PresenceSetup
-    private let signal: PresenceSignal
-    private let published: PresencePublished
+    private let stopSignal: StopSignal
+    private let published: Published<PresenceReport>
     private var store: PresenceStore
     private var writer: UserStatusWriter?
-    private var leftOnes: LeftOnes?
+    private var staleUsers: StaleUsers?
     private var connection: PostgresConnection?
     private var statistics = PresenceStatistics()
-    private var complaints: RateLimitedLog
-    private var backoff: Backoff
-    private var retryAt: ContinuousClock.Instant?
+    private var warnings: RateLimitedLog
+    private var reconnector: Reconnector
     private var waitingSince: ContinuousClock.Instant?
-    private var nextSign: ContinuousClock.Instant
-    private var isAway = false
+    private var nextHeartbeat: ContinuousClock.Instant
 
-    init(_ setup: PresenceSetup, _ signal: PresenceSignal, _ published: PresencePublished) {
+    init(_ setup: PresenceSetup, _ stopSignal: StopSignal, _ published: Published<PresenceReport>) {
         self.setup = setup
-        self.signal = signal
+        self.stopSignal = stopSignal
         self.published = published
-        store = PresenceStore(node: setup.node, log: setup.log, firstRetry: setup.rhythm.firstRetry)
+        store = PresenceStore(node: setup.node, log: setup.log, firstRetry: setup.timing.firstRetry)
         if let users = setup.users, let statement = setup.statement {
             writer = UserStatusWriter(
-                node: setup.node, users: users, statement: statement, firstRetry: setup.rhythm.firstRetry)
-            leftOnes = LeftOnes(node: setup.node, users: users, report: setup.leftOnline)
+                node: setup.node, users: users, statement: statement, firstRetry: setup.timing.firstRetry)
+            staleUsers = StaleUsers(node: setup.node, users: users, report: setup.whenStale)
         }
-        nextSign = .now + (setup.rhythm.signOfLife ?? .zero)
-        complaints = RateLimitedLog(logger: setup.logger)
-        backoff = Backoff(first: setup.rhythm.firstRetry)
+        nextHeartbeat = .now + (setup.timing.heartbeat ?? .zero)
+        warnings = RateLimitedLog(logger: setup.logger)
+        reconnector = Reconnector(
+            first: setup.timing.firstRetry, logger: setup.logger,
+            lost: "Presence is not written to the database for now, and tried again",
+            regained: "Presence is written to the database again.")
     }
 
     mutating func run() {
-        while !signal.isStopping {
-            let beat = ContinuousClock.now
-            if connection == nil, retryAt.map({ $0 <= beat }) ?? true { connect() }
+        while !stopSignal.isStopping {
+            let begin = ContinuousClock.now
+            if connection == nil, reconnector.isDue { connect() }
             note(isAllWritten: write(isLast: false))
-            rest(until: beat + setup.rhythm.beat)
+            rest(until: begin + setup.timing.interval)
         }
         finish()
         connection = nil
-        signal.noteEnd()
     }
 
     private mutating func connect() {
         do {
             let fresh = try PresenceSession.open(
-                setup.conninfo, waiter: PresenceWaiter(signal: signal), logger: setup.logger)
+                setup.conninfo, waiter: PlainWaiter(until: stopSignal), logger: setup.logger)
             connection = fresh
-            backoff.connected(at: .now)
-            retryAt = nil
+            reconnector.connected()
             store.begin()
             writer?.begin()
-            leftOnes?.begin()
-            if isAway { setup.logger.info("Presence is written to the database again.") }
-            isAway = false
+            staleUsers?.begin()
         } catch {
             lost(because: error)
         }
@@ -66,12 +64,8 @@ struct PresenceLoop: ~Copyable {
 
     private mutating func lost(because error: any Error) {
         connection = nil
-        retryAt = .now + backoff.failed(at: .now, random: .random(in: 0..<1))
         statistics.failures += 1
-        if !isAway, !signal.isStopping {
-            setup.logger.warning("Presence is not written to the database for now, and tried again: \(error)")
-        }
-        isAway = true
+        reconnector.failed(error, isStopping: stopSignal.isStopping)
     }
 
     /// - Returns: whether all that waited is written.
@@ -80,11 +74,11 @@ struct PresenceLoop: ~Copyable {
         if writer == nil { _ = setup.users?.take() }
         guard let connection else { return false }
         do {
-            let isStored = try store.write(on: connection, isLast: isLast, &statistics, &complaints)
+            let isStored = try store.write(on: connection, isLast: isLast, &statistics, &warnings)
             let areTold =
-                try writer?.write(on: connection, isLast: isLast, &statistics, &complaints) ?? true
-            if areTold, !isLast { try leftOnes?.look(on: connection) }
-            try giveSign(on: connection, isLast: isLast)
+                try writer?.write(on: connection, isLast: isLast, &statistics, &warnings) ?? true
+            if areTold, !isLast { try staleUsers?.look(on: connection) }
+            try sendHeartbeat(on: connection, isLast: isLast)
             return isStored && areTold
         } catch {
             lost(because: error)
@@ -92,29 +86,29 @@ struct PresenceLoop: ~Copyable {
         }
     }
 
-    private mutating func giveSign(on connection: PostgresConnection, isLast: Bool) throws {
-        guard let rhythm = setup.rhythm.signOfLife, writer != nil, isLast || nextSign <= .now,
+    private mutating func sendHeartbeat(on connection: PostgresConnection, isLast: Bool) throws {
+        guard let interval = setup.timing.heartbeat, writer != nil, isLast || nextHeartbeat <= .now,
             setup.users?.count ?? 0 > 0
         else { return }
-        nextSign = .now + rhythm
+        nextHeartbeat = .now + interval
         _ = try connection.query(SQL.signOfLife, [setup.node])
     }
 
     private var isWaiting: Bool { !setup.log.isEmpty || (writer != nil && setup.users?.hasTransitions == true) }
 
     private mutating func note(isAllWritten: Bool) {
-        statistics.beats += 1
+        statistics.passes += 1
         if isAllWritten { waitingSince = nil }
         waitingSince = isWaiting ? waitingSince ?? .now : nil
-        published.publish(statistics, waitingSince: waitingSince)
+        published.value = PresenceReport(statistics: statistics, waitingSince: waitingSince)
     }
 
-    /// Until the next beat, or the end. A connection that goes away meanwhile is noticed at once: the table may be empty
+    /// Waits for the next pass, or the end. A connection that goes away meanwhile is noticed at once: the table may be empty
     /// by then, though nothing has changed here.
     private mutating func rest(until end: ContinuousClock.Instant) {
-        while !signal.isStopping, ContinuousClock.now < end {
+        while !stopSignal.isStopping, ContinuousClock.now < end {
             var polled = [
-                pollfd(fd: signal.descriptor, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: stopSignal.descriptor, events: Int16(POLLIN), revents: 0),
                 pollfd(fd: connection?.descriptor ?? -1, events: Int16(POLLIN), revents: 0),
             ]
             guard poll(&polled, nfds_t(polled.count), milliseconds(until: end)) > 0, polled[1].revents != 0 else {

@@ -1,17 +1,17 @@
-import Logging
+package import Logging
 
-/// Says what keeps policies from being asked, each sentence once a minute however many rows it is true of.
-struct RateLimitedLog: ~Copyable {
+/// Says in the log what keeps something from being done, each sentence once a minute however many rows it is true of.
+package struct RateLimitedLog: ~Copyable {
     private static let silence = Duration.seconds(60)
     private static let capacity = 100
     private let logger: Logger
     private var said: [String: ContinuousClock.Instant] = [:]
 
-    init(logger: Logger) {
+    package init(logger: Logger) {
         self.logger = logger
     }
 
-    mutating func note(_ sentence: String) {
+    package mutating func note(_ sentence: String) {
         let now = ContinuousClock.now
         if let before = said[sentence], before + Self.silence > now { return }
         if said.count >= Self.capacity { said.removeAll() }

@@ -1,0 +1,17 @@
+/* What glibc's module for Swift leaves out: eventfd(2), prctl(2), adjtimex(2). */
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/timex.h>
+
+/* Enumerators that are combined with |, which Swift does not import as numbers. */
+static const int roost_eventfd_flags = EFD_NONBLOCK | EFD_CLOEXEC;
+
+/* prctl is variadic, which does not import. */
+static inline void roost_name_thread(const char *name) { prctl(PR_SET_NAME, name, 0, 0, 0); }
+
+/* Whether something keeps this machine's clock: 1 yes, 0 no, -1 where the kernel does not tell. */
+static inline int roost_clock_is_kept(void) {
+    struct timex state = {0};
+    int answer = adjtimex(&state);
+    return answer < 0 ? -1 : answer != TIME_ERROR;
+}

@@ -1,0 +1,91 @@
+package import Logging
+
+/// When what failed is tried again: after 1 s, doubling to 15 s, each wait anywhere between 0 and that.
+///
+/// The longest is 15 times the first, so that whoever retries sooner at first does so later, too.
+package struct RetrySchedule: Sendable {
+    package typealias Instant = ContinuousClock.Instant
+
+    private let first: Duration
+    private let longest: Duration
+    private var ceiling: Duration
+    private var connectedAt: Instant?
+    /// When the next attempt is due; nil where nothing has failed.
+    package private(set) var retryAt: Instant?
+
+    package init(first: Duration = .seconds(1)) {
+        self.first = first
+        ceiling = first
+        longest = first * 15
+    }
+
+    package func isDue(at now: Instant) -> Bool { retryAt.map { $0 <= now } ?? true }
+
+    /// There is a connection. That shortens the waits only once it has lasted for 10 s: one that breaks at once is no success.
+    package mutating func connected(at now: Instant) {
+        connectedAt = now
+        retryAt = nil
+    }
+
+    /// What was tried went well, and the next failure is the first one again.
+    package mutating func succeeded() { self = RetrySchedule(first: first) }
+
+    /// The next attempt is due at once, however long the waits have become.
+    package mutating func retryNow() { retryAt = nil }
+
+    /// - Parameter random: in 0..<1. Full jitter, so that many hubs do not come back to a database at once.
+    /// - Returns: how long to wait.
+    @discardableResult
+    package mutating func failed(at now: Instant, random: Double = .random(in: 0..<1)) -> Duration {
+        if let connectedAt, now - connectedAt >= .seconds(10) { ceiling = first }
+        connectedAt = nil
+        defer { ceiling = min(ceiling * 2, longest) }
+        let wait = ceiling * random
+        retryAt = now + wait
+        return wait
+    }
+}
+
+/// Keeps a worker connected: says when to try again, and says in the log, once, that the connection is away and that it is back.
+package struct Reconnector: Sendable {
+    private let logger: Logger
+    private let lost: String
+    private let regained: String
+    private var schedule: RetrySchedule
+    private var isAway = false
+
+    /// - Parameters:
+    ///   - lost: what stands before the error, without a colon.
+    ///   - regained: a sentence.
+    package init(first: Duration = .seconds(1), logger: Logger, lost: String, regained: String) {
+        self.logger = logger
+        self.lost = lost
+        self.regained = regained
+        schedule = RetrySchedule(first: first)
+    }
+
+    /// Nil where no attempt has failed since the last connection.
+    package var retryAt: ContinuousClock.Instant? { schedule.retryAt }
+
+    package var isDue: Bool { schedule.isDue(at: .now) }
+
+    package mutating func connected() {
+        schedule.connected(at: .now)
+        if isAway { logger.info("\(regained)") }
+        isAway = false
+    }
+
+    /// There is no connection, or none any more.
+    ///
+    /// - Parameter isStopping: it is not worth a word any more.
+    package mutating func failed(_ error: any Error, isStopping: Bool = false) {
+        schedule.failed(at: .now)
+        if !isAway, !isStopping { logger.warning("\(lost): \(error)") }
+        isAway = true
+    }
+
+    /// The connection is given up, which is no outage: another is tried after the usual wait.
+    package mutating func givenUp() { schedule.failed(at: .now) }
+
+    package mutating func retryNow() { schedule.retryNow() }
+}
