@@ -119,12 +119,12 @@ let package = Package(
         // What the end-to-end tests drive RoostClient with.
         .executableTarget(
             name: "client-probe", dependencies: ["RoostClient"], path: "Tests/ClientProbe", swiftSettings: strict),
-        .testTarget(name: "RoostClientTests", dependencies: ["RoostClient", "Wire"], swiftSettings: quick),
+        .testTarget(name: "RoostClientTests", dependencies: ["RoostClient", "Wire", "TestSupport"], swiftSettings: quick),
         .testTarget(name: "LoadTests", dependencies: ["roost-load", "Wire"], swiftSettings: quick),
         .testTarget(name: "WireTests", dependencies: ["Wire", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "MatchingTests", dependencies: ["Matching", "Wire", "TestSupport"], swiftSettings: quick),
         .testTarget(name: "HubTests", dependencies: ["Hub", "Matching", "Wire", "TestSupport"], swiftSettings: quick),
-        .testTarget(name: "GatewayTests", dependencies: ["Gateway", "Hub"], swiftSettings: quick),
+        .testTarget(name: "GatewayTests", dependencies: ["Gateway", "Hub", "TestSupport"], swiftSettings: quick),
         .testTarget(
             name: "IdentityTests",
             dependencies: ["CTestKeys", "Identity", "Hub", "Signatures", "Wire", logging, "TestSupport"],
@@ -138,7 +138,7 @@ let package = Package(
         .testTarget(name: "SettingsTests", dependencies: ["Settings"], swiftSettings: quick),
         .testTarget(
             name: "PushTests",
-            dependencies: ["CTestKeys", "Push", "Hub", "Signatures", "Wire", logging],
+            dependencies: ["CTestKeys", "Push", "Hub", "Signatures", "Wire", logging, "TestSupport"],
             swiftSettings: quick),
         .testTarget(name: "RoostTests", dependencies: ["roost", "Hub", "Push"], swiftSettings: quick),
         .testTarget(
