@@ -42,8 +42,10 @@ let package = Package(
         ),
         .target(
             name: "Identity",
-            dependencies: ["CCurl", "Hub", "Signatures", "Wire", logging], swiftSettings: strict),
+            dependencies: ["CCurl", "Documents", "Hub", "Signatures", "Wire", logging], swiftSettings: strict),
         .target(name: "Signatures", dependencies: ["CCrypto"], swiftSettings: strict),
+        .systemLibrary(name: "CJansson", pkgConfig: "jansson", providers: [.apt(["libjansson-dev"])]),
+        .target(name: "Documents", dependencies: ["CJansson"], swiftSettings: strict),
         .target(name: "CCrypto", linkerSettings: [.linkedLibrary("crypto")]),
         .target(
             name: "CCurl",
@@ -61,7 +63,7 @@ let package = Package(
         .target(
             name: "Push",
             dependencies: [
-                "CCurl", "Hub", "Signatures", "Wire", logging,
+                "CCurl", "Documents", "Hub", "Signatures", "Wire", logging,
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
                 .product(name: "OrderedCollections", package: "swift-collections"),
@@ -72,8 +74,8 @@ let package = Package(
             dependencies: ["CPostgres", "ChangeFeed", "Gateway", "Hub", "Matching", "Push", "Wire", logging],
             swiftSettings: strict),
         .target(
-            name: "Ops", dependencies: ["CMalloc", "COpsFiles", "Gateway", "Hub", "Wire", logging], exclude: ["Web"],
-            swiftSettings: strict),
+            name: "Ops", dependencies: ["CMalloc", "COpsFiles", "Documents", "Gateway", "Hub", "Wire", logging],
+            exclude: ["Web"], swiftSettings: strict),
         .target(name: "COpsFiles"),
         .target(
             name: "Demo", dependencies: ["CDemoFiles", "ChangeFeed", "Gateway", "Hub", "Identity", "Wire", logging],
@@ -91,8 +93,8 @@ let package = Package(
         .executableTarget(
             name: "roost",
             dependencies: [
-                "ChangeFeed", "Demo", "Gateway", "Hub", "Identity", "Notify", "Ops", "Push", "RoostClient", "Settings",
-                "Wire", logging,
+                "ChangeFeed", "Demo", "Documents", "Gateway", "Hub", "Identity", "Notify", "Ops", "Push", "RoostClient",
+                "Settings", "Wire", logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: testable
@@ -121,7 +123,8 @@ let package = Package(
             name: "client-probe", dependencies: ["RoostClient"], path: "Tests/ClientProbe", swiftSettings: strict),
         .testTarget(name: "RoostClientTests", dependencies: ["RoostClient", "Wire", "TestSupport"], swiftSettings: quick),
         .testTarget(name: "LoadTests", dependencies: ["roost-load", "Wire"], swiftSettings: quick),
-        .testTarget(name: "WireTests", dependencies: ["Wire", "TestSupport"], swiftSettings: strict),
+        .testTarget(name: "WireTests", dependencies: ["Documents", "Wire", "TestSupport"], swiftSettings: strict),
+        .testTarget(name: "DocumentsTests", dependencies: ["Documents"], swiftSettings: quick),
         .testTarget(name: "MatchingTests", dependencies: ["Matching", "Wire", "TestSupport"], swiftSettings: quick),
         .testTarget(name: "HubTests", dependencies: ["Hub", "Matching", "Wire", "TestSupport"], swiftSettings: quick),
         .testTarget(name: "GatewayTests", dependencies: ["Gateway", "Hub", "TestSupport"], swiftSettings: quick),
