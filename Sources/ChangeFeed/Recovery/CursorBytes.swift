@@ -63,45 +63,4 @@ enum CursorBytes {
             return Snapshot(xmax: xmax, running: running)
         }
     }
-
-    // MARK: base64url without padding
-
-    private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
-    private static let values = alphabet.enumerated().reduce(into: [UInt8?](repeating: nil, count: 256)) {
-        $0[Int($1.element)] = UInt8($1.offset)
-    }
-
-    static func encoded(_ bytes: [UInt8]) -> String {
-        var out: [UInt8] = []
-        out.reserveCapacity(bytes.count * 4 / 3 + 1)
-        var bits: UInt32 = 0
-        var count = 0
-        for byte in bytes {
-            bits = bits << 8 | UInt32(byte)
-            count += 8
-            while count >= 6 {
-                count -= 6
-                out.append(alphabet[Int(bits >> count & 0x3F)])
-            }
-        }
-        if count > 0 { out.append(alphabet[Int(bits << (6 - count) & 0x3F)]) }
-        return String(decoding: out, as: UTF8.self)
-    }
-
-    static func decoded(_ text: ArraySlice<UInt8>) -> [UInt8]? {
-        var out: [UInt8] = []
-        var bits: UInt32 = 0
-        var count = 0
-        for character in text {
-            guard let value = values[Int(character)] else { return nil }
-            bits = bits << 6 | UInt32(value)
-            count += 6
-            if count >= 8 {
-                count -= 8
-                out.append(UInt8(truncatingIfNeeded: bits >> count))
-            }
-        }
-        // One text for each cursor: what is left over is less than a character, and nothing.
-        return count < 6 && bits & ((1 << count) - 1) == 0 ? out : nil
-    }
 }

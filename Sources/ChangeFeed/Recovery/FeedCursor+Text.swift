@@ -1,3 +1,5 @@
+import Wire
+
 /// The text that clients carry: base64url of the window (RFC 4648, section 5), a point, the id in base 36.
 ///
 ///     version 1, epoch (4 bytes), S1, S2
@@ -17,7 +19,7 @@ extension FeedCursor {
             let id = Int64(Substring(text.utf8.dropFirst(point + 1)), radix: 36), id >= 0,
             // Int64 would read a sign, too.
             utf8[(point + 1)...].allSatisfy({ $0 != UInt8(ascii: "+") && $0 != UInt8(ascii: "-") }),
-            let bytes = CursorBytes.decoded(utf8[..<point])
+            let bytes = Base64URL.decode(utf8[..<point])
         else { return nil }
         var reader = CursorBytes.Reader(bytes)
         guard reader.byte() == Self.version, let epoch = reader.word(), let seen = reader.snapshot(above: 0),
@@ -31,7 +33,7 @@ extension FeedCursor {
         for shift in stride(from: 0, to: 32, by: 8) { bytes.append(UInt8(truncatingIfNeeded: epoch.value >> shift)) }
         CursorBytes.append(seen, above: 0, to: &bytes)
         CursorBytes.append(window, above: seen.xmax, to: &bytes)
-        return CursorBytes.encoded(bytes)
+        return Base64URL.encode(bytes)
     }
 }
 

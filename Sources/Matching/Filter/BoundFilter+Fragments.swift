@@ -1,3 +1,5 @@
+import Wire
+
 extension BoundFilter {
     /// Texts of which every record that meets the filter holds at least one, as `row_to_json` writes it: `"n":5`. Nil where
     /// none can be named with certainty.

@@ -10,7 +10,7 @@ enum CellReader {
         case .float: return float(json, isSingle: column.type == "float4")
         case .boolean: return json.bool.map { .ordinal($0 ? 1 : 0) }
         case .text, .textByBytes: return text(json).map(ComparedValue.bytes)
-        case .uuid: return text(json).flatMap { UUIDText.parse($0) }.map(ComparedValue.uuid)
+        case .uuid: return text(json).flatMap(UUIDText.parse).map(ComparedValue.uuid)
         case .date, .timestamp, .timestamptz: return moment(json, column.comparison)
         case .canonical: return canonical(json)
         case .postgres: return nil

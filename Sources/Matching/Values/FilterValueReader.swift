@@ -1,3 +1,5 @@
+import Wire
+
 /// Reads a filter's value as the input function of the column's type does, where the hub is certain to do it the same
 /// way.
 enum FilterValueReader {

@@ -1,6 +1,9 @@
+import Wire
+
 /// A date, with or without a time of day and a zone, in the ISO form that Postgres writes into JSON:
 /// `2026-01-31`, `2026-01-31T10:00:00.123456`, `0044-03-15T00:00:00+00:53:28 BC`.
 struct ISOMoment {
+    /// Days since 2000-01-01, the epoch of Postgres: its last timestamps do not fit 64 bits of microseconds from 1970.
     private let day: Int64
     private let microseconds: Int64
     /// Seconds east of UTC.
@@ -9,6 +12,9 @@ struct ISOMoment {
     let hasZone: Bool
     /// Four digits, AD.
     let hasPlainYear: Bool
+
+    /// In days since 1970.
+    private static let postgresEpoch = 10_957
 
     /// nil if the text is anything else; a blank may stand for the `T`, seconds may be missing.
     init?(_ text: some Collection<UInt8>) {
@@ -23,9 +29,9 @@ struct ISOMoment {
         }
         guard let zone = scan.zone() else { return nil }
         let isBC = scan.take(" BC")
-        guard scan.isAtEnd, year > 0, let count = CivilDate.days(year: isBC ? 1 - year : year, month: month, day: day)
-        else { return nil }
-        self.day = count
+        let date = CivilDate(year: Int(isBC ? 1 - year : year), month: Int(month), day: Int(day))
+        guard scan.isAtEnd, year > 0, date.exists else { return nil }
+        self.day = Int64(date.daysSince1970 - Self.postgresEpoch)
         microseconds = clock ?? 0
         hasTime = clock != nil
         (offset, hasZone) = (zone.offset, zone.isGiven)
