@@ -2,6 +2,7 @@ import CPostgres
 import Glibc
 package import Hub
 package import Logging
+import Postgres
 import Synchronization
 import Wire
 
