@@ -63,7 +63,17 @@ let package = Package(
             name: "Postgres", dependencies: ["CPostgres", "Workers", logging], resources: [.embedInCode("SQL")],
             swiftSettings: strict),
         .target(
-            name: "ChangeFeed", dependencies: ["CLinux", "Hub", "Matching", "Postgres", "Wire", "Workers", logging],
+            name: "Schema", dependencies: ["Postgres"], resources: [.embedInCode("SQL")], swiftSettings: strict),
+        .target(
+            name: "ChangeFeed", dependencies: ["Hub", "Matching", "Postgres", "Schema", "Wire", "Workers", logging],
+            resources: [.embedInCode("SQL")], swiftSettings: strict),
+        .target(
+            name: "Stores",
+            dependencies: ["ChangeFeed", "Hub", "Matching", "Postgres", "Schema", "Wire", "Workers", logging],
+            resources: [.embedInCode("SQL")], swiftSettings: strict),
+        .target(
+            name: "Administration",
+            dependencies: ["CLinux", "ChangeFeed", "Postgres", "Schema", "Stores", "Workers"],
             resources: [.embedInCode("SQL")], swiftSettings: strict),
         .target(
             name: "Push",
@@ -77,7 +87,7 @@ let package = Package(
         .target(
             name: "Notify",
             dependencies: [
-                "ChangeFeed", "Gateway", "Hub", "Matching", "Postgres", "Push", "Wire", "Workers", logging,
+                "ChangeFeed", "Gateway", "Hub", "Matching", "Postgres", "Push", "Stores", "Wire", "Workers", logging,
             ],
             swiftSettings: strict),
         .target(
@@ -86,7 +96,7 @@ let package = Package(
         .target(name: "COpsFiles"),
         .target(
             name: "Demo",
-            dependencies: ["CDemoFiles", "ChangeFeed", "Gateway", "Hub", "Identity", "Postgres", "Wire", logging],
+            dependencies: ["Administration", "CDemoFiles", "Gateway", "Hub", "Identity", "Postgres", "Wire", logging],
             exclude: ["API.md", "SQL", "Web"], swiftSettings: strict),
         .target(name: "CDemoFiles"),
         .target(
@@ -101,8 +111,8 @@ let package = Package(
         .executableTarget(
             name: "roost",
             dependencies: [
-                "ChangeFeed", "Demo", "Documents", "Gateway", "Hub", "Identity", "Notify", "Ops", "Postgres", "Push",
-                "RoostClient", "Settings", "Wire", logging,
+                "Administration", "ChangeFeed", "Demo", "Documents", "Gateway", "Hub", "Identity", "Notify", "Ops",
+                "Postgres", "Push", "RoostClient", "Settings", "Stores", "Wire", logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: testable
@@ -153,9 +163,13 @@ let package = Package(
             swiftSettings: quick),
         .testTarget(name: "RoostTests", dependencies: ["roost", "Hub", "Push"], swiftSettings: quick),
         .testTarget(name: "WorkersTests", dependencies: ["Workers"], swiftSettings: quick),
-        .testTarget(name: "PostgresTests", dependencies: ["Postgres"], swiftSettings: quick),
         .testTarget(
-            name: "ChangeFeedTests", dependencies: ["ChangeFeed", "Hub", "Matching", "Postgres", "TestSupport"],
+            name: "PostgresTests", dependencies: ["Administration", "Postgres", "Schema", "Stores"], swiftSettings: quick),
+        .testTarget(
+            name: "ChangeFeedTests",
+            dependencies: [
+                "Administration", "ChangeFeed", "Hub", "Matching", "Postgres", "Schema", "Stores", "TestSupport",
+            ],
             swiftSettings: quick),
     ]
 )

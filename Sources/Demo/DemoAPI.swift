@@ -1,4 +1,3 @@
-import ChangeFeed
 import Dispatch
 package import Gateway
 package import Hub

@@ -1,5 +1,5 @@
+import Administration
 import CDemoFiles
-import ChangeFeed
 import Gateway
 import Postgres
 

@@ -1,6 +1,6 @@
-import ChangeFeed
 import Hub
 import Push
+import Stores
 import Wire
 
 /// Live Activities: sees to it that the scheduler learns what happens to them, and does what it decides: writes states

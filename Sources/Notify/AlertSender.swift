@@ -1,7 +1,7 @@
-import ChangeFeed
 import Hub
 import Matching
 import Push
+import Stores
 import Wire
 
 /// Alerts: puts them into the queue in Postgres, takes those that are due, sends them, and writes down what became of

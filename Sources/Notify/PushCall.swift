@@ -1,7 +1,7 @@
-import ChangeFeed
 import Gateway
 import Hub
 import Push
+import Stores
 import Wire
 
 /// A request to the HTTP API of pushes, understood and allowed.

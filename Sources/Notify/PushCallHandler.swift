@@ -1,7 +1,7 @@
-import ChangeFeed
 import Gateway
 import Hub
 import Push
+import Stores
 import Wire
 
 /// Does what a call of the HTTP API asks for, and answers it. Confined to the worker's thread.

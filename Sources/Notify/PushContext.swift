@@ -1,8 +1,8 @@
-import ChangeFeed
 import Hub
 import Logging
 import Postgres
 import Push
+import Stores
 import Workers
 
 /// What the features of the push service share: the time, the rules, who is connected, the database, and the way to
@@ -70,7 +70,7 @@ final class PushDatabase {
         do {
             let fresh = try PushStore(
                 conninfo: conninfo, node: node, waiter: PlainWaiter(until: mailbox.stopSignal), logger: logger)
-            try fresh.signOfLife()
+            try fresh.heartbeat()
             store = fresh
             reconnector.connected()
             if !hasBegun { try begin(fresh) }

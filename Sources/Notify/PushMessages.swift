@@ -1,7 +1,7 @@
-import ChangeFeed
 import Hub
 import Matching
 import Push
+import Stores
 import Wire
 
 /// New messages: asks Postgres who is to hear of them, and hands that to the alerts and to the Live Activities.

@@ -1,6 +1,6 @@
-import ChangeFeed
 import Hub
 import Push
+import Stores
 
 /// The push service's thread: hands what comes in to the feature that it concerns, keeps the time, and waits. Confined
 /// to that thread.
@@ -107,13 +107,13 @@ final class PushServiceWorker {
         let now = context.now.monotonic
         if now >= nextHeartbeat, activities.count > 0 || alerts.isWaiting {
             nextHeartbeat = now + Self.heartbeatInterval
-            try store.signOfLife()
+            try store.heartbeat()
             try activities.take(store.adoptReturned(), store)
             try alerts.refreshWaiting(store)
         }
         if now >= nextSweep {
             nextSweep = now + Self.sweepInterval
-            if alerts.isWaiting || activities.count > 0 { try store.signOfLife() }
+            if alerts.isWaiting || activities.count > 0 { try store.heartbeat() }
             try activities.take(store.adoptOrphans(), store)
             // Alerts that a dead hub held may be due.
             alerts.lookNow()

@@ -1,4 +1,3 @@
-import ChangeFeed
 import Demo
 import Gateway
 import Settings

@@ -1,4 +1,4 @@
-import ChangeFeed
+import Administration
 import Glibc
 
 /// Lines that scripts wait for: written at once, also into a pipe, where `print` would keep them in a buffer.

@@ -1,4 +1,6 @@
+import Administration
 import ChangeFeed
+import Schema
 import Testing
 
 extension FeedTests {
@@ -9,9 +11,9 @@ extension FeedTests {
 
         @Test func installsAndRepeats() throws {
             let first = try Migrator.migrate(conninfo: database.conninfo)
-            #expect(first.from == 0 && first.to == Migrator.currentVersion)
+            #expect(first.from == 0 && first.to == RoostSchema.currentVersion)
             let second = try Migrator.migrate(conninfo: database.conninfo)
-            #expect(second.from == Migrator.currentVersion)
+            #expect(second.from == RoostSchema.currentVersion)
         }
 
         @Test func twoAtOnce() throws {
@@ -21,7 +23,7 @@ extension FeedTests {
 
         @Test func printedScriptIsTheSame() throws {
             try database.run(Migrator.script)
-            #expect(try Migrator.migrate(conninfo: database.conninfo).from == Migrator.currentVersion)
+            #expect(try Migrator.migrate(conninfo: database.conninfo).from == RoostSchema.currentVersion)
         }
 
         @Test func refusesNewerSchema() throws {

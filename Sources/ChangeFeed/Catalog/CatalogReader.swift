@@ -1,13 +1,13 @@
 import Hub
-import Matching
-import Postgres
+package import Matching
+package import Postgres
 
 /// Reads the watched tables, and what roles may read of them, from Postgres' catalog.
-enum CatalogReader {
+package enum CatalogReader {
     /// - Parameter roles: whose access is wanted.
     static func read(from connection: PostgresConnection, roles: Set<String> = []) throws -> Catalog {
         // First: what changes while the rest is read makes the next version differ from this one.
-        let version = try connection.query(SQL.catalogVersion).text(0, 0) ?? ""
+        let version = try version(from: connection)
         let declared = try scopes(from: connection)
         let sound = declared.filter { $0.hasRowSecurity && $0.problems.isEmpty }
         let tables = try tables(from: connection)
@@ -24,13 +24,26 @@ enum CatalogReader {
             } + complaints, faults: faults, roles: try RoleAccess.read(roles, from: connection), version: version)
     }
 
+    /// Changes with whatever answers of policies and privileges rest on.
+    package static func version(from connection: PostgresConnection) throws -> String {
+        try connection.query(SQL.catalogVersion).text(0, 0) ?? ""
+    }
+
+    /// What is wrong with triggers of roost's, for people: a row for each, with the table, the fault by its name, and whether the
+    /// table has it itself and not its partitions alone.
+    ///
+    /// - Throws: `PostgresError`.
+    package static func triggerFaults(from connection: PostgresConnection) throws -> QueryResult {
+        try connection.query(SQL.triggerFaults)
+    }
+
     private static func scopes(from connection: PostgresConnection) throws -> [DeclaredScope] {
         // Examining takes milliseconds, and most databases have none.
         guard try connection.query("select from roost.scope limit 1").count > 0 else { return [] }
         return try DeclaredScope.read(on: connection)
     }
 
-    static func tables(from connection: PostgresConnection) throws -> [Table] {
+    package static func tables(from connection: PostgresConnection) throws -> [Table] {
         let rows = try connection.query(SQL.catalog)
         var tables: [Table] = []
         var row = 0
@@ -105,7 +118,7 @@ struct TableFault: Sendable, Equatable {
 
     /// The faults by which changes of rows are lost, by the table's oid.
     static func read(from connection: PostgresConnection) throws -> [UInt32: [TableFault]] {
-        let rows = try connection.query(SQL.triggerFaults)
+        let rows = try CatalogReader.triggerFaults(from: connection)
         var faults: [UInt32: [TableFault]] = [:]
         for row in 0..<rows.count where rows.flag(row, 4) {
             guard let oid = rows.text(row, 3).flatMap({ UInt32($0) }), let name = rows.text(row, 1) else { continue }

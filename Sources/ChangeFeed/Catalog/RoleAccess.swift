@@ -1,4 +1,4 @@
-import Postgres
+package import Postgres
 import Wire
 
 /// What a role of the database may read of the watched tables, before policies.
@@ -16,10 +16,11 @@ package struct RoleAccess: Sendable, Equatable {
         self.tables = tables
     }
 
-    static func read(_ names: Set<String>, from connection: PostgresConnection) throws -> [String: RoleAccess] {
+    package static func read(_ names: Set<String>, from connection: PostgresConnection) throws -> [String: RoleAccess] {
         guard !names.isEmpty else { return [:] }
-        let list = "{" + names.sorted().map { arrayElement($0) }.joined(separator: ",") + "}"
-        let rows = try connection.query(SQL.access, [list])
+        var list = TextArray()
+        for name in names.sorted() { list.append(name.utf8) }
+        let rows = try connection.query(SQL.access, [list.literal])
         var assumable: [String: Bool] = [:]
         var tables: [String: [UInt32: TableAccess]] = [:]
         for row in 0..<rows.count {
@@ -35,11 +36,6 @@ package struct RoleAccess: Sendable, Equatable {
                     exists: assumable[name] != nil, isAssumable: assumable[name] ?? false, tables: tables[name] ?? [:])
                 return (name, access)
             })
-    }
-
-    /// As the input of an array type reads it (Postgres, "Array Input and Output Syntax").
-    private static func arrayElement(_ text: String) -> String {
-        "\"" + text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
     }
 
     /// Nil where the role may read nothing of the table.

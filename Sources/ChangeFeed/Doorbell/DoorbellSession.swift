@@ -1,14 +1,14 @@
 import Postgres
 
 /// Session B: waits in the queue of the hub's advisory lock and holds it while the hub sleeps.
-final class DoorbellSession {
+package final class DoorbellSession {
     enum Event { case granted, refused, released }
 
     private enum Question { case lock, unlock }
 
     /// The first key of every advisory lock of roost's ("roos" in ASCII); the second is the hub's doorbell, or 0 for
     /// migrations. The triggers in SQL/ name it too.
-    static let lockClass = "1919905651"
+    package static let lockClass = "1919905651"
 
     private let connection: PostgresConnection
     private let doorbell: String

@@ -3,6 +3,7 @@ import Hub
 import Logging
 import Matching
 import Postgres
+import Schema
 
 /// One connected life of the feed: session A reads and listens, session B waits for the doorbell's lock.
 final class FeedSession {
@@ -50,7 +51,7 @@ final class FeedSession {
         reader = try PostgresConnection(options, waiter: sockets, logger: loop.logger)
         try reader.run(SQL.sessionOfFeed)
         try Primary.demand(on: reader)
-        try Migrator.demandCurrentSchema(on: reader)
+        try RoostSchema.demandCurrent(on: reader)
         // Before anything is read: what commits from here on rings here.
         try reader.run("listen roost")
         var position = try FeedPosition(

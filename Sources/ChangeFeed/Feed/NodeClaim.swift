@@ -41,8 +41,7 @@ package struct NodeClaim {
 
 extension FeedSession {
     func lookForRivals() throws {
-        let rows = try reader.query(SQL.hubSessions, [doorbellNumber])
-        let sessions = (0..<rows.count).map { HubSession(rows, $0) }
+        let sessions = try HubSession.all(of: doorbellNumber, on: reader)
         guard let rival = claim.judge(sessions, own: loop.progress.readers, at: .now) else { return }
         loop.logger.warning(
             """

@@ -1,5 +1,6 @@
 import Hub
 import Matching
+import Postgres
 
 /// How the engine answers for one table, role and command, until the catalog changes.
 struct PolicyPlan {

@@ -2,6 +2,7 @@ import Glibc
 package import Hub
 package import Logging
 import Postgres
+import Schema
 import Wire
 import Workers
 
@@ -91,7 +92,7 @@ package final class SessionWriter: Sendable {
             ConnectionOptions(conninfo: conninfo), waiter: waiter, logger: logger, within: limit)
         try connection.run(SQL.sessionOfSessions)
         try Primary.demand(on: connection)
-        try Migrator.demandCurrentSchema(on: connection)
+        try RoostSchema.demandCurrent(on: connection)
         return connection
     }
 }

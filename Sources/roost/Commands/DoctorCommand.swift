@@ -1,5 +1,5 @@
+import Administration
 import ArgumentParser
-import ChangeFeed
 import Documents
 import Glibc
 import Hub

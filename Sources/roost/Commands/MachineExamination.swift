@@ -1,4 +1,4 @@
-import ChangeFeed
+import Administration
 import Foundation
 import Gateway
 import Glibc

@@ -1,4 +1,4 @@
-import ChangeFeed
+import Administration
 import Hub
 import Logging
 import Push

@@ -1,5 +1,5 @@
+import Administration
 import ArgumentParser
-import ChangeFeed
 import Settings
 
 struct WatchCommand: AsyncParsableCommand {

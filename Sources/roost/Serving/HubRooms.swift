@@ -7,6 +7,7 @@ import Notify
 import Ops
 import Push
 import Settings
+import Stores
 import Synchronization
 
 /// The rooms of one hub. This is the place where they are made, once, each after those it leans on, and where they start.

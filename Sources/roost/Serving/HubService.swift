@@ -1,4 +1,3 @@
-import ChangeFeed
 import Dispatch
 import Gateway
 import Glibc

@@ -1,4 +1,3 @@
-import ChangeFeed
 import Identity
 import Logging
 import Postgres

@@ -1,4 +1,3 @@
-import ChangeFeed
 import Gateway
 import Glibc
 import Hub

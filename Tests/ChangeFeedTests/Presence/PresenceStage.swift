@@ -2,6 +2,7 @@ import ChangeFeed
 import Foundation
 import Hub
 import Logging
+import Stores
 import Testing
 
 /// A writer on a database of its own, with all that it works for.

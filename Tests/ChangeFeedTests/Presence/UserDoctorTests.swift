@@ -1,4 +1,6 @@
+import Administration
 import ChangeFeed
+import Stores
 import Testing
 
 extension FeedTests {

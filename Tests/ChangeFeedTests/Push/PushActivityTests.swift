@@ -1,5 +1,6 @@
 import ChangeFeed
 import Hub
+import Stores
 import Synchronization
 import Testing
 

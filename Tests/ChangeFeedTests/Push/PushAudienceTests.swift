@@ -1,6 +1,8 @@
+import Administration
 import ChangeFeed
 import Foundation
 import Hub
+import Stores
 import Testing
 
 extension FeedTests {

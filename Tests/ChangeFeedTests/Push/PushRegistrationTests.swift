@@ -1,6 +1,8 @@
+import Administration
 import ChangeFeed
 import Hub
 import Postgres
+import Stores
 import Testing
 
 extension FeedTests {

@@ -2,6 +2,7 @@ import ChangeFeed
 import Foundation
 import Hub
 import Matching
+import Stores
 
 /// Hubs that share what one database keeps of pushes.
 struct PushStage {
@@ -57,7 +58,7 @@ struct PushStage {
 
     func hub(_ node: String = "a") throws -> PushStore {
         let store = try PushStore(conninfo: database.conninfo, node: node, logger: .noting(notes))
-        try store.signOfLife()
+        try store.heartbeat()
         return store
     }
 

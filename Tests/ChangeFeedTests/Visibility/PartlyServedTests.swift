@@ -1,3 +1,4 @@
+import Administration
 import ChangeFeed
 import Foundation
 import Hub

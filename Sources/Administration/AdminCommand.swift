@@ -1,0 +1,130 @@
+import Glibc
+import Postgres
+import Workers
+
+/// Waits for Postgres' answers, and tells meanwhile how far the command has come.
+///
+/// What the waiting is for is asked of Postgres by another session, once it takes longer than a moment.
+final class ProgressWaiter: SocketWaiter {
+    private let conninfo: String
+    private let listener: AdminProgress.Listener
+    private let waiter = PlainWaiter()
+    private var observer: PostgresConnection?
+    /// There was no other session to be had; so it is told only that there is waiting.
+    private var isBlind = false
+    private var lookAt = ContinuousClock.now + ProgressWaiter.rhythm
+    /// The session that is waited for.
+    var backendID: Int32?
+    private(set) var progress: AdminProgress
+
+    private static let rhythm = Duration.milliseconds(500)
+    private static let observerLimit = Duration.seconds(2)
+
+    init(_ task: String, conninfo: String, listener: @escaping AdminProgress.Listener) {
+        progress = AdminProgress(task)
+        self.conninfo = conninfo
+        self.listener = listener
+    }
+
+    func report(_ change: (inout AdminProgress) -> Void) {
+        change(&progress)
+        listener(progress)
+    }
+
+    func wait(for descriptor: Int32, events: Int16, until deadline: ContinuousClock.Instant) throws {
+        while true {
+            let slice = min(deadline, max(lookAt, ContinuousClock.now + .milliseconds(1)))
+            do {
+                return try waiter.wait(for: descriptor, events: events, until: slice)
+            } catch let error as PostgresError where error.kind == .timeout {
+                if ContinuousClock.now >= deadline { throw error }
+            }
+            look()
+        }
+    }
+
+    /// Lets time go by, as far as somebody is to be told.
+    func pause(_ duration: Duration) {
+        let end = ContinuousClock.now + duration
+        while ContinuousClock.now < end {
+            var none: [pollfd] = []
+            _ = poll(&none, 0, milliseconds(until: min(end, ContinuousClock.now + Self.rhythm)))
+            listener(progress)
+        }
+    }
+
+    private func look() {
+        let detail = observed()
+        report { $0.detail = detail }
+        lookAt = .now + Self.rhythm
+    }
+
+    private func observed() -> String? {
+        guard let backendID, !isBlind else { return nil }
+        do {
+            let session = try observer ?? AdminSession.open(conninfo, within: Self.observerLimit)
+            observer = session
+            let rows = try session.query(LockSQL.sessionWait, [String(backendID)], within: Self.observerLimit)
+            if let holder = LockHolder(rows) { return "waits for a lock of \(holder.description)" }
+            return rows.count > 0 ? rows.text(0, 4) : nil
+        } catch {
+            // The command itself goes on; what it meets it says itself.
+            isBlind = true
+            return nil
+        }
+    }
+}
+
+/// How far a command has come.
+package struct AdminProgress: Sendable, Equatable {
+    /// What it does: `watching public.messages`.
+    package var task: String
+    /// Steps that are done, where there are several.
+    package var done = 0
+    package var total = 0
+    /// What it waits for, or what its statement is at.
+    package var detail: String?
+
+    package init(_ task: String) { self.task = task }
+
+    /// Whoever wants to know; called on the command's thread, now and then.
+    package typealias Listener = (AdminProgress) -> Void
+}
+
+enum AdminSession {
+    /// A connection for the command line.
+    ///
+    /// - Parameters:
+    ///   - reporter: waits for its answers.
+    ///   - limit: for each host to connect.
+    static func open(
+        _ conninfo: String, reporter: ProgressWaiter? = nil, within limit: Duration = .seconds(10)
+    ) throws -> PostgresConnection {
+        let connection = try PostgresConnection(conninfo, waiter: reporter ?? PlainWaiter(), within: limit)
+        reporter?.backendID = connection.backendID
+        return connection
+    }
+}
+
+/// A command that could not do its work; the description is the sentence to print.
+package struct AdminError: Error, Sendable, CustomStringConvertible {
+    package let description: String
+    init(_ description: String) { self.description = description }
+}
+
+/// Runs a command's body and puts what libpq or Postgres said into a sentence that names the task.
+func administer<Outcome>(_ task: String, _ body: () throws -> Outcome) throws -> Outcome {
+    do {
+        return try body()
+    } catch let error as PostgresError {
+        if error.isOfPooler { throw AdminError("Cannot \(task): \(error.message).") }
+        switch error.sqlState {
+        case SQLState.insufficientPrivilege:
+            throw AdminError("Cannot \(task): \(error.message); run it as the owner, or have the right granted.")
+        case nil:
+            throw AdminError("Cannot \(task): Postgres cannot be reached (\(error.message)); check ROOST_DATABASE_URL.")
+        default:
+            throw AdminError("Cannot \(task): \(error.message).")
+        }
+    }
+}

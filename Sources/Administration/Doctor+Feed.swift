@@ -1,0 +1,212 @@
+import ChangeFeed
+import Postgres
+
+/// The hubs of the database: whether two have one name, and whether writers ring for those that there are.
+extension Doctor {
+    static func hubs(_ connection: PostgresConnection, _ hub: ExaminedHub) throws -> [Finding] {
+        let rows = try connection.query(DoctorSQL.nodes)
+        let nodes = (0..<rows.count).map { Node(rows, $0) }
+        var findings = try nodes.first { $0.name == hub.node }.map { try own($0, connection) } ?? []
+        if findings.isEmpty {
+            findings.append(Finding(.good, "hubs", "No hub of the name \(hub.node) is connected at present."))
+        }
+        findings += nodes.filter { !$0.isRung }.map {
+            Finding(
+                .error, "hubs",
+                "Writers do not wake the hub \($0.name), so changes reach it late, by feed.safety_poll_seconds; run "
+                    + "`select roost.write_must_ring()` in psql as the owner of the schema roost.")
+        }
+        let gone = nodes.filter { $0.name != hub.node && $0.connected == 0 && $0.age ?? .zero > hub.retention }
+        return findings
+            + gone.map {
+                Finding(
+                    .warning, "hubs",
+                    "The hub \($0.name) is not connected and last stored its place at \($0.storedAt), and every "
+                        + "writer looks for it; if it does not come back, run `delete from roost.node where name = "
+                        + "\($0.literal)`.")
+            }
+    }
+
+    private static func own(_ node: Node, _ connection: PostgresConnection) throws -> [Finding] {
+        guard node.connected > 1 else {
+            return node.connected == 1 ? [Finding(.good, "hubs", "One hub is connected as \(node.name).")] : []
+        }
+        let places = try HubSession.all(of: node.doorbell, on: connection).map(\.place).joined(separator: ", ")
+        return [
+            Finding(
+                .error, "hubs",
+                "\(node.connected) hubs are connected as \(node.name) (\(places)) and overwrite each other's place in "
+                    + "the feed, so clients of theirs may miss changes after a restart; give each a ROOST_NODE_NAME "
+                    + "of its own (if one was killed a moment ago, ask again in 15 s).")
+        ]
+    }
+
+    /// A row of `Nodes`.
+    private struct Node {
+        let name: String
+        let doorbell: String
+        let connected: Int64
+        let age: Duration?
+        let storedAt: String
+        let isRung: Bool
+        let literal: String
+
+        init(_ rows: QueryResult, _ row: Int) {
+            name = rows.text(row, 0) ?? ""
+            doorbell = rows.text(row, 1) ?? ""
+            connected = rows.integer(row, 2) ?? 0
+            age = rows.integer(row, 3).map { .seconds($0) }
+            storedAt = rows.text(row, 4) ?? "no time"
+            isRung = rows.flag(row, 5)
+            literal = rows.text(row, 6) ?? ""
+        }
+    }
+}
+
+/// Whether the outbox stays small, and whether all that is in it can be delivered.
+extension Doctor {
+    static func outbox(
+        _ connection: PostgresConnection, _ hub: ExaminedHub, _ limits: DoctorLimits
+    ) throws -> [Finding] {
+        let state = try connection.query(DoctorSQL.outboxState)
+        let (living, dead) = (state.integer(0, 0) ?? 0, state.integer(0, 1) ?? 0)
+        let size = Magnitude.bytes(state.integer(0, 2) ?? 0)
+        let age = state.integer(0, 3).map { Duration.seconds($0) }
+        var findings: [Finding] = []
+        if let age, age > hub.retention + limits.pruning {
+            findings.append(
+                Finding(
+                    .warning, "outbox",
+                    "The oldest change in the outbox is \(Magnitude.time(age)) old, though feed.retention_hours is "
+                        + "\(hub.retention.components.seconds / 3600): changes are deleted by a hub that runs; start "
+                        + "one, or see in its log why it cannot."))
+        }
+        if dead > max(Int64(limits.deadRows), living) {
+            findings.append(
+                Finding(
+                    .warning, "outbox",
+                    "The outbox has \(dead) dead rows beside \(living) living ones (\(size)): vacuum does not get to "
+                        + "it, or an old transaction holds it back; end that, and run `vacuum roost.change`."))
+        }
+        findings += autovacuum(isOn: state.flag(0, 4), isOffForTable: state.flag(0, 5))
+        if findings.isEmpty {
+            let oldest = age.map { ", the oldest \(Magnitude.time($0)) old" } ?? ""
+            findings.append(Finding(.good, "outbox", "The outbox has about \(living) changes (\(size))\(oldest)."))
+        }
+        return findings + (try unwatched(connection))
+    }
+
+    private static func autovacuum(isOn: Bool, isOffForTable: Bool) -> [Finding] {
+        guard isOn, !isOffForTable else {
+            let remedy =
+                isOn ? "run `alter table roost.change reset (autovacuum_enabled)`" : "set autovacuum = on"
+            return [
+                Finding(
+                    .warning, "outbox",
+                    "Autovacuum does not look after the outbox, which grows and slows down with what was deleted; "
+                        + "\(remedy).")
+            ]
+        }
+        return []
+    }
+
+    private static func unwatched(_ connection: PostgresConnection) throws -> [Finding] {
+        let rows = try connection.query(DoctorSQL.unwatchedChanges)
+        return (0..<rows.count).map { row in
+            guard let table = rows.text(row, 1) else {
+                return Finding(
+                    .warning, "outbox",
+                    "The outbox has recent changes of a table that is gone (oid \(rows.text(row, 0) ?? "unknown")); "
+                        + "if it was made anew, as a restore does, run `roost watch` for the new one.")
+            }
+            return Finding(
+                .warning, "outbox",
+                "\(table) was watched a short while ago and has no triggers of roost's now; if nobody meant that, run "
+                    + "`roost watch \(table)`.")
+        }
+    }
+}
+
+/// The watched tables and their triggers.
+extension Doctor {
+    static func tables(_ connection: PostgresConnection) throws -> [Finding] {
+        let count = try CatalogReader.tables(from: connection).count
+        let faults = try CatalogReader.triggerFaults(from: connection)
+        var findings = (0..<faults.count).compactMap { row -> Finding? in
+            guard let table = faults.text(row, 0), let fault = faults.text(row, 1) else { return nil }
+            return finding(fault, of: table, concernsItself: faults.flag(row, 2))
+        }
+        if count > 0 {
+            findings.insert(
+                Finding(.good, "tables", count == 1 ? "1 table is watched." : "\(count) tables are watched."), at: 0)
+        } else if findings.isEmpty {
+            findings = [Finding(.warning, "tables", "No table is watched; run `roost watch TABLE`.")]
+        }
+        return findings
+    }
+
+    /// - Parameters:
+    ///   - fault: as TriggerFaults.sql names it.
+    ///   - concernsItself: whether the table has it, and not its partitions alone.
+    private static func finding(_ fault: String, of table: String, concernsItself: Bool) -> Finding {
+        let some = concernsItself ? table : "A partition of \(table)"
+        return switch fault {
+        case "missing":
+            Finding(
+                .warning, "tables",
+                "\(table) lacks some of roost's triggers, as a partition was added, roost was upgraded or somebody "
+                    + "dropped them, so some changes reach nobody; run `roost watch \(table)`.")
+        case "silent":
+            Finding(
+                .error, "tables",
+                "\(some) has triggers of roost's that are disabled, so its changes reach nobody; run `roost watch "
+                    + "\(table)`, which enables them, or `roost unwatch \(table)`.")
+        case "foreign":
+            Finding(
+                .error, "tables",
+                "\(some) has triggers of roost's that are not as this version makes them; run `roost watch \(table)`, "
+                    + "which makes them anew.")
+        default:
+            Finding(
+                .warning, "tables",
+                "\(some) has one of roost's triggers twice, so changes are told twice; run `roost unwatch \(table)` "
+                    + "and `roost watch \(table)`, at a moment when nobody writes.")
+        }
+    }
+}
+
+/// Writers whose changes fire no triggers, so that nobody is told of them.
+extension Doctor {
+    static func writers(_ connection: PostgresConnection) throws -> [Finding] {
+        let rows = try connection.query(DoctorSQL.silentWriters)
+        return (0..<rows.count).map { row in
+            let (subject, detail) = (rows.text(row, 1) ?? "", rows.text(row, 2) ?? "")
+            return switch rows.text(row, 0) {
+            case "subscription":
+                Finding(
+                    .error, "writers",
+                    "The subscription \(detail) writes into \(subject) by logical replication, which fires no triggers of "
+                        + "roost's, so these changes reach nobody; watch the table in the database where it is written, "
+                        + "with a hub there, or take it out of the subscription.")
+            case "setting":
+                Finding(
+                    .error, "writers",
+                    "\(subject.prefix(1).uppercased() + subject.dropFirst()) has session_replication_role = replica, under "
+                        + "which triggers are silent, so what is written there to watched tables reaches nobody; run "
+                        + "`\(detail)`.")
+            case "default":
+                Finding(
+                    .error, "writers",
+                    "The server has session_replication_role = replica for all who set nothing else, so triggers are "
+                        + "silent, and no change reaches anybody; run `alter system reset session_replication_role` and "
+                        + "`select pg_reload_conf()`.")
+            default:
+                Finding(
+                    .warning, "writers",
+                    "A session (\(subject)) has set session_replication_role = replica, under which triggers are silent: "
+                        + "what it writes to watched tables reaches nobody; if it is no restore, end it with `select "
+                        + "pg_terminate_backend(\(detail))`.")
+            }
+        }
+    }
+}

@@ -1,0 +1,105 @@
+import ChangeFeed
+import Postgres
+
+/// What row level security, channels in SQL and scopes need.
+extension Doctor {
+    static func realtime(_ connection: PostgresConnection) throws -> [Finding] {
+        let state = try connection.query(DoctorSQL.realtimeState)
+        let role = state.text(0, 2) ?? "this role"
+        guard state.flag(0, 0) else {
+            return [
+                Finding(
+                    .warning, "realtime",
+                    "There is no realtime.messages, so SQL cannot send to channels; run `roost migrate` as a role that may "
+                        + "create a schema.")
+            ]
+        }
+        return state.flag(0, 1)
+            ? [Finding(.good, "realtime", "What SQL sends to channels reaches the hub.")]
+            : [
+                Finding(
+                    .warning, "realtime",
+                    "realtime.messages lacks roost's trigger, so what SQL sends reaches nobody; have its owner run `grant "
+                        + "trigger on realtime.messages to \(role)`, then run `roost migrate`.")
+            ]
+    }
+
+    /// Where nothing is decided by row level security, the hub need not become anybody.
+    static func roles(_ connection: PostgresConnection) throws -> [Finding] {
+        let kind = connection.serverVersion >= 160_000 ? "SET" : "MEMBER"
+        let rows = try connection.query(DoctorSQL.rolesOutOfReach, [kind])
+        guard rows.count > 0 else {
+            return [Finding(.good, "roles", "The hub may ask as the roles of its clients.")]
+        }
+        let isNeeded =
+            try CatalogReader.tables(from: connection).contains(where: \.hasRowSecurity)
+            || connection.query(DoctorSQL.realtimeState).flag(0, 3)
+        return (0..<rows.count).map { row in
+            let (role, own) = (rows.text(row, 0) ?? "", rows.text(row, 1) ?? "")
+            return Finding(
+                isNeeded ? .error : .warning, "roles",
+                "This role may not become \(role), so tokens with that role see nothing that row level security decides; "
+                    + "run `grant \(role) to \(own)`.")
+        }
+    }
+
+    static func policies(_ connection: PostgresConnection) throws -> [Finding] {
+        let tables = try CatalogReader.tables(from: connection).filter(\.hasRowSecurity)
+        let oids = "{" + tables.map { String($0.oid) }.joined(separator: ",") + "}"
+        let rows = try connection.query(DoctorSQL.tablesWithoutPolicy, [oids])
+        return (0..<rows.count).compactMap { rows.text($0, 0) }.map {
+            Finding(
+                .warning, "policies",
+                "\($0) has row level security and no policy for SELECT, so only roles that bypass it get its changes; "
+                    + "create one, or unwatch it.")
+        }
+    }
+
+    static func scopes(_ connection: PostgresConnection) throws -> [Finding] {
+        try DeclaredScope.read(on: connection).flatMap { scope in
+            guard scope.problems.isEmpty else { return complaints(scope) }
+            guard scope.hasRowSecurity else {
+                return [
+                    Finding(
+                        .good, "scope",
+                        "\(scope.table) has no row level security: everybody sees every row, whatever its scope.")
+                ]
+            }
+            return [try judged(scope, on: connection)]
+        }
+    }
+
+    private static func complaints(_ scope: DeclaredScope) -> [Finding] {
+        scope.problems.map { problem in
+            let remedy =
+                switch problem.kind {
+                case .watch: "run `roost watch \(scope.table) --scope …` again"
+                case .gone: "run `delete from roost.scope where relid = \(scope.oid)`, and declare it anew"
+                case .policy: "run `roost watch \(scope.table) --no-scope`, or change what it reads"
+                }
+            return Finding(
+                .warning, "scope",
+                "The scope \(scope.column) of \(scope.table) is not used, which costs speed only, as \(problem.text); "
+                    + "\(remedy).")
+        }
+    }
+
+    private static func judged(_ scope: DeclaredScope, on connection: PostgresConnection) throws -> Finding {
+        switch try ScopeSample(scope: scope, connection: connection).judge() {
+        case .holds(let rows, let users):
+            Finding(
+                .good, "scope",
+                "Visibility of \(scope.table) goes by \(scope.column): \(rows) rows, looked at as \(users) users.")
+        case .fails:
+            Finding(
+                .error, "scope",
+                "Rows of \(scope.table) with the same \(scope.column) differ in who sees them, so its scope is wrong and "
+                    + "shows rows to users who may not see them; run `roost watch \(scope.table) --no-scope` at once.")
+        case .unknown(let reason):
+            Finding(
+                .good, "scope",
+                "Visibility of \(scope.table) is declared to go by \(scope.column); no rows could be compared, as \(reason)."
+            )
+        }
+    }
+}

@@ -1,0 +1,102 @@
+import ChangeFeed
+import Postgres
+import Schema
+
+/// Installs and upgrades the schema `roost`.
+package enum Migrator {
+    package struct Outcome: Sendable, Equatable {
+        /// 0 where there was no schema.
+        package let from: Int
+        package let to: Int
+    }
+
+    /// The whole set-up for an empty database, as a script for psql.
+    package static var script: String {
+        transaction(
+            steps(upTo: RoostSchema.currentVersion) + RoostSchema.installations.map { "-- \($0.name)\n\($0.sql)" })
+    }
+
+    /// The schema roost alone as an older version left it, for tests of upgrades.
+    package static func script(upTo version: Int) -> String { transaction(steps(upTo: version)) }
+
+    private static func steps(upTo version: Int) -> [String] {
+        RoostSchema.migrations.prefix(version).enumerated().map { index, migration in
+            "-- \(migration.name)\n\(migration.sql)\nupdate roost.meta set schema_version = \(index + 1);\n"
+        }
+    }
+
+    private static func transaction(_ steps: [String]) -> String {
+        "begin;\n\n" + steps.joined(separator: "\n") + "\ncommit;\n"
+    }
+
+    /// Brings the schema to `RoostSchema.currentVersion` in one transaction; two at once run one after the other.
+    ///
+    /// Also creates what is missing of `realtime` and `auth`, and the trigger on `realtime.messages`; what of that this
+    /// role may not do is left to `roost doctor` to report. Needs the right to create a schema in the database, or to own
+    /// an empty schema `roost`.
+    /// - Throws: `AdminError`, also where the schema is newer than this binary.
+    @discardableResult
+    package static func migrate(
+        conninfo: String, patience: LockPatience = LockPatience(), progress: @escaping AdminProgress.Listener = { _ in }
+    ) throws -> Outcome {
+        try administer("migrate") {
+            let reporter = ProgressWaiter("migrating", conninfo: conninfo, listener: progress)
+            let connection = try AdminSession.open(conninfo, reporter: reporter)
+            var wait = LockWait(patience)
+            while true {
+                do {
+                    return try migrate(connection, patience, reporter)
+                } catch let error as PostgresError where error.sqlState == SQLState.lockNotAvailable {
+                    try connection.run("rollback")
+                    try rest(&wait, connection, reporter)
+                }
+            }
+        }
+    }
+
+    /// One try. Where a table is in use, the transaction has failed.
+    private static func migrate(
+        _ connection: PostgresConnection, _ patience: LockPatience, _ reporter: ProgressWaiter
+    ) throws -> Outcome {
+        try connection.run("begin")
+        // This one keeps nobody else waiting.
+        _ = try connection.query(
+            "select pg_advisory_xact_lock($1::int4, 0)", [DoorbellSession.lockClass], within: .seconds(60))
+        try connection.run("set local lock_timeout = '\(patience.turnText)'")
+        let version = try RoostSchema.installedVersion(on: connection) ?? 0
+        guard version <= RoostSchema.currentVersion else { throw AdminError(RoostSchema.newer(version)) }
+        let migrations = Array(RoostSchema.migrations.enumerated()).dropFirst(version)
+        for (index, migration) in migrations {
+            reporter.report { progress in
+                progress.task = "migrating: \(migration.name)"
+                (progress.done, progress.total) = (index - version, migrations.count)
+            }
+            try connection.run(migration.sql, within: .seconds(600))
+            try connection.run("update roost.meta set schema_version = \(index + 1)")
+        }
+        for installation in RoostSchema.installations {
+            reporter.report { progress in
+                progress.task = "installing: \(installation.name)"
+                (progress.done, progress.total) = (0, 0)
+            }
+            try connection.run(installation.sql)
+        }
+        try connection.run("commit")
+        return Outcome(from: version, to: RoostSchema.currentVersion)
+    }
+
+    /// - Throws: `AdminError` where the patience is over.
+    private static func rest(_ wait: inout LockWait, _ connection: PostgresConnection, _ reporter: ProgressWaiter)
+        throws
+    {
+        let holder = try LockHolder(of: nil, readersCount: true, on: connection)
+        guard let pause = wait.next(at: .now) else {
+            throw AdminError(
+                "Roost's tables are in use by \(holder?.description ?? "many short transactions"); "
+                    + "\(holder?.remedy ?? "choose a quieter moment"), and run this again.")
+        }
+        reporter.report { $0.detail = "waits for a lock of \(holder?.description ?? "short transactions")" }
+        reporter.pause(pause)
+        reporter.report { $0.detail = nil }
+    }
+}

@@ -1,0 +1,258 @@
+-- What `roost doctor` asks of a database. All of it reads only, and works for a role that may do little.
+-- Locks: none.
+
+-- name: Connections
+-- How many sessions this role may still open, by each of the limits there are, null where one does not count for it:
+-- max_connections without what is kept for superusers, the role's own, the database's. And max_connections, and whether
+-- a hub is connected, whose sessions are counted already.
+-- pg_stat_activity hides what others do, but not that they are there.
+-- Locks: none.
+select current_setting('max_connections')::int
+           - case when r.rolsuper then 0 else current_setting('superuser_reserved_connections')::int
+               -- From Postgres 16 on.
+               + coalesce(current_setting('reserved_connections', true)::int, 0) end
+           - (select sum(numbackends) from pg_stat_database)::int,
+       case when r.rolconnlimit >= 0 and not r.rolsuper then r.rolconnlimit
+           - (select count(*) from pg_stat_activity where usesysid = r.oid and datid is not null) end,
+       case when d.datconnlimit >= 0 and not r.rolsuper then d.datconnlimit
+           - (select numbackends from pg_stat_database s where s.datid = d.oid) end,
+       current_setting('max_connections')::int,
+       exists (select from pg_locks where locktype = 'advisory' and database = d.oid and classid = 1919905649)
+from pg_roles r, pg_database d
+where r.rolname = current_user and d.datname = current_database()
+
+-- name: LongTransactions
+-- Transactions that have been open for longer than $1 seconds, the oldest first: who has it, since when, and the
+-- statement that ends it. A role that may not look at others' sessions sees its own only.
+-- Locks: none.
+select who, to_char(since, 'YYYY-MM-DD HH24:MI:SS TZ'), remedy from (
+    select format('Process %s (%s)', pid, concat_ws(', ', coalesce(nullif(application_name, ''), usename), state)),
+           xact_start, format('select pg_terminate_backend(%s)', pid)
+    from pg_stat_activity
+    where backend_type = 'client backend' and pid <> pg_backend_pid()
+    union all
+    select format('The prepared transaction %L', gid), prepared, format('rollback prepared %L', gid)
+    from pg_prepared_xacts where database = current_database()
+) transactions (who, since, remedy)
+where since < clock_timestamp() - make_interval(secs => $1::float8)
+order by since
+
+-- name: NotificationQueue
+-- How full the queue of notifications is, and who may be holding it up: a session that listens reads its notifications
+-- only between transactions. Who listens is not shown; the oldest transaction of the cluster is the one to suspect.
+-- Locks: none.
+select pg_notification_queue_usage(),
+       (select format('process %s (%s, in a transaction since %s)', pid,
+            coalesce(nullif(application_name, ''), usename), to_char(xact_start, 'YYYY-MM-DD HH24:MI:SS TZ'))
+        from pg_stat_activity
+        where backend_type = 'client backend' and xact_start is not null and pid <> pg_backend_pid()
+        order by xact_start limit 1)
+
+-- name: Standbys
+-- The standbys that follow this server: who, the bytes of WAL that each has not replayed and the seconds that it is
+-- behind (null where this role may not know, the seconds also where nothing was written lately).
+-- Locks: none.
+select concat_ws(' at ', coalesce(nullif(application_name, ''), 'a standby'), host(client_addr)),
+       pg_wal_lsn_diff(pg_current_wal_lsn(), replay_lsn)::bigint, extract(epoch from replay_lag)::float8
+from pg_stat_replication
+where not pg_is_in_recovery() and state is distinct from 'backup'
+order by 1
+
+-- name: IdleSlots
+-- Replication slots that nobody reads and that keep more than $1 bytes of WAL.
+-- Locks: none.
+select slot_name, quote_literal(slot_name), pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)::bigint
+from pg_replication_slots
+where not pg_is_in_recovery() and not active and restart_lsn is not null
+  and pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn) > $1::bigint
+order by 3 desc
+
+-- name: Rights
+-- What the role of this session may do with roost's objects; one row per right it lacks.
+-- What it needs of realtime.messages depends on whether there is one, and whose. Where a right cannot be asked about,
+-- it is null, and not lacking.
+-- Locks: none.
+with messages as (
+    select c.oid, owns_messages from roost.meta
+    left join pg_namespace n on n.nspname = 'realtime'
+    left join pg_class c on c.relnamespace = n.oid and c.relname = 'messages' and c.relkind in ('r', 'p')
+)
+select what from (values
+    ('USAGE on schema roost', has_schema_privilege('roost', 'usage')),
+    ('SELECT on roost.meta', has_table_privilege('roost.meta', 'select')),
+    ('UPDATE (pruned_xid, unpruned) on roost.meta',
+        has_column_privilege('roost.meta', 'pruned_xid', 'update')
+        and has_column_privilege('roost.meta', 'unpruned', 'update')),
+    ('SELECT, INSERT, UPDATE, DELETE on roost.epoch',
+        has_table_privilege('roost.epoch', 'select') and has_table_privilege('roost.epoch', 'insert')
+        and has_table_privilege('roost.epoch', 'update') and has_table_privilege('roost.epoch', 'delete')),
+    ('SELECT, INSERT on roost.run',
+        has_table_privilege('roost.run', 'select') and has_table_privilege('roost.run', 'insert')),
+    ('SELECT on roost.change', has_table_privilege('roost.change', 'select')),
+    ('DELETE on roost.change', has_table_privilege('roost.change', 'delete')),
+    ('SELECT, INSERT on roost.node',
+        has_table_privilege('roost.node', 'select') and has_table_privilege('roost.node', 'insert')),
+    ('SELECT, INSERT, UPDATE on roost.cursor',
+        has_table_privilege('roost.cursor', 'select') and has_table_privilege('roost.cursor', 'insert')
+        and has_table_privilege('roost.cursor', 'update')),
+    ('SELECT, INSERT, UPDATE, DELETE on roost.presence',
+        has_table_privilege('roost.presence', 'select') and has_table_privilege('roost.presence', 'insert')
+        and has_table_privilege('roost.presence', 'update') and has_table_privilege('roost.presence', 'delete')),
+    ('SELECT, INSERT, UPDATE, DELETE on roost.session and roost.session_list',
+        has_table_privilege('roost.session', 'select') and has_table_privilege('roost.session', 'insert')
+        and has_table_privilege('roost.session', 'update') and has_table_privilege('roost.session', 'delete')
+        and has_table_privilege('roost.session_list', 'select') and has_table_privilege('roost.session_list', 'insert')
+        and has_table_privilege('roost.session_list', 'update') and has_table_privilege('roost.session_list', 'delete')),
+    ('SELECT, INSERT, DELETE on roost.online_user',
+        has_table_privilege('roost.online_user', 'select') and has_table_privilege('roost.online_user', 'insert')
+        and has_table_privilege('roost.online_user', 'delete')),
+    ('SELECT, INSERT, UPDATE on roost.sign_of_life',
+        has_table_privilege('roost.sign_of_life', 'select') and has_table_privilege('roost.sign_of_life', 'insert')
+        and has_table_privilege('roost.sign_of_life', 'update')),
+    ('SELECT, INSERT, UPDATE, DELETE on roost.push_device, roost.push_activity, roost.alert, roost.alert_device and '
+        'roost.push_hub',
+        (select bool_and(has_table_privilege('roost.' || t, p))
+         from unnest('{push_device,push_activity,alert,alert_device,push_hub}'::text[]) t,
+             unnest('{select,insert,update,delete}'::text[]) p)),
+    ('SELECT on roost.push_user and roost.living_user',
+        has_table_privilege('roost.push_user', 'select') and has_table_privilege('roost.living_user', 'select')),
+    ('SELECT on roost.scope', has_table_privilege('roost.scope', 'select')),
+    ('TEMPORARY on this database, to compile policies', has_database_privilege(current_database(), 'temporary')),
+    ('SELECT on realtime.messages past its policies (BYPASSRLS, or owning it), to replay channels',
+        (select has_table_privilege(oid, 'select') and not row_security_active(oid) from messages)),
+    ('DELETE on realtime.messages past its policies (BYPASSRLS, or owning it), to end its retention',
+        (select not owns_messages or has_table_privilege(oid, 'delete') and not row_security_active(oid) from messages))
+) rights (what, granted)
+where not granted
+
+-- name: Nodes
+-- The hubs of this database: the name, the doorbell, how many are connected under the name, how long ago in seconds it
+-- last stored its place (null: never), when that was, and whether writers ring for it (roost.must_ring's body names its
+-- doorbell).
+-- Locks: none.
+select n.name, n.doorbell, (
+           select count(*) from pg_locks l
+           where l.locktype = 'advisory' and l.classid = 1919905649 and l.objid = n.doorbell::oid and l.objsubid = 2
+             and l.granted and l.database = (select oid from pg_database where datname = current_database())
+       ),
+       extract(epoch from clock_timestamp() - c.stored_at)::bigint, to_char(c.stored_at, 'YYYY-MM-DD HH24:MI:SS TZ'),
+       coalesce(position(format('(1919905651, %s)', n.doorbell) in p.prosrc) > 0, false), quote_literal(n.name)
+from roost.node n
+left join roost.cursor c on c.node = n.name
+left join pg_proc p on p.oid = to_regprocedure('roost.must_ring()')
+order by n.name
+
+-- name: OutboxState
+-- How large the outbox is: living and dead rows as the statistics have them, bytes with indexes and TOAST, the age of
+-- the oldest change in seconds (null where there is none), whether autovacuum is on, and whether it is off for this table.
+-- The oldest is the first by the primary key, which is the order of transactions and nearly that of time.
+-- Locks: none.
+select coalesce(s.n_live_tup, 0), coalesce(s.n_dead_tup, 0), pg_total_relation_size(c.oid),
+       (select extract(epoch from clock_timestamp() - at)::bigint from roost.change order by xid, id limit 1),
+       current_setting('autovacuum') = 'on', not coalesce(
+           (select o.option_value::boolean from pg_options_to_table(c.reloptions) o
+            where o.option_name = 'autovacuum_enabled'), true)
+from pg_class c left join pg_stat_all_tables s on s.relid = c.oid
+where c.oid = 'roost.change'::regclass
+
+-- name: UnwatchedChanges
+-- Tables of which there are changes among the newest 10,000 of the outbox, and that have no trigger of roost's (any
+-- more): unwatched, or made anew without them, as by a restore. The oid, and the name if there is such a table.
+-- Messages of channels ('M') have a trigger of their own, which realtime's check looks at; 'X' is the outbox itself.
+-- Locks: none.
+with newest as materialized (
+    select relid, op from roost.change order by xid desc, id desc limit 10000
+)
+select distinct e.relid, case when c.oid is not null then format('%I.%I', n.nspname, c.relname) end
+from newest e
+left join pg_class c on c.oid = e.relid
+left join pg_namespace n on n.oid = c.relnamespace
+where e.op not in ('M', 'X') and not exists (
+    select from pg_trigger t join pg_proc p on p.oid = t.tgfoid
+    where t.tgrelid = e.relid and not t.tgisinternal and p.pronamespace = to_regnamespace('roost')
+)
+order by 1
+
+-- name: SilentWriters
+-- Who writes, or may write, watched tables without firing roost's triggers: the kind, the table or the setting's owner, and
+-- who it is.
+--
+-- Kinds
+--   * subscription: logical replication applies another database's changes to the table. Its worker fires row triggers
+--     only, and roost's are statement triggers, so ENABLE ALWAYS does not help.
+--   * setting: session_replication_role is replica for a role, a database, or one in the other.
+--   * default: it is so for this very session, which set nothing itself, so for all that set nothing.
+--   * session: that is what a session, which is still there, asked last.
+-- Subscriptions are named by their statistics: before Postgres 14 only superusers may join pg_subscription, whose oid is
+-- hidden from others.
+-- Triggers that are enabled ALWAYS fire under that setting, so tables of theirs do not count there.
+-- Locks: none beyond those of reading the catalog.
+with triggered as (
+    select distinct t.tgrelid as oid, coalesce(pg_partition_root(t.tgrelid), t.tgrelid)::oid as root,
+           t.tgenabled = 'A' as is_always
+    from pg_trigger t join pg_proc p on p.oid = t.tgfoid
+    where not t.tgisinternal and p.pronamespace = to_regnamespace('roost')
+      and p.proname in ('on_insert', 'on_update', 'on_delete')
+), silenced as (
+    select exists (select from triggered where not is_always) as is_any
+)
+select distinct 'subscription', format('%I.%I', n.nspname, c.relname), quote_ident(s.subname)
+from triggered t
+join pg_subscription_rel r on r.srrelid = t.oid or r.srrelid = t.root
+join pg_stat_subscription s on s.subid = r.srsubid
+join pg_class c on c.oid = t.root
+join pg_namespace n on n.oid = c.relnamespace
+union all
+select 'setting', concat_ws(' in ',
+           'the role ' || quote_ident(a.rolname), 'the database ' || quote_ident(d.datname)),
+       concat('alter ', case when a.oid is not null then 'role ' || quote_ident(a.rolname) else 'database '
+           || quote_ident(d.datname) end, case when a.oid is not null and d.oid is not null then ' in database '
+           || quote_ident(d.datname) end, ' reset session_replication_role')
+from pg_db_role_setting v
+left join pg_roles a on a.oid = v.setrole
+left join pg_database d on d.oid = v.setdatabase
+cross join silenced
+where is_any and 'session_replication_role=replica' = any (v.setconfig)
+  and (v.setdatabase = 0 or d.datname = current_database()) and (a.oid is not null or d.oid is not null)
+union all
+select 'default', null, null
+from pg_settings cross join silenced
+where is_any and name = 'session_replication_role' and setting = 'replica'
+union all
+select 'session', concat_ws(', ', coalesce(nullif(a.application_name, ''), a.usename), a.state), a.pid::text
+from pg_stat_activity a cross join silenced
+where is_any and a.datname = current_database() and a.pid <> pg_backend_pid()
+  and a.query ~* 'session_replication_role[[:space:]]*(=|to)[[:space:]]*''?replica'
+order by 1, 2, 3
+
+-- name: RealtimeState
+-- What roost's triggers find of realtime.messages: the table, roost's enabled trigger on it, and who this session is.
+-- Locks: none.
+select c.oid is not null,
+       exists (
+           select from pg_trigger t
+           where t.tgrelid = c.oid and t.tgfoid = 'roost.on_message()'::regprocedure and t.tgenabled <> 'D'
+       ),
+       quote_ident(current_user),
+       exists (select from pg_policy p where p.polrelid = c.oid)
+from (values (1)) one (row)
+left join pg_namespace n on n.nspname = 'realtime'
+left join pg_class c on c.relnamespace = n.oid and c.relname = 'messages' and c.relkind in ('r', 'p')
+
+-- name: RolesOutOfReach
+-- The roles of clients' tokens that exist but that this session may not become, by the kind of membership ($1) that SET
+-- ROLE asks for: SET from Postgres 16 on, MEMBER before.
+-- Locks: none.
+select quote_ident(rolname), quote_ident(current_user) from pg_roles
+where rolname in ('anon', 'authenticated', 'service_role') and not pg_has_role(current_user, oid, $1)
+order by rolname
+
+-- name: TablesWithoutPolicy
+-- Those of the tables ($1, oids) that have row level security and no policy that could show a row.
+-- Locks: none.
+select format('%I.%I', n.nspname, c.relname)
+from pg_class c join pg_namespace n on n.oid = c.relnamespace
+where c.oid = any ($1::oid[]) and c.relrowsecurity and not exists (
+    select from pg_policy p where p.polrelid = c.oid and p.polcmd in ('r', '*') and p.polpermissive
+)
+order by 1

@@ -1,0 +1,38 @@
+-- Who holds up a command that waits.
+-- Locks: none.
+
+-- name: LockHolder
+-- Who has kept a lock for the longest that a trigger cannot be put on a table beside ($1, its oid; null: all of roost's
+-- tables and those of realtime): the process, who it is, since when its transaction is open, what it last asked.
+-- ShareRowExclusive, which CREATE TRIGGER takes, waits for whoever writes; AccessExclusive, which DROP TRIGGER takes,
+-- for whoever reads as well ($2).
+-- Locks: none.
+select l.pid, concat_ws(', ', coalesce(nullif(a.application_name, ''), a.usename), a.state),
+       to_char(a.xact_start, 'HH24:MI:SS'), left(regexp_replace(a.query, '\s+', ' ', 'g'), 80)
+from pg_locks l left join pg_stat_activity a on a.pid = l.pid
+where l.locktype = 'relation' and l.granted and l.pid is distinct from pg_backend_pid()
+  and l.database = (select oid from pg_database where datname = current_database())
+  and (l.relation = $1::oid or $1 is null and l.relation in (
+      select c.oid from pg_class c join pg_namespace n on n.oid = c.relnamespace
+      where n.nspname in ('roost', 'realtime')))
+  and l.mode <> 'SIReadLock' and ($2::boolean or l.mode not in ('AccessShareLock', 'RowShareLock'))
+order by a.xact_start nulls last limit 1
+
+-- name: SessionWait
+-- What the session with this process id ($1) waits for or is at, if it is known: the holder of a lock that it waits for
+-- (the process, who it is, since when its transaction is open, what it last asked), or the phase of an index that is
+-- being built and how much of it is done.
+-- Locks: none.
+select b.pid,
+       case when b.pid is not null then
+           concat_ws(', ', coalesce(nullif(b.application_name, ''), b.usename), b.state) end,
+       to_char(b.xact_start, 'HH24:MI:SS'), left(regexp_replace(b.query, '\s+', ' ', 'g'), 80),
+       case when i.blocks_total > 0 then format('%s, %s of %s blocks', i.phase, i.blocks_done, i.blocks_total)
+           else i.phase end
+from pg_stat_activity a
+left join lateral (
+    select h.* from unnest(pg_blocking_pids(a.pid)) blocking (pid) join pg_stat_activity h on h.pid = blocking.pid
+    order by h.xact_start nulls last limit 1
+) b on a.wait_event_type = 'Lock'
+left join pg_stat_progress_create_index i on i.pid = a.pid
+where a.pid = $1::int4

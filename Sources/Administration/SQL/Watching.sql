@@ -1,0 +1,137 @@
+-- `roost watch` and `roost unwatch`: tables, their triggers and their scopes.
+
+-- name: DescribeTable
+-- What a table named as regclass reads names ($1) is, and whether it can be watched.
+-- parse_ident fails for what is no name (22023); from Postgres 16 on to_regclass does not tell that from a name that
+-- nothing has.
+-- Locks: none.
+select c.oid, n.nspname, c.relname, format('%I.%I', n.nspname, c.relname), c.relkind, c.relispartition,
+       c.relpersistence, n.nspname in ('pg_catalog', 'information_schema', 'roost') or n.nspname like 'pg\_toast%',
+       (select format('%I.%I', rn.nspname, r.relname) from pg_class r join pg_namespace rn on rn.oid = r.relnamespace
+        where r.oid = pg_partition_root(c.oid)),
+       has_table_privilege(c.oid, 'trigger')
+from pg_class c join pg_namespace n on n.oid = c.relnamespace
+where c.oid = case when parse_ident($1) is not null then to_regclass($1) end
+
+-- name: PublicationTables
+-- The tables of a publication ($1), partitions as their roots; one row with null where the publication has none, no row
+-- where there is no such publication.
+-- Locks: none.
+select distinct case when c.oid is not null then quote_ident(n.nspname) || '.' || quote_ident(c.relname) end
+from pg_publication p
+left join pg_publication_tables m on m.pubname = p.pubname
+left join pg_class l on l.oid = to_regclass(quote_ident(m.schemaname) || '.' || quote_ident(m.tablename))
+left join pg_class c on c.oid = coalesce(pg_partition_root(l.oid), l.oid)
+left join pg_namespace n on n.oid = c.relnamespace
+where p.pubname = $1
+order by 1
+
+-- name: WatchTable
+-- What makes roost's triggers on a table and its partitions as they should be: the member and the statement, for each
+-- trigger that is missing, does not fire, or is not as this version makes it.
+-- Statement triggers are not inherited: a statement on the root fires the root's, one on a partition only its own, so
+-- every member gets them. $1 is the root's oid.
+-- Locks (of the statements): ShareRowExclusive on the member, for an instant, where one is made or enabled;
+-- AccessExclusive where one is made anew. Root before partitions.
+select m.relid::regclass::text, s.statement
+from (
+    select relid, level from pg_partition_tree($1::oid) union select $1::oid, 0
+) m
+join pg_class c on c.oid = m.relid
+join pg_namespace n on n.oid = c.relnamespace
+cross join (values
+    (1, 'insert', 'referencing new table as roost_new', 4, 'roost_new', null),
+    (2, 'update', 'referencing new table as roost_new old table as roost_old', 16, 'roost_new', 'roost_old'),
+    (3, 'delete', 'referencing old table as roost_old', 8, null, 'roost_old'),
+    -- Clients are told nothing of it, but answers about visibility that rest on this table have to be forgotten.
+    (4, 'truncate', '', 32, null, null)
+) o (place, op, tables, type, new_table, old_table)
+-- tgtype: after, for each statement, and the event; the best there is.
+left join lateral (
+    select t.tgname, t.tgenabled in ('O', 'A') as fires,
+           t.tgtype = o.type and t.tgnewtable is not distinct from o.new_table::name
+               and t.tgoldtable is not distinct from o.old_table::name and t.tgqual is null and t.tgattr::text = '' as fits
+    from pg_trigger t
+    where t.tgrelid = m.relid and not t.tgisinternal and t.tgfoid = to_regprocedure('roost.on_' || o.op || '()')
+    order by 3 desc, 2 desc limit 1
+) t on true
+cross join lateral (values
+    (1, case when not t.fits then format('drop trigger %I on %I.%I', t.tgname, n.nspname, c.relname) end),
+    (2, case when t.fits is not true then format(
+        'create trigger %I after %s on %I.%I %s for each statement execute function roost.%I()',
+        'roost_' || o.op, o.op, n.nspname, c.relname, o.tables, 'on_' || o.op) end),
+    (3, case when t.fits and not t.fires then format(
+        'alter table %I.%I enable trigger %I', n.nspname, c.relname, t.tgname) end)
+) s (step, statement)
+where c.relkind in ('r', 'p') and s.statement is not null
+order by m.level, m.relid, o.place, s.step
+
+-- name: UnwatchTable
+-- The statements that take roost's triggers off a table and its partitions ($1 is the oid).
+-- Locks (of the statements): AccessExclusive on the member, for an instant; root before partitions.
+select m.relid::regclass::text, format('drop trigger %I on %I.%I', t.tgname, n.nspname, c.relname)
+from (
+    select relid, level from pg_partition_tree($1::oid) union select $1::oid, 0
+) m
+join pg_class c on c.oid = m.relid
+join pg_namespace n on n.oid = c.relnamespace
+join pg_trigger t on t.tgrelid = m.relid and not t.tgisinternal
+join pg_proc p on p.oid = t.tgfoid
+join pg_namespace f on f.oid = p.pronamespace
+where f.nspname = 'roost' and p.proname in ('on_insert', 'on_update', 'on_delete', 'on_truncate')
+order by m.level, m.relid, t.tgname
+
+-- name: StoreScope
+-- Declares that the visibility of a table's rows ($1, an oid) depends on a column ($2) only, as long as the members
+-- tables ($3, oids) do not change; an earlier declaration is replaced.
+-- Locks: the table's row in roost.scope.
+insert into roost.scope (relid, scope_column, members) values ($1::oid, $2, $3::oid[]::regclass[])
+on conflict (relid) do update set scope_column = excluded.scope_column, members = excluded.members
+
+-- name: ScopeColumn
+-- The column of a table ($1, an oid) that a name as SQL writes it ($2) names.
+-- Locks: none.
+select a.attname from pg_attribute a
+where a.attrelid = $1::oid and a.attnum > 0 and not a.attisdropped and array[a.attname::text] = parse_ident($2)
+
+-- name: ScopesResting
+-- The other tables whose scope rests on a table ($1, an oid), as a members table.
+-- Locks: none.
+select relid::text from roost.scope where $1::oid = any (members::oid[]) and relid <> $1::oid order by 1
+
+-- name: ScopeRows
+-- The statements that draw sample rows of a table ($1, an oid) with a scope column ($2): which rows, at most 200 and at
+-- most ten of a scope value, of values that have several; and which of those at the places ($1 of that statement) are
+-- visible. A row is told by its partition and place, so that no key is needed; both statements run in one snapshot.
+-- Locks: none.
+select format(
+    'with sampled as (select %1$I::text as scope, tableoid, ctid from %2$I.%3$I where %1$I is not null limit 20000), '
+    'numbered as ('
+    '    select *, count(*) over (partition by scope) as many, row_number() over (partition by scope) as n from sampled'
+    ') '
+    'select scope, tableoid, ctid from numbered where many > 1 and n <= 10 order by scope, n limit 200',
+    $2::text, n.nspname, c.relname),
+    format('select tableoid, ctid from %1$I.%2$I where ctid = any ($1::tid[])', n.nspname, c.relname)
+from pg_class c join pg_namespace n on n.oid = c.relnamespace
+where c.oid = $1::oid
+
+-- name: ScopeUsers
+-- The statements that draw values which may be users' ids, one per column of the members tables ($3, oids) and of the
+-- table itself ($1, an oid) other than the scope column ($2): first the members', of them first those that are uuids.
+-- Where a table has the scope column too, its rows of the drawn scope values ($1 of the statement, text[]) are drawn
+-- from.
+-- Locks: none.
+select format(
+    'select distinct %1$I::text from ('
+    '    select %1$I from %2$I.%3$I where %1$I is not null and %4$s limit 200'
+    ') sampled limit 20',
+    a.attname, n.nspname, c.relname,
+    case when s.attname is null then '$1::text[] is not null' else format('%I::text = any ($1::text[])', s.attname) end)
+from unnest(array_append($3::oid[], $1::oid)) with ordinality t (relid, place)
+join pg_class c on c.oid = t.relid
+join pg_namespace n on n.oid = c.relnamespace
+join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attname <> $2
+    and a.atttypid in ('uuid'::regtype, 'text'::regtype, 'varchar'::regtype, 'int4'::regtype, 'int8'::regtype)
+left join pg_attribute s on s.attrelid = c.oid and s.attname = $2 and s.attnum > 0 and not s.attisdropped
+order by t.relid = $1::oid, a.atttypid <> 'uuid'::regtype, t.place, a.attnum
+limit 12

@@ -1,0 +1,108 @@
+import ChangeFeed
+import Postgres
+
+/// Writes declarations of scopes.
+struct ScopeDeclaration {
+    let connection: PostgresConnection
+    let table: NamedTable
+
+    /// - Throws: `AdminError` where the declaration would be of no use; nothing is stored then.
+    /// - Parameter rehearses: whether to examine only, as the tables may not be watched yet.
+    func declare(column given: String, members: [NamedTable], rehearses: Bool) throws {
+        let column = try columnName(given)
+        guard !members.isEmpty else {
+            throw AdminError("A scope needs the tables it rests on; name them with --members TABLE[,TABLE…].")
+        }
+        try connection.run("begin")
+        do {
+            let oids = "{" + members.map(\.oid).joined(separator: ",") + "}"
+            _ = try connection.query(WatchingSQL.storeScope, [table.oid, column, oids])
+            let problems = try DeclaredScope.read(of: table.oid, on: connection).flatMap(\.problems)
+                .filter { !rehearses || $0.kind != .watch }.map(\.text)
+            guard problems.isEmpty else {
+                throw AdminError(
+                    "\(table.name) cannot have the scope \(column), as \(problems.joined(separator: "; ")); change the "
+                        + "policies or the declaration, or watch it without --scope: rows are then asked about one by one."
+                )
+            }
+            try connection.run(rehearses ? "rollback" : "commit")
+        } catch {
+            if !connection.isBroken { try connection.run("rollback") }
+            throw error
+        }
+    }
+
+    func remove() throws {
+        _ = try connection.query("delete from roost.scope where relid = $1::oid", [table.oid])
+    }
+
+    func current() throws -> ScopeOutcome? {
+        try DeclaredScope.read(of: table.oid, on: connection).first.map(ScopeOutcome.init)
+    }
+
+    /// The other tables whose scope rests on this one.
+    func resting() throws -> [String] {
+        let rows = try connection.query(WatchingSQL.scopesResting, [table.oid])
+        return (0..<rows.count).compactMap { rows.text($0, 0) }
+    }
+
+    private func columnName(_ given: String) throws -> String {
+        let rows: QueryResult
+        do {
+            rows = try connection.query(WatchingSQL.scopeColumn, [table.oid, given])
+        } catch let error as PostgresError where error.sqlState == "22023" {
+            throw AdminError("\"\(given)\" is not a column's name; write column or \"Quoted Column\".")
+        }
+        guard let name = rows.count == 1 ? rows.text(0, 0) : nil else {
+            throw AdminError("\(table.name) has no column \(given); quote names with capitals.")
+        }
+        return name
+    }
+}
+
+/// What `roost watch` is to do with a table's scope.
+package enum ScopeChange: Sendable, Equatable {
+    case keep
+    case remove
+    /// - Parameters:
+    ///   - column: as SQL writes it.
+    ///   - members: tables, as `regclass` reads them.
+    case declare(column: String, members: [String])
+
+    /// The names in lists that separate them by commas; a comma between double quotes belongs to a name.
+    package static func names(in lists: [String]) -> [String] {
+        lists.flatMap { list in
+            var isQuoted = false
+            return list.split { character in
+                if character == "\"" { isQuoted.toggle() }
+                return character == "," && !isQuoted
+            }.map { String($0.trimming(while: { $0 == " " })) }.filter { !$0.isEmpty }
+        }
+    }
+}
+
+extension Substring {
+    fileprivate func trimming(while isBlank: (Character) -> Bool) -> Substring {
+        var rest = drop(while: isBlank)
+        while let last = rest.last, isBlank(last) { rest.removeLast() }
+        return rest
+    }
+}
+
+/// The scope of a table that was watched.
+package struct ScopeOutcome: Sendable, Equatable {
+    package let column: String
+    /// Schemas and names, separated by commas.
+    package let members: String
+    /// Without row level security the scope changes nothing.
+    package let hasRowSecurity: Bool
+    /// Why the hub does not use it, clauses without full stops.
+    package let problems: [String]
+
+    init(_ scope: DeclaredScope) {
+        column = scope.column
+        members = scope.memberNames
+        hasRowSecurity = scope.hasRowSecurity
+        problems = scope.problems.map(\.text)
+    }
+}

@@ -1,0 +1,131 @@
+import ChangeFeed
+import Postgres
+
+/// Compares rows of one scope value as users see them: a scope holds where each user sees all of them or none.
+///
+/// What users see is asked by SELECT as `authenticated`, with their claims, in a transaction that reads only and is
+/// rolled back.
+struct ScopeSample {
+    enum Verdict: Equatable {
+        /// - Parameters:
+        ///   - rows: compared.
+        ///   - users: that could be asked for.
+        case holds(rows: Int, users: Int)
+        /// Some user sees one row of a scope value and not another.
+        case fails
+        /// A reason, a clause without a full stop.
+        case unknown(String)
+    }
+
+    private struct Row: Hashable {
+        let partition: String
+        let place: String
+    }
+
+    private static let mostUsers = 20
+    /// For all statements of one scope, after which what was compared so far decides.
+    private static let patience = Duration.seconds(10)
+
+    let scope: DeclaredScope
+    let connection: PostgresConnection
+
+    /// - Throws: `PostgresError`.
+    func judge() throws -> Verdict {
+        guard try connection.query("select from pg_roles where rolname = 'authenticated'").count == 1 else {
+            return .unknown("there is no role authenticated")
+        }
+        try connection.run("begin isolation level repeatable read read only; set local statement_timeout = '3s'")
+        do {
+            let verdict = try compare(until: .now + Self.patience)
+            try connection.run("rollback")
+            return verdict
+        } catch {
+            if !connection.isBroken { try connection.run("rollback") }
+            throw error
+        }
+    }
+
+    private func compare(until deadline: ContinuousClock.Instant) throws -> Verdict {
+        let statements = try connection.query(WatchingSQL.scopeRows, [String(scope.oid), scope.column])
+        guard let draw = statements.text(0, 0), let look = statements.text(0, 1) else {
+            return .unknown("the table is gone")
+        }
+        let groups = try rows(draw)
+        guard !groups.isEmpty else { return .unknown("no scope value has several rows") }
+        let all = groups.values.flatMap { $0 }
+        let places = "{" + Set(all.map(\.place)).map { "\"\($0)\"" }.joined(separator: ",") + "}"
+        var asked = 0
+        var refusal = "there is no column that could hold users' ids"
+        for user in try users(of: Array(groups.keys)) where ContinuousClock.now < deadline {
+            do {
+                let seen = try visible(look, at: places, to: user)
+                asked += 1
+                let differs = groups.values.contains { rows in
+                    let count = rows.count { seen.contains($0) }
+                    return count != 0 && count != rows.count
+                }
+                if differs { return .fails }
+            } catch let error as PostgresError where error.kind == .server {
+                // A policy that fails for a user shows nothing to him; the hub does the same. What Postgres says of it
+                // may hold values of rows, which are nobody's business here.
+                refusal =
+                    error.sqlState == SQLState.insufficientPrivilege
+                    ? "authenticated may not read the table or what its policies read"
+                    : "the policies failed for all users that were tried, with SQLSTATE \(error.sqlState ?? "unknown")"
+                try connection.run("rollback to savepoint before")
+            }
+        }
+        return asked > 0 ? .holds(rows: all.count, users: asked) : .unknown(refusal)
+    }
+
+    private func rows(_ draw: String) throws -> [String: [Row]] {
+        let rows = try connection.query(draw)
+        var groups: [String: [Row]] = [:]
+        for row in 0..<rows.count {
+            guard let scope = rows.text(row, 0), let found = Self.row(rows, row, 1) else { continue }
+            groups[scope, default: []].append(found)
+        }
+        return groups
+    }
+
+    private static func row(_ rows: QueryResult, _ row: Int, _ column: Int) -> Row? {
+        guard let partition = rows.text(row, column), let place = rows.text(row, column + 1) else { return nil }
+        return Row(partition: partition, place: place)
+    }
+
+    /// Values of `sub` that policies may know, taken from the columns in turn.
+    private func users(of scopes: [String]) throws -> [String] {
+        let members = "{" + scope.members.map(String.init).joined(separator: ",") + "}"
+        let statements = try connection.query(WatchingSQL.scopeUsers, [String(scope.oid), scope.column, members])
+        let array =
+            "{"
+            + scopes.map { "\"" + $0.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\"" }
+            .joined(separator: ",") + "}"
+        let columns = try (0..<statements.count).compactMap { statements.text($0, 0) }.map { statement in
+            let rows = try connection.query(statement, [array])
+            return (0..<rows.count).compactMap { rows.text($0, 0) }
+        }
+        var users: [String] = []
+        for index in 0..<(columns.map(\.count).max() ?? 0) {
+            for column in columns where index < column.count && !users.contains(column[index]) {
+                users.append(column[index])
+            }
+        }
+        return Array(users.prefix(Self.mostUsers))
+    }
+
+    private func visible(_ look: String, at places: String, to user: String) throws -> Set<Row> {
+        try connection.run("savepoint before")
+        _ = try connection.query(
+            """
+            select set_config('request.jwt.claims', c::text, true),
+                   set_config('request.jwt.claim.sub', $1, true),
+                   set_config('request.jwt.claim.role', 'authenticated', true)
+            from json_build_object('sub', $1::text, 'role', 'authenticated') c
+            """, [user])
+        try connection.run("set local role authenticated")
+        let rows = try connection.query(look, [places])
+        try connection.run("rollback to savepoint before; release savepoint before")
+        return Set((0..<rows.count).compactMap { Self.row(rows, $0, 0) })
+    }
+}

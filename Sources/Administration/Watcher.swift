@@ -1,0 +1,167 @@
+import Postgres
+import Schema
+
+/// Puts roost's triggers on tables and takes them off. The triggers are the list of watched tables; there is no other.
+package enum Watcher {
+    package struct Outcome: Sendable, Equatable {
+        /// Schema and name, quoted where they must be.
+        package let table: String
+        /// The table and those of its partitions that were changed; empty where nothing was to do.
+        package let changed: [String]
+        /// The scope it has now.
+        package var scope: ScopeOutcome?
+        /// The members tables that were watched for its scope.
+        package var members: [Outcome] = []
+    }
+
+    /// Watches a table and its partitions, and the members tables of a scope that is declared.
+    ///
+    /// Needs the TRIGGER right on the tables, EXECUTE on roost's functions and, for a scope, the right to write
+    /// roost.scope, as their owner has them.
+    /// - Parameters:
+    ///   - table: as `regclass` reads it: `table`, `schema.table`, `"Quoted"`.
+    ///   - patience: with tables that are in use.
+    /// - Throws: `AdminError`; a scope that would be of no use is refused before anything is changed.
+    @discardableResult
+    package static func watch(
+        _ table: String, scope: ScopeChange = .keep, conninfo: String, patience: LockPatience = LockPatience(),
+        progress: @escaping AdminProgress.Listener = { _ in }
+    ) throws -> Outcome {
+        try administer("watch \(table)") {
+            let reporter = ProgressWaiter("watching \(table)", conninfo: conninfo, listener: progress)
+            let connection = try migrated(conninfo, reporter)
+            let triggers = TriggerChange(
+                plan: .watchTable, connection: connection, patience: patience, reporter: reporter)
+            let named = try NamedTable(table, on: connection)
+            let declaration = ScopeDeclaration(connection: connection, table: named)
+            var members: [NamedTable] = []
+            if case .declare(let column, let names) = scope {
+                for name in names {
+                    let member = try NamedTable(name, on: connection)
+                    if !members.contains(where: { $0.oid == member.oid }) { members.append(member) }
+                }
+                try declaration.declare(column: column, members: members, rehearses: true)
+            }
+            var outcome = try triggers.apply(to: named)
+            outcome.members = try members.filter { $0.oid != named.oid }
+                .map { try triggers.apply(to: $0) }
+            switch scope {
+            case .keep: break
+            case .remove: try declaration.remove()
+            case .declare(let column, _): try declaration.declare(column: column, members: members, rehearses: false)
+            }
+            outcome.scope = try declaration.current()
+            return outcome
+        }
+    }
+
+    /// Watches every table of a publication, such as `supabase_realtime`.
+    ///
+    /// - Throws: `AdminError`; the tables before the one that failed stay watched.
+    @discardableResult
+    package static func watch(
+        publication: String, conninfo: String, patience: LockPatience = LockPatience(),
+        progress: @escaping AdminProgress.Listener = { _ in }
+    ) throws -> [Outcome] {
+        try administer("watch publication \(publication)") {
+            let reporter = ProgressWaiter("watching \(publication)", conninfo: conninfo, listener: progress)
+            let connection = try migrated(conninfo, reporter)
+            let rows = try connection.query(WatchingSQL.publicationTables, [publication])
+            guard rows.count > 0 else {
+                throw AdminError("There is no publication \(publication); `\\dRp` in psql lists them.")
+            }
+            let names = (0..<rows.count).compactMap { rows.text($0, 0) }
+            guard !names.isEmpty else {
+                throw AdminError(
+                    "The publication \(publication) has no tables; add one with ALTER PUBLICATION … ADD TABLE.")
+            }
+            let triggers = TriggerChange(
+                plan: .watchTable, connection: connection, patience: patience, reporter: reporter)
+            return try names.enumerated().map { index, name in
+                reporter.report { ($0.task, $0.done, $0.total) = ("watching \(name)", index, names.count) }
+                return try triggers.apply(to: NamedTable(name, on: connection))
+            }
+        }
+    }
+
+    /// Takes the triggers off, and the declaration of a scope away. Needs to own the table.
+    ///
+    /// - Throws: `AdminError`, also where another table's scope rests on this one.
+    @discardableResult
+    package static func unwatch(
+        _ table: String, conninfo: String, patience: LockPatience = LockPatience(),
+        progress: @escaping AdminProgress.Listener = { _ in }
+    ) throws -> Outcome {
+        try administer("unwatch \(table)") {
+            let reporter = ProgressWaiter("unwatching \(table)", conninfo: conninfo, listener: progress)
+            let connection = try migrated(conninfo, reporter)
+            let named = try NamedTable(table, on: connection)
+            let declaration = ScopeDeclaration(connection: connection, table: named)
+            if let other = try declaration.resting().first {
+                throw AdminError(
+                    "The scope of \(other) rests on \(named.name), which therefore stays watched; run `roost watch "
+                        + "\(other) --no-scope` first.")
+            }
+            // First the declaration: the hub must not rest on a table whose changes it is not told any more.
+            if try declaration.current() != nil { try declaration.remove() }
+            return try TriggerChange(
+                plan: .unwatchTable, connection: connection, patience: patience, reporter: reporter
+            ).apply(to: named)
+        }
+    }
+
+    private static func migrated(_ conninfo: String, _ reporter: ProgressWaiter) throws -> PostgresConnection {
+        let connection = try AdminSession.open(conninfo, reporter: reporter)
+        do {
+            try RoostSchema.demandCurrent(on: connection)
+        } catch let error as PostgresError where error.sqlState == nil && error.kind == .server {
+            throw AdminError(error.message)
+        }
+        return connection
+    }
+}
+
+/// A table as a command names it, looked up.
+struct NamedTable {
+    let oid: String
+    /// Schema and name, quoted where they must be.
+    let name: String
+
+    /// - Throws: `AdminError` where it is nothing that can be watched.
+    init(_ given: String, on connection: PostgresConnection) throws {
+        let rows: QueryResult
+        do {
+            rows = try connection.query(WatchingSQL.describeTable, [given])
+        } catch let error as PostgresError where Self.noName.contains(error.sqlState ?? "") {
+            throw AdminError("\"\(given)\" is not a table's name; write table, schema.table or \"Quoted\".\"Name\".")
+        }
+        guard rows.count == 1, let oid = rows.text(0, 0), let name = rows.text(0, 3) else {
+            throw AdminError("There is no table \(given); name it as schema.table, and quote names with capitals.")
+        }
+        if let reason = Self.refusal(of: rows, named: name) { throw AdminError(reason) }
+        self.oid = oid
+        self.name = name
+    }
+
+    /// What Postgres says of a text that names nothing: no identifier, an invalid name, too many dots.
+    private static let noName: Set<String> = ["22023", SQLState.invalidName, "42601"]
+
+    private static func refusal(of row: QueryResult, named name: String) -> String? {
+        if row.flag(0, 7) { return "\(name) is a system table, which cannot be watched; name a table of your own." }
+        let kind: String
+        switch row.text(0, 4) {
+        case "r", "p":
+            if row.flag(0, 5), let root = row.text(0, 8) {
+                return "\(name) is a partition of \(root); name \(root) instead."
+            }
+            return row.text(0, 6) == "t" ? "\(name) is a temporary table, which cannot be watched." : nil
+        case "v": kind = "a view"
+        case "m": kind = "a materialized view"
+        case "f": kind = "a foreign table"
+        case "S": kind = "a sequence"
+        case "i", "I": kind = "an index"
+        default: kind = "not a table"
+        }
+        return "\(name) is \(kind), which cannot be watched; name the table the rows are written to."
+    }
+}

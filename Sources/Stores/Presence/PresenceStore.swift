@@ -1,0 +1,190 @@
+import Hub
+import Logging
+import Postgres
+import Workers
+
+/// Writes what the log says to `roost.presence`.
+struct PresenceStore: ~Copyable {
+    private let node: String
+    private let log: PresenceLog
+    /// The table may say anything: what is there no more is to be deleted, and all that is there to be written.
+    private var isFromTheStart = true
+    private var retry: RetrySchedule
+
+    /// Written by one statement.
+    private static let batch = 2000
+    /// Of payloads in one statement that has more than one.
+    private static let batchBytes = 2_000_000
+    /// Statements in one pass: more than one only where many have come or gone at once.
+    private static let batchesInPass = 5
+
+    init(node: String, log: PresenceLog, firstRetry: Duration) {
+        self.node = node
+        self.log = log
+        retry = RetrySchedule(first: firstRetry)
+    }
+
+    /// The connection is another: whatever happened to the table meanwhile, it is to be right again.
+    mutating func begin() {
+        isFromTheStart = true
+        retry.retryNow()
+    }
+
+    /// Writes what waits.
+    ///
+    /// - Parameter isLast: however much it is, and whatever failed a moment ago.
+    /// - Returns: whether all that waited at the start is written.
+    /// - Throws: `PostgresError` where the connection is to be given up.
+    mutating func write(
+        on connection: PostgresConnection, isLast: Bool, _ statistics: inout PresenceStatistics,
+        _ warnings: inout RateLimitedLog
+    ) throws -> Bool {
+        guard retry.isDue(at: .now) || isLast else { return false }
+        do {
+            if isFromTheStart { try startAnew(on: connection) }
+            let isAllWritten = try writeBatches(
+                isLast ? .max : Self.batchesInPass, on: connection, &statistics, &warnings)
+            retry.succeeded()
+            return isAllWritten
+        } catch let error as PostgresError where !connection.isBroken {
+            statistics.failures += 1
+            warnings.note("Who is present is not written to roost.presence for now: \(error.message)")
+            isFromTheStart = true
+            retry.failed(at: .now)
+            return false
+        }
+    }
+
+    private mutating func startAnew(on connection: PostgresConnection) throws {
+        log.takeFromTheStart()
+        let all = log.take()
+        // Whatever comes of it, they are to be written.
+        defer { log.giveBack(all) }
+        var refs = TextArray()
+        for change in all { refs.append(change.ref.utf8) }
+        _ = try connection.query(PresenceSQL.forgetPresence, [node, refs.literal])
+        isFromTheStart = false
+    }
+
+    private func writeBatches(
+        _ count: Int, on connection: PostgresConnection, _ statistics: inout PresenceStatistics,
+        _ warnings: inout RateLimitedLog
+    ) throws -> Bool {
+        for _ in 0..<count {
+            let changes = log.take(upTo: Self.batch)
+            guard !changes.isEmpty else { return true }
+            do {
+                try store(changes[...], on: connection, &statistics, &warnings)
+            } catch {
+                log.giveBack(changes)
+                throw error
+            }
+            if changes.count < Self.batch { return true }
+        }
+        return false
+    }
+
+    /// Where Postgres refuses some values, as a database of another encoding than UTF-8 may, the others are written all the
+    /// same.
+    private func store(
+        _ changes: ArraySlice<PresenceLog.Change>, on connection: PostgresConnection,
+        _ statistics: inout PresenceStatistics, _ warnings: inout RateLimitedLog
+    ) throws {
+        let bytes = changes.reduce(0) { $0 + ($1.record?.payload.count ?? 0) }
+        if bytes <= Self.batchBytes || changes.count == 1 {
+            do {
+                _ = try connection.query(PresenceSQL.storePresence, PresenceBatch(changes).parameters(of: node))
+                statistics.batches += 1
+                statistics.rows += changes.count
+                return
+            } catch let error as PostgresError where error.isAboutValues {
+                guard changes.count > 1 else {
+                    statistics.refusedRows += 1
+                    return warnings.note(
+                        "Postgres refuses some presences, which are therefore not there after a restart: \(error.message)"
+                    )
+                }
+            }
+        }
+        let middle = changes.startIndex + changes.count / 2
+        try store(changes[..<middle], on: connection, &statistics, &warnings)
+        try store(changes[middle...], on: connection, &statistics, &warnings)
+    }
+}
+
+extension PostgresError {
+    /// Class 22 (data exception) and 54 (a value is too large): another row may well be taken.
+    fileprivate var isAboutValues: Bool {
+        guard kind == .server, let sqlState else { return false }
+        return sqlState.hasPrefix("22") || sqlState.hasPrefix("54")
+    }
+}
+
+/// Changes as the parameters of `StorePresence`.
+struct PresenceBatch {
+    private var gone = TextArray()
+    private var refs = TextArray()
+    private var topics = TextArray()
+    private var privates = TextArray()
+    private var keys = TextArray()
+    private var madeKeys = TextArray()
+    private var users = TextArray()
+    private var payloads = TextArray()
+    private var appStates = TextArray()
+
+    init(_ changes: ArraySlice<PresenceLog.Change>) {
+        for change in changes {
+            guard let record = change.record else {
+                gone.append(change.ref.utf8)
+                continue
+            }
+            refs.append(change.ref.utf8)
+            topics.append(StoredText.encode(record.channel.topic))
+            privates.append(record.channel.isPrivate)
+            keys.append(StoredText.encode(record.key))
+            madeKeys.append(record.hasMadeKey)
+            users.append(record.user.map { StoredText.encode($0) })
+            payloads.append(record.payload)
+            appStates.append(record.appState?.rawValue.utf8)
+        }
+    }
+
+    func parameters(of node: String) -> [String?] {
+        let arrays = [gone, refs, topics, privates, keys, madeKeys, users, payloads, appStates]
+        return [node] + arrays.map(\.literal)
+    }
+}
+
+/// Any string as a text that Postgres takes: it has no U+0000, and JSON strings do (Migration007Presence.sql).
+enum StoredText {
+    private static let backslash = UInt8(ascii: "\\")
+
+    static func encode(_ string: String) -> [UInt8] {
+        let bytes = Array(string.utf8)
+        guard bytes.contains(where: { $0 == 0 || $0 == backslash }) else { return bytes }
+        return bytes.flatMap { byte -> [UInt8] in
+            switch byte {
+            case 0: [backslash, UInt8(ascii: "0")]
+            case backslash: [backslash, backslash]
+            default: [byte]
+            }
+        }
+    }
+
+    static func decode(_ stored: String) -> String {
+        guard stored.utf8.contains(backslash) else { return stored }
+        var bytes: [UInt8] = []
+        var isEscaped = false
+        for byte in stored.utf8 {
+            if isEscaped {
+                bytes.append(byte == UInt8(ascii: "0") ? 0 : byte)
+                isEscaped = false
+            } else if byte == backslash {
+                isEscaped = true
+            } else {
+                bytes.append(byte)
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

@@ -1,0 +1,187 @@
+import ChangeFeed
+import Hub
+import Logging
+import Matching
+import Postgres
+import Workers
+
+/// Asks the operator's statement who is to hear of changes, and puts up with one that fails.
+struct AudienceQuery: ~Copyable {
+    /// Somebody the statement names.
+    struct Candidate {
+        let index: Int
+        let user: String
+        let variables: [UInt8]
+        let isMuted: Bool
+        let badge: Int?
+        let hasDevice: Bool
+    }
+
+    private var entitlement: Entitlement
+    /// For one call: what is not asked by then is asked another time.
+    private static let patience = Duration.seconds(5)
+
+    init(conninfo: String, logger: Logger) {
+        entitlement = Entitlement(conninfo: conninfo, logger: logger)
+    }
+
+    /// - Throws: `PostgresError` where the database, or what the policies read, does not answer.
+    mutating func audience(
+        for changes: [RowChange], _ statement: AudienceStatement, on connection: PostgresConnection,
+        _ warnings: inout RateLimitedLog
+    ) throws -> AlertAudience {
+        var audience = AlertAudience()
+        let candidates = try candidates(changes, statement, connection, &audience, &warnings)
+        audience.members = try entitlement.members(
+            among: candidates, hearingOf: changes, on: connection, &warnings)
+        return audience
+    }
+
+    /// By halves where the statement fails: one row that it cannot take must not keep the others.
+    private func candidates(
+        _ changes: [RowChange], _ statement: AudienceStatement, _ connection: PostgresConnection,
+        _ audience: inout AlertAudience, _ warnings: inout RateLimitedLog
+    ) throws -> [Candidate] {
+        let end = ContinuousClock.now + Self.patience
+        var parts = Array(AudienceQuestion.pieces(of: changes).reversed())
+        var candidates: [Candidate] = []
+        var isRehearsed = false
+        while let part = parts.popLast() {
+            guard ContinuousClock.now < end else {
+                audience.unanswered += part.map(\.index)
+                continue
+            }
+            do {
+                let rows = try statement.run(AudienceQuestion.json(part), on: connection)
+                candidates += Self.candidates(rows, part)
+            } catch let error as PostgresError where !connection.isBroken {
+                if error.isOfTheMoment {
+                    warnings.note(Self.delayed(error))
+                    guard part.count > 1, error.isOutOfTime else {
+                        audience.unanswered += part.map(\.index)
+                        continue
+                    }
+                } else if !isRehearsed, let fault = try rehearse(statement, connection) {
+                    warnings.note(Self.broken(fault))
+                    audience.failed += part.count + parts.reduce(0) { $0 + $1.count }
+                    return candidates
+                } else if part.count == 1 {
+                    warnings.note(Self.refused(part[part.startIndex], error))
+                    audience.failed += 1
+                    continue
+                }
+                isRehearsed = true
+                let middle = part.startIndex + part.count / 2
+                parts += [part[middle...], part[..<middle]]
+            }
+        }
+        return candidates
+    }
+
+    /// Why it fails where there is nothing to ask about; nil if it does not.
+    private func rehearse(_ statement: AudienceStatement, _ connection: PostgresConnection) throws -> PostgresError? {
+        do {
+            _ = try statement.run("[]", on: connection)
+            return nil
+        } catch let error as PostgresError where !connection.isBroken {
+            return error
+        }
+    }
+
+    /// What is about no change that was asked about, and what is said twice, is left out.
+    private static func candidates(_ rows: QueryResult, _ part: ArraySlice<AudienceQuestion.Asked>) -> [Candidate] {
+        struct Heard: Hashable {
+            let index: Int
+            let user: String
+        }
+        let indices = Set(part.map(\.index))
+        var seen = Set<Heard>()
+        return (0..<rows.count).compactMap { row in
+            guard let index = rows.integer(row, 0).map({ Int($0) }), let user = rows.text(row, 1),
+                let variables = rows.bytes(row, 2), indices.contains(index),
+                seen.insert(Heard(index: index, user: user)).inserted
+            else { return nil }
+            // Whatever is not clearly "no" is a wish not to be disturbed.
+            let isMuted = rows.text(row, 3).map { !["false", "f", "0", "no", "off"].contains($0) } ?? false
+            return Candidate(
+                index: index, user: user, variables: Array(variables), isMuted: isMuted,
+                badge: rows.integer(row, 4).map { Int($0) }, hasDevice: rows.flag(row, 5))
+        }
+    }
+
+    private static func delayed(_ error: PostgresError) -> String {
+        "alerts.audience did not answer, so some alerts come later; an index for what it reads may help (\(error.message))."
+    }
+
+    private static func broken(_ error: PostgresError) -> String {
+        "alerts.audience fails, so nobody is alerted; correct it, or what it rests on (\(error.message))."
+    }
+
+    /// Without the message, which may quote what the row says.
+    private static func refused(_ asked: AudienceQuestion.Asked, _ error: PostgresError) -> String {
+        "alerts.audience fails for some rows of \(asked.change.table.schema).\(asked.change.table.name), of which nobody is "
+            + "alerted (SQLSTATE \(error.sqlState ?? "unknown")); run it with such a row to see why."
+    }
+}
+
+extension PostgresError {
+    /// Whether the very same may go well a little later: locks, deadlocks, deadlines, a lack of resources (Postgres,
+    /// appendix A). Writing in a read-only transaction is not of them: the statement may not write.
+    fileprivate var isOfTheMoment: Bool {
+        guard let sqlState else { return true }
+        return ["40", "53", "55", "57", "58"].contains { sqlState.hasPrefix($0) }
+    }
+
+    fileprivate var isOutOfTime: Bool { sqlState == "57014" }
+}
+
+/// Changes as the audience statement's parameter has them.
+struct AudienceQuestion {
+    /// Asked about by one statement.
+    static let mostChanges = 500
+    /// Of records in one statement that has more than one.
+    private static let mostBytes = 1_000_000
+
+    struct Asked {
+        /// The change's index among those that the caller asked about.
+        let index: Int
+        let change: RowChange
+        let record: [UInt8]
+    }
+
+    /// What there is to ask about, in pieces that one statement takes. A row that is gone has no audience.
+    static func pieces(of changes: [RowChange]) -> [ArraySlice<Asked>] {
+        let asked = changes.enumerated().compactMap { index, change in
+            change.record.map { Asked(index: index, change: change, record: $0) }
+        }
+        var pieces: [ArraySlice<Asked>] = []
+        var start = 0
+        var bytes = 0
+        for (place, one) in asked.enumerated() {
+            if place > start, place - start >= mostChanges || bytes + one.record.count > mostBytes {
+                pieces.append(asked[start..<place])
+                start = place
+                bytes = 0
+            }
+            bytes += one.record.count
+        }
+        if start < asked.count { pieces.append(asked[start...]) }
+        return pieces
+    }
+
+    /// `[{"row":0,"schema":"public","table":"messages","record":{…}}]`
+    static func json(_ asked: ArraySlice<Asked>) -> String {
+        var out = Array("[".utf8)
+        for one in asked {
+            if out.count > 1 { out.append(UInt8(ascii: ",")) }
+            out += "{\"row\":\(one.index),\"schema\":\"".utf8
+            out += RecordKeys.encoded(one.change.table.schema)
+            out += "\",\"table\":\"".utf8
+            out += RecordKeys.encoded(one.change.table.name)
+            out += "\",\"record\":".utf8
+            out += one.record
+            out.append(UInt8(ascii: "}"))
+        }
+        return String(decoding: out, as: UTF8.self) + "]"
+    }
+}

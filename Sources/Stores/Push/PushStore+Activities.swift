@@ -1,0 +1,237 @@
+package import Hub
+import Logging
+import Postgres
+
+extension PushStore {
+    /// Notes the token of a Live Activity, which this hub updates from here on. One that rotates replaces the one before;
+    /// what the activity was sent last stays.
+    package func register(
+        activity id: String, at destination: PushDestination, about conversation: String?, by bearer: PushBearer
+    ) throws -> ActivityOutcome {
+        try Self.demandStorable(id, destination.bundle, conversation)
+        let claims = String(decoding: bearer.claims, as: UTF8.self)
+        let rows = try connection.query(
+            ActivityRow.statement(.registerActivity),
+            [id, bearer.user, bearer.session, bearer.role, claims] + destination.columns
+                + [conversation, node, String(Self.activitiesPerUser)])
+        if let owned = OwnedActivity(rows, 0, from: 0) { return .registered(owned.activity) }
+        return try activity(id).map { $0.activity.user != bearer.user } ?? false ? .othersActivity : .tooMany
+    }
+
+    /// Nil for an unknown id.
+    package func activity(_ id: String) throws -> OwnedActivity? {
+        guard !id.utf8.contains(0) else { return nil }
+        return try ActivityRow.all(connection.query(ActivityRow.statement(.findActivities), [id, nil, nil])).first
+    }
+
+    /// Those that have not ended, in the order in which they were registered.
+    package func activities(of user: String) throws -> [ActivityRegistration] {
+        try Self.demandStorable(user)
+        return try ActivityRow.all(connection.query(ActivityRow.statement(.findActivities), [nil, user, nil]))
+            .map(\.activity)
+    }
+
+    /// Those that this hub updates: what its last process left behind.
+    package func ownActivities() throws -> [ActivityRegistration] {
+        try ActivityRow.all(connection.query(ActivityRow.statement(.findActivities), [nil, nil, node])).map(\.activity)
+    }
+
+    /// Ends an activity of a user.
+    ///
+    /// - Returns: the activity; nil where it is not the user's, or has ended.
+    package func remove(activity id: String, of user: String) throws -> OwnedActivity? {
+        try Self.demandStorable(id, user)
+        return try end([id], [user, nil]).first
+    }
+
+    /// Ends activities of this hub's.
+    package func end(activities ids: [String]) throws { _ = try end(ids, [nil, node]) }
+
+    private func end(_ ids: [String], _ whose: [String?]) throws -> [OwnedActivity] {
+        var list = TextArray()
+        for id in ids where !id.utf8.contains(0) { list.append(id.utf8) }
+        return try ActivityRow.all(
+            connection.query(ActivityRow.statement(.endActivities), [list.literal] + whose))
+    }
+
+    /// Takes over the activities of users who came online at this hub.
+    ///
+    /// - Returns: those that another hub had.
+    package func adopt(activitiesOf users: [String]) throws -> [ActivityRegistration] {
+        guard !users.isEmpty else { return [] }
+        var list = TextArray()
+        for user in users where !user.utf8.contains(0) { list.append(user.utf8) }
+        return try adopt(users: list.literal)
+    }
+
+    /// Takes over activities of hubs that gave no sign for 30 s.
+    package func adoptOrphans() throws -> [ActivityRegistration] { try adopt(users: nil) }
+
+    /// Takes over activities whose users are online at this hub and not at the one that has them.
+    package func adoptReturned() throws -> [ActivityRegistration] { try adopt(users: nil, returned: true) }
+
+    /// Takes over one activity, whoever has it.
+    package func adopt(_ id: String) throws -> [ActivityRegistration] {
+        guard !id.utf8.contains(0) else { return [] }
+        return try adopt(users: nil, id: id)
+    }
+
+    private func adopt(
+        users: String?, returned: Bool = false, id: String? = nil
+    ) throws -> [ActivityRegistration] {
+        let parameters = [node, users, returned ? "t" : "f", id]
+        return try ActivityRow.all(connection.query(ActivityRow.statement(.adoptActivities), parameters))
+            .map(\.activity)
+    }
+
+    /// Notes which states APNs took, so that they are not told again after a restart: by activity, the timestamp.
+    package func noteDelivered(_ timestamps: [String: Int64]) throws {
+        var ids = TextArray()
+        var values = TextArray()
+        for (id, timestamp) in timestamps.sorted(by: { $0.key < $1.key }) {
+            ids.append(id.utf8)
+            values.append(timestamp)
+        }
+        _ = try connection.query(ActivitySQL.noteDelivered, [ids.literal, values.literal])
+    }
+
+    /// Writes down what is about to be sent, before it leaves. A stamp without a state is kept with an empty one.
+    ///
+    /// - Parameter stamps: each activity once.
+    /// - Returns: an answer to each stamp, in order; only what is granted may be sent.
+    package func stamp(_ stamps: [ActivityStamp]) throws -> [StampOutcome] {
+        guard !stamps.isEmpty else { return [] }
+        var ids = TextArray()
+        var timestamps = TextArray()
+        var versions = TextArray()
+        var states = TextArray()
+        var posted = TextArray()
+        for stamp in stamps {
+            let state = stamp.state ?? Array("{}".utf8)
+            guard !stamp.id.utf8.contains(0), !state.contains(0) else { continue }
+            ids.append(stamp.id.utf8)
+            timestamps.append(stamp.timestamp)
+            versions.append(Int64(stamp.version))
+            states.append(state)
+            posted.append(stamp.isPosted)
+        }
+        let rows = try connection.query(
+            ActivityRow.statement(.stampActivities),
+            [node, ids.literal, timestamps.literal, versions.literal, states.literal, posted.literal])
+        var outcomes: [String: StampOutcome] = [:]
+        for row in 0..<rows.count {
+            guard let id = rows.text(row, 0) else { continue }
+            outcomes[id] =
+                rows.flag(row, 1) ? .granted : OwnedActivity(rows, row, from: 2).map { .refused($0) } ?? .unknown
+        }
+        return stamps.map { outcomes[$0.id] ?? .unknown }
+    }
+}
+
+/// A Live Activity, and the hub that updates it.
+package struct OwnedActivity: Sendable, Equatable {
+    package let activity: ActivityRegistration
+    /// The name of the hub.
+    package let node: String
+    /// It gets nothing any more.
+    package let hasEnded: Bool
+}
+
+/// What became of the registration of an activity.
+package enum ActivityOutcome: Sendable, Equatable {
+    /// With what the activity was sent last, where it was known before.
+    case registered(ActivityRegistration)
+    /// The id belongs to another user: nothing has changed, and nothing of that activity is told.
+    case othersActivity
+    /// The user has too many activities that have not ended (`PushStore.activitiesPerUser`).
+    case tooMany
+}
+
+/// What the database answers to an `ActivityStamp`.
+package enum StampOutcome: Sendable, Equatable {
+    /// The stamp is written down: its push may leave.
+    case granted
+    /// Another hub owns the activity, or it has ended, or it was sent something as new already; the value says how it is
+    /// by now.
+    case refused(OwnedActivity)
+    /// No such activity is registered, or another session writes to it this very moment: nothing is to be sent now.
+    case unknown
+}
+
+/// The columns of `roost.push_activity` that the hub works with, in one order for all statements.
+enum ActivityRow {
+    private static let columns = """
+        a.id, a.user_id, a.session, a.token, a.environment, a.bundle, a.conversation, a.node, \
+        floor(extract(epoch from a.registered_at) * 1000)::bigint, \
+        floor(extract(epoch from a.started_at) * 1000)::bigint, a.timestamp, a.version, a.state, a.ended_at is not null, \
+        a.posted, a.delivered >= a.timestamp
+        """
+
+    /// A statement with the columns in place of `{activity}`.
+    static func statement(_ template: ActivitySQL) -> String {
+        SQLTemplate.filled(template.text, ["activity": columns])
+    }
+
+    /// What is no activity of roost's is left out.
+    static func all(_ rows: QueryResult) -> [OwnedActivity] {
+        (0..<rows.count).compactMap { OwnedActivity(rows, $0, from: 0) }
+    }
+}
+
+extension OwnedActivity {
+    /// Nil where there is none.
+    init?(_ rows: QueryResult, _ row: Int, from first: Int) {
+        guard row < rows.count, let id = rows.text(row, first), let user = rows.text(row, first + 1),
+            let destination = PushDestination(rows, row, from: first + 3), let node = rows.text(row, first + 7)
+        else { return nil }
+        activity = ActivityRegistration(
+            id: id, user: user, session: rows.text(row, first + 2), destination: destination,
+            conversation: rows.text(row, first + 6), registeredAt: rows.integer(row, first + 8) ?? 0,
+            startedAt: rows.integer(row, first + 9) ?? 0, timestamp: rows.integer(row, first + 10) ?? 0,
+            version: Int(rows.integer(row, first + 11) ?? 0), state: rows.bytes(row, first + 12).map { Array($0) },
+            isPosted: rows.flag(row, first + 14), wasDelivered: rows.flag(row, first + 15))
+        self.node = node
+        hasEnded = rows.flag(row, first + 13)
+    }
+}
+
+/// What `live_activity.facts` says of a conversation.
+package enum FactsAnswer: Sendable, Equatable {
+    /// As a JSON object.
+    case row([UInt8])
+    /// The user is not in the conversation, or may not see it.
+    case noRow
+    /// Nobody could be asked, or the statement failed.
+    case unknown
+}
+
+extension PushStore {
+    /// How the conversation of an activity stands for its user: what the operator's statement (`live_activity.facts`) says,
+    /// run as that user. A statement that fails is complained of, and says nothing.
+    ///
+    /// - Parameter statement: SQL with `$1`, the user, and `$2`, the conversation.
+    package func facts(of activity: String, statement: String) throws -> FactsAnswer {
+        let bearer = try connection.query(ActivitySQL.bearerOfActivity, [activity])
+        guard bearer.count == 1, let user = bearer.text(0, 0), let conversation = bearer.text(0, 1),
+            let role = bearer.text(0, 2), let claims = bearer.text(0, 3)
+        else { return .unknown }
+        do {
+            try connection.run(AudienceSQL.beginReading)
+            _ = try connection.query(ActivitySQL.becomeUser, [role, claims])
+            let wrapped = "select to_jsonb(f) from (\n\(AudienceStatement.bare(statement))\n) f limit 1"
+            let rows = try connection.query(wrapped, [user, conversation])
+            let answer = rows.count > 0 ? rows.bytes(0, 0).map { .row(Array($0)) } ?? .unknown : FactsAnswer.noRow
+            try connection.run("commit")
+            return answer
+        } catch let error as PostgresError where !connection.isBroken {
+            try connection.run("rollback")
+            warnings.note(
+                "live_activity.facts fails, so a Live Activity waits for the next message; correct it, or what the role "
+                    + "\(role) may read (\(error.message)).")
+            return .unknown
+        }
+    }
+
+    /// The statement for the sample chat.
+    package static var factsOfSampleChat: String { ActivitySQL.factsOfSampleChat.text }
+}

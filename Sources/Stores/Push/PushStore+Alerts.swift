@@ -1,0 +1,240 @@
+package import Hub
+import Postgres
+
+extension PushStore {
+    /// Goes on where this hub's last process ended: what that one held waits at least until `moment` (milliseconds since
+    /// 1970), as its users have time to come back, and what it was about to send is not sent again.
+    ///
+    /// - Returns: how many pushes nobody knows of whether they left.
+    package func resumeAlerts(heldUntil moment: Int64) throws -> Int {
+        _ = try connection.query(AlertSQL.holdAlerts, [node, String(moment)])
+        return Int(try connection.query(AlertSQL.closeUnanswered, [node]).integer(0, 0) ?? 0)
+    }
+
+    /// Users for whom alerts wait that this hub put into the queue: those who come back are to be released, also where the
+    /// hub's last process held the alerts.
+    package func usersWaitedFor() throws -> Set<String> {
+        let rows = try connection.query(AlertSQL.usersWaitedFor, [node])
+        return Set((0..<rows.count).compactMap { rows.text($0, 0) })
+    }
+
+    /// Puts alerts into the queue, where they are not known yet.
+    ///
+    /// - Parameter drafts: of one message and user the first counts.
+    /// - Returns: how many were new, or another hub's that this one knows better.
+    package func enqueue(_ drafts: [AlertDraft]) throws -> Int {
+        let storable = drafts.filter(\.isStorable)
+        if storable.count < drafts.count {
+            warnings.note(
+                "Some alerts are not sent, as the key of their message, their user or their conversation is longer than "
+                    + "1,000 bytes or holds U+0000; shorten what alerts.audience returns.")
+        }
+        guard !storable.isEmpty else { return 0 }
+        var columns = [TextArray](repeating: TextArray(), count: 8)
+        for draft in storable {
+            columns[0].append(draft.message.utf8)
+            columns[1].append(draft.user.utf8)
+            columns[2].append(draft.conversation?.utf8)
+            columns[3].append(draft.variables)
+            columns[4].append(draft.expiresAt)
+            columns[5].append(draft.state.name.utf8)
+            columns[6].append(draft.state.heldUntil)
+            columns[7].append(draft.place)
+        }
+        let put = try connection.query(AlertSQL.enqueueAlerts, [node] + columns.map(\.literal))
+        return Int(put.integer(0, 0) ?? 0)
+    }
+
+    /// Takes alerts that are due, the oldest first: from here on they are this hub's to send, and are never taken again,
+    /// not even if it is killed before it sends them.
+    ///
+    /// - Parameter busy: where it is not nil, of each user one alert is taken, and none of these users, who have one on its
+    ///   way: what a killed hub had taken is lost.
+    package func takeDue(limit: Int, except busy: Set<String>? = nil) throws -> TakenAlerts {
+        var users: TextArray?
+        if let busy {
+            users = TextArray()
+            for user in busy where !user.utf8.contains(0) { users?.append(user.utf8) }
+        }
+        return TakenAlerts(try connection.query(AlertSQL.takeAlerts, [node, String(limit), users?.literal]))
+    }
+
+    /// When the next alert falls due that this hub may take, in milliseconds since 1970; nil where none waits. What a dead
+    /// hub held is not counted: look with `takeDue` now and then.
+    package func nextDue() throws -> Int64? { try connection.query(AlertSQL.nextAlert, [node]).integer(0, 0) }
+
+    /// Drops what waits for users who are live at this hub.
+    ///
+    /// - Returns: how many alerts.
+    package func release(_ users: [String]) throws -> Int {
+        guard !users.isEmpty else { return 0 }
+        var list = TextArray()
+        for user in users where !user.utf8.contains(0) { list.append(user.utf8) }
+        return try connection.query(AlertSQL.releaseAlerts, [node, list.literal]).affectedRows
+    }
+
+    /// Notes how the sending of alerts ended. For people who look, and for `resumeAlerts`: nothing is sent again either way.
+    package func settle(_ settlements: [AlertSettlement]) throws {
+        guard !settlements.isEmpty else { return }
+        var columns = [TextArray](repeating: TextArray(), count: 5)
+        for settlement in settlements where !settlement.message.utf8.contains(0) {
+            columns[0].append(settlement.message.utf8)
+            columns[1].append(settlement.destination.token.hex.utf8)
+            columns[2].append(settlement.destination.environment.rawValue.utf8)
+            columns[3].append(settlement.destination.bundle.utf8)
+            columns[4].append(settlement.outcome.utf8)
+        }
+        _ = try connection.query(AlertSQL.settleAlerts, columns.map(\.literal))
+    }
+
+    /// Puts alerts back that this hub has taken and that never left; the outcomes are of no meaning.
+    package func giveBack(_ settlements: [AlertSettlement]) throws {
+        var columns = [TextArray](repeating: TextArray(), count: 4)
+        for settlement in settlements where !settlement.message.utf8.contains(0) {
+            columns[0].append(settlement.message.utf8)
+            columns[1].append(settlement.destination.token.hex.utf8)
+            columns[2].append(settlement.destination.environment.rawValue.utf8)
+            columns[3].append(settlement.destination.bundle.utf8)
+        }
+        _ = try connection.query(AlertSQL.giveBackAlerts, [node] + columns.map(\.literal))
+    }
+}
+
+extension AlertDraft.State {
+    /// The word for it in the table.
+    fileprivate var name: String {
+        switch self {
+        case .due: "due"
+        case .held: "held"
+        case .elsewhere: "elsewhere"
+        case .dropped: "dropped"
+        }
+    }
+
+    /// In milliseconds since 1970; without meaning but for `held`.
+    fileprivate var heldUntil: Int64 { if case .held(let until) = self { until } else { 0 } }
+}
+
+/// An alert to one user, with what the hub knows of the user's connection.
+package struct AlertDraft: Sendable, Equatable {
+    /// Whether the alert is to be sent, and when.
+    package enum State: Sendable, Equatable {
+        /// To be sent at once.
+        case due
+        /// The user is in a grace window of this hub until then, in milliseconds since 1970.
+        case held(until: Int64)
+        /// The user is online at another hub, which reads the same change and knows better.
+        case elsewhere
+        /// The user is live here: nobody alerts.
+        case dropped
+    }
+
+    /// The same at every hub, for the same message.
+    package let message: String
+    package let user: String
+    package let conversation: String?
+    /// For the templates, as a JSON object.
+    package let variables: [UInt8]
+    /// In milliseconds since 1970; what is not sent by then is not sent.
+    package let expiresAt: Int64
+    package let state: State
+    /// `RowChange.id` of the message: a user's alerts are sent in this order.
+    package let place: Int64
+
+    package init(
+        message: String, user: String, conversation: String?, variables: [UInt8], expiresAt: Int64, state: State,
+        place: Int64 = 0
+    ) {
+        self.message = message
+        self.user = user
+        self.conversation = conversation
+        self.variables = variables
+        self.expiresAt = expiresAt
+        self.state = state
+        self.place = place
+    }
+
+    /// What Postgres' texts and indices take; everything else that comes from a database is.
+    var isStorable: Bool {
+        let keys = [message, user, conversation ?? ""]
+        return keys.allSatisfy { !$0.utf8.contains(0) && $0.utf8.count <= 1000 } && !variables.contains(0)
+    }
+}
+
+/// An alert that this hub has taken: nobody else sends it, and nobody ever again.
+package struct DueAlert: Sendable, Equatable {
+    package let message: String
+    package let user: String
+    package let conversation: String?
+    /// As the draft had them.
+    package let variables: [UInt8]
+    /// In milliseconds since 1970.
+    package let expiresAt: Int64
+    /// The user's phones that this message was not sent to yet; one at least.
+    package let devices: [DeviceRegistration]
+}
+
+/// What `PushStore.takeDue` took out of the queue.
+package struct TakenAlerts: Sendable, Equatable {
+    package internal(set) var alerts: [DueAlert] = []
+    /// Came too late to be sent.
+    package internal(set) var expired = 0
+    /// The user is online at another hub by now.
+    package internal(set) var dropped = 0
+    /// No phone to send it to.
+    package internal(set) var withoutDevice = 0
+
+    /// How many rows of the queue that were: as many as asked for means that there may be more.
+    package var count: Int { alerts.count + expired + dropped + withoutDevice }
+}
+
+/// How the sending of an alert to one phone ended.
+package struct AlertSettlement: Sendable, Equatable {
+    package let message: String
+    package let destination: PushDestination
+    /// One word for whoever looks into the table.
+    package let outcome: String
+
+    package init(message: String, destination: PushDestination, outcome: String) {
+        self.message = message
+        self.destination = destination
+        self.outcome = outcome
+    }
+}
+
+extension TakenAlerts {
+    private struct Key: Hashable {
+        let message: String
+        let user: String
+    }
+
+    /// From the rows of `TakeAlerts`: alerts, and behind them their phones, which have a token.
+    init(_ rows: QueryResult) {
+        let keys = (0..<rows.count).map { Key(message: rows.text($0, 0) ?? "", user: rows.text($0, 1) ?? "") }
+        var devices: [Key: [DeviceRegistration]] = [:]
+        for row in 0..<rows.count {
+            guard let destination = PushDestination(rows, row, from: 6) else { continue }
+            devices[keys[row], default: []].append(
+                DeviceRegistration(
+                    user: keys[row].user, destination: destination, kind: .alert,
+                    registeredAt: rows.integer(row, 9) ?? 0))
+        }
+        for row in 0..<rows.count {
+            switch rows.text(row, 2) {
+            case "expired": expired += 1
+            case "dropped": dropped += 1
+            case "taken":
+                guard let devices = devices[keys[row]] else {
+                    withoutDevice += 1
+                    continue
+                }
+                alerts.append(
+                    DueAlert(
+                        message: keys[row].message, user: keys[row].user, conversation: rows.text(row, 3),
+                        variables: rows.bytes(row, 4).map { Array($0) } ?? [], expiresAt: rows.integer(row, 5) ?? 0,
+                        devices: devices))
+            default: continue
+            }
+        }
+    }
+}

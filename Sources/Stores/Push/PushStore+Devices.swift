@@ -1,0 +1,116 @@
+package import Hub
+import Postgres
+import Wire
+
+extension PushStore {
+    /// Notes a phone's token. What the same phone (`session`) had before it, or `old`, is forgotten; a token that another
+    /// user registered is this user's from here on.
+    package func register(
+        _ destination: PushDestination, _ kind: DeviceRegistration.Kind, by bearer: PushBearer,
+        replacing old: PushToken? = nil
+    ) throws -> DeviceRegistration {
+        try Self.demandStorable(destination.bundle, kind.attributesType)
+        let claims = String(decoding: bearer.claims, as: UTF8.self)
+        let row = try connection.query(
+            DeviceSQL.registerDevice,
+            destination.columns
+                + [
+                    kind.name, kind.attributesType, bearer.user, bearer.session, bearer.role, claims, old?.hex,
+                    String(Self.devicesPerUser),
+                ])
+        return DeviceRegistration(
+            user: bearer.user, destination: destination, kind: kind, registeredAt: row.integer(0, 0) ?? 0)
+    }
+
+    /// Forgets a token of a user, for alerts and for starts.
+    ///
+    /// - Returns: whether the user had it.
+    package func unregister(_ token: PushToken, of user: String) throws -> Bool {
+        try Self.demandStorable(user)
+        return try connection.query(DeviceSQL.unregisterDevice, [token.hex, user]).affectedRows > 0
+    }
+
+    /// The newest first.
+    package func devices(of user: String) throws -> [DeviceRegistration] {
+        try Self.demandStorable(user)
+        let rows = try connection.query(DeviceSQL.devicesOfUser, [user])
+        return (0..<rows.count).compactMap { row in
+            guard let destination = PushDestination(rows, row, from: 0) else { return nil }
+            let kind = rows.text(row, 3).map { DeviceRegistration.Kind.start(attributesType: $0) } ?? .alert
+            return DeviceRegistration(
+                user: user, destination: destination, kind: kind, registeredAt: rows.integer(row, 4) ?? 0)
+        }
+    }
+
+    /// libpq would cut them off at a NUL, and they would be somebody else's.
+    static func demandStorable(_ texts: String?...) throws {
+        guard texts.contains(where: { $0?.utf8.contains(0) ?? false }) else { return }
+        throw PostgresError(
+            .server, sqlState: SQLState.untranslatableCharacter,
+            "A text holds U+0000, which Postgres does not take; leave it out.")
+    }
+}
+
+extension SQLState {
+    static let untranslatableCharacter = "22P05"
+}
+
+extension DeviceRegistration.Kind {
+    fileprivate var name: String { if case .start = self { "start" } else { "alert" } }
+    fileprivate var attributesType: String? { if case .start(let type) = self { type } else { nil } }
+}
+
+extension PushDestination {
+    /// From the columns token, environment and bundle; nil for what roost did not write.
+    init?(_ rows: QueryResult, _ row: Int, from column: Int) {
+        guard let token = rows.text(row, column).flatMap({ PushToken($0) }),
+            let environment = rows.text(row, column + 1).flatMap({ PushEnvironment(rawValue: $0) }),
+            let bundle = rows.text(row, column + 2)
+        else { return nil }
+        self.init(token: token, environment: environment, bundle: bundle)
+    }
+}
+
+/// Whoever registers a phone or an activity, by the token that was verified for the request.
+///
+/// Claims are kept with the registration: what a user may be told of a row while away is asked of the policies with them.
+package struct PushBearer: Sendable, Equatable {
+    /// The claim `sub`.
+    package let user: String
+    /// The claim `session_id`, where the token has one.
+    package let session: String?
+    /// The Postgres role to act as.
+    package let role: String
+    /// All claims, as a JSON object.
+    package let claims: [UInt8]
+
+    /// Nil for claims that name no user, and for those that Postgres has no text for (U+0000).
+    package init?(_ claims: Claims) {
+        guard let user = claims.subject, !user.isEmpty else { return nil }
+        let session = claims.session
+        let texts = [user, session ?? "", claims.role]
+        guard texts.allSatisfy({ !$0.utf8.contains(0) && $0.utf8.count <= Self.longestText }),
+            !Self.hasNull(JSON(trusted: claims.json[...]))
+        else { return nil }
+        self.user = user
+        self.session = session
+        role = claims.role
+        self.claims = claims.json
+    }
+
+    /// What an index takes (2,704 bytes for a whole entry) with room for its other columns.
+    private static let longestText = 1000
+
+    /// jsonb takes no U+0000, neither in keys nor in values.
+    private static func hasNull(_ value: JSON) -> Bool {
+        switch value.kind {
+        case .string: return value.string?.utf8.contains(0) ?? false
+        case .array: return value.elements.contains(where: hasNull)
+        case .object:
+            var found = false
+            value.forEachMember { found = found || $0.key.utf8.contains(0) || hasNull($0.value) }
+            return found
+        case .number, .bool, .null: return false
+        }
+    }
+}

@@ -1,0 +1,199 @@
+-- The queue of alerts, which all hubs of a database share.
+--
+-- Invariants
+--   * An alert is one row for each message and user, whichever hubs put it there (EnqueueAlerts).
+--   * It is sent by who took it (TakeAlerts), and never again, unless it never left (GiveBackAlerts).
+-- Lock order: rows of roost.alert by (message, user_id) bytewise, then rows of roost.alert_device.
+
+-- name: EnqueueAlerts
+-- Puts alerts into the queue, as this hub ($1) sees the users: $2 messages, $3 users, $4 conversations, $5 variables,
+-- $6 when they expire and $8 until when they are held (milliseconds since 1970), $7 states, $9 the places of the messages in
+-- the outbox, by which a user's alerts are sent. Returns how many are new
+-- or were put right.
+--
+-- Invariants
+--   * Every hub that reads a row puts its alerts here; the first one counts. But whoever has the user knows best: that
+--     he is live there (dropped) ends an alert that waits, that he is in a grace window there (held) puts it off, and
+--     that he is nowhere (due) ends waiting for a hub that does not have him any more.
+--   * What is taken, expired or dropped stays so.
+--   * Alerts become due in the order of the arrays.
+-- Locks: their rows, by (message, user_id) bytewise.
+with draft as (
+    select distinct on (message collate pg_catalog."C", user_id collate pg_catalog."C") *
+    from unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::text[], $8::bigint[], $9::bigint[])
+        with ordinality n (message, user_id, conversation, variables, expires_at, state, until, change, place)
+    order by message collate pg_catalog."C", user_id collate pg_catalog."C", place
+), put as (
+    insert into roost.alert as a
+        (message, user_id, conversation, variables, expires_at, state, due_at, node, created_at, place)
+    select message, user_id, conversation, variables, to_timestamp(expires_at / 1000.0), state,
+           case state
+               when 'held' then to_timestamp(until / 1000.0)
+               when 'elsewhere' then statement_timestamp() + interval '30 seconds'
+               else statement_timestamp() + place * interval '1 microsecond'
+           end,
+           $1, statement_timestamp(), change
+    from draft
+    on conflict (message, user_id) do update
+    set state = excluded.state, due_at = excluded.due_at, node = excluded.node
+    where a.node <> excluded.node and case a.state
+        when 'elsewhere' then excluded.state in ('dropped', 'held') or excluded.state = 'due' and not exists (
+            select from roost.living_user l where l.user_id = a.user_id and l.node <> excluded.node)
+        when 'due' then excluded.state in ('dropped', 'held')
+        when 'held' then excluded.state = 'dropped' or excluded.state = 'held' and excluded.due_at > a.due_at
+        else false end
+    returning 1
+)
+select count(*) from put
+
+-- name: TakeAlerts
+-- Takes alerts that are due, at most $2, for this hub ($1) to send; where $3 is not null, of each user the oldest, and
+-- none of these users. Each alert is a row, the oldest first, and behind
+-- them each phone is one: joined in SQL, they are joined by nested loops, as nobody knows how many they will be.
+--
+-- Invariants
+--   * It is its own transaction, so whoever reads the answer has them, and nobody else ever will, unless they
+--     are given back (GiveBackAlerts).
+--   * Of a user, an alert waits for those of earlier messages (place), whatever they wait for.
+--   * What another hub holds is that hub's to send as long as it lives.
+--   * Whoever was in a grace window, or at another hub, and is online at a living hub by now is not alerted.
+--   * No phone gets a message twice, even if another user had it the first time.
+-- Locks: rows of roost.alert that nobody has locked; then new rows of roost.alert_device by their key.
+with due as materialized (
+    select a.message, a.user_id, a.state, a.due_at, a.expires_at
+    from roost.alert a
+    where a.state in ('due', 'held', 'elsewhere') and a.due_at <= statement_timestamp()
+        and (a.state <> 'held' or a.node = $1 or not exists (
+            select from roost.push_hub h
+            where h.node = a.node and h.at > statement_timestamp() - interval '30 seconds'))
+        and ($3::text[] is null or a.user_id <> all ($3))
+        and not exists (
+            select from roost.alert b
+            where b.user_id = a.user_id and b.state in ('due', 'held', 'elsewhere')
+                and case when $3::text[] is null then b.place < a.place and b.due_at > a.due_at
+                    else (b.place, b.due_at, b.message) < (a.place, a.due_at, a.message) end)
+    order by a.due_at, a.place
+    limit $2::int
+    for update of a skip locked
+), taken as (
+    update roost.alert a
+    set node = $1, taken_at = clock_timestamp(), state = case
+        when d.expires_at <= clock_timestamp() then 'expired'
+        when d.state <> 'due'
+            and exists (select from roost.living_user l where l.user_id = d.user_id and l.node <> $1) then 'dropped'
+        else 'taken' end
+    from due d
+    where a.message = d.message and a.user_id = d.user_id
+    returning a.message, a.user_id, a.state, a.conversation, a.variables, a.expires_at, a.due_at, a.place
+), claimed as (
+    insert into roost.alert_device (message, token, environment, bundle, user_id, node, registered_at)
+    select t.message, d.token, d.environment, d.bundle, t.user_id, $1, d.registered_at
+    from taken t join roost.push_device d on d.user_id = t.user_id and d.kind = 'alert'
+    where t.state = 'taken'
+    order by t.message collate pg_catalog."C", d.token collate pg_catalog."C", d.environment, d.bundle
+    on conflict do nothing
+    returning message, token, environment, bundle, user_id, registered_at
+)
+select message, user_id, state, conversation, variables, floor(extract(epoch from expires_at) * 1000)::bigint,
+       null as token, null as environment, null as bundle, null::bigint as registered_at, due_at, place
+from taken
+union all
+select message, user_id, null, null, null, null, token, environment, bundle,
+       floor(extract(epoch from registered_at) * 1000)::bigint, null, null
+from claimed
+order by due_at nulls last, place, registered_at desc
+
+-- name: SettleAlerts
+-- Notes how the sending of alerts to phones ended: $1 messages, $2 tokens, $3 environments, $4 bundles, $5 outcomes.
+-- Locks: their rows, which nobody else writes.
+update roost.alert_device d set outcome = s.outcome
+from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[]) s (message, token, environment, bundle, outcome)
+where d.message = s.message and d.token = s.token and d.environment = s.environment and d.bundle = s.bundle
+
+-- name: GiveBackAlerts
+-- Puts alerts back into the queue that this hub ($1) had taken and that never left: $2 messages and $3 tokens, $4
+-- environments, $5 bundles of the phones.
+--
+-- Invariant: a phone that an alert may have left for is not in the list, and keeps its row in roost.alert_device, so it
+-- is not sent the message again.
+-- Locks: rows of roost.alert by (message, user_id) bytewise, then those of roost.alert_device.
+with kept as materialized (
+    select d.message, d.token, d.environment, d.bundle, d.user_id
+    from unnest($2::text[], $3::text[], $4::text[], $5::text[]) s (message, token, environment, bundle)
+    join roost.alert_device d using (message, token, environment, bundle)
+    where d.node = $1 and d.outcome is null
+), locked as materialized (
+    select a.message, a.user_id from roost.alert a
+    where a.state = 'taken' and a.node = $1
+        and (a.message, a.user_id) in (select k.message, k.user_id from kept k)
+    order by a.message collate pg_catalog."C", a.user_id collate pg_catalog."C"
+    for update
+), freed as (
+    delete from roost.alert_device d using kept k
+    where (d.message, d.token, d.environment, d.bundle) = (k.message, k.token, k.environment, k.bundle)
+)
+update roost.alert a set state = 'due', taken_at = null from locked l
+where a.message = l.message and a.user_id = l.user_id
+
+-- name: ReleaseAlerts
+-- Drops the alerts that wait for users who are live at this hub ($1; $2, the users), whoever put them there.
+-- Locks: their rows, by (message, user_id) bytewise.
+with waiting as (
+    select message, user_id from roost.alert
+    where user_id = any ($2::text[]) and state in ('due', 'held', 'elsewhere')
+    order by message collate pg_catalog."C", user_id collate pg_catalog."C"
+    for update
+)
+update roost.alert a set state = 'dropped', node = $1 from waiting w
+where a.message = w.message and a.user_id = w.user_id
+
+-- name: NextAlert
+-- When the next alert falls due that this hub ($1) may take, in milliseconds since 1970, rounded up.
+-- Locks: none.
+select ceil(extract(epoch from due_at) * 1000)::bigint from roost.alert
+where state in ('due', 'held', 'elsewhere') and (state <> 'held' or node = $1)
+order by due_at limit 1
+
+-- name: HoldAlerts
+-- The alerts that this hub ($1) held when its last process ended wait at least until a moment ($2, milliseconds since
+-- 1970): its users have time to come back.
+-- Locks: their rows, by (message, user_id) bytewise.
+with held as (
+    select message, user_id from roost.alert
+    where state = 'held' and node = $1 and due_at < to_timestamp($2::bigint / 1000.0)
+    order by message collate pg_catalog."C", user_id collate pg_catalog."C"
+    for update
+)
+update roost.alert a set due_at = to_timestamp($2::bigint / 1000.0) from held h
+where a.message = h.message and a.user_id = h.user_id
+
+-- name: UsersWaitedFor
+-- Users for whom alerts wait that this hub ($1) put into the queue: held here, or thought to be elsewhere.
+-- Locks: none.
+select distinct user_id from roost.alert where state in ('held', 'elsewhere') and node = $1
+
+-- name: CloseUnanswered
+-- Closes what this hub ($1) had taken to send when its last process ended, and returns how many that were: nobody knows
+-- whether they left, and they are not sent again.
+-- Locks: the hub's own rows.
+with closed as (
+    update roost.alert_device set outcome = 'unknown' where outcome is null and node = $1 returning 1
+)
+select count(*) from closed
+
+-- name: PruneAlerts
+-- Forgets alerts that are older than $1 seconds, at most $2 of them, and what phones they were sent to.
+--
+-- Invariant: $1 is longer than any hub reads back (retention), so a message that is forgotten does not come again.
+-- Locks: their rows; what somebody else has locked is left for the next time.
+with old as (
+    select message, user_id from roost.alert
+    where created_at < statement_timestamp() - $1::bigint * interval '1 second'
+    order by created_at limit $2::int
+    for update skip locked
+), gone as (
+    delete from roost.alert a using old o where a.message = o.message and a.user_id = o.user_id returning a.message
+), devices as (
+    delete from roost.alert_device d using (select distinct message from gone) g where d.message = g.message
+)
+select count(*) from gone

@@ -1,0 +1,65 @@
+-- Phones that users registered, and tokens that are gone.
+-- Lock order: rows of roost.push_device, then activities by id.
+
+-- name: RegisterDevice
+-- Notes a phone's token ($1 token, $2 environment, $3 bundle, $4 kind, $5 type of attributes) as that of a user ($6, of
+-- the session $7, with the role $8 and the claims $9), and forgets the token that it replaces ($10, or null).
+--
+-- Invariants
+--   * A token that another user registered before moves to this one: the phone is in other hands.
+--   * A session is one phone, so it has one token of a kind; it rotates.
+--   * A user has no more than $11 tokens of a kind: the oldest are forgotten.
+-- Locks: the token's row and rows of this user.
+with fresh as (
+    insert into roost.push_device as d
+        (token, environment, bundle, kind, attributes_type, user_id, session, role, claims, registered_at)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9::jsonb - '{exp,iat}'::text[], clock_timestamp())
+    on conflict (token, environment, bundle, kind) do update
+    set attributes_type = excluded.attributes_type, user_id = excluded.user_id, session = excluded.session,
+        role = excluded.role, claims = excluded.claims, registered_at = excluded.registered_at
+    returning registered_at
+), others as (
+    select token, environment, bundle, kind, session, attributes_type,
+           row_number() over (order by registered_at desc) as place
+    from roost.push_device
+    where user_id = $6 and kind = $4 and (token, environment, bundle) <> ($1, $2, $3)
+), gone as (
+    delete from roost.push_device d using others o
+    where (d.token, d.environment, d.bundle, d.kind) = (o.token, o.environment, o.bundle, o.kind) and d.user_id = $6
+        and (o.place >= $11::int or o.environment = $2 and o.bundle = $3 and (
+            o.token = $10 or o.session = $7 and o.attributes_type is not distinct from $5))
+)
+select floor(extract(epoch from registered_at) * 1000)::bigint from fresh
+
+-- name: UnregisterDevice
+-- Forgets a token ($1) of a user ($2), whatever it was registered for.
+-- Locks: the token's rows.
+delete from roost.push_device where token = $1 and user_id = $2
+
+-- name: DevicesOfUser
+-- The phones of a user ($1), the newest first.
+-- Locks: none.
+select token, environment, bundle, attributes_type, floor(extract(epoch from registered_at) * 1000)::bigint
+from roost.push_device where user_id = $1 order by registered_at desc
+
+-- name: DropDestination
+-- Forgets a token ($1, $2 environment, $3 bundle), of phones and of activities: of those registered before a moment
+-- ($4, milliseconds since 1970) or, where it is null, in any case.
+--
+-- Invariant: a token that was registered again after Apple called it dead lives (apns.md, 410).
+-- Locks: the token's rows, activities by id.
+with devices as (
+    delete from roost.push_device
+    where token = $1 and environment = $2 and bundle = $3
+        and ($4::bigint is null or registered_at < to_timestamp($4 / 1000.0))
+    returning 1
+), open as (
+    select id from roost.push_activity
+    where token = $1 and environment = $2 and bundle = $3 and ended_at is null
+        and ($4::bigint is null or registered_at < to_timestamp($4 / 1000.0))
+    order by id for update
+), activities as (
+    update roost.push_activity a set ended_at = clock_timestamp() from open o where a.id = o.id
+    returning 1
+)
+select (select count(*) from devices) + (select count(*) from activities)

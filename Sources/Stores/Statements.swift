@@ -1,0 +1,53 @@
+package import Postgres
+
+/// Who is present in channels at this hub, so that its next process knows it.
+enum PresenceSQL: String, NamedStatement {
+    case presenceSession, storePresence, forgetPresence, storedPresence
+    static let file = StatementFile(PackageResources.Presence_sql)
+}
+
+/// Who is online at this hub, and what the application is told of it.
+enum UserSQL: String, NamedStatement {
+    case onlineUsers, heartbeat, beginTurn, noteTransitions, statusOfChatUsers
+    static let file = StatementFile(PackageResources.Users_sql)
+}
+
+/// The sessions of pushes, and which hubs send them.
+enum PushHubSQL: String, NamedStatement {
+    case pushSession, heartbeat, onlineElsewhere
+    static let file = StatementFile(PackageResources.Hubs_sql)
+}
+
+/// Phones that users registered, and tokens that are gone.
+enum DeviceSQL: String, NamedStatement {
+    case registerDevice, unregisterDevice, devicesOfUser, dropDestination
+    static let file = StatementFile(PackageResources.Devices_sql)
+}
+
+/// Live Activities: registered by users, owned by one hub each, stamped before they are sent something.
+enum ActivitySQL: String, NamedStatement {
+    case registerActivity, findActivities, endActivities, adoptActivities, stampActivities, noteDelivered,
+        pruneActivities, bearerOfActivity, becomeUser, factsOfSampleChat
+    static let file = StatementFile(PackageResources.Activities_sql)
+}
+
+/// The queue of alerts, which all hubs of a database share.
+enum AlertSQL: String, NamedStatement {
+    case enqueueAlerts, takeAlerts, settleAlerts, giveBackAlerts, releaseAlerts, nextAlert, holdAlerts, usersWaitedFor,
+        closeUnanswered, pruneAlerts
+    static let file = StatementFile(PackageResources.Alerts_sql)
+}
+
+/// Who is to hear of changes, by the operator's statement.
+enum AudienceSQL: String, NamedStatement {
+    case beginReading, askAudience, findBearers, audienceOfSampleChat
+    static let file = StatementFile(PackageResources.Audience_sql)
+}
+
+/// All files of this room, for the test that holds the names to them.
+package enum StoresSQL {
+    package static let files: [any NamedStatement.Type] = [
+        PresenceSQL.self, UserSQL.self, PushHubSQL.self, DeviceSQL.self, ActivitySQL.self, AlertSQL.self,
+        AudienceSQL.self,
+    ]
+}
