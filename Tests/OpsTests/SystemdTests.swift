@@ -49,9 +49,9 @@ struct ServiceReportTests {
     @Test mutating func aReload() {
         _ = lines(nil, at: 0)
         #expect(report.reloads(at: 123) == ["RELOADING=1", "MONOTONIC_USEC=123"])
-        let standing = ServiceReport.Standing(problem: nil, heartbeats: [], age: .seconds(1))
+        let status = ServiceReport.Status(problem: nil, heartbeats: [], age: .seconds(1))
         #expect(
-            report.reloaded("configuration reloaded", standing)
+            report.reloaded("configuration reloaded", status)
                 == ["READY=1", "STATUS=row changes flow; configuration reloaded"])
         #expect(lines(nil, at: 2) == [])
     }
@@ -59,8 +59,8 @@ struct ServiceReportTests {
     @Test mutating func aReloadBeforeTheHubIsReadyDoesNotSayThatItIs() {
         _ = lines("connecting", at: 0)
         #expect(report.reloads(at: 123) == [])
-        let standing = ServiceReport.Standing(problem: "connecting", heartbeats: [], age: .seconds(1))
-        #expect(report.reloaded("reloaded", standing) == ["STATUS=not ready: connecting; reloaded"])
+        let status = ServiceReport.Status(problem: "connecting", heartbeats: [], age: .seconds(1))
+        #expect(report.reloaded("reloaded", status) == ["STATUS=not ready: connecting; reloaded"])
     }
 
     @Test mutating func stoppingAsksForTimeAndIsNeverReadyAgain() {
