@@ -10,7 +10,7 @@ import subprocess
 import time
 
 from failure import Failure
-from ports import free_port
+from programs import free_port
 
 HERE = pathlib.Path(__file__).parent
 
