@@ -15,7 +15,7 @@ struct IdleCommand: ParsableCommand {
     var target: TargetOptions
 
     @OptionGroup(title: "Sockets")
-    var crowd: CrowdOptions
+    var crowd: SocketOptions
 
     @OptionGroup(title: "Report")
     var report: ReportOptions
@@ -54,7 +54,7 @@ struct FanoutCommand: ParsableCommand {
     var target: TargetOptions
 
     @OptionGroup(title: "Sockets")
-    var crowd: CrowdOptions
+    var crowd: SocketOptions
 
     @OptionGroup(title: "Messages")
     var message: MessageOptions
@@ -92,7 +92,7 @@ struct SlowCommand: ParsableCommand {
     var target: TargetOptions
 
     @OptionGroup(title: "Sockets")
-    var crowd: CrowdOptions
+    var crowd: SocketOptions
 
     @OptionGroup(title: "Messages")
     var message: MessageOptions
@@ -136,7 +136,7 @@ struct PresenceCommand: ParsableCommand {
     var target: TargetOptions
 
     @OptionGroup(title: "Sockets")
-    var crowd: CrowdOptions
+    var crowd: SocketOptions
 
     @OptionGroup(title: "Schedule")
     var schedule: ScheduleOptions
@@ -170,7 +170,7 @@ struct StormCommand: ParsableCommand {
     var target: TargetOptions
 
     @OptionGroup(title: "Sockets")
-    var crowd: CrowdOptions
+    var crowd: SocketOptions
 
     @OptionGroup(title: "Report")
     var report: ReportOptions

@@ -1,7 +1,7 @@
 import ArgumentParser
 
 /// Sockets in channels.
-struct CrowdOptions: ParsableArguments {
+struct SocketOptions: ParsableArguments {
     @Option(help: ArgumentHelp("How many sockets.", valueName: "count"))
     var sockets = 1000
 

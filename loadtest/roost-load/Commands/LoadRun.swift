@@ -13,7 +13,7 @@ struct LoadRun {
         plan.workers = try workers
         try report.checkFiles()
         let mode = Progress.Mode.suited(quiet: report.quiet)
-        let findings = try Conductor(plan, processes: target.processes, mode: mode).run()
+        let findings = try Coordinator(plan, processes: target.processes, mode: mode).run()
         try report.show(
             findings.record(command: command, expectations: report.expect, memoryTolerance: memoryTolerance))
     }

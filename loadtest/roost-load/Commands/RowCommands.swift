@@ -52,7 +52,7 @@ struct ChangesCommand: ParsableCommand {
         plan.channels = conversations
         plan.rate = rate
         (plan.seconds, plan.warmUp, plan.settle) = (duration, warmUp, rows.settle)
-        plan.rows = try rows.terms(sockets: subscribers)
+        plan.rows = try rows.plan(sockets: subscribers)
         try LoadRun(plan: plan, target: target, report: report).run()
     }
 }
