@@ -46,16 +46,19 @@ extension Hub {
         membership.principalSeat = nil
         leave(left, membership)
         startAnew(membership, wasSeated: left.groupSeat != nil, in: group)
-        if group.state == .registering {
-            group.waiting.append(membership)
-        } else {
-            goOn(membership)
-        }
+        handle(.rowChangesRestarted(needsOfRowChanges(membership)), of: membership)
     }
 
-    /// What waited for the group's state goes on: the join's answer, or the changes to a member whose token is new.
-    private func goOn(_ membership: Membership) {
-        if membership.pending != nil { completeJoin(of: membership) } else { takeSeatOrWait(membership) }
+    /// What has to be known before row changes can reach a member that entered its group. The group tells it when the feed
+    /// answers.
+    func needsOfRowChanges(_ membership: Membership) -> JoinMachine.Needs {
+        var needs: JoinMachine.Needs = []
+        if let group = membership.group, group.state == .registering {
+            group.waiting.append(membership)
+            needs.insert(.subscription)
+        }
+        if membership.recovery?.arrival != nil { needs.insert(.session) }
+        return needs
     }
 
     /// Takes a member out of its group.
@@ -103,7 +106,7 @@ extension Hub {
         }
         let waiting = group.waiting
         group.waiting = []
-        for membership in waiting where membership.isIn(group) { goOn(membership) }
+        for membership in waiting where membership.isIn(group) { handle(.met(.subscription), of: membership) }
         guard group.state == .live else { return }
         let outstanding = group.outstanding
         group.outstanding = []
@@ -113,7 +116,7 @@ extension Hub {
     /// Without a database nothing can be promised: clients are told to come again.
     private func refuseWaiting(_ group: ChangeGroup, _ refusal: Refusal) {
         for membership in group.waiting where membership.isIn(group) {
-            if membership.pending != nil { refuseJoin(of: membership, refusal) } else { expel(membership, refusal) }
+            handle(.failed(.subscription, refusal), of: membership)
         }
     }
 
@@ -189,7 +192,7 @@ extension Hub {
         isPassedInPart = true
         for connection in connections.lazy.compactMap({ $0 }) {
             for membership in connection.memberships.reversed()
-            where membership.group != nil && membership.pending == nil {
+            where membership.group != nil && membership.join.isJoined {
                 expel(membership, .changesLost)
             }
         }

@@ -63,12 +63,19 @@ extension Hub {
         expectPresence(of: membership)
         connection.wasEmptyAtSweep = false
         earliestExpiry = min(earliestExpiry, Int64(claims.expiresAt))
-        // "Live means live": the reply makes clients report SUBSCRIBED, so it waits until the feed has the bindings. In a
-        // private channel the policies are asked meanwhile; whichever answers last completes the join.
-        if let group, group.state == .registering { group.waiting.append(membership) }
-        if membership.isArriving { awaitArrival(of: membership) }
-        askToRead(membership)
-        completeJoin(of: membership)
+        begin(membership)
+    }
+
+    /// Sees to it that everything becomes known that the join's answer waits for (`JoinMachine`).
+    private func begin(_ membership: Membership) {
+        var needs = needsOfRowChanges(membership)
+        if membership.history?.doubts != nil { needs.insert(.history) }
+        if !needs.isDisjoint(with: [.session, .history]) { awaitArrival(of: membership) }
+        if membership.pass != nil {
+            askToRead(membership)
+            needs.insert(.authorization)
+        }
+        handle(.begins(needs), of: membership)
     }
 
     private func countPatterns(_ subscription: ChangeSubscription, of connection: Connection) throws(Refusal) {
@@ -119,18 +126,30 @@ extension Hub {
         return out
     }
 
-    /// Answers a join and lets the member in, unless the feed or the policies still have to be heard.
-    func completeJoin(of membership: Membership) {
-        guard let pending = membership.pending, membership.group?.state != .registering,
-            membership.pass == nil || membership.pass?.read != nil,
-            !membership.isArriving
-        else { return }
-        askForMissed(by: membership)
-        // The reply says whether it could be resumed, and clients take no changes before the reply.
-        if let recovery = membership.recovery, recovery.question != nil, recovery.start == nil { return }
-        guard membership.pass?.replay?.overflowed != true else {
-            return refuseJoin(of: membership, .replayFailed)
+    /// Tells a member's join what happened, and does what follows from it.
+    func handle(_ event: JoinMachine.Event, of membership: Membership) {
+        switch membership.join.handle(event) {
+        case nil: break
+        case .findMissed:
+            askForMissed(by: membership)
+            // The answer says whether it could be resumed, and clients take no changes before the answer.
+            if membership.recovery?.question == nil { recoveryIsKnown(of: membership) }
+        case .answer: answerJoin(of: membership)
+        case .resumeRowChanges: takeSeatOrWait(membership)
+        case .refuse(let refusal): refuseJoin(of: membership, refusal)
+        case .expel(let refusal): expel(membership, refusal)
         }
+    }
+
+    /// What a member missed is known as far as its join's answer says it.
+    func recoveryIsKnown(of membership: Membership) {
+        let isWhole = membership.pass?.replay?.overflowed != true
+        handle(isWhole ? .recoveryIsKnown : .replayOverflowed, of: membership)
+    }
+
+    /// Answers a join and lets the member in.
+    private func answerJoin(of membership: Membership) {
+        guard let pending = membership.pending else { return }
         let channel = membership.channel
         let missed = missedMessages(by: membership)
         let reply = membership.frames.reply(
@@ -154,7 +173,7 @@ extension Hub {
     }
 
     /// Answers a join with a no.
-    func refuseJoin(of membership: Membership, _ refusal: Refusal) {
+    private func refuseJoin(of membership: Membership, _ refusal: Refusal) {
         guard let pending = membership.pending else { return }
         counters.joinsRefused += 1
         refuse(pending.ref, of: membership, refusal)
@@ -182,7 +201,7 @@ extension Hub {
     /// Takes a member out of every list of the channel, and the channel out of the hub when nothing is left in it.
     func remove(_ membership: Membership, _ end: MembershipEnd = .lost) {
         guard membership.connection.memberships.remove(membership) else { return }
-        membership.hasEnded = true
+        _ = membership.join.handle(.removed)
         let (channel, version) = (membership.channel, membership.version)
         channel.memberCount -= 1
         counters.memberships -= 1

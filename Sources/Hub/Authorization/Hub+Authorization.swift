@@ -15,13 +15,13 @@ extension Hub {
 
     /// The authority's word. One that comes after the member left, rejoined or brought another token changes nothing.
     package func authorization(_ id: AuthorizationID, is outcome: AuthorizationOutcome) {
-        guard let membership = questions.removeValue(forKey: id), !membership.hasEnded, let pass = membership.pass
+        guard let membership = questions.removeValue(forKey: id), !membership.join.hasEnded, let pass = membership.pass
         else { return }
         guard pass.readQuestion == id else { return writeDecided(id, outcome, pass, of: membership) }
         pass.readQuestion = nil
         switch outcome {
-        case .unavailable: refuseReading(of: membership, .databaseUnavailable)
-        case .replayFailed: refuseReading(of: membership, .replayFailed)
+        case .unavailable: handle(.failed(.authorization, .databaseUnavailable), of: membership)
+        case .replayFailed: handle(.failed(.authorization, .replayFailed), of: membership)
         case .decided(let read, let replay):
             if pass.read == nil {
                 joinDecided(read, replay, pass, of: membership)
@@ -45,11 +45,12 @@ extension Hub {
     ) {
         // A replay to who may not read broadcasts is refused, as in the original, not left out.
         guard !read.isEmpty, pass.replay == nil || read.contains(.broadcast) else {
-            return refuseReading(of: membership, .unauthorized(topic: String(membership.channel.key.name)))
+            let refusal = Refusal.unauthorized(topic: String(membership.channel.key.name))
+            return handle(.failed(.authorization, refusal), of: membership)
         }
         pass.read = read
         pass.replay?.messages = replay
-        completeJoin(of: membership)
+        handle(.met(.authorization), of: membership)
     }
 
     // MARK: New tokens
@@ -84,7 +85,7 @@ extension Hub {
         membership.claims = claims
         renewHistory(of: membership)
         earliestExpiry = min(earliestExpiry, Int64(claims.expiresAt))
-        if membership.pending == nil { seat(membership) }
+        if membership.join.isJoined { seat(membership) }
         resubscribe(membership, as: claims)
         releaseWrites(of: membership)
     }
@@ -99,16 +100,7 @@ extension Hub {
         }
     }
 
-    // MARK: Refusals
-
-    /// Ends a join that waits for its answer, or a channel whose new token cannot be judged.
-    private func refuseReading(of membership: Membership, _ refusal: Refusal) {
-        if membership.pending != nil, membership.pass?.read == nil {
-            refuseJoin(of: membership, refusal)
-        } else {
-            expel(membership, refusal)
-        }
-    }
+    // MARK: Ends
 
     private func forgetQuestions(of pass: ChannelPass) {
         for id in pass.write.questions + [pass.readQuestion].compactMap({ $0 }) { questions[id] = nil }

@@ -4,7 +4,7 @@ import Wire
 extension Hub {
     func write(_ write: MemberWrite, ref: JSON, of membership: Membership) {
         guard let pass = membership.pass else { return perform(write, ref, of: membership) }
-        if pass.held.isEmpty, pass.readQuestion == nil, membership.pending == nil {
+        if pass.held.isEmpty, pass.readQuestion == nil, membership.join.isJoined {
             switch write.need.map({ pass.write[$0] }) ?? .allowed {
             case .allowed: return perform(write, ref, of: membership)
             case .denied: return refuse(ref, of: membership, denial(of: write, in: membership))
@@ -23,7 +23,7 @@ extension Hub {
 
     /// Performs or refuses what waits, in order, as far as it is decided; asks for what the next one needs.
     func releaseWrites(of membership: Membership) {
-        guard let pass = membership.pass, membership.pending == nil, pass.readQuestion == nil else { return }
+        guard let pass = membership.pass, membership.join.isJoined, pass.readQuestion == nil else { return }
         while let next = pass.held.first {
             switch next.write.need.map({ pass.write[$0] }) ?? .allowed {
             case .asked: return

@@ -3,7 +3,7 @@ import Wire
 /// Who is there (wire-protocol A6).
 extension Hub {
     func presence(_ frame: ClientFrame, of membership: Membership) {
-        guard membership.pending == nil || membership.pass != nil, case .json(let request) = frame.body else { return }
+        guard membership.join.isJoined || membership.pass != nil, case .json(let request) = frame.body else { return }
         switch request["event"]?.string?.lowercased() {
         case "track":
             let payload = request["payload"] ?? .emptyObject

@@ -115,7 +115,7 @@ extension Hub {
         guard !arrivals.isEmpty else { return }
         let waiting = arrivals
         arrivals = []
-        for membership in waiting where !membership.hasEnded && membership.isArriving {
+        for membership in waiting where membership.join.needs([.session, .history]) {
             if let recovery = membership.recovery, recovery.arrival != nil {
                 guard let group = membership.group else { continue }
                 advanceArrival(of: recovery, in: group)
@@ -124,20 +124,14 @@ extension Hub {
             if let arrival = membership.recovery?.arrival, arrival.doubts == nil,
                 latest.monotonic - arrival.since >= Self.longestArrival
             {
-                dismiss(membership, .databaseUnavailable)
-            } else if membership.isArriving {
-                awaitArrival(of: membership)
-            } else if membership.pending != nil {
-                completeJoin(of: membership)
-            } else if let group = membership.group, group.state != .registering {
-                takeSeatOrWait(membership)
+                handle(.failed(.session, .databaseUnavailable), of: membership)
+                continue
             }
+            let isWaiting = membership.recovery?.arrival != nil || membership.history?.doubts != nil
+            if isWaiting { awaitArrival(of: membership) }
+            if membership.recovery?.arrival == nil { handle(.met(.session), of: membership) }
+            if membership.history?.doubts == nil { handle(.met(.history), of: membership) }
         }
-    }
-
-    /// Sends a member away, whether its join is answered or not; its client joins again.
-    private func dismiss(_ membership: Membership, _ refusal: Refusal) {
-        if membership.pending == nil { expel(membership, refusal) } else { refuseJoin(of: membership, refusal) }
     }
 
     /// Asks for what the member missed, once its group is live.
@@ -202,7 +196,9 @@ extension Hub {
 
     /// The feed's next step. One for a member that left, or asked anew, changes nothing.
     package func recovery(_ id: RecoveryID, _ step: RecoveryStep) {
-        guard let membership = recoveries[id], !membership.hasEnded, let recovery = membership.recovery else { return }
+        guard let membership = recoveries[id], !membership.join.hasEnded, let recovery = membership.recovery else {
+            return
+        }
         switch step {
         case .began(let start):
             // Too late to say so in the reply; the reply to the next join will.
@@ -211,7 +207,7 @@ extension Hub {
                 recovery.start = start
                 counters.recoveries[start.result, default: 0] += 1
             }
-            completeJoin(of: membership)
+            recoveryIsKnown(of: membership)
         case .changes(let changes):
             for change in changes {
                 send(change, to: membership)
@@ -242,7 +238,7 @@ extension Hub {
         counters.recoveries[result, default: 0] += 1
         recoveries[id] = nil
         recovery.question = nil
-        dismiss(membership, refusal)
+        handle(.recoveryFailed(refusal), of: membership)
     }
 
     private func send(_ change: ChangeDelivery, to membership: Membership) {
