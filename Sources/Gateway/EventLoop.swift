@@ -111,7 +111,7 @@ final class EventLoop {
             book: configuration.book, history: configuration.history, ledger: seats,
             presence: rules.presence, typing: rules.typing, presences: configuration.presences,
             presenceLog: configuration.presenceLog, users: configuration.users, devices: configuration.devices,
-            typingBoard: configuration.typingBoard, summaryJoins: configuration.summaryJoins)
+            typingRegistry: configuration.typingRegistry, summaryJoins: configuration.summaryJoins)
         delivery = Delivery(cap: rules.pendingBytesPerSocket, readers: readers)
         door = Door(verifier: verifier, origins: rules.origins)
         broadcastAPI = BroadcastAPI(verifier: verifier, limits: rules.limits)

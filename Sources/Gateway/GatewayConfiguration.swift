@@ -31,7 +31,7 @@ package struct GatewayConfiguration: Sendable {
     /// The same for their devices.
     package var devices: UserPresence?
     /// Who types, for whoever asks; nil if nobody does.
-    package var typingBoard: TypingBoard?
+    package var typingRegistry: TypingRegistry?
     /// Who joins a Live Activity's channel, for whoever shows it; nil if nobody does.
     package var summaryJoins: SummaryJoins?
     /// Largest body of an HTTP request.

@@ -62,7 +62,11 @@ extension Hub {
     ///
     /// - Parameter user: the claim `sub` of the sender's token.
     package func publish(_ message: Broadcast, to key: ChannelKey, by user: String? = nil) {
-        if consumesTyping(message, of: user, to: key) { return }
+        if let signal = typing.signal(in: message) {
+            let channel = channel(key)
+            typing.take(signal, of: user, in: channel, &context)
+            return discardIfIdle(channel)
+        }
         if let channel = channels[key] {
             deliver(message, in: channel, except: nil)
         } else {
@@ -74,27 +78,19 @@ extension Hub {
     /// Delivers a message that is sent here first; the other loops are relayed it.
     func deliver(_ message: Broadcast, in channel: Channel, except: Slot?) {
         keep(message, to: channel.key, in: channel, except: except)
-        deliver(message, in: channel, to: channel.members, except: except)
+        context.deliver(message, in: channel, to: channel.members, except: except)
         showNews(in: channel, except: except)
-    }
-
-    /// Encodes it only for the versions that are in the audience: a `.user` message is looked into for version 1 alone.
-    func deliver(
-        _ message: Broadcast, in channel: Channel, to audience: Audience, except: Slot?, kind: FrameKind = .message
-    ) {
-        let receivers = audience.count - (except == nil ? 0 : 1)
-        if receivers > 0 { count(message, in: channel, receivers: receivers) }
-        for version in [ProtocolVersion.v1, .v2] where !audience[version].isEmpty {
-            guard let frame = message.frame(version, in: channel) else { continue }
-            actions.append(.fanOut(frame, to: audience[version], except: except, kind))
-        }
     }
 
     /// Tells a member a state of a channel as a whole, because it was spared steps to it.
     package func show(_ state: ChannelState, to slot: Slot) {
         switch state {
         case .presence(let channel): showPresence(of: channel, to: slot)
-        case .typing(let channel): showTyping(of: channel, to: slot)
+        case .typing(let key):
+            guard let channel = channels[key], let membership = context.member(slot, of: channel),
+                membership.hearsBroadcasts
+            else { return }
+            typing.show(to: membership, &context)
         }
     }
 
@@ -103,16 +99,16 @@ extension Hub {
         switch relay {
         case .broadcast(let key, let message):
             guard let channel = channels[key] else { return }
-            deliver(message, in: channel, to: channel.members, except: nil)
+            context.deliver(message, in: channel, to: channel.members, except: nil)
             showNews(in: channel)
         case .presence(let key, let diff):
             let channel = channel(key)
             apply(diff, to: channel)
             presenceChanged(in: channel)
             discardIfIdle(channel)
-        case .typing(let key, let typing):
+        case .typing(let key, let relay):
             let channel = channel(key)
-            apply(typing, to: channel)
+            typing.apply(relay, to: channel, &context)
             discardIfIdle(channel)
         }
     }

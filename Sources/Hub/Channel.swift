@@ -23,10 +23,6 @@ final class Channel {
     var occupancyTold: [UInt8] = []
     var typing = TypingSet()
     var traffic = ChannelTraffic()
-    /// As it was when an operator looked last.
-    var seenTraffic = ChannelTraffic()
-    /// Nil unless an operator looks at the channel.
-    var tap: ChannelTap?
     /// Those who asked for row changes, by what they asked for.
     var groups: [ChangeGroup] = []
     /// Whose join waits for a replay.

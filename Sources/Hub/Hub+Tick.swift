@@ -14,7 +14,7 @@ extension Hub {
     }
 
     /// When `wake` is to be called next, in monotonic milliseconds. What is due may have been done by then.
-    package var nextDue: Int64? { timetable.next }
+    package var nextDue: Int64? { context.timetable.next }
 
     /// To be called when something is due.
     package func wake(at now: HubTime) {
@@ -23,13 +23,16 @@ extension Hub {
     }
 
     private func performDuties() {
-        while let duty = timetable.take(at: latest.monotonic) {
+        while let duty = context.nextDuty() {
             switch duty {
             case .leases: endLeases()
             case .presence(let key): if let channel = channels[key] { tellPresence(of: channel) }
             case .occupancy(let key): if let channel = channels[key] { tellOccupancy(of: channel) }
             case .arrivals: settleArrivals()
-            case .typing(let key): if let channel = channels[key] { advanceTyping(in: channel) }
+            case .typing(let key):
+                guard let channel = channels[key] else { break }
+                typing.advance(in: channel, &context)
+                discardIfIdle(channel)
             }
         }
     }

@@ -204,7 +204,7 @@ extension Hub {
 
     private func perform(_ write: MemberWrite, _ ref: JSON, of membership: Membership) {
         switch write {
-        case .broadcast(let message) where consumesTyping(message, of: membership):
+        case .broadcast(let message) where typing.consumes(message, of: membership, &context):
             guard membership.acknowledges, !ref.isNull else { return }
         case .broadcast(let message):
             deliver(message, in: membership.channel, except: membership.echoesToSelf ? nil : membership.slot)

@@ -207,10 +207,12 @@ extension Hub {
         case .everybody: audience = group.audience
         case .bearers(let claims): audience = Audience(joining: claims.compactMap { group.principals[$0]?.audience })
         }
-        if change.operation == .insert { endTyping(ofAuthorOf: JSON(trusted: change.data[...]), in: group.channel) }
+        if change.operation == .insert {
+            typing.end(ofAuthorOf: JSON(trusted: change.data[...]), in: group.channel, &context)
+        }
         guard !audience.isEmpty else { return }
         let (event, payload) = Self.frame(of: change, isLegacy: group.subscription.isLegacy)
-        fanOut(event, payload, in: group.channel, to: audience, kind: .change)
+        context.fanOut(event, payload, in: group.channel, to: audience, kind: .change)
     }
 
     /// A change's event and payload, in pieces.
@@ -238,10 +240,10 @@ extension Hub {
     private func deliver(_ message: DatabaseBroadcast) {
         keep(message)
         guard let channel = channels[message.key] else { return }
-        endTyping(ofAuthorOf: message.insert, in: channel)
+        typing.end(ofAuthorOf: message.insert, in: channel, &context)
         keepForReplays(message, in: channel, withHistory: false)
         let audience = channel.replayed[message.id].map { channel.members.without($0) } ?? channel.members
-        deliver(message.broadcast, in: channel, to: audience, except: nil)
+        context.deliver(message.broadcast, in: channel, to: audience, except: nil)
         showNews(in: channel)
     }
 

@@ -47,7 +47,7 @@ extension Hub {
 
     private func attachHistory(to channel: Channel, _ request: HistoryRequest) -> ChannelHistory {
         // For members behind the first, too: the most that any of them asks for counts.
-        let (name, position) = history.attach(loop, to: channel.key, request, chance: random.next(), at: latest)
+        let (name, position) = history.attach(loop, to: channel.key, request, chance: context.random.next(), at: latest)
         if let kept = channel.history { return kept }
         let kept = ChannelHistory(history: name, shown: position)
         channel.history = kept
@@ -170,7 +170,7 @@ extension Hub {
             }
             let meta = HistoryMeta(
                 id: HistoryID(history: kept.history, position: message.position), isReplay: false)
-            if !audience.isEmpty { count(message.broadcast, in: channel, receivers: audience.count) }
+            if !audience.isEmpty { channel.traffic.count(message.broadcast, receivers: audience.count, at: latest) }
             for version in [ProtocolVersion.v1, .v2] where !audience[version].isEmpty {
                 guard let frame = message.broadcast.frame(version, with: meta, in: channel) else { continue }
                 let isOwn = message.sender?.loop == loop

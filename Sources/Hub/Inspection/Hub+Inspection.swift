@@ -6,11 +6,10 @@ extension Hub {
     package func busiestChannels(limit: Int) -> [ChannelLoad] {
         var busiest: [ChannelLoad] = []
         for channel in channels.values {
-            let (now, before) = (channel.traffic, channel.seenTraffic)
-            channel.seenTraffic = now
+            let new = channel.traffic.takeNew()
             let load = ChannelLoad(
                 key: channel.key, sockets: channel.memberCount, present: channel.presence.count,
-                messages: now.messages - before.messages, deliveries: now.deliveries - before.deliveries)
+                messages: new.messages, deliveries: new.deliveries)
             load.enter(&busiest, limit: limit)
         }
         return busiest
@@ -20,14 +19,11 @@ extension Hub {
     package func channels(named topic: String, limit: Int) -> [ChannelView] {
         [false, true].compactMap { isPrivate in
             guard let channel = channels[ChannelKey(topic: topic, isPrivate: isPrivate)] else { return nil }
-            let tap = channel.tap ?? ChannelTap(until: 0)
-            tap.until = latest.monotonic + ChannelTap.patience
-            channel.tap = tap
-            return view(of: channel, tap, limit: limit)
+            return view(of: channel, events: channel.traffic.observe(at: latest), limit: limit)
         }
     }
 
-    private func view(of channel: Channel, _ tap: ChannelTap, limit: Int) -> ChannelView {
+    private func view(of channel: Channel, events: [ChannelEvent], limit: Int) -> ChannelView {
         let slots = channel.members.v2.prefix(limit) + channel.members.v1.prefix(limit)
         return ChannelView(
             key: channel.key, sockets: channel.memberCount,
@@ -38,7 +34,7 @@ extension Hub {
                     key: Excerpt.redacted($0.key),
                     excerpt: $0.isListed ? Excerpt.of(JSON(trusted: $0.payload[...])) : "")
             },
-            typing: channel.typing.count, events: tap.events.elements)
+            typing: channel.typing.count, events: events)
     }
 
     private func member(of channel: Channel, _ slot: Slot) -> ChannelView.Member? {

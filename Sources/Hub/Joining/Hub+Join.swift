@@ -167,7 +167,7 @@ extension Hub {
         resumePresence(of: membership)
         if pending.wantsPresence, membership.mayRead(.presence) { showPresence(to: membership) }
         if pending.wantsOccupancy, membership.mayRead(.presence) { showOccupancy(to: membership) }
-        if membership.mayRead(.broadcast) { showTyping(to: membership) }
+        if membership.mayRead(.broadcast) { typing.show(to: membership, &context) }
         summaryJoins?.note(channel.key.topic, by: membership.claims.subject)
         releaseWrites(of: membership)
     }
@@ -218,7 +218,7 @@ extension Hub {
         if let place = membership.place { leave(place, membership) }
         endSession(of: membership, end)
         endHistory(of: membership, isLeave: end == .left || end == .unloaded)
-        endTyping(of: membership)
+        typing.end(of: membership, &context)
         releasePresence(of: membership, end)
         discardIfIdle(channel)
     }
@@ -243,7 +243,7 @@ extension Hub {
     }
 
     private func randomUUID() -> String {
-        let (high, low) = (random.next() as UInt64, random.next() as UInt64)
+        let (high, low) = (context.random.next() as UInt64, context.random.next() as UInt64)
         // RFC 9562, section 5.4: version 4, variant 10.
         let a = high & 0xFFFF_FFFF_FFFF_0FFF | 0x4000
         let b = low & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000

@@ -1,4 +1,4 @@
-package import Wire
+import Wire
 
 /// What a socket may not have more of.
 extension Hub {
@@ -72,10 +72,5 @@ extension Hub {
             pause = max(pause, owed)
         }
         return pause
-    }
-
-    /// For the metrics, if a limit is the reason.
-    package func countRefusal(_ refusal: Refusal) {
-        if case .over(let limit, _) = refusal { refused[limit, default: 0] += 1 }
     }
 }

@@ -31,12 +31,14 @@ extension Hub {
     }
 
     private func noteLeases() {
-        if let next = presences.nextEnd(of: loop) { timetable.note(.leases, at: next) }
+        if let next = presences.nextEnd(of: loop) { context.schedule(.leases, at: next) }
     }
 
     func endLeases() {
         // After the hub stood still, those who came back in the meantime have yet to be heard.
-        guard latest.monotonic >= lateUntil else { return timetable.note(.leases, at: lateUntil) }
+        guard latest.monotonic >= context.lateUntil else {
+            return context.schedule(.leases, at: context.lateUntil)
+        }
         for lease in presences.end(of: loop, at: latest.monotonic) {
             guard let channel = channels[lease.place.channel] else { continue }
             withdrawPresence(lease.member, in: channel)

@@ -17,7 +17,7 @@ extension Hub {
         guard !channel.counters.isEmpty else { return }
         let next = channel.occupancyToldAt + presenceRules.occupancyInterval
         if latest.monotonic < next {
-            timetable.note(.occupancy(channel.key), at: next)
+            context.schedule(.occupancy(channel.key), at: next)
         } else {
             tellOccupancy(of: channel)
         }
@@ -29,7 +29,7 @@ extension Hub {
         guard payload != channel.occupancyTold else { return }
         channel.occupancyTold = payload
         channel.occupancyToldAt = latest.monotonic
-        fanOut("broadcast", [payload[...]], in: channel, to: channel.counters)
+        context.fanOut("broadcast", [payload[...]], in: channel, to: channel.counters)
     }
 
     private static func occupancy(of channel: Channel) -> [UInt8] {

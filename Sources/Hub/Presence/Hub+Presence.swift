@@ -137,7 +137,7 @@ extension Hub {
         let next = channel.presenceToldAt + presenceRules.mergeInterval
         let size = max(channel.presence.count, channel.watchers.count)
         if !channel.watchers.isEmpty, size >= presenceRules.mergedFrom, latest.monotonic < next {
-            timetable.note(.presence(channel.key), at: next)
+            context.schedule(.presence(channel.key), at: next)
         } else {
             tellPresence(of: channel)
         }
@@ -149,7 +149,7 @@ extension Hub {
         guard !channel.watchers.isEmpty, !diff.showsNothing else { return }
         channel.presenceToldAt = latest.monotonic
         for part in diff.parts(upTo: presenceRules.listedBytes) {
-            fanOut(
+            context.fanOut(
                 "presence_diff", [part.encoded()[...]], in: channel, to: channel.watchers,
                 kind: .step(.presence(channel.key)))
         }

@@ -71,7 +71,7 @@ extension Hub {
         connection.lifeline?.advance(to: asked)
         for membership in connection.memberships { membership.recovery?.isProven(by: asked.serial) }
         // Once for all that answer in this turn.
-        if !arrivals.isEmpty { timetable.note(.arrivals, at: latest.monotonic) }
+        if !arrivals.isEmpty { context.schedule(.arrivals, at: latest.monotonic) }
         return true
     }
 

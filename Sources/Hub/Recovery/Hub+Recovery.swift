@@ -165,7 +165,7 @@ extension Hub {
     /// Sees to it that a join that waits is answered.
     func awaitArrival(of membership: Membership) {
         arrivals.append(membership)
-        timetable.note(.arrivals, at: latest.monotonic + arrivalStep)
+        context.schedule(.arrivals, at: latest.monotonic + arrivalStep)
     }
 
     /// Answers joins for which nothing has to be waited for any more.
@@ -321,19 +321,8 @@ extension Hub {
     /// The join is being answered. Where that took seconds, the client may not care for the answer any more.
     func joinIsAnswered(_ recovery: MemberRecovery) {
         let session = recovery.session
-        let isLate = latest.monotonic - session.trace.began > Self.promptness || session.trace.began < lateUntil
+        let isLate = latest.monotonic - session.trace.began > HubContext.promptness || session.trace.began < context.lateUntil
         if isLate { session.isDoubted(until: latest.monotonic + book.patience) }
-    }
-
-    /// Milliseconds after which an answer is late. Clients wait for 10 s, from when they sent the join.
-    static let promptness: Int64 = 4000
-
-    /// Takes the time. Where it jumps, the hub stood still, and what comes now may have waited since then.
-    package func advance(to now: HubTime) {
-        if latest.monotonic > 0, now.monotonic - latest.monotonic > Self.promptness {
-            lateUntil = now.monotonic + 1000
-        }
-        latest = now
     }
 
     /// A join's response, with what came of its recovery for clients that asked.

@@ -182,7 +182,7 @@ struct SharedState: Sendable {
         self.users = users
         if sendsPushes, let users {
             presenceView = PresenceView(
-                users: users, devices: UserPresence(notesTransitions: false), typing: TypingBoard(),
+                users: users, devices: UserPresence(notesTransitions: false), typing: TypingRegistry(),
                 presence: presenceLog)
         } else {
             presenceView = nil
@@ -211,7 +211,7 @@ extension RoostConfiguration {
         gateway.presenceLog = shared.presenceLog
         gateway.users = shared.users
         gateway.devices = shared.presenceView?.devices
-        gateway.typingBoard = shared.presenceView?.typing
+        gateway.typingRegistry = shared.presenceView?.typing
         gateway.summaryJoins = shared.presenceView?.joins
         return gateway
     }

@@ -3,7 +3,7 @@ import Wire
 /// What a client says when its user types: a broadcast of the event `typing` whose payload is an object with a boolean
 /// `typing`, and besides that only who types and where. An app that says more by it, such as what is being typed, has an
 /// event of its own by that name: those are passed on as they are.
-package struct TypingSign: Sendable {
+package struct TypingSignal: Sendable {
     static let event = "typing"
 
     /// The message, with the place in it where the boolean stands.
@@ -75,10 +75,10 @@ package struct TypingSign: Sendable {
         }
     }
 
-    /// Whether another sign says the same of its user, but perhaps that he types.
-    func says(theSameAs other: TypingSign) -> Bool { typingPayload == other.typingPayload }
+    /// Whether another signal says the same of its user, but perhaps that he types.
+    func says(theSameAs other: TypingSignal) -> Bool { typingPayload == other.typingPayload }
 
-    /// The same sign as it would be if the user typed, or did not.
+    /// The same signal as it would be if the user typed, or did not.
     func message(isTyping: Bool) -> Broadcast {
         guard isTyping != self.isTyping else { return message }
         switch message {
@@ -91,7 +91,7 @@ package struct TypingSign: Sendable {
         }
     }
 
-    /// The client's payload of the sign as it would be if the user typed.
+    /// The client's payload of the signal as it would be if the user typed.
     var typingPayload: [UInt8] {
         switch message {
         case .text(let bytes): part(of: bytes[...])

@@ -4,16 +4,16 @@ import Testing
 import Wire
 
 /// Who types and who is present, for those who ask from outside of the channel.
-@Suite struct BoardTests {
+@Suite struct ObservationTests {
     private static let key = ChannelKey(topic: "realtime:a", isPrivate: false)
-    private let board = TypingBoard()
+    private let registry = TypingRegistry()
     private let log = PresenceLog()
 
     private func stage() throws -> Stage {
         let stage = Stage(
             hub: Hub(
                 loop: 0, verifier: TokenBook(), random: SeededGenerator(seed: 1), presence: .plain, presenceLog: log,
-                typingBoard: board))
+                typingRegistry: registry))
         stage.connect(1, subject: "ada")
         try stage.join("realtime:a", 1, #"{"presence":{"key":"ada"}}"#)
         return stage
@@ -26,7 +26,7 @@ import Wire
     }
 
     private func typists(_ stage: Stage) -> [String] {
-        board.typists(in: Self.key, at: stage.now.monotonic).map {
+        registry.typists(in: Self.key, at: stage.now.monotonic).map {
             ($0.user ?? "") + String(decoding: $0.payload, as: UTF8.self)
         }
     }
@@ -35,7 +35,7 @@ import Wire
         let stage = try stage()
         try type(stage, true)
         #expect(typists(stage).isEmpty, "nobody watches")
-        board.watch(Self.key)
+        registry.watch(Self.key)
         try type(stage, true)
         #expect(typists(stage) == [#"ada{"typing":true,"name":"Ada"}"#])
         try type(stage, false)
@@ -46,7 +46,7 @@ import Wire
         try type(stage, true)
         try stage.disconnect(1)
         #expect(typists(stage).isEmpty, "by a loss")
-        board.forget(Self.key)
+        registry.forget(Self.key)
         #expect(typists(stage).isEmpty)
     }
 

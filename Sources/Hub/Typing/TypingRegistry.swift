@@ -5,13 +5,13 @@ import Synchronization
 ///
 /// One for all loops; safe from any thread, behind one lock that is held for a look-up. The loop that hears of a start or
 /// an end notes it; silence ends a start by itself, as in the channels.
-package final class TypingBoard: Sendable {
-    private struct Sign {
+package final class TypingRegistry: Sendable {
+    private struct Entry {
         let payload: [UInt8]
         let until: Int64
     }
 
-    private let channels = Mutex<[ChannelKey: OrderedDictionary<Typist.ID, Sign>]>([:])
+    private let channels = Mutex<[ChannelKey: OrderedDictionary<Typist.ID, Entry>]>([:])
     private let isWatching = Atomic<Bool>(false)
     /// Beyond that nobody reads the names.
     private static let most = 20
@@ -33,23 +33,23 @@ package final class TypingBoard: Sendable {
         }
     }
 
-    /// The users who type, with what they say of themselves: the payload of their sign, a JSON object.
+    /// The users who type, with what they say of themselves: the payload of their signal, a JSON object.
     ///
     /// - Parameter now: in monotonic milliseconds.
     package func typists(in key: ChannelKey, at now: Int64) -> [(user: String?, payload: [UInt8])] {
         channels.withLock { channels in
             channels[key]?.removeAll { $1.until <= now }
-            return (channels[key] ?? [:]).map { id, sign in
-                if case .user(let user) = id { (user, sign.payload) } else { (nil, sign.payload) }
+            return (channels[key] ?? [:]).map { id, entry in
+                if case .user(let user) = id { (user, entry.payload) } else { (nil, entry.payload) }
             }
         }
     }
 
-    func started(_ id: Typist.ID, _ sign: TypingSign, in key: ChannelKey, until: Int64) {
+    func started(_ id: Typist.ID, _ signal: TypingSignal, in key: ChannelKey, until: Int64) {
         guard isWatching.load(ordering: .relaxed) else { return }
         channels.withLock { channels in
             guard let typists = channels[key], typists.count < Self.most || typists[id] != nil else { return }
-            channels[key]?[id] = Sign(payload: sign.typingPayload, until: until)
+            channels[key]?[id] = Entry(payload: signal.typingPayload, until: until)
         }
     }
 

@@ -1,0 +1,161 @@
+import Wire
+
+/// Who types: a set of users for each channel (`TypingSet`), which the hub keeps true. Clients only start it; silence, a lost
+/// socket, a leave and the user's own message end it.
+struct Typing {
+    var rules: TypingRules
+    /// For whoever asks from outside of the channels; nil where nobody does.
+    let registry: TypingRegistry?
+
+    // MARK: What is said
+
+    /// Takes a member's broadcast that says whether its user types. False for any other.
+    func consumes(_ message: Broadcast, of membership: Membership, _ hub: inout HubContext) -> Bool {
+        guard rules.isOn else { return false }
+        guard let signal = TypingSignal(message) else {
+            forget(membership.typist, saying: message, in: membership.channel, &hub)
+            return false
+        }
+        let origin = membership.echoesToSelf ? nil : membership.slot
+        take(signal, of: membership.typist, by: membership.member, origin: origin, in: membership.channel, &hub)
+        return true
+    }
+
+    /// What a message says of its sender's typing; nil for any other.
+    func signal(in message: Broadcast) -> TypingSignal? { rules.isOn ? TypingSignal(message) : nil }
+
+    /// Takes a signal that came by HTTP.
+    ///
+    /// - Parameter user: the claim `sub` of the sender's token.
+    func take(_ signal: TypingSignal, of user: String?, in channel: Channel, _ hub: inout HubContext) {
+        let typist = user.map { Typist.ID.user($0) } ?? .payload(signal.typingPayload)
+        take(signal, of: typist, by: nil, origin: nil, in: channel, &hub)
+    }
+
+    private func take(
+        _ signal: TypingSignal, of id: Typist.ID, by member: MemberID?, origin: Slot?, in channel: Channel,
+        _ hub: inout HubContext
+    ) {
+        guard signal.isTyping else { return stop(signal, of: id, origin: origin, in: channel, &hub) }
+        registry?.started(id, signal, in: channel.key, until: hub.now.monotonic + rules.silence)
+        hub.relay(.typing(channel.key, .started(id, signal)))
+        let notices = channel.typing.start(
+            id, signal, member: member, origin: origin, rules: rules, at: hub.now.monotonic)
+        hub.counters.typingStarts += notices.count { $0.isTyping }
+        send(notices, in: channel, &hub)
+    }
+
+    private func stop(
+        _ signal: TypingSignal, of id: Typist.ID, origin: Slot?, in channel: Channel, _ hub: inout HubContext
+    ) {
+        guard let notices = channel.typing.stop(id, signal, origin: origin, rules: rules, at: hub.now.monotonic)
+        else { return }
+        registry?.ended(id, in: channel.key)
+        hub.relay(.typing(channel.key, .stopped(id, signal)))
+        send(notices, in: channel, &hub)
+    }
+
+    /// A user that was taken for a typist means something else by the event: nothing is made up about it.
+    private func forget(_ id: Typist.ID, saying message: Broadcast, in channel: Channel, _ hub: inout HubContext) {
+        guard !channel.typing.isEmpty, message.payload(ofEvent: TypingSignal.event) != nil,
+            let notices = channel.typing.forget(id, rules: rules, at: hub.now.monotonic)
+        else { return }
+        registry?.ended(id, in: channel.key)
+        hub.relay(.typing(channel.key, .forgotten(id)))
+        send(notices, in: channel, &hub)
+    }
+
+    // MARK: What ends it
+
+    /// Ends what a member that is not in the channel any more had started.
+    func end(of membership: Membership, _ hub: inout HubContext) {
+        let channel = membership.channel
+        guard !channel.typing.isEmpty else { return }
+        for id in channel.typing.ids(of: membership.member) { end(id, in: channel, &hub) }
+    }
+
+    /// Ends the typing of whoever wrote the row of an insert, before anybody here is shown the row.
+    ///
+    /// - Parameter change: as clients are sent it.
+    func end(ofAuthorOf change: @autoclosure () -> JSON?, in channel: Channel, _ hub: inout HubContext) {
+        guard !channel.typing.isEmpty, let author = change().flatMap(rules.author) else { return }
+        end(.user(author), in: channel, &hub)
+    }
+
+    private func end(_ id: Typist.ID, in channel: Channel, _ hub: inout HubContext) {
+        let (wasIn, notices) = channel.typing.stop(id, rules: rules, at: hub.now.monotonic)
+        guard wasIn else { return }
+        registry?.ended(id, in: channel.key)
+        hub.relay(.typing(channel.key, .ended(id)))
+        send(notices, in: channel, &hub)
+    }
+
+    /// Ends what nobody renewed, and shows those who had to wait: the duty `.typing`.
+    func advance(in channel: Channel, _ hub: inout HubContext) {
+        send(channel.typing.advance(rules, at: hub.now.monotonic), in: channel, &hub)
+    }
+
+    /// Takes over what another loop heard.
+    func apply(_ relay: TypingRelay, to channel: Channel, _ hub: inout HubContext) {
+        let now = hub.now.monotonic
+        let notices =
+            switch relay {
+            case .started(let id, let signal):
+                channel.typing.start(id, signal, member: nil, origin: nil, rules: rules, at: now)
+            case .stopped(let id, let signal):
+                channel.typing.stop(id, signal, origin: nil, rules: rules, at: now) ?? []
+            case .ended(let id): channel.typing.stop(id, rules: rules, at: now).1
+            case .forgotten(let id): channel.typing.forget(id, rules: rules, at: now) ?? []
+            }
+        send(notices, in: channel, &hub)
+    }
+
+    // MARK: What is shown
+
+    private func send(_ notices: [TypingSet.Notice], in channel: Channel, _ hub: inout HubContext) {
+        for notice in notices {
+            let message = notice.signal.message(isTyping: notice.isTyping)
+            let kind = FrameKind.step(.typing(channel.key))
+            hub.deliver(message, in: channel, to: channel.members, except: notice.except, kind: kind)
+            if let audience = channel.history?.audience {
+                hub.deliver(message, in: channel, to: audience, except: notice.except, kind: kind)
+            }
+        }
+        if let due = channel.typing.nextDue(rules, at: hub.now.monotonic) {
+            hub.schedule(.typing(channel.key), at: due)
+        }
+    }
+
+    /// Tells a member who types, when it joins or was spared some that started and ended; also that nobody does, where it
+    /// may have heard that somebody did.
+    func show(to membership: Membership, _ hub: inout HubContext) {
+        guard rules.isOn else { return }
+        let channel = membership.channel
+        guard channel.typing.shownCount > 0 || hub.now.monotonic - channel.typing.lastNotice < rules.memory else {
+            return
+        }
+        var payload = Array("{\"event\":\"typing_state\",\"payload\":{\"typing\":[".utf8)
+        for (position, signal) in channel.typing.shown.enumerated() {
+            if position > 0 { payload.append(UInt8(ascii: ",")) }
+            payload += signal.typingPayload
+        }
+        payload += "],\"count\":\(channel.typing.count)},\"type\":\"broadcast\"}".utf8
+        hub.send(membership.frames.push("broadcast", payload: [payload[...]]), to: membership)
+    }
+}
+
+/// What one loop's hub tells the others of who types.
+package enum TypingRelay: Sendable {
+    case started(Typist.ID, TypingSignal)
+    /// It said so.
+    case stopped(Typist.ID, TypingSignal)
+    /// It did not.
+    case ended(Typist.ID)
+    /// It means something else by it.
+    case forgotten(Typist.ID)
+}
+
+extension Membership {
+    fileprivate var typist: Typist.ID { claims.subject.map { .user($0) } ?? .member(member) }
+    var hearsBroadcasts: Bool { memberSeat != nil || history?.seat != nil }
+}
