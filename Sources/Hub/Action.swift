@@ -37,17 +37,6 @@ package enum Broadcast: Sendable {
     case user(UserBroadcast)
 }
 
-/// A group of subscribers within one loop; never used twice.
-package struct ChangeGroupID: Hashable, Sendable {
-    package let loop: Int
-    package let serial: Int
-
-    package init(loop: Int, serial: Int) {
-        self.loop = loop
-        self.serial = serial
-    }
-}
-
 /// What a frame is worth to a client that reads more slowly than its channels speak.
 package enum FrameKind: Sendable, Equatable {
     /// Nothing makes up for it but itself.

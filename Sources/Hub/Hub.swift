@@ -15,17 +15,12 @@ package import Wire
 package final class Hub {
     /// What its features have in common.
     var context: HubContext
+    var authorization = Authorization()
+    var rows = RowSubscriptions()
+    var catchUp: CatchUp
     var typing: Typing
     let verifier: any TokenVerifier
     var channels: [ChannelKey: Channel] = [:]
-    var groups: [ChangeGroupID: ChangeGroup] = [:]
-    /// What the authority was asked and has not answered, and for whom.
-    var questions: [AuthorizationID: Membership] = [:]
-    /// Whose missed changes the feed is reading.
-    var recoveries: [RecoveryID: Membership] = [:]
-    /// Joins that are not answered yet, because something has to be known of who else is there.
-    var arrivals: [Membership] = []
-    let book: RecoveryBook
     let history: HistoryBook
     /// Bytes of kept messages that a socket was sent in this second.
     var historySent: [Slot: Int] = [:]
@@ -50,17 +45,6 @@ package final class Hub {
     var offers: [PresenceLease] = []
     /// For the metrics: what was read later for a rate.
     package internal(set) var slowed: [Pace: Int] = [:]
-    /// Up to where the feed's changes were passed on.
-    package internal(set) var mark = 0
-    /// The cursor of the last change that was passed on since the mark, where all before it was as well; nil if there was
-    /// none.
-    var passed: String?
-    /// Since the mark something came that no cursor stands for: a change waits for a policy, or changes are gone.
-    var isPassedInPart = false
-    /// Bytes of what waits for its answers.
-    package internal(set) var heldBytes = 0
-    /// Whether changes are flowing from the database.
-    var feedIsReady = false
     /// When connections without channels are looked for next; nil before the first tick.
     var nextSweep: Int64?
     /// No member's token runs out before this second (since 1970).
@@ -71,7 +55,7 @@ package final class Hub {
 
     package init(
         loop: Int, limits: HubLimits = HubLimits(), verifier: any TokenVerifier,
-        random: any RandomNumberGenerator & Sendable, book: RecoveryBook = RecoveryBook(window: 0),
+        random: any RandomNumberGenerator & Sendable, sessions: SessionRegistry = SessionRegistry(window: 0),
         history: HistoryBook? = nil, ledger: (any UserLedger)? = nil, presence: PresenceRules = PresenceRules(),
         typing: TypingRules = TypingRules(), presences: PresenceBook = PresenceBook(),
         presenceLog: PresenceLog? = nil, users: UserPresence? = nil, devices: UserPresence? = nil,
@@ -80,7 +64,7 @@ package final class Hub {
         context = HubContext(loop: loop, limits: limits, random: random)
         self.typing = Typing(rules: typing, registry: typingRegistry)
         self.verifier = verifier
-        self.book = book
+        catchUp = CatchUp(sessions: sessions)
         self.history = history ?? HistoryBook(limits: limits, window: 0)
         self.ledger = ledger
         presenceRules = presence
@@ -93,9 +77,7 @@ package final class Hub {
         refPrefix = String(generator.next(), radix: 36) + "-" + String(loop, radix: 36) + "-"
     }
 
-    package var openQuestions: [AuthorizationID] { Array(questions.keys) }
     package var channelCount: Int { channels.count }
-    package var groupCount: Int { groups.count }
 
     /// Whose connection it is: by the token at the door, or else of a channel that it is in. Nil where none names a user.
     package func user(of slot: Slot) -> String? { connection(slot)?.subject }

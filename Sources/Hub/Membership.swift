@@ -24,20 +24,17 @@ final class Membership {
     /// What it is tracked as: its own, or that of a member whose presence it took over.
     var presence: MemberID
     /// Nil in a public channel.
-    var pass: ChannelPass?
-    /// Both or none.
-    var group: ChangeGroup?
-    var principal: ChangePrincipal?
+    var pass: ChannelGrants?
+    /// Where the join asked for row changes.
+    var rows: RowSubscription?
+    /// With them.
+    var recovery: MemberRecovery?
     /// Where the join asked for it.
     var history: MemberHistory?
-    /// With the group.
-    var recovery: MemberRecovery?
     /// Nil until the join is answered (it waits for the change feed, and in a private channel for its policies).
     var memberSeat: Int32?
     var watcherSeat: Int32?
     var counterSeat: Int32?
-    var groupSeat: Int32?
-    var principalSeat: Int32?
     /// Is to be told once changes flow.
     var awaitsReplication = false
     /// What the join's answer is made of, kept until it is given.
@@ -47,7 +44,7 @@ final class Membership {
         _ config: JoinConfig, of connection: Connection, in channel: Channel, joinRef: String, claims: Claims,
         member: MemberID,
         presenceKey: String,
-        pass: ChannelPass?, pending: PendingJoin
+        pass: ChannelGrants?, pending: PendingJoin
     ) {
         self.connection = connection
         self.channel = channel
@@ -68,9 +65,6 @@ final class Membership {
     var version: ProtocolVersion { connection.version }
     /// What makes frames for it.
     var frames: ServerFrame { channel.frames(version) }
-    /// Whether it hears the group's changes, or waits for them.
-    func isIn(_ group: ChangeGroup) -> Bool { !join.hasEnded && self.group === group }
-
     var joinRef: JSON { JSON(trusted: Array(joinRefText.utf8)[...]) }
 }
 

@@ -108,49 +108,76 @@ extension Broadcast {
     fileprivate var bytes: Int { MemberWrite.broadcast(self).bytes }
 }
 
+/// Who waits for a replay in one channel, and what was replayed to whom.
+struct ChannelReplays {
+    /// Members whose join waits for messages to be replayed.
+    private(set) var waiting: [Membership] = []
+    /// By a message's id: to whom it was replayed, and so must not come again.
+    private var sent: [String: Set<Slot>] = [:]
+
+    mutating func beginWait(of membership: Membership) {
+        if !waiting.contains(where: { $0 === membership }) { waiting.append(membership) }
+    }
+
+    mutating func endWait(of membership: Membership) { waiting.removeAll { $0 === membership } }
+
+    mutating func note(_ id: String, sentTo slot: Slot) { sent[id, default: []].insert(slot) }
+
+    mutating func forget(_ id: String, sentTo slot: Slot) {
+        sent[id]?.remove(slot)
+        if sent[id]?.isEmpty == true { sent[id] = nil }
+    }
+
+    func has(_ id: String, sentTo slot: Slot) -> Bool { sent[id]?.contains(slot) == true }
+
+    /// The part of an audience to which a message was not replayed.
+    func audience(_ audience: Audience, for id: String) -> Audience {
+        sent[id].map { audience.without($0) } ?? audience
+    }
+}
+
 /// Messages that were sent before a member joined (wire-protocol B). Why none is lost or doubled: `PendingReplay`.
-extension Hub {
+extension Authorization {
     /// A message from SQL, for the members that wait for the answer to a join with a replay.
     ///
     /// - Parameter withHistory: whether it is passed on to members with history or to the others, who may hear it at
     ///   different moments.
-    func keepForReplays(_ message: DatabaseBroadcast, in channel: Channel, withHistory: Bool) {
-        for membership in channel.awaitingReplay {
+    mutating func keepForReplays(
+        _ message: DatabaseBroadcast, in channel: Channel, withHistory: Bool, _ limits: HubLimits
+    ) {
+        for membership in channel.replays.waiting {
             guard let pass = membership.pass, (membership.history?.isOff == false) == withHistory
             else { continue }
             heldBytes += pass.replay?.keep(message, limits: limits, room: limits.heldBytes - heldBytes) ?? 0
         }
     }
 
-    /// Sends what was replayed, and then what came by the feed in the meantime. Before the member takes its seat.
-    func sendReplay(_ pass: ChannelPass, to membership: Membership) {
+    /// Sends what was replayed, and then what came by the feed in the meantime. Before the member hears what comes live.
+    mutating func sendReplay(_ pass: ChannelGrants, to membership: Membership, _ hub: inout HubContext) {
         guard let replay = pass.replay else { return }
-        let (channel, slot, version) = (membership.channel, membership.slot, membership.version)
+        let (channel, version) = (membership.channel, membership.version)
         for message in replay.messages {
             guard let frame = message.frame(version, joinRef: membership.joinRef, in: channel) else { continue }
-            actions.append(.send(frame, to: slot))
+            hub.send(frame, to: membership)
         }
         let ids = replay.messages.map(\.id)
         for message in replay.live where !ids.contains(message.id) {
-            if let frame = message.broadcast.frame(version, in: channel) { actions.append(.send(frame, to: slot)) }
+            if let frame = message.broadcast.frame(version, in: channel) { hub.send(frame, to: membership) }
         }
         endReplay(pass, of: membership)
         pass.replayed = ids
-        for id in ids { channel.replayed[id, default: []].insert(slot) }
+        for id in ids { channel.replays.note(id, sentTo: membership.slot) }
     }
 
     /// Forgets all that a member's replay left behind.
-    func endReplay(_ pass: ChannelPass, of membership: Membership) {
+    mutating func endReplay(_ pass: ChannelGrants, of membership: Membership) {
         let channel = membership.channel
         if let replay = pass.replay {
             heldBytes -= replay.bytes
             pass.replay = nil
-            channel.awaitingReplay.removeAll { $0 === membership }
+            channel.replays.endWait(of: membership)
         }
-        for id in pass.replayed {
-            channel.replayed[id]?.remove(membership.slot)
-            if channel.replayed[id]?.isEmpty == true { channel.replayed[id] = nil }
-        }
+        for id in pass.replayed { channel.replays.forget(id, sentTo: membership.slot) }
         pass.replayed = []
     }
 }

@@ -16,13 +16,14 @@ extension Hub {
         // Its socket has a lifeline from here on: it is pinged now and then, which proves what it has received.
         let session = HistorySession(
             key: HistoryKey(claims, presenceKey: config.presenceKey), member: member,
-            trace: trace(of: claims, joinRef: joinRef, connection, at: now), at: kept?.shown ?? 0)
+            trace: catchUp.trace(of: claims, joinRef: joinRef, connection, rows.progress, context), at: kept?.shown ?? 0
+        )
         let part = MemberHistory(request: request, session: session, isOff: isOff)
         guard !isOff else { return part }
         let doubts = history.enter(session, in: channel.key)
         // Who names an id says itself where it was.
         guard request.after == nil, !doubts.isEmpty else { return part }
-        ask(doubts)
+        catchUp.ask(doubts, &context)
         part.doubts = doubts
         return part
     }
@@ -34,14 +35,14 @@ extension Hub {
             membership.claims, presenceKey: membership.hasMadeKey ? nil : membership.presenceKey)
         let old = member.session
         guard key != old.key else { return }
-        let trace = ClientTrace(renewing: old.trace, at: latest, moment: book.moment())
+        let trace = ClientTrace(renewing: old.trace, at: latest, moment: catchUp.sessions.moment())
         member.session = history.renew(old, key, trace, in: membership.channel.key)
     }
 
     /// Goes on with an arrival, as far as it can.
     func advanceArrival(of member: MemberHistory) {
         guard let doubts = member.doubts else { return }
-        let isOver = latest.monotonic - member.session.trace.began >= Self.longestDoubt
+        let isOver = latest.monotonic - member.session.trace.began >= CatchUp.longestDoubt
         if isOver || doubts.allSatisfy({ $0.isDecided(for: member.session.trace) }) { member.doubts = nil }
     }
 
@@ -106,7 +107,7 @@ extension Hub {
         for message in missed.messages {
             // Its own it knows, if it did not want them back when they were sent.
             if !membership.echoesToSelf, let sender = message.sender, sender == missed.former { continue }
-            if let id = message.databaseID, channel.replayed[id]?.contains(slot) == true { continue }
+            if let id = message.databaseID, channel.replays.has(id, sentTo: slot) { continue }
             historySent[slot, default: 0] += message.bytes
             if let frame = kept.replay(message, version, in: channel) {
                 actions.append(.send(frame, to: slot, .kept))
@@ -165,8 +166,8 @@ extension Hub {
             var audience = kept.audience
             if let id = message.databaseID {
                 let row = DatabaseBroadcast(key: channel.key, id: id, broadcast: message.broadcast)
-                keepForReplays(row, in: channel, withHistory: true)
-                if let slots = channel.replayed[id] { audience = audience.without(slots) }
+                authorization.keepForReplays(row, in: channel, withHistory: true, limits)
+                audience = channel.replays.audience(audience, for: id)
             }
             let meta = HistoryMeta(
                 id: HistoryID(history: kept.history, position: message.position), isReplay: false)

@@ -13,7 +13,7 @@ extension Hub {
         // it for the new one's and drop the channel.
         let config = JoinConfig(payload, topic: frame.topic, limits: limits)
         if let old = connection.memberships[frame.topic] {
-            refuseHeld(of: old, .unmatchedTopic)
+            authorization.refuseHeld(of: old, .unmatchedTopic, &context)
             giveUpPresence(of: old, unlessFor: config)
             remove(old, .replaced)
         }
@@ -39,7 +39,7 @@ extension Hub {
 
         let ids = subscription.ids
         let channel = channel(ChannelKey(topic: frame.topic, isPrivate: config.isPrivate))
-        let group = bindings.isEmpty ? nil : group(of: channel, subscription)
+        let group = bindings.isEmpty ? nil : rows.group(of: channel, subscription, &context)
         let membership = Membership(
             config, of: connection, in: channel, joinRef: joinRef.description, claims: claims,
             member: MemberID(loop: loop, serial: nextSerial()), presenceKey: config.presenceKey ?? randomUUID(),
@@ -51,9 +51,9 @@ extension Hub {
         membership.history = history(
             config, joinRef: joinRef, claims: claims, in: channel, on: connection, as: membership.member, at: now)
         if let group {
-            enter(group, membership)
-            membership.recovery = recovery(
-                of: config, joinRef: joinRef, claims: claims, group: group, on: connection, at: now)
+            rows.enter(group, membership, &context)
+            membership.recovery = catchUp.begin(
+                config, joinRef: joinRef, claims: claims, in: group, on: connection, rows.progress, &context)
         }
         connection.memberships.append(membership)
         channel.memberCount += 1
@@ -70,9 +70,9 @@ extension Hub {
     private func begin(_ membership: Membership) {
         var needs = needsOfRowChanges(membership)
         if membership.history?.doubts != nil { needs.insert(.history) }
-        if !needs.isDisjoint(with: [.session, .history]) { awaitArrival(of: membership) }
+        if !needs.isDisjoint(with: [.session, .history]) { catchUp.awaitArrival(of: membership, &context) }
         if membership.pass != nil {
-            askToRead(membership)
+            authorization.askToRead(membership, &context)
             needs.insert(.authorization)
         }
         handle(.begins(needs), of: membership)
@@ -86,9 +86,9 @@ extension Hub {
         }
     }
 
-    private func pass(_ config: JoinConfig) -> ChannelPass? {
+    private func pass(_ config: JoinConfig) -> ChannelGrants? {
         guard config.isPrivate else { return nil }
-        return ChannelPass(
+        return ChannelGrants(
             wantsPresence: config.wantsPresence, replay: config.replay.flatMap { ReplayRequest($0) })
     }
 
@@ -131,11 +131,11 @@ extension Hub {
         switch membership.join.handle(event) {
         case nil: break
         case .findMissed:
-            askForMissed(by: membership)
+            catchUp.askForMissed(by: membership, rows.progress, &context)
             // The answer says whether it could be resumed, and clients take no changes before the answer.
             if membership.recovery?.question == nil { recoveryIsKnown(of: membership) }
         case .answer: answerJoin(of: membership)
-        case .resumeRowChanges: takeSeatOrWait(membership)
+        case .resumeRowChanges: catchUp.startOrWait(membership, rows, &context)
         case .refuse(let refusal): refuseJoin(of: membership, refusal)
         case .expel(let refusal): expel(membership, refusal)
         }
@@ -154,16 +154,17 @@ extension Hub {
         let missed = missedMessages(by: membership)
         let reply = membership.frames.reply(
             joinRef: membership.joinRef, ref: pending.ref, ok: true,
-            response: Self.response(Self.response(pending.response, membership.recovery), membership, missed))
+            response: Self.response(
+                membership.recovery?.adding(to: pending.response) ?? pending.response, membership, missed))
         actions.append(.send(reply, to: membership.slot))
 
         counters.joins += 1
         membership.pending = nil
-        if let recovery = membership.recovery { joinIsAnswered(recovery) }
-        if let pass = membership.pass { sendReplay(pass, to: membership) }
+        if let recovery = membership.recovery { catchUp.joinIsAnswered(recovery, context) }
+        if let pass = membership.pass { authorization.sendReplay(pass, to: membership, &context) }
         if membership.mayRead(.broadcast) { takeMemberSeat(membership, after: missed) }
-        takeSeatOrWait(membership)
-        if pending.wantsReplicationReady { announceReplication(to: membership) }
+        catchUp.startOrWait(membership, rows, &context)
+        if pending.wantsReplicationReady { rows.announceReplication(to: membership, &context) }
         resumePresence(of: membership)
         if pending.wantsPresence, membership.mayRead(.presence) { showPresence(to: membership) }
         if pending.wantsOccupancy, membership.mayRead(.presence) { showOccupancy(to: membership) }
@@ -177,7 +178,7 @@ extension Hub {
         guard let pending = membership.pending else { return }
         counters.joinsRefused += 1
         refuse(pending.ref, of: membership, refusal)
-        refuseHeld(of: membership, refusal)
+        authorization.refuseHeld(of: membership, refusal, &context)
         remove(membership)
     }
 
@@ -190,7 +191,7 @@ extension Hub {
         if !frame.joinRef.isNull, frame.joinRef.description != membership.joinRefText {
             return reply(to: frame, joinRef: frame.joinRef, on: connection, ok: true)
         }
-        refuseHeld(of: membership, .unmatchedTopic)
+        authorization.refuseHeld(of: membership, .unmatchedTopic, &context)
         remove(membership, .left)
         reply(to: frame.ref, of: membership, ok: true)
         let close = membership.frames.push(
@@ -205,7 +206,7 @@ extension Hub {
         let (channel, version) = (membership.channel, membership.version)
         channel.memberCount -= 1
         counters.memberships -= 1
-        if let pass = membership.pass { discard(pass, of: membership) }
+        authorization.end(of: membership)
         if let seat = membership.memberSeat, let moved = channel.members.remove(at: seat, version) {
             reseat(moved, in: channel, \.memberSeat, seat)
         }
@@ -215,8 +216,8 @@ extension Hub {
         if let seat = membership.counterSeat, let moved = channel.counters.remove(at: seat, version) {
             reseat(moved, in: channel, \.counterSeat, seat)
         }
-        if let place = membership.place { leave(place, membership) }
-        endSession(of: membership, end)
+        if let subscription = membership.rows { rows.leave(subscription, membership, &context) }
+        catchUp.end(membership, end, &context)
         endHistory(of: membership, isLeave: end == .left || end == .unloaded)
         typing.end(of: membership, &context)
         releasePresence(of: membership, end)

@@ -14,7 +14,7 @@ package final class Lifeline: Sendable {
         var mark: Int
         /// The hub's clock, in monotonic milliseconds, when the last was asked that was answered: the socket lived then.
         var at = Int64.min
-        /// The same moment, as `RecoveryBook.moment` counts them.
+        /// The same moment, as `SessionRegistry.moment` counts them.
         var moment = 0
     }
 
@@ -40,39 +40,63 @@ package struct SocketPlace: Sendable, Equatable {
     package let slot: Slot
 }
 
-/// Proofs of what sockets have received; see `Lifeline`.
-extension Hub {
+/// What sockets are asked, and answered.
+extension CatchUp {
     /// The socket's lifeline, made for the first membership that hears row changes.
-    func lifeline(of connection: Connection) -> Lifeline {
+    func lifeline(of connection: Connection, _ progress: FeedProgress, _ hub: HubContext) -> Lifeline {
         if let lifeline = connection.lifeline { return lifeline }
-        let lifeline = Lifeline(mark: mark, of: SocketPlace(loop: loop, slot: connection.slot))
+        let lifeline = Lifeline(mark: progress.mark, of: SocketPlace(loop: hub.loop, slot: connection.slot))
         connection.lifeline = lifeline
         return lifeline
     }
 
     /// A ping that proves, when it is answered, all that was sent to the socket before it. Nil where nobody needs to know.
-    package func proofPing(for slot: Slot) -> Frame? {
-        guard let connection = connection(slot), connection.lifeline != nil else { return nil }
+    func ping(_ connection: Connection, _ progress: FeedProgress, _ hub: HubContext) -> Frame? {
+        guard connection.lifeline != nil else { return nil }
         let serial = connection.nextProof
         connection.asked = Lifeline.Proof(
-            serial: serial, mark: mark, at: latest.monotonic, moment: book.moment())
+            serial: serial, mark: progress.mark, at: hub.now.monotonic, moment: sessions.moment())
         for membership in connection.memberships { membership.recovery?.reaches(provenBy: serial) }
         return .ping(String(serial))
     }
 
     /// The socket answered a ping.
     ///
-    /// - Returns: whether it was the last proof that it was asked for.
-    @discardableResult package func pong(_ payload: some Sequence<UInt8>, from slot: Slot) -> Bool {
-        guard let connection = connection(slot), let asked = connection.asked,
-            payload.elementsEqual(String(asked.serial).utf8)
-        else { return false }
+    /// - Returns: whether it was the last that it was asked.
+    func pong(_ payload: some Sequence<UInt8>, from connection: Connection, _ hub: inout HubContext) -> Bool {
+        guard let asked = connection.asked, payload.elementsEqual(String(asked.serial).utf8) else { return false }
         connection.asked = nil
         connection.lifeline?.advance(to: asked)
         for membership in connection.memberships { membership.recovery?.isProven(by: asked.serial) }
-        // Once for all that answer in this turn.
-        if !arrivals.isEmpty { context.schedule(.arrivals, at: latest.monotonic) }
+        lookAtArrivals(&hub)
         return true
+    }
+
+    /// The socket has nothing that is not proven: whatever the feed brought since did not concern it.
+    func nothingUnproven(of connection: Connection, _ progress: FeedProgress) {
+        guard let lifeline = connection.lifeline, connection.asked == nil else { return }
+        let proof = lifeline.proof
+        // It says nothing of whether the socket lives.
+        if proof.mark < progress.mark {
+            lifeline.advance(
+                to: .init(serial: proof.serial + 1, mark: progress.mark, at: proof.at, moment: proof.moment))
+        }
+    }
+}
+
+/// Proofs of what sockets have received; see `Lifeline`.
+extension Hub {
+    /// A ping that proves, when it is answered, all that was sent to the socket before it. Nil where nobody needs to know.
+    package func proofPing(for slot: Slot) -> Frame? {
+        connection(slot).flatMap { catchUp.ping($0, rows.progress, context) }
+    }
+
+    /// The socket answered a ping.
+    ///
+    /// - Returns: whether it was the last proof that it was asked for.
+    @discardableResult package func pong(_ payload: some Sequence<UInt8>, from slot: Slot) -> Bool {
+        guard let connection = connection(slot) else { return false }
+        return catchUp.pong(payload, from: connection, &context)
     }
 
     /// Whether the socket was asked for a proof and has not answered.
@@ -80,14 +104,7 @@ extension Hub {
 
     /// The socket has nothing that is not proven: whatever the feed brought since did not concern it.
     package func nothingUnproven(of slot: Slot) {
-        guard let connection = connection(slot), let lifeline = connection.lifeline, connection.asked == nil else {
-            return
-        }
-        let proof = lifeline.proof
-        // It says nothing of whether the socket lives.
-        if proof.mark < mark {
-            lifeline.advance(to: .init(serial: proof.serial + 1, mark: mark, at: proof.at, moment: proof.moment))
-        }
+        if let connection = connection(slot) { catchUp.nothingUnproven(of: connection, rows.progress) }
     }
 
     /// A close frame follows all that was sent so far: its answer proves it.

@@ -25,7 +25,7 @@ extension SessionPosition {
 }
 
 /// Those who look alike: who is here, and who was lost and may come back. The rules by which a client that names no place of
-/// its own is brought what it missed, for row changes (`RecoveryBook`) and for kept broadcasts (`HistorySessions`) alike.
+/// its own is brought what it missed, for row changes (`SessionRegistry`) and for kept broadcasts (`HistorySessions`) alike.
 ///
 /// A membership that ends without a good-bye stays behind as a session, for the recovery window.
 ///
@@ -224,7 +224,7 @@ package final class ClientTrace: Sendable {
     let evidence: Evidence
     /// When it joined, in monotonic milliseconds.
     let began: Int64
-    /// The same among all that sockets are asked, as `RecoveryBook.moment` counts.
+    /// The same among all that sockets are asked, as `SessionRegistry.moment` counts.
     let moment: Int
     let lifeline: Lifeline
     private let isOver = Atomic(false)
@@ -250,7 +250,7 @@ package final class ClientTrace: Sendable {
     var hasEnded: Bool { isOver.load(ordering: .acquiring) }
     func ends() { isOver.store(true, ordering: .releasing) }
 
-    /// Whether its socket answered something that it was asked after a moment (`RecoveryBook.moment`).
+    /// Whether its socket answered something that it was asked after a moment (`SessionRegistry.moment`).
     func wasAlive(after moment: Int) -> Bool { lifeline.proof.moment > moment }
 
     /// A join came for it that certainly was its client, and it did not answer since.

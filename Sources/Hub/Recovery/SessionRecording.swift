@@ -26,7 +26,7 @@ struct SessionRecording {
     var whenAwaited: @Sendable () -> Void = {}
 }
 
-extension RecoveryBook {
+extension SessionRegistry {
     /// One key, and how many sessions of it there are; with 0 it is to be forgotten.
     package struct Record: Sendable, Equatable {
         package let key: RecoveryKey

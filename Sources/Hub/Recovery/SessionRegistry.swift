@@ -8,7 +8,7 @@ import Synchronization
 /// Who is owed what is in `SessionBucket`.
 ///
 /// Safe from any thread: all of it is behind one lock, which is held for a look-up.
-package final class RecoveryBook: Sendable {
+package final class SessionRegistry: Sendable {
     struct Bucket {
         var sessions = SessionBucket<LiveSession>()
         /// How many sessions are written down.
@@ -264,22 +264,6 @@ package final class RecoveryBook: Sendable {
             state.ends.removeFirst(state.firstEnd)
             state.firstEnd = 0
         }
-    }
-}
-
-/// How far a loop has handed on.
-struct LoopPosition: Equatable {
-    /// All up to here.
-    let mark: Int
-    /// And something that came since.
-    let isPastMark: Bool
-    /// Whether all that was handed on since the mark and concerns the member's group came by here.
-    let isHeard: Bool
-
-    /// Whether nothing was handed on here that somebody lacks who stands there.
-    func isReached(_ standing: RecoveryPosition) -> Bool {
-        guard case .mark(let other) = standing.point, standing.partway == nil else { return false }
-        return other >= mark && !isPastMark && isHeard
     }
 }
 

@@ -159,7 +159,7 @@ struct HubRooms: Sendable {
 /// The objects that several rooms use at once. Each is safe from any thread; each exists once.
 struct SharedState: Sendable {
     /// How far each client's acknowledgements go: the loops write it, the feed keeps what it points to.
-    let recovery: RecoveryBook
+    let recovery: SessionRegistry
     /// The broadcasts that are kept, for all loops.
     let history: HistoryBook
     /// Who is present in channels, for all loops.
@@ -176,7 +176,7 @@ struct SharedState: Sendable {
     ///   - sendsPushes: it is known who is where, on which device, and who types.
     init(_ configuration: RoostConfiguration, tellsUsers: Bool, sendsPushes: Bool) {
         let window = Int64(configuration.recoveryWindowSeconds) * 1000
-        recovery = RecoveryBook(window: window, isFeedReady: false)
+        recovery = SessionRegistry(window: window, isFeedReady: false)
         history = HistoryBook(limits: configuration.rules.limits, window: window)
         let users = tellsUsers || sendsPushes ? UserPresence() : nil
         self.users = users

@@ -33,7 +33,7 @@ struct HistoryWorld {
         limits.historyBytesPerReturn = .max
         let book = HistoryBook(limits: limits, window: 1_000_000)
         // It counts the moments of all loops.
-        let recoveries = RecoveryBook(window: 0)
+        let recoveries = SessionRegistry(window: 0)
         hubs = (0..<loops).map {
             Hub(
                 loop: $0, limits: limits, verifier: TokenBook(), random: SeededGenerator(seed: seed &* 8 &+ UInt64($0)),

@@ -18,7 +18,7 @@ import Testing
     }
 
     /// A hub with a member of ann's in slot 1 that has all up to mark 3.
-    private func stage(_ book: RecoveryBook) throws -> Stage {
+    private func stage(_ book: SessionRegistry) throws -> Stage {
         let stage = Stage(book: book)
         try stage.tick(after: 10_000)
         #expect(try join(stage, 1) == nil)
@@ -28,7 +28,7 @@ import Testing
         return stage
     }
 
-    private func pass(_ seconds: Int64, _ stage: Stage, _ book: RecoveryBook) throws {
+    private func pass(_ seconds: Int64, _ stage: Stage, _ book: SessionRegistry) throws {
         for _ in 0..<seconds {
             try stage.tick(after: 1000)
             book.forget(at: stage.now)
@@ -40,7 +40,7 @@ import Testing
         (before: 100, during: 0, after: 19, isKept: true), (100, 0, 21, false), (0, 150, 119, true),
         (0, 150, 121, false),
     ]) func theWindowStandsStill(before: Int64, during: Int64, after: Int64, isKept: Bool) throws {
-        let book = RecoveryBook.ofTheFirst
+        let book = SessionRegistry.ofTheFirst
         let stage = try stage(book)
         if during == 0 { try stage.disconnect(1) }
         try pass(before, stage, book)
@@ -55,7 +55,7 @@ import Testing
 
     /// Each loop says it in its own time, and one may repeat what another said.
     @Test func itGoesOnWhenTheFeedIsReady() throws {
-        let book = RecoveryBook.ofTheFirst
+        let book = SessionRegistry.ofTheFirst
         let stage = try stage(book)
         try stage.disconnect(1)
         for isReady in [false, false, true, false, true, true] {
@@ -72,10 +72,10 @@ import Testing
 
     /// A hub that is started while Postgres is away: the window begins when somebody can come back.
     @Test(arguments: [(119, true), (121, false)]) func afterAStart(seconds: Int64, isKept: Bool) throws {
-        let first = RecoveryBook.ofTheFirst
+        let first = SessionRegistry.ofTheFirst
         first.record {}
         _ = try stage(first)
-        let book = RecoveryBook(isFeedReady: false)
+        let book = SessionRegistry(isFeedReady: false)
         book.restore(first.takeChanged(upTo: 10))
         let stage = Stage(book: book)
         try stage.tick(after: 10_000)
@@ -90,7 +90,7 @@ import Testing
 
     /// Of too many the window runs on.
     @Test(arguments: [10, 11]) func anOutageOfDaysDoesNotTakeAllMemory(mostHeld: Int) throws {
-        let book = RecoveryBook(mostHeld: mostHeld)
+        let book = SessionRegistry(mostHeld: mostHeld)
         book.nobodyIsFromBefore()
         let stage = Stage(book: book)
         try stage.tick(after: 10_000)
@@ -108,7 +108,7 @@ import Testing
     }
 
     @Test func ofOneUserOnlySoManySessionsAreKept() throws {
-        let book = RecoveryBook.ofTheFirst
+        let book = SessionRegistry.ofTheFirst
         let stage = try stage(book)
         for _ in 0..<70 {
             try stage.disconnect(1)
@@ -118,7 +118,7 @@ import Testing
     }
 
     @Test func whoTriesOverAndOverTakesNoMemory() throws {
-        let book = RecoveryBook.ofTheFirst
+        let book = SessionRegistry.ofTheFirst
         let stage = try stage(book)
         _ = try stage.watch { $0.feed(isReady: false) }
         try stage.disconnect(1)

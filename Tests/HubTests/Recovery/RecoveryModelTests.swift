@@ -82,7 +82,7 @@ private struct RecoveryWorld {
     private static let config = #"{"postgres_changes":[{"event":"*","schema":"public","table":"todos"}]}"#
     private var random: SeededGenerator
     private var stages: [Stage]
-    private var book = RecoveryBook.ofTheFirst
+    private var book = SessionRegistry.ofTheFirst
     /// Where the process before left its clients, as it stored it; nil in the first.
     private var restart: Int?
     /// What is written down of the book.
@@ -112,7 +112,7 @@ private struct RecoveryWorld {
         }
     }
 
-    private static func stages(_ book: RecoveryBook) -> [Stage] { (0...1).map { Stage(loop: $0, book: book) } }
+    private static func stages(_ book: SessionRegistry) -> [Stage] { (0...1).map { Stage(loop: $0, book: book) } }
 
     private mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &random) < percent }
 
@@ -154,9 +154,9 @@ private struct RecoveryWorld {
         marks = [stored]
         recoveries = []
         groups = [[], []]
-        book = RecoveryBook()
+        book = SessionRegistry()
         // Postgres may have crashed, too.
-        if chance(70) { book.restore(records.map { RecoveryBook.Record(key: $0, count: $1) }) } else { records = [:] }
+        if chance(70) { book.restore(records.map { SessionRegistry.Record(key: $0, count: $1) }) } else { records = [:] }
         stages = Self.stages(book)
         keepRecords()
     }

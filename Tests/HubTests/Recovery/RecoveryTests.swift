@@ -8,7 +8,7 @@ import Wire
     private static let live = #"{"message":"Subscribed to PostgreSQL"#
 
     /// A hub that has heard of mark 3, with a member of ann's in slot 1 that was live all the time.
-    private func stage(book: RecoveryBook = RecoveryBook()) throws -> Stage {
+    private func stage(book: SessionRegistry = SessionRegistry()) throws -> Stage {
         let stage = Stage(book: book)
         stage.connect(1, subject: "ann")
         try stage.join("realtime:a", 1, ref: "1", Self.config)
@@ -256,10 +256,10 @@ import Wire
     }
 }
 
-extension RecoveryBook {
+extension SessionRegistry {
     /// Of a hub whose name never served this database.
-    static var ofTheFirst: RecoveryBook {
-        let book = RecoveryBook()
+    static var ofTheFirst: SessionRegistry {
+        let book = SessionRegistry()
         book.nobodyIsFromBefore()
         return book
     }

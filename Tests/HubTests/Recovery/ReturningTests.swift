@@ -44,7 +44,7 @@ import Wire
     }
 
     /// A hub that nobody is from before, with a member of ann's in slot 1 that has all up to mark 3.
-    func stage(_ book: RecoveryBook = .ofTheFirst, session: String? = nil) throws -> Stage {
+    func stage(_ book: SessionRegistry = .ofTheFirst, session: String? = nil) throws -> Stage {
         let stage = Stage(book: book)
         try stage.tick(after: 10_000)
         try join(stage, 1, ref: 1, session: session)
@@ -168,21 +168,21 @@ import Wire
 
     // MARK: After a restart
 
-    private func key(_ book: RecoveryBook) throws -> RecoveryBook.Record {
+    private func key(_ book: SessionRegistry) throws -> SessionRegistry.Record {
         let changed = book.takeChanged(upTo: 10)
         book.isWritten(changed, successfully: true)
         return try #require(changed.first)
     }
 
     @Test func whoeverWasThereIsBroughtWhatItMissedAndNobodyElse() throws {
-        let first = RecoveryBook.ofTheFirst
+        let first = SessionRegistry.ofTheFirst
         first.record {}
         _ = try stage(first)
         let left = try key(first)
         #expect(left.count == 1)
         // The same in every process: SHA-256, worked out by another program.
         #expect(left.key.high == 0x216e79e68bdcd5ee && left.key.low == 0xd9b3ed849ca9d349)
-        let book = RecoveryBook()
+        let book = SessionRegistry()
         book.restore([left])
         let stage = Stage(book: book)
         try stage.tick(after: 10_000)
@@ -196,12 +196,12 @@ import Wire
     }
 
     @Test func whereNobodyIsKnownAnybodyMayHaveBeenThere() throws {
-        let stage = Stage(book: RecoveryBook())
+        let stage = Stage(book: SessionRegistry())
         #expect(try join(stage, 1, ref: 1).point == .restart)
     }
 
     @Test func aJoinIsAnsweredWhenItIsWrittenDown() throws {
-        let book = RecoveryBook.ofTheFirst
+        let book = SessionRegistry.ofTheFirst
         let calls = Mutex(0)
         book.record { calls.withLock { $0 += 1 } }
         let stage = Stage(book: book)

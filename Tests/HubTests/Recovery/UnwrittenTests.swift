@@ -7,7 +7,7 @@ import Wire
 @Suite struct UnwrittenTests {
     /// A book whose list nobody writes, and how often its claim was to be withdrawn.
     private final class Book: Sendable {
-        let book = RecoveryBook.ofTheFirst
+        let book = SessionRegistry.ofTheFirst
         private let asked = Mutex(0)
         var withdrawals: Int { asked.withLock { $0 } }
 
@@ -24,7 +24,7 @@ import Wire
     private func isAnswered(_ lines: [String]) -> Bool { lines.contains { $0.contains("phx_reply") } }
     private func isRefused(_ lines: [String]) -> Bool { lines.contains { $0.contains("UnableToConnectToProject") } }
 
-    private func write(_ book: RecoveryBook) {
+    private func write(_ book: SessionRegistry) {
         let changed = book.takeChanged(upTo: 10)
         book.isWritten(changed, successfully: true)
     }

@@ -30,7 +30,7 @@ final class Stage {
 
     /// Nobody is brought what it missed unless there is a book for it.
     init(
-        loop: Int = 0, limits: HubLimits = HubLimits(), book: RecoveryBook = RecoveryBook(window: 0),
+        loop: Int = 0, limits: HubLimits = HubLimits(), book: SessionRegistry = SessionRegistry(window: 0),
         presence: PresenceRules = .plain, typing: TypingRules = TypingRules(),
         presences: PresenceBook = PresenceBook(), users: UserPresence? = nil
     ) {

@@ -8,7 +8,7 @@ final class Room {
     private var now = HubTime(monotonic: 1_000_000, unix: 1_700_000_000_000)
 
     init() {
-        let book = RecoveryBook()
+        let book = SessionRegistry()
         book.nobodyIsFromBefore()
         hub = Hub(
             loop: 0, verifier: FixedVerifier(), random: CountingGenerator(), book: book,
