@@ -19,7 +19,7 @@ package struct GatewayConfiguration: Sendable {
     /// What holds at the start.
     package var rules = GatewayRules()
     /// Shared by the loops, and with the feed, which keeps what it points to.
-    package var book = SessionRegistry()
+    package var sessions = SessionRegistry()
     /// Shared by the loops.
     package var history = HistoryBook()
     /// Shared by the loops.

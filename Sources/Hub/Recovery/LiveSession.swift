@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A membership that hears row changes, as the recovery book knows it.
+/// A membership that hears row changes, as the registry knows it.
 ///
 /// What arrived is not always taken. Clients give a join up that is not answered in time (10 s), and ignore what comes
 /// for it until they join again; they answer pings meanwhile. So a proof is believed only of a member whose client
@@ -25,7 +25,7 @@ package final class LiveSession: RecoverableSession, Sendable {
     let key: RecoveryKey
     let trace: ClientTrace
     private let start: Mutex<Start>
-    // These are only read and written under the book's lock, which is what makes them safe.
+    // These are only read and written under the registry's lock, which is what makes them safe.
     /// It missed nothing when that was decided, but may have missed what came then before it had its seat.
     nonisolated(unsafe) var mayMissMore = false
     /// How many sessions of the key have to be written down before this one's join is answered.

@@ -208,7 +208,7 @@ struct SessionBucket<Session: RecoverableSession> {
 
 /// What one membership tells of its client, for finding out who of those that look alike comes back.
 ///
-/// **Thread**: the unsafe properties are read and written under the lock of the book that has the membership in a
+/// **Thread**: the unsafe properties are read and written under the lock of the registry that has the membership in a
 /// `SessionBucket`, which is what makes them safe. The rest may be read on any thread.
 package final class ClientTrace: Sendable {
     /// Whether its client was here before, and so came for one of the sessions that wait.

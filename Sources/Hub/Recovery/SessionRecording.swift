@@ -1,4 +1,4 @@
-/// What is to be written down of the book, so that the next process knows whom this one served.
+/// What is to be written down of the registry, so that the next process knows whom this one served.
 ///
 /// For each key the number of sessions somebody may come back for. A join is answered when its own is written down, or
 /// when the list does not count as complete any more, so that whenever the hub is killed who is not on a list that counts
@@ -41,7 +41,7 @@ extension SessionRegistry {
     /// Somebody will write down what changes, and calls `isWritten`.
     ///
     /// - Parameters:
-    ///   - whenAwaited: called from any thread and under the book's lock, when a join waits for it.
+    ///   - whenAwaited: called from any thread and under the registry's lock, when a join waits for it.
     ///   - withdraw: called from any thread, when the list must not count as complete any more; it leads to `withdrawn`.
     package func record(
         whenAwaited: @escaping @Sendable () -> Void, withdraw: @escaping @Sendable () -> Void = {}

@@ -26,9 +26,9 @@ package final class SessionRegistry: Sendable {
         /// In the order of their end, for forgetting them; one for each key and moment.
         var ends: [(key: RecoveryKey, until: Int64)] = []
         var firstEnd = 0
-        /// When the book was last told the time.
+        /// When the registry was last told the time.
         var now = Int64.min
-        /// Until when those come back whom the hub's last process served, by the book's clock; nil before the first join.
+        /// Until when those come back whom the hub's last process served, by the registry's clock; nil before the first join.
         var restartUntil: Int64?
         /// Whom the last process served; nil where that is not known.
         var restored: [RecoveryKey: Int]?
@@ -270,7 +270,7 @@ package final class SessionRegistry: Sendable {
 /// The clock of the recovery window, which stands still while the feed is not ready.
 ///
 /// Joins for row changes are refused then, so that nobody can come back, and nobody's time may run out. A value, kept
-/// under the book's lock.
+/// under the registry's lock.
 struct RecoveryClock {
     /// Since when it stands, in monotonic milliseconds; nil while it runs.
     private var stopped: Int64?

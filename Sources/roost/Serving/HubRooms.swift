@@ -205,7 +205,7 @@ extension RoostConfiguration {
     /// The gateway's configuration, with what its loops share with each other and with other rooms.
     func gateway(sharing shared: SharedState) -> GatewayConfiguration {
         var gateway = gateway
-        gateway.book = shared.recovery
+        gateway.sessions = shared.recovery
         gateway.history = shared.history
         gateway.presences = shared.presences
         gateway.presenceLog = shared.presenceLog

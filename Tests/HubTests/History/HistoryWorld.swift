@@ -37,7 +37,7 @@ struct HistoryWorld {
         hubs = (0..<loops).map {
             Hub(
                 loop: $0, limits: limits, verifier: TokenBook(), random: SeededGenerator(seed: seed &* 8 &+ UInt64($0)),
-                book: recoveries, history: book)
+                sessions: recoveries, history: book)
         }
         relays = Array(repeating: [], count: loops)
         feeds = Array(repeating: [], count: loops)

@@ -11,7 +11,7 @@ import Wire
     private func stage(joined milliseconds: Int64) throws -> Stage { try stageAndGroup(joined: milliseconds).0 }
 
     private func stageAndGroup(joined milliseconds: Int64) throws -> (Stage, ChangeGroupID) {
-        let stage = Stage(book: SessionRegistry())
+        let stage = Stage(sessions: SessionRegistry())
         try stage.tick(after: 200_000)
         // The restart's window begins with the first join.
         stage.connect(9, subject: "somebody")

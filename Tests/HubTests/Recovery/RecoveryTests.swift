@@ -8,8 +8,8 @@ import Wire
     private static let live = #"{"message":"Subscribed to PostgreSQL"#
 
     /// A hub that has heard of mark 3, with a member of ann's in slot 1 that was live all the time.
-    private func stage(book: SessionRegistry = SessionRegistry()) throws -> Stage {
-        let stage = Stage(book: book)
+    private func stage(sessions registry: SessionRegistry = SessionRegistry()) throws -> Stage {
+        let stage = Stage(sessions: registry)
         stage.connect(1, subject: "ann")
         try stage.join("realtime:a", 1, ref: "1", Self.config)
         let group = try #require(stage.subscribed.first)
@@ -107,7 +107,7 @@ import Wire
     /// Whoever comes back a second time is not brought the first loss again: its refs count on.
     @Test(arguments: [(nil, RecoveryPoint.mark(8)), ("phone", .mark(8))])
     func whoComesBackAgain(session: String?, point: RecoveryPoint) throws {
-        let stage = Stage(book: .ofTheFirst)
+        let stage = Stage(sessions: .ofTheFirst)
         for (slot, mark) in [(1, 3), (2, 8)] as [(Slot, Int)] {
             stage.connect(slot, subject: "ann", session: session)
             _ = try stage.join("realtime:a", slot, ref: "\(slot)", Self.config)
@@ -153,7 +153,7 @@ import Wire
 
     /// A hub without a past, with a member in slot 2 that is being brought what it missed since mark 0.
     private func stageOfOneWhoRecovers() throws -> (Stage, ChangeGroupID, RecoveryID) {
-        let stage = try stage(book: .ofTheFirst)
+        let stage = try stage(sessions: .ofTheFirst)
         try stage.disconnect(1)
         stage.connect(2, subject: "ann")
         try stage.join("realtime:a", 2, ref: "7", Self.config)
@@ -188,7 +188,7 @@ import Wire
         try stage.disconnect(1)
         #expect(try point(of: "ann", stage) == .restart)
         // Where no hub was before, only this one's sessions count.
-        let fresh = try self.stage(book: .ofTheFirst)
+        let fresh = try self.stage(sessions: .ofTheFirst)
         fresh.hub.nothingUnproven(of: 1)
         try fresh.disconnect(1)
         #expect(try point(of: "ann", fresh) == .mark(3))
@@ -259,8 +259,8 @@ import Wire
 extension SessionRegistry {
     /// Of a hub whose name never served this database.
     static var ofTheFirst: SessionRegistry {
-        let book = SessionRegistry()
-        book.nobodyIsFromBefore()
-        return book
+        let registry = SessionRegistry()
+        registry.nobodyIsFromBefore()
+        return registry
     }
 }

@@ -26,7 +26,7 @@ extension ReturningTests {
 
     /// More than are kept one by one: whoever looks like them is brought it until the window is over.
     @Test func aHundredWithoutAUserComeBack() throws {
-        let stage = Stage(book: .ofTheFirst)
+        let stage = Stage(sessions: .ofTheFirst)
         for slot in 1...100 as ClosedRange<Slot> {
             stage.connect(slot)
             _ = try stage.join("realtime:a", slot, ref: "1", Self.config)

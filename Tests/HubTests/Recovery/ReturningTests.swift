@@ -44,8 +44,8 @@ import Wire
     }
 
     /// A hub that nobody is from before, with a member of ann's in slot 1 that has all up to mark 3.
-    func stage(_ book: SessionRegistry = .ofTheFirst, session: String? = nil) throws -> Stage {
-        let stage = Stage(book: book)
+    func stage(_ registry: SessionRegistry = .ofTheFirst, session: String? = nil) throws -> Stage {
+        let stage = Stage(sessions: registry)
         try stage.tick(after: 10_000)
         try join(stage, 1, ref: 1, session: session)
         try prove(stage, 1, mark: 3)
@@ -168,9 +168,9 @@ import Wire
 
     // MARK: After a restart
 
-    private func key(_ book: SessionRegistry) throws -> SessionRegistry.Record {
-        let changed = book.takeChanged(upTo: 10)
-        book.isWritten(changed, successfully: true)
+    private func key(_ registry: SessionRegistry) throws -> SessionRegistry.Record {
+        let changed = registry.takeChanged(upTo: 10)
+        registry.isWritten(changed, successfully: true)
         return try #require(changed.first)
     }
 
@@ -182,9 +182,9 @@ import Wire
         #expect(left.count == 1)
         // The same in every process: SHA-256, worked out by another program.
         #expect(left.key.high == 0x216e79e68bdcd5ee && left.key.low == 0xd9b3ed849ca9d349)
-        let book = SessionRegistry()
-        book.restore([left])
-        let stage = Stage(book: book)
+        let registry = SessionRegistry()
+        registry.restore([left])
+        let stage = Stage(sessions: registry)
         try stage.tick(after: 10_000)
         #expect(try join(stage, 2, ref: 5).point == .restart)
         try prove(stage, 2, mark: 4)
@@ -196,25 +196,25 @@ import Wire
     }
 
     @Test func whereNobodyIsKnownAnybodyMayHaveBeenThere() throws {
-        let stage = Stage(book: SessionRegistry())
+        let stage = Stage(sessions: SessionRegistry())
         #expect(try join(stage, 1, ref: 1).point == .restart)
     }
 
     @Test func aJoinIsAnsweredWhenItIsWrittenDown() throws {
-        let book = SessionRegistry.ofTheFirst
+        let registry = SessionRegistry.ofTheFirst
         let calls = Mutex(0)
-        book.record { calls.withLock { $0 += 1 } }
-        let stage = Stage(book: book)
+        registry.record { calls.withLock { $0 += 1 } }
+        let stage = Stage(sessions: registry)
         #expect(try !join(stage, 1, ref: 1).isAnswered)
         #expect(calls.withLock { $0 } == 1)
-        _ = try key(book)
+        _ = try key(registry)
         let lines = try stage.tick(after: 10)
         #expect(lines.contains { $0.contains("phx_reply") })
-        #expect(book.isComplete(at: stage.now))
+        #expect(registry.isComplete(at: stage.now))
         // Who comes back is known already.
         try stage.disconnect(1)
         #expect(try join(stage, 2, ref: 2).point != nil)
-        #expect(!book.hasChanged)
+        #expect(!registry.hasChanged)
     }
 
     // MARK: On the way
@@ -271,7 +271,7 @@ import Wire
 
     /// A token that is refreshed right behind a row does not bring it again.
     @Test func aNewTokenGoesOnAtTheLastChange() throws {
-        let stage = Stage(book: .ofTheFirst)
+        let stage = Stage(sessions: .ofTheFirst)
         stage.connect(1, subject: "ann")
         _ = try stage.join("realtime:a", 1, ref: "1", Self.config)
         let group = try #require(stage.subscribed.first)
@@ -284,7 +284,7 @@ import Wire
 
     /// Unless something before that change waits for a policy, for whomever.
     @Test(arguments: [true, false]) func aNewTokenPassesNothingThatWaits(hasPassed: Bool) throws {
-        let stage = Stage(book: .ofTheFirst)
+        let stage = Stage(sessions: .ofTheFirst)
         stage.connect(1, subject: "ann")
         _ = try stage.join("realtime:a", 1, ref: "1", Self.config)
         let group = try #require(stage.subscribed.first)

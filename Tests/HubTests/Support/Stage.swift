@@ -28,15 +28,15 @@ final class Stage {
         self.hub = hub
     }
 
-    /// Nobody is brought what it missed unless there is a book for it.
+    /// Nobody is brought what it missed unless there is a registry for it.
     init(
-        loop: Int = 0, limits: HubLimits = HubLimits(), book: SessionRegistry = SessionRegistry(window: 0),
+        loop: Int = 0, limits: HubLimits = HubLimits(), sessions: SessionRegistry = SessionRegistry(window: 0),
         presence: PresenceRules = .plain, typing: TypingRules = TypingRules(),
         presences: PresenceBook = PresenceBook(), users: UserPresence? = nil
     ) {
         hub = Hub(
             loop: loop, limits: limits, verifier: TokenBook(), random: SeededGenerator(seed: UInt64(loop) + 1),
-            book: book, presence: presence, typing: typing, presences: presences, users: users)
+            sessions: sessions, presence: presence, typing: typing, presences: presences, users: users)
     }
 
     static func claims(

@@ -8,10 +8,10 @@ final class Room {
     private var now = HubTime(monotonic: 1_000_000, unix: 1_700_000_000_000)
 
     init() {
-        let book = SessionRegistry()
-        book.nobodyIsFromBefore()
+        let sessions = SessionRegistry()
+        sessions.nobodyIsFromBefore()
         hub = Hub(
-            loop: 0, verifier: FixedVerifier(), random: CountingGenerator(), book: book,
+            loop: 0, verifier: FixedVerifier(), random: CountingGenerator(), sessions: sessions,
             history: HistoryBook())
     }
 
