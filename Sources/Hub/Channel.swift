@@ -12,15 +12,7 @@ final class Channel {
     var members = Audience()
     /// Where one of them asked for it.
     var history: ChannelHistory?
-    /// Those who asked for presence, and may see it.
-    var watchers = Audience()
-    /// Those who asked for the number of those present.
-    var counters = Audience()
-    var presence = Presence()
-    /// When the watchers were told of a change last, in monotonic milliseconds; and the counters, with what.
-    var presenceToldAt = Int64.min / 2
-    var occupancyToldAt = Int64.min / 2
-    var occupancyTold: [UInt8] = []
+    var presence = ChannelPresence()
     var typing = TypingSet()
     var traffic = ChannelTraffic()
     /// Those who asked for row changes, by what they asked for.
@@ -37,7 +29,7 @@ final class Channel {
     }
 
     /// Nothing is left that would need this object.
-    var isIdle: Bool { memberCount == 0 && presence.isEmpty && typing.isEmpty }
+    var isIdle: Bool { memberCount == 0 && presence.list.isEmpty && typing.isEmpty }
 
     func frames(_ version: ProtocolVersion) -> ServerFrame {
         ServerFrame(version, topic: topicJSON)

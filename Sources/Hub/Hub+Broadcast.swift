@@ -22,7 +22,7 @@ extension Hub {
         guard !ActivitySummary.isReserved(message, topic: membership.channel.key.topic) else {
             return refuse(frame.ref, of: membership, .summaryReserved)
         }
-        guard !consumesAppState(message, frame, of: membership) else { return }
+        guard !presence.consumesAppState(message, ref: frame.ref, of: membership, &context) else { return }
         write(.broadcast(message), ref: frame.ref, of: membership)
     }
 
@@ -53,13 +53,16 @@ extension Hub {
     /// Tells a member a state of a channel as a whole, because it was spared steps to it.
     package func show(_ state: ChannelState, to slot: Slot) {
         switch state {
-        case .presence(let channel): showPresence(of: channel, to: slot)
+        case .presence(let key):
+            if let membership = member(slot, of: key) { presence.showAgain(to: membership, &context) }
         case .typing(let key):
-            guard let channel = channels[key], let membership = context.member(slot, of: channel),
-                membership.hearsBroadcasts
-            else { return }
+            guard let membership = member(slot, of: key), membership.hearsBroadcasts else { return }
             typing.show(to: membership, &context)
         }
+    }
+
+    private func member(_ slot: Slot, of key: ChannelKey) -> Membership? {
+        channels[key].flatMap { context.member(slot, of: $0) }
     }
 
     /// Takes over what another loop's hub did.
@@ -71,8 +74,7 @@ extension Hub {
             showNews(in: channel)
         case .presence(let key, let diff):
             let channel = channel(key)
-            apply(diff, to: channel)
-            presenceChanged(in: channel)
+            presence.apply(diff, to: channel, &context)
             discardIfIdle(channel)
         case .typing(let key, let relay):
             let channel = channel(key)

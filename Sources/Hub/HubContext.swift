@@ -24,14 +24,20 @@ struct HubContext {
     var counters = HubCounters()
     /// How often something was refused for a limit.
     private(set) var refused: [Limit: Int] = [:]
+    /// How often something was read later for a rate.
+    var slowed: [Pace: Int] = [:]
     /// By slot.
     private(set) var connections: [Connection?] = []
     private var serial = 0
+    /// Makes `phx_ref` unique among hubs.
+    private let refPrefix: String
 
     init(loop: Int, limits: HubLimits, random: any RandomNumberGenerator) {
         self.loop = loop
         self.limits = limits
         self.random = random
+        var generator = random
+        refPrefix = String(generator.next() as UInt64, radix: 36) + "-" + String(loop, radix: 36) + "-"
     }
 
     /// A number that this hub has not used yet.
@@ -39,6 +45,9 @@ struct HubContext {
         serial += 1
         return serial
     }
+
+    /// A `phx_ref`, which no hub has used yet.
+    mutating func nextRef() -> String { refPrefix + String(nextSerial(), radix: 36) }
 
     // MARK: Time
 
@@ -170,5 +179,38 @@ struct HubContext {
             guard let frame = message.frame(version, in: channel) else { continue }
             actions.append(.fanOut(frame, to: audience[version], except: except, kind))
         }
+    }
+}
+
+/// What a hub has done since it began, for the metrics: plain integers, which its loop alone writes.
+package struct HubCounters: Sendable {
+    /// Joins that were answered with yes, and with no.
+    package internal(set) var joins = 0
+    package internal(set) var joinsRefused = 0
+    /// Sockets in channels, now.
+    package internal(set) var memberships = 0
+    /// Members that asked for what they missed, by what they were answered: `resumed`, or why not.
+    package internal(set) var recoveries: [String: Int] = [:]
+    /// Members of presence that came and went; the difference, over all loops, is who is there.
+    package internal(set) var presenceJoins = 0
+    package internal(set) var presenceLeaves = 0
+    /// Members that were cut off and back within their window.
+    package internal(set) var presenceLeavesAvoided = 0
+    /// Users whose typing was told of.
+    package internal(set) var typingStarts = 0
+
+    package init() {}
+
+    package static func + (one: HubCounters, other: HubCounters) -> HubCounters {
+        var sum = one
+        sum.joins += other.joins
+        sum.joinsRefused += other.joinsRefused
+        sum.memberships += other.memberships
+        sum.recoveries.merge(other.recoveries, uniquingKeysWith: +)
+        sum.presenceJoins += other.presenceJoins
+        sum.presenceLeaves += other.presenceLeaves
+        sum.presenceLeavesAvoided += other.presenceLeavesAvoided
+        sum.typingStarts += other.typingStarts
+        return sum
     }
 }

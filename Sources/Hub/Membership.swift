@@ -18,11 +18,7 @@ final class Membership {
     let member: MemberID
     let echoesToSelf: Bool
     let acknowledges: Bool
-    var presenceKey: String
-    /// The client gave no key.
-    let hasMadeKey: Bool
-    /// What it is tracked as: its own, or that of a member whose presence it took over.
-    var presence: MemberID
+    var presence: MemberPresence
     /// Nil in a public channel.
     var pass: ChannelPass?
     /// Both or none.
@@ -34,8 +30,6 @@ final class Membership {
     var recovery: MemberRecovery?
     /// Nil until the join is answered (it waits for the change feed, and in a private channel for its policies).
     var memberSeat: Int32?
-    var watcherSeat: Int32?
-    var counterSeat: Int32?
     var groupSeat: Int32?
     var principalSeat: Int32?
     /// Is to be told once changes flow.
@@ -46,7 +40,7 @@ final class Membership {
     init(
         _ config: JoinConfig, of connection: Connection, in channel: Channel, joinRef: String, claims: Claims,
         member: MemberID,
-        presenceKey: String,
+        presenceKey: @autoclosure () -> String,
         pass: ChannelPass?, pending: PendingJoin
     ) {
         self.connection = connection
@@ -57,9 +51,7 @@ final class Membership {
         self.member = member
         echoesToSelf = config.echoesToSelf
         acknowledges = config.acknowledges
-        self.presenceKey = presenceKey
-        hasMadeKey = config.presenceKey == nil
-        presence = member
+        presence = MemberPresence(key: config.presenceKey, id: member, orElse: presenceKey())
         self.pass = pass
         self.pending = pending
     }

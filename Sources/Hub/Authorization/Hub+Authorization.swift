@@ -94,8 +94,8 @@ extension Hub {
         if membership.memberSeat == nil, membership.history?.seat == nil, membership.mayRead(.broadcast) {
             takeMemberSeat(membership, after: missedMessages(by: membership))
         }
-        if membership.watcherSeat == nil, membership.pass?.wantsPresence == true, membership.mayRead(.presence) {
-            showPresence(to: membership)
+        if membership.presence.watcherIndex == nil, membership.pass?.wantsPresence == true, membership.mayRead(.presence) {
+            presence.show(to: membership, &context)
         }
     }
 

@@ -88,11 +88,12 @@ extension Hub {
             actions.append(.relay(.broadcast(membership.channel.key, message)))
             guard membership.acknowledges, !ref.isNull else { return }
         case .track(let payload):
-            do { try track(payload, of: membership) } catch {
+            if presence.prepareToTrack(payload, of: membership, &context) { hearOthers() }
+            do { try presence.track(payload, of: membership, &context) } catch {
                 return refuse(ref, of: membership, error)
             }
         case .untrack:
-            withdrawPresence(membership.presence, in: membership.channel)
+            presence.withdraw(membership.presence.id, in: membership.channel, &context)
         }
         reply(to: ref, of: membership, ok: true)
     }

@@ -31,7 +31,7 @@ extension Hub {
     func renewHistory(of membership: Membership) {
         guard let member = membership.history, !member.isOff else { return }
         let key = HistoryKey(
-            membership.claims, presenceKey: membership.hasMadeKey ? nil : membership.presenceKey)
+            membership.claims, presenceKey: membership.presence.givenKey)
         let old = member.session
         guard key != old.key else { return }
         let trace = ClientTrace(renewing: old.trace, at: latest, moment: book.moment())

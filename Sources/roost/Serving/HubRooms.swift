@@ -163,7 +163,7 @@ struct SharedState: Sendable {
     /// The broadcasts that are kept, for all loops.
     let history: HistoryBook
     /// Who is present in channels, for all loops.
-    let presences = PresenceBook()
+    let presences = PresenceLeases()
     /// Who is present, for whoever writes it down.
     let presenceLog = PresenceLog()
     /// Which users are online; nil where nobody asks.
@@ -192,7 +192,7 @@ struct SharedState: Sendable {
     /// Brings back whom the hub's last process served, for a while: whoever comes back in it was never gone.
     ///
     /// - Returns: what the loops are to show.
-    func restore(_ restored: PresenceRestored, within seconds: Int) -> [PresenceBook.Restored] {
+    func restore(_ restored: PresenceRestored, within seconds: Int) -> [PresenceLeases.Restored] {
         let until = Clock.now().monotonic + Int64(seconds) * 1000
         users?.restore(restored.users, until: until)
         guard seconds > 0 else { return [] }
