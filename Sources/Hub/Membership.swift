@@ -6,8 +6,8 @@ import Wire
 final class Membership {
     let connection: Connection
     let channel: Channel
-    /// It was removed from its connection: nothing is sent to it any more.
-    var hasEnded = false
+    /// How far its join is; ended, nothing is sent to it any more.
+    var join = JoinMachine()
     /// The channel's: a socket in a thousand channels looks for one of them without visiting each.
     let topicHash: Int
     /// The ref of the join, as JSON text. A String, because short ones are kept in place and a slice would keep the
@@ -34,7 +34,7 @@ final class Membership {
     var principalSeat: Int32?
     /// Is to be told once changes flow.
     var awaitsReplication = false
-    /// The join's request, kept until it is answered.
+    /// What the join's answer is made of, kept until it is given.
     var pending: PendingJoin?
 
     init(
@@ -61,10 +61,7 @@ final class Membership {
     /// What makes frames for it.
     var frames: ServerFrame { channel.frames(version) }
     /// Whether it hears the group's changes, or waits for them.
-    func isIn(_ group: ChangeGroup) -> Bool { !hasEnded && self.group === group }
-
-    /// Its join cannot be answered before something is known of who else is there.
-    var isArriving: Bool { recovery?.arrival != nil || history?.doubts != nil }
+    func isIn(_ group: ChangeGroup) -> Bool { !join.hasEnded && self.group === group }
 
     var joinRef: JSON { JSON(trusted: Array(joinRefText.utf8)[...]) }
 }
@@ -87,4 +84,21 @@ final class PendingJoin {
         self.wantsOccupancy = wantsOccupancy
         self.wantsReplicationReady = wantsReplicationReady
     }
+}
+
+/// Why a member is not in its channel any more.
+enum MembershipEnd {
+    /// The client asked for it.
+    case left
+    /// The page that it belonged to is gone: its client never comes back, but the user may, in a moment.
+    case unloaded
+    /// The client joined again on the same socket, so it had not heard, or not believed, that it was in.
+    case replaced
+    /// Anything else: it may come back for what it missed.
+    case lost
+    /// It may not be there any more.
+    case revoked
+
+    /// Whether the others are told at once that it is gone.
+    var isFinal: Bool { self == .left || self == .revoked }
 }

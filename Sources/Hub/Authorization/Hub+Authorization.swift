@@ -15,13 +15,13 @@ extension Hub {
 
     /// The authority's word. One that comes after the member left, rejoined or brought another token changes nothing.
     package func authorization(_ id: AuthorizationID, is outcome: AuthorizationOutcome) {
-        guard let membership = questions.removeValue(forKey: id), !membership.hasEnded, let pass = membership.pass
+        guard let membership = questions.removeValue(forKey: id), !membership.join.hasEnded, let pass = membership.pass
         else { return }
         guard pass.readQuestion == id else { return writeDecided(id, outcome, pass, of: membership) }
         pass.readQuestion = nil
         switch outcome {
-        case .unavailable: refuseReading(of: membership, .databaseUnavailable)
-        case .replayFailed: refuseReading(of: membership, .replayFailed)
+        case .unavailable: handle(.failed(.authorization, .databaseUnavailable), of: membership)
+        case .replayFailed: handle(.failed(.authorization, .replayFailed), of: membership)
         case .decided(let read, let replay):
             if pass.read == nil {
                 joinDecided(read, replay, pass, of: membership)
@@ -45,11 +45,12 @@ extension Hub {
     ) {
         // A replay to who may not read broadcasts is refused, as in the original, not left out.
         guard !read.isEmpty, pass.replay == nil || read.contains(.broadcast) else {
-            return refuseReading(of: membership, .unauthorized(topic: String(membership.channel.key.name)))
+            let refusal = Refusal.unauthorized(topic: String(membership.channel.key.name))
+            return handle(.failed(.authorization, refusal), of: membership)
         }
         pass.read = read
         pass.replay?.messages = replay
-        completeJoin(of: membership)
+        handle(.met(.authorization), of: membership)
     }
 
     // MARK: New tokens
@@ -84,7 +85,7 @@ extension Hub {
         membership.claims = claims
         renewHistory(of: membership)
         earliestExpiry = min(earliestExpiry, Int64(claims.expiresAt))
-        if membership.pending == nil { seat(membership) }
+        if membership.join.isJoined { seat(membership) }
         resubscribe(membership, as: claims)
         releaseWrites(of: membership)
     }
@@ -99,16 +100,7 @@ extension Hub {
         }
     }
 
-    // MARK: Refusals
-
-    /// Ends a join that waits for its answer, or a channel whose new token cannot be judged.
-    private func refuseReading(of membership: Membership, _ refusal: Refusal) {
-        if membership.pending != nil, membership.pass?.read == nil {
-            refuseJoin(of: membership, refusal)
-        } else {
-            expel(membership, refusal)
-        }
-    }
+    // MARK: Ends
 
     private func forgetQuestions(of pass: ChannelPass) {
         for id in pass.write.questions + [pass.readQuestion].compactMap({ $0 }) { questions[id] = nil }
@@ -128,5 +120,104 @@ extension Membership {
     func mayRead(_ part: ChannelExtensions) -> Bool {
         guard let pass else { return true }
         return pass.read?.contains(part) ?? false
+    }
+}
+
+/// What members want the others to hear: at once in a public channel, by the right to do so in a private one.
+extension Hub {
+    func write(_ write: MemberWrite, ref: JSON, of membership: Membership) {
+        guard let pass = membership.pass else { return perform(write, ref, of: membership) }
+        if pass.held.isEmpty, pass.readQuestion == nil, membership.join.isJoined {
+            switch write.need.map({ pass.write[$0] }) ?? .allowed {
+            case .allowed: return perform(write, ref, of: membership)
+            case .denied: return refuse(ref, of: membership, denial(of: write, in: membership))
+            case .unknown, .asked: break
+            }
+        }
+        let entry = HeldWrites.Entry(write: write.copied, ref: JSON(trusted: Array(ref.bytes)[...]))
+        // The first is always kept, as it is no larger than a payload may be.
+        guard pass.held.entries.count < limits.heldPerMember, heldBytes + entry.bytes <= limits.heldBytes,
+            pass.held.isEmpty || pass.held.bytes + entry.bytes <= limits.payloadBytes
+        else { return refuse(ref, of: membership, .writesPending) }
+        pass.held.append(entry)
+        heldBytes += entry.bytes
+        releaseWrites(of: membership)
+    }
+
+    /// Performs or refuses what waits, in order, as far as it is decided; asks for what the next one needs.
+    func releaseWrites(of membership: Membership) {
+        guard let pass = membership.pass, membership.join.isJoined, pass.readQuestion == nil else { return }
+        while let next = pass.held.first {
+            switch next.write.need.map({ pass.write[$0] }) ?? .allowed {
+            case .asked: return
+            case .unknown:
+                if let need = next.write.need {
+                    pass.write[need] = .asked(ask(.write(need), as: membership.claims, for: membership))
+                }
+                return
+            case .allowed:
+                drop(next, of: pass)
+                perform(next.write, next.ref, of: membership)
+            case .denied:
+                drop(next, of: pass)
+                refuse(next.ref, of: membership, denial(of: next.write, in: membership))
+            }
+        }
+    }
+
+    private func drop(_ entry: HeldWrites.Entry, of pass: ChannelPass) {
+        pass.held.removeFirst()
+        heldBytes -= entry.bytes
+    }
+
+    func writeDecided(
+        _ id: AuthorizationID, _ outcome: AuthorizationOutcome, _ pass: ChannelPass, of membership: Membership
+    ) {
+        guard let need = [ChannelExtensions.broadcast, .presence].first(where: { pass.write[$0] == .asked(id) }) else {
+            return
+        }
+        if case .decided(let allowed, _) = outcome {
+            pass.write[need] = allowed.contains(need) ? .allowed : .denied
+        } else {
+            // Nothing is known, so the next write asks again.
+            pass.write[need] = .unknown
+            refuseHeld(of: membership, .databaseUnavailable, needing: need)
+        }
+        releaseWrites(of: membership)
+    }
+
+    /// Answers writes that wait and will never be performed: nothing is dropped in silence.
+    func refuseHeld(of membership: Membership, _ refusal: Refusal, needing need: ChannelExtensions? = nil) {
+        guard let pass = membership.pass else { return }
+        for entry in pass.held.removeAll(needing: need) {
+            heldBytes -= entry.bytes
+            refuse(entry.ref, of: membership, refusal)
+        }
+    }
+
+    private func denial(of write: MemberWrite, in membership: Membership) -> Refusal {
+        let topic = String(membership.channel.key.name)
+        return write.need == .presence ? .trackUnauthorized(topic: topic) : .writeUnauthorized(topic: topic)
+    }
+
+    // MARK: Performing
+
+    private func perform(_ write: MemberWrite, _ ref: JSON, of membership: Membership) {
+        switch write {
+        case .broadcast(let message) where typing.consumes(message, of: membership, &context):
+            guard membership.acknowledges, !ref.isNull else { return }
+        case .broadcast(let message):
+            deliver(message, in: membership.channel, except: membership.echoesToSelf ? nil : membership.slot)
+            actions.append(.relay(.broadcast(membership.channel.key, message)))
+            guard membership.acknowledges, !ref.isNull else { return }
+        case .track(let payload):
+            if presence.prepareToTrack(payload, of: membership, &context) { hearOthers() }
+            do { try presence.track(payload, of: membership, &context) } catch {
+                return refuse(ref, of: membership, error)
+            }
+        case .untrack:
+            presence.withdraw(membership.presence.id, in: membership.channel, &context)
+        }
+        reply(to: ref, of: membership, ok: true)
     }
 }

@@ -54,7 +54,7 @@ extension Hub {
             appState: connection.appState,
             memberships: connection.memberships.map { membership in
                 ConnectionView.Membership(
-                    key: membership.channel.key, isJoined: membership.pending == nil, user: membership.claims.subject,
+                    key: membership.channel.key, isJoined: membership.join.isJoined, user: membership.claims.subject,
                     presenceKey: Excerpt.redacted(membership.presence.key),
                     isPresent: membership.channel.presence.list[membership.presence.id] != nil,
                     changes: membership.group?.subscription.bindings.count ?? 0)

@@ -1,5 +1,63 @@
 import Wire
 
+/// What a member that hears row changes is brought before they come live.
+///
+/// A member takes its seat in its group when the feed has brought it what it missed, and not before: so the missed changes
+/// come first and in order, and nothing comes twice at the seam.
+final class MemberRecovery {
+    var session: LiveSession
+    /// Where it has to recover from; nil once it is, or if it missed nothing.
+    var point: RecoveryPoint?
+    /// The question that is under way.
+    var question: RecoveryID?
+    /// What the feed said to the first question.
+    var start: RecoveryStart?
+    /// What it missed took its socket so long that it had to ask again.
+    var wasPassedBy = false
+    /// The join asked for it, so its reply says what came of it.
+    let isReported: Bool
+    /// Where the changes begin to come live.
+    var cursor: String?
+    /// What has to be known before its join can be answered; nil once it is.
+    var arrival: Arrival?
+    /// Where the loop was when it was found out what the member missed, until it is asked for.
+    var settled: LoopPosition?
+    /// The cursor of the last change that it was sent of what it missed.
+    private var sent: String?
+    /// The ping that asks whether it arrived.
+    private var asked: (serial: Int, cursor: String)?
+
+    struct Arrival {
+        /// Live sessions that may be dead ones of the same client, and are asked. Nil once that is decided.
+        var doubts: [ClientTrace]?
+        /// Since when they are, or since when it waits to be written down, in monotonic milliseconds.
+        var since: Int64
+    }
+
+    init(session: LiveSession, point: RecoveryPoint?, isReported: Bool) {
+        self.session = session
+        self.point = point
+        self.isReported = isReported
+    }
+
+    func hasSent(_ change: ChangeDelivery) {
+        if !change.cursor.isEmpty { sent = change.cursor }
+    }
+
+    /// Of what it missed it was told all up to here, whether it arrived or not; nil if that is where it began.
+    var reached: String? { sent }
+
+    /// A ping follows all that was sent so far.
+    func reaches(provenBy serial: Int) { asked = sent.map { (serial, $0) } }
+
+    /// A ping was answered.
+    func isProven(by serial: Int) {
+        guard let asked, asked.serial == serial else { return }
+        self.asked = nil
+        session.hasReached(asked.cursor)
+    }
+}
+
 /// Bringing members what they missed: what is asked of the feed, and what becomes of its answers.
 extension Hub {
     /// Opens the session of a member that joins a group, and begins to find out what it may have missed.
@@ -115,7 +173,7 @@ extension Hub {
         guard !arrivals.isEmpty else { return }
         let waiting = arrivals
         arrivals = []
-        for membership in waiting where !membership.hasEnded && membership.isArriving {
+        for membership in waiting where membership.join.needs([.session, .history]) {
             if let recovery = membership.recovery, recovery.arrival != nil {
                 guard let group = membership.group else { continue }
                 advanceArrival(of: recovery, in: group)
@@ -124,20 +182,14 @@ extension Hub {
             if let arrival = membership.recovery?.arrival, arrival.doubts == nil,
                 latest.monotonic - arrival.since >= Self.longestArrival
             {
-                dismiss(membership, .databaseUnavailable)
-            } else if membership.isArriving {
-                awaitArrival(of: membership)
-            } else if membership.pending != nil {
-                completeJoin(of: membership)
-            } else if let group = membership.group, group.state != .registering {
-                takeSeatOrWait(membership)
+                handle(.failed(.session, .databaseUnavailable), of: membership)
+                continue
             }
+            let isWaiting = membership.recovery?.arrival != nil || membership.history?.doubts != nil
+            if isWaiting { awaitArrival(of: membership) }
+            if membership.recovery?.arrival == nil { handle(.met(.session), of: membership) }
+            if membership.history?.doubts == nil { handle(.met(.history), of: membership) }
         }
-    }
-
-    /// Sends a member away, whether its join is answered or not; its client joins again.
-    private func dismiss(_ membership: Membership, _ refusal: Refusal) {
-        if membership.pending == nil { expel(membership, refusal) } else { refuseJoin(of: membership, refusal) }
     }
 
     /// Asks for what the member missed, once its group is live.
@@ -202,7 +254,9 @@ extension Hub {
 
     /// The feed's next step. One for a member that left, or asked anew, changes nothing.
     package func recovery(_ id: RecoveryID, _ step: RecoveryStep) {
-        guard let membership = recoveries[id], !membership.hasEnded, let recovery = membership.recovery else { return }
+        guard let membership = recoveries[id], !membership.join.hasEnded, let recovery = membership.recovery else {
+            return
+        }
         switch step {
         case .began(let start):
             // Too late to say so in the reply; the reply to the next join will.
@@ -211,7 +265,7 @@ extension Hub {
                 recovery.start = start
                 counters.recoveries[start.result, default: 0] += 1
             }
-            completeJoin(of: membership)
+            recoveryIsKnown(of: membership)
         case .changes(let changes):
             for change in changes {
                 send(change, to: membership)
@@ -242,7 +296,7 @@ extension Hub {
         counters.recoveries[result, default: 0] += 1
         recoveries[id] = nil
         recovery.question = nil
-        dismiss(membership, refusal)
+        handle(.recoveryFailed(refusal), of: membership)
     }
 
     private func send(_ change: ChangeDelivery, to membership: Membership) {

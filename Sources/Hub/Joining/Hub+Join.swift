@@ -1,0 +1,256 @@
+import Matching
+import Wire
+
+/// Joining and leaving channels (wire-protocol A4, A9).
+extension Hub {
+    func join(_ frame: ClientFrame, on connection: Connection, at now: HubTime) {
+        guard case .json(let payload) = frame.body else { return }
+        guard frame.topic.utf8.starts(with: ChannelKey.prefix.utf8) else {
+            return refuse(frame, on: connection, .unmatchedTopic)
+        }
+        let joinRef = frame.joinRef.isNull ? frame.ref : frame.joinRef
+        // A join on a joined topic replaces the old incarnation. Its phx_close is not sent: the Python client would take
+        // it for the new one's and drop the channel.
+        let config = JoinConfig(payload, topic: frame.topic, limits: limits)
+        if let old = connection.memberships[frame.topic] {
+            refuseHeld(of: old, .unmatchedTopic)
+            presence.replace(old, by: config, &context)
+            remove(old, .replaced)
+        }
+
+        let claims: Claims
+        let bindings: [ChangeBinding]
+        let subscription: ChangeSubscription
+        do {
+            try context.countJoin(on: connection)
+            claims = try admit(frame, config, on: connection, at: now)
+            // Copied, because a group outlives the frame that its bindings came in.
+            bindings = config.changes.map {
+                ChangeBinding(JSON(trusted: Array($0.bytes)[...]), expressions: limits.regularExpressions)
+            }
+            subscription = ChangeSubscription(
+                role: claims.role, bindings: bindings, ids: ChangeBinding.ids(for: bindings), isLegacy: config.isLegacy)
+            try countPatterns(subscription, of: connection)
+            try users.count(connection, as: claims, limits)
+        } catch {
+            counters.joinsRefused += 1
+            return refuse(frame, joinRef: joinRef, on: connection, error)
+        }
+
+        let ids = subscription.ids
+        let channel = channel(ChannelKey(topic: frame.topic, isPrivate: config.isPrivate))
+        let group = bindings.isEmpty ? nil : group(of: channel, subscription)
+        let membership = Membership(
+            config, of: connection, in: channel, joinRef: joinRef.description, claims: claims,
+            member: MemberID(loop: loop, serial: nextSerial()), presenceKey: randomUUID(),
+            pass: pass(config),
+            pending: PendingJoin(
+                ref: JSON(trusted: Array(frame.ref.bytes)[...]), response: Self.joinResponse(bindings, ids),
+                wantsPresence: config.wantsPresence, wantsOccupancy: config.wantsOccupancy,
+                wantsReplicationReady: config.wantsReplicationReady))
+        membership.history = history(
+            config, joinRef: joinRef, claims: claims, in: channel, on: connection, as: membership.member, at: now)
+        if let group {
+            enter(group, membership)
+            membership.recovery = recovery(
+                of: config, joinRef: joinRef, claims: claims, group: group, on: connection, at: now)
+        }
+        connection.memberships.append(membership)
+        channel.memberCount += 1
+        counters.memberships += 1
+        if let state = config.appState { presence.set(state, of: connection) }
+        users.comeOnline(connection, as: claims, at: latest)
+        presence.expect(membership, &context)
+        connection.wasEmptyAtSweep = false
+        earliestExpiry = min(earliestExpiry, Int64(claims.expiresAt))
+        begin(membership)
+    }
+
+    /// Sees to it that everything becomes known that the join's answer waits for (`JoinMachine`).
+    private func begin(_ membership: Membership) {
+        var needs = needsOfRowChanges(membership)
+        if membership.history?.doubts != nil { needs.insert(.history) }
+        if !needs.isDisjoint(with: [.session, .history]) { awaitArrival(of: membership) }
+        if membership.pass != nil {
+            askToRead(membership)
+            needs.insert(.authorization)
+        }
+        handle(.begins(needs), of: membership)
+    }
+
+    private func countPatterns(_ subscription: ChangeSubscription, of connection: Connection) throws(Refusal) {
+        guard subscription.patterns > 0 else { return }
+        let before = connection.memberships.reduce(0) { $0 + ($1.group?.subscription.patterns ?? 0) }
+        guard subscription.patterns + before <= limits.patternsPerConnection else {
+            throw .over(.patternsPerConnection, limits.patternsPerConnection)
+        }
+    }
+
+    private func pass(_ config: JoinConfig) -> ChannelPass? {
+        guard config.isPrivate else { return nil }
+        return ChannelPass(
+            wantsPresence: config.wantsPresence, replay: config.replay.flatMap { ReplayRequest($0) })
+    }
+
+    /// The checks before a join, in the original's order.
+    private func admit(
+        _ frame: ClientFrame, _ config: JoinConfig, on connection: Connection, at now: HubTime
+    ) throws(Refusal) -> Claims {
+        guard frame.topic != ChannelKey.prefix else { throw .topicNameRequired }
+        if limits.privateOnly, !config.isPrivate { throw .privateOnly }
+        guard connection.memberships.count < limits.channelsPerConnection else {
+            throw .over(.channelsPerConnection, limits.channelsPerConnection)
+        }
+        guard !config.hasTooManyChanges else {
+            throw .over(.filtersPerChannel, limits.filtersPerChannel)
+        }
+        let claims =
+            try config.token.map { token throws(Refusal) in try verifier.verify(token, at: now) }
+            ?? connection.claims
+        if let expired = claims.expired(at: now) { throw expired }
+        if let replay = config.replay {
+            guard config.isPrivate else { throw .replayNotAllowed }
+            guard ReplayRequest(replay) != nil else { throw .replayInvalid }
+        }
+        return claims
+    }
+
+    /// Clients compare the entries one by one with what they asked for: same order, same text, an `id` added.
+    private static func joinResponse(_ bindings: [ChangeBinding], _ ids: [Int]) -> [UInt8] {
+        var out = Array("{\"postgres_changes\":[".utf8)
+        for (position, (binding, id)) in zip(bindings, ids).enumerated() {
+            if position > 0 { out.append(UInt8(ascii: ",")) }
+            out += binding.echo(id: id)
+        }
+        out += "]}".utf8
+        return out
+    }
+
+    /// Tells a member's join what happened, and does what follows from it.
+    func handle(_ event: JoinMachine.Event, of membership: Membership) {
+        switch membership.join.handle(event) {
+        case nil: break
+        case .findMissed:
+            askForMissed(by: membership)
+            // The answer says whether it could be resumed, and clients take no changes before the answer.
+            if membership.recovery?.question == nil { recoveryIsKnown(of: membership) }
+        case .answer: answerJoin(of: membership)
+        case .resumeRowChanges: takeSeatOrWait(membership)
+        case .refuse(let refusal): refuseJoin(of: membership, refusal)
+        case .expel(let refusal): expel(membership, refusal)
+        }
+    }
+
+    /// What a member missed is known as far as its join's answer says it.
+    func recoveryIsKnown(of membership: Membership) {
+        let isWhole = membership.pass?.replay?.overflowed != true
+        handle(isWhole ? .recoveryIsKnown : .replayOverflowed, of: membership)
+    }
+
+    /// Answers a join and lets the member in.
+    private func answerJoin(of membership: Membership) {
+        guard let pending = membership.pending else { return }
+        let missed = missedMessages(by: membership)
+        let reply = membership.frames.reply(
+            joinRef: membership.joinRef, ref: pending.ref, ok: true,
+            response: Self.response(Self.response(pending.response, membership.recovery), membership, missed))
+        actions.append(.send(reply, to: membership.slot))
+
+        counters.joins += 1
+        membership.pending = nil
+        if let recovery = membership.recovery { joinIsAnswered(recovery) }
+        if let pass = membership.pass { sendReplay(pass, to: membership) }
+        if membership.mayRead(.broadcast) { takeMemberSeat(membership, after: missed) }
+        takeSeatOrWait(membership)
+        if pending.wantsReplicationReady { announceReplication(to: membership) }
+        if presence.resume(membership, &context) { hearOthers() }
+        if pending.wantsPresence, membership.mayRead(.presence) { presence.show(to: membership, &context) }
+        if pending.wantsOccupancy, membership.mayRead(.presence) {
+            presence.showOccupancy(to: membership, &context)
+        }
+        if membership.mayRead(.broadcast) { typing.show(to: membership, &context) }
+        summaries.note(membership)
+        releaseWrites(of: membership)
+    }
+
+    /// Answers a join with a no.
+    private func refuseJoin(of membership: Membership, _ refusal: Refusal) {
+        guard let pending = membership.pending else { return }
+        counters.joinsRefused += 1
+        refuse(pending.ref, of: membership, refusal)
+        refuseHeld(of: membership, refusal)
+        remove(membership)
+    }
+
+    func leave(_ frame: ClientFrame, on connection: Connection) {
+        guard let membership = connection.memberships[frame.topic] else {
+            return reply(to: frame, joinRef: frame.joinRef, on: connection, ok: true)
+        }
+        // A leave of an older incarnation must not end the one that replaced it (realtime-js leaves when a join times
+        // out and may have joined again by then).
+        if !frame.joinRef.isNull, frame.joinRef.description != membership.joinRefText {
+            return reply(to: frame, joinRef: frame.joinRef, on: connection, ok: true)
+        }
+        refuseHeld(of: membership, .unmatchedTopic)
+        remove(membership, .left)
+        reply(to: frame.ref, of: membership, ok: true)
+        let close = membership.frames.push(
+            "phx_close", joinRef: membership.joinRef, ref: membership.joinRef, payload: Array("{}".utf8))
+        actions.append(.send(close, to: membership.slot))
+    }
+
+    /// Takes a member out of every list of the channel, and the channel out of the hub when nothing is left in it.
+    func remove(_ membership: Membership, _ end: MembershipEnd = .lost) {
+        guard membership.connection.memberships.remove(membership) else { return }
+        _ = membership.join.handle(.removed)
+        let (channel, version) = (membership.channel, membership.version)
+        channel.memberCount -= 1
+        counters.memberships -= 1
+        if let pass = membership.pass { discard(pass, of: membership) }
+        if let seat = membership.memberSeat, let moved = channel.members.remove(at: seat, version) {
+            reseat(moved, in: channel, \.memberSeat, seat)
+        }
+        presence.stopShowing(to: membership, &context)
+        if let place = membership.place { leave(place, membership) }
+        endSession(of: membership, end)
+        endHistory(of: membership, isLeave: end == .left || end == .unloaded)
+        typing.end(of: membership, &context)
+        presence.release(membership, end, &context)
+        discardIfIdle(channel)
+    }
+
+    func reseat(
+        _ slot: Slot, in channel: Channel, _ seat: ReferenceWritableKeyPath<Membership, Int32?>, _ position: Int32
+    ) {
+        connection(slot)?.memberships[channel]?[keyPath: seat] = position
+    }
+
+    // MARK: Channels
+
+    func channel(_ key: ChannelKey) -> Channel {
+        if let channel = channels[key] { return channel }
+        let channel = Channel(key: key)
+        channels[key] = channel
+        return channel
+    }
+
+    func discardIfIdle(_ channel: Channel) {
+        if channel.isIdle { channels[channel.key] = nil }
+    }
+
+    private func randomUUID() -> String {
+        let (high, low) = (context.random.next() as UInt64, context.random.next() as UInt64)
+        // RFC 9562, section 5.4: version 4, variant 10.
+        let a = high & 0xFFFF_FFFF_FFFF_0FFF | 0x4000
+        let b = low & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000
+        func hex(_ value: UInt64, _ digits: Int) -> String {
+            let text = String(value, radix: 16)
+            return String(repeating: "0", count: digits - text.count) + text
+        }
+        return [
+            hex(a >> 32, 8), hex(a >> 16 & 0xFFFF, 4), hex(a & 0xFFFF, 4), hex(b >> 48, 4),
+            hex(b & 0xFFFF_FFFF_FFFF, 12),
+        ]
+        .joined(separator: "-")
+    }
+}
