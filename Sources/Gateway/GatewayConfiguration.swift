@@ -21,7 +21,7 @@ package struct GatewayConfiguration: Sendable {
     /// Shared by the loops, and with the feed, which keeps what it points to.
     package var book = RecoveryBook()
     /// Shared by the loops.
-    package var history = HistoryBook()
+    package var history = HistoryStore()
     /// Shared by the loops.
     package var presences = PresenceLeases()
     /// Where it is noted who is present, for whoever writes it down; nil if nobody does.

@@ -9,7 +9,7 @@ extension Hub {
         users.advance(to: now)
         expireTokens(at: now)
         sweepEmptyConnections(at: now)
-        ageHistory(at: now)
+        history.tick(channels, at: now)
     }
 
     /// When `wake` is to be called next, in monotonic milliseconds. What is due may have been done by then.

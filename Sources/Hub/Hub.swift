@@ -17,6 +17,7 @@ package final class Hub {
     var context: HubContext
     var presence: Presence
     var typing: Typing
+    var history: History
     let users: Users
     let summaries: Summaries
     let verifier: any TokenVerifier
@@ -29,9 +30,6 @@ package final class Hub {
     /// Joins that are not answered yet, because something has to be known of who else is there.
     var arrivals: [Membership] = []
     let book: RecoveryBook
-    let history: HistoryBook
-    /// Bytes of kept messages that a socket was sent in this second.
-    var historySent: [Slot: Int] = [:]
     /// Applies the relays that have been posted to this hub, at once; set by whoever posts them. Not called back for
     /// anything but `apply`.
     package var hearOthers: () -> Void = {}
@@ -55,7 +53,8 @@ package final class Hub {
     package init(
         loop: Int, limits: HubLimits = HubLimits(), verifier: any TokenVerifier,
         random: any RandomNumberGenerator & Sendable, book: RecoveryBook = RecoveryBook(window: 0),
-        history: HistoryBook? = nil, userLimiter: (any UserConnectionLimiter)? = nil, presence: PresenceRules = PresenceRules(),
+        history: HistoryStore? = nil, userLimiter: (any UserConnectionLimiter)? = nil,
+        presence: PresenceRules = PresenceRules(),
         typing: TypingRules = TypingRules(), presences: PresenceLeases = PresenceLeases(),
         presenceLog: PresenceLog? = nil, users: UserPresence? = nil, devices: UserPresence? = nil,
         typingRegistry: TypingRegistry? = nil, summaryJoins: SummaryJoins? = nil
@@ -65,7 +64,7 @@ package final class Hub {
         self.typing = Typing(rules: typing, registry: typingRegistry)
         self.verifier = verifier
         self.book = book
-        self.history = history ?? HistoryBook(limits: limits, window: 0)
+        self.history = History(store: history ?? HistoryStore(limits: limits, window: 0))
         self.users = Users(online: users, devices: devices, limiter: userLimiter)
         summaries = Summaries(joins: summaryJoins)
     }
@@ -162,6 +161,8 @@ package final class Hub {
 
     // MARK: Presence
 
+    /// What the lists of all channels hold.
+    package var presenceBytes: Int { presence.listedBytes }
     package var hasOffers: Bool { presence.leases.hasOffers }
 
     /// Lets the other loops have the leases of those who were cut off. To be called when the relays among the actions are

@@ -91,6 +91,11 @@ struct HubContext {
         actions.append(.send(frame, to: membership.slot, kind))
     }
 
+    /// Asks sockets whether they live.
+    mutating func ask(_ doubts: [ClientTrace]) {
+        if !doubts.isEmpty { actions.append(.askForProof(doubts.map(\.lifeline.socket))) }
+    }
+
     mutating func relay(_ relay: Relay) { actions.append(.relay(relay)) }
 
     /// Answers a frame that is about no membership.

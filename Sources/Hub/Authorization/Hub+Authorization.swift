@@ -92,7 +92,7 @@ extension Hub {
 
     /// Gives a member whose join is answered the places that it may have and has not.
     func seat(_ membership: Membership) {
-        if membership.memberSeat == nil, membership.history?.seat == nil, membership.mayRead(.broadcast) {
+        if membership.memberSeat == nil, membership.history?.index == nil, membership.mayRead(.broadcast) {
             takeMemberSeat(membership, after: missedMessages(by: membership))
         }
         if membership.presence.watcherIndex == nil, membership.pass?.wantsPresence == true, membership.mayRead(.presence) {

@@ -238,13 +238,13 @@ extension Hub {
 
     /// A message that SQL sent. Every loop hears it from the feed, so it is not relayed.
     private func deliver(_ message: DatabaseBroadcast) {
-        keep(message)
+        history.keep(message, &context)
         guard let channel = channels[message.key] else { return }
         typing.end(ofAuthorOf: message.insert, in: channel, &context)
         keepForReplays(message, in: channel, withHistory: false)
         let audience = channel.replayed[message.id].map { channel.members.without($0) } ?? channel.members
         context.deliver(message.broadcast, in: channel, to: audience, except: nil)
-        showNews(in: channel)
+        passOnNews(in: channel)
     }
 
     // MARK: The feed's state

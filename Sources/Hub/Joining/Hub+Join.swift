@@ -48,8 +48,10 @@ extension Hub {
                 ref: JSON(trusted: Array(frame.ref.bytes)[...]), response: Self.joinResponse(bindings, ids),
                 wantsPresence: config.wantsPresence, wantsOccupancy: config.wantsOccupancy,
                 wantsReplicationReady: config.wantsReplicationReady))
-        membership.history = history(
-            config, joinRef: joinRef, claims: claims, in: channel, on: connection, as: membership.member, at: now)
+        if let request = config.history {
+            let trace = trace(of: claims, joinRef: joinRef, connection, at: now)
+            membership.history = history.enter(membership, request, trace, &context)
+        }
         if let group {
             enter(group, membership)
             membership.recovery = recovery(
@@ -153,7 +155,7 @@ extension Hub {
         let missed = missedMessages(by: membership)
         let reply = membership.frames.reply(
             joinRef: membership.joinRef, ref: pending.ref, ok: true,
-            response: Self.response(Self.response(pending.response, membership.recovery), membership, missed))
+            response: History.response(Self.response(pending.response, membership.recovery), membership, missed))
         actions.append(.send(reply, to: membership.slot))
 
         counters.joins += 1
@@ -213,7 +215,7 @@ extension Hub {
         presence.stopShowing(to: membership, &context)
         if let place = membership.place { leave(place, membership) }
         endSession(of: membership, end)
-        endHistory(of: membership, isLeave: end == .left || end == .unloaded)
+        history.leave(membership, isLeave: end == .left || end == .unloaded, &context)
         typing.end(of: membership, &context)
         presence.release(membership, end, &context)
         discardIfIdle(channel)

@@ -74,7 +74,7 @@ extension Hub {
         let (session, doubts) = book.enter(key, trace, here: position(of: group), at: now)
         let recovery = MemberRecovery(session: session, point: nil, isReported: config.wantsCursor)
         recovery.arrival = MemberRecovery.Arrival(doubts: doubts, since: now.monotonic)
-        ask(doubts)
+        context.ask(doubts)
         advanceArrival(of: recovery, in: group)
         return recovery
     }
@@ -85,11 +85,6 @@ extension Hub {
             evidence: evidence(of: claims, joinRef: joinRef, connection, at: now), lifeline: lifeline(of: connection),
             at: now,
             moment: book.moment())
-    }
-
-    /// Asks sockets whether they live.
-    func ask(_ doubts: [ClientTrace]) {
-        if !doubts.isEmpty { actions.append(.askForProof(doubts.map(\.lifeline.socket))) }
     }
 
     /// Whether a client that joins was here before.
@@ -178,7 +173,7 @@ extension Hub {
                 guard let group = membership.group else { continue }
                 advanceArrival(of: recovery, in: group)
             }
-            if let history = membership.history { advanceArrival(of: history) }
+            membership.history?.decide(at: latest, longest: Self.longestDoubt)
             if let arrival = membership.recovery?.arrival, arrival.doubts == nil,
                 latest.monotonic - arrival.since >= Self.longestArrival
             {

@@ -157,5 +157,5 @@ package enum TypingRelay: Sendable {
 
 extension Membership {
     fileprivate var typist: Typist.ID { claims.subject.map { .user($0) } ?? .member(member) }
-    var hearsBroadcasts: Bool { memberSeat != nil || history?.seat != nil }
+    var hearsBroadcasts: Bool { memberSeat != nil || history?.index != nil }
 }

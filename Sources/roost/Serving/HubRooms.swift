@@ -161,7 +161,7 @@ struct SharedState: Sendable {
     /// How far each client's acknowledgements go: the loops write it, the feed keeps what it points to.
     let recovery: RecoveryBook
     /// The broadcasts that are kept, for all loops.
-    let history: HistoryBook
+    let history: HistoryStore
     /// Who is present in channels, for all loops.
     let presences = PresenceLeases()
     /// Who is present, for whoever writes it down.
@@ -177,7 +177,7 @@ struct SharedState: Sendable {
     init(_ configuration: RoostConfiguration, tellsUsers: Bool, sendsPushes: Bool) {
         let window = Int64(configuration.recoveryWindowSeconds) * 1000
         recovery = RecoveryBook(window: window, isFeedReady: false)
-        history = HistoryBook(limits: configuration.rules.limits, window: window)
+        history = HistoryStore(limits: configuration.rules.limits, window: window)
         let users = tellsUsers || sendsPushes ? UserPresence() : nil
         self.users = users
         if sendsPushes, let users {

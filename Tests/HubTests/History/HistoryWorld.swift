@@ -31,7 +31,7 @@ struct HistoryWorld {
         limits.historyMessages = 100_000
         limits.historySeconds = 100_000
         limits.historyBytesPerReturn = .max
-        let book = HistoryBook(limits: limits, window: 1_000_000)
+        let book = HistoryStore(limits: limits, window: 1_000_000)
         // It counts the moments of all loops.
         let recoveries = RecoveryBook(window: 0)
         hubs = (0..<loops).map {

@@ -115,7 +115,7 @@ import Wire
         try stage.say(#"["1","3","realtime:a","phx_leave",{}]"#, from: 1)
         #expect(try track("b")?.contains(#""status":"ok""#) == true)
         try stage.disconnect(1)
-        #expect(stage.hub.presence.listedBytes == 0)
+        #expect(stage.hub.presenceBytes == 0)
     }
 
     /// Python clients are disconnected by a message of more than 1 MiB: what the hub counts is never less than what it sends.

@@ -12,7 +12,7 @@ final class Room {
         book.nobodyIsFromBefore()
         hub = Hub(
             loop: 0, verifier: FixedVerifier(), random: CountingGenerator(), book: book,
-            history: HistoryBook())
+            history: HistoryStore())
     }
 
     /// Each is a user of its own.
