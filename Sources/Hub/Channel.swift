@@ -1,15 +1,15 @@
 import Wire
 
 /// One channel, as far as this loop's connections and everybody's presence go.
-final class Channel {
-    let key: ChannelKey
+package final class Channel {
+    package let key: ChannelKey
     /// The topic as JSON text, spliced into every frame.
     let topicJSON: [UInt8]
     let topicHash: Int
     /// Memberships on this loop, those whose join is not answered yet included.
     var memberCount = 0
     /// Who hears the channel's broadcasts: everybody who joined on this loop, and in a private channel may.
-    var members = Audience()
+    package var members = Audience()
     /// Where one of them asked for it.
     var history: ChannelHistory?
     var presence = ChannelPresence()
@@ -22,14 +22,14 @@ final class Channel {
     /// By a message's id: to whom it was replayed.
     var replayed: [String: Set<Slot>] = [:]
 
-    init(key: ChannelKey) {
+    package init(key: ChannelKey) {
         self.key = key
         topicJSON = JSONString.encode(key.topic)
         topicHash = ChannelKey.hash(ofTopic: key.topic)
     }
 
     /// Nothing is left that would need this object.
-    var isIdle: Bool { memberCount == 0 && presence.list.isEmpty && typing.isEmpty }
+    package var isIdle: Bool { memberCount == 0 && presence.list.isEmpty && typing.isEmpty }
 
     func frames(_ version: ProtocolVersion) -> ServerFrame {
         ServerFrame(version, topic: topicJSON)

@@ -13,7 +13,7 @@ extension Hub {
     }
 
     /// When `wake` is to be called next, in monotonic milliseconds. What is due may have been done by then.
-    package var nextDue: Int64? { context.timetable.next }
+    package var nextDue: Int64? { context.nextDue }
 
     /// To be called when something is due.
     package func wake(at now: HubTime) {

@@ -8,20 +8,20 @@ import Wire
 /// and no feature reaches into another: what concerns two of them, `Hub` brings together.
 ///
 /// A value, passed `inout`, so that no call allocates anything for it.
-struct HubContext {
+package struct HubContext {
     /// Which of the process' hubs it is.
     let loop: Int
     var limits: HubLimits
     /// The time as the hub was told it last.
-    private(set) var now = HubTime(monotonic: 0, unix: 0)
+    package private(set) var now = HubTime(monotonic: 0, unix: 0)
     /// What was received before this, in monotonic milliseconds, may have waited for the hub, which stood still.
     private(set) var lateUntil = Int64.min
     var random: any RandomNumberGenerator
     /// What is to be done, in order.
-    var actions: [Action] = []
+    package var actions: [Action] = []
     /// What is to be done later.
-    private(set) var timetable = Timetable()
-    var counters = HubCounters()
+    private var timetable = Timetable()
+    package internal(set) var counters = HubCounters()
     /// How often something was refused for a limit.
     private(set) var refused: [Limit: Int] = [:]
     /// How often something was read later for a rate.
@@ -32,7 +32,7 @@ struct HubContext {
     /// Makes `phx_ref` unique among hubs.
     private let refPrefix: String
 
-    init(loop: Int, limits: HubLimits, random: any RandomNumberGenerator) {
+    package init(loop: Int, limits: HubLimits, random: any RandomNumberGenerator) {
         self.loop = loop
         self.limits = limits
         self.random = random
@@ -55,7 +55,7 @@ struct HubContext {
     static let promptness: Int64 = 4000
 
     /// Takes the time. Where it jumps, the hub stood still, and what comes now may have waited since then.
-    mutating func advance(to time: HubTime) {
+    package mutating func advance(to time: HubTime) {
         if now.monotonic > 0, time.monotonic - now.monotonic > Self.promptness {
             lateUntil = time.monotonic + 1000
         }
@@ -64,6 +64,9 @@ struct HubContext {
 
     /// Has the duty done at that time, in monotonic milliseconds, or earlier if that was asked for before.
     mutating func schedule(_ duty: Timetable.Duty, at time: Int64) { timetable.note(duty, at: time) }
+
+    /// When the next duty is due, in monotonic milliseconds. What is due may have been done by then.
+    package var nextDue: Int64? { timetable.next }
 
     /// A duty whose time has come.
     mutating func nextDuty() -> Timetable.Duty? { timetable.take(at: now.monotonic) }

@@ -95,7 +95,9 @@ extension Hub {
         if membership.memberSeat == nil, membership.history?.index == nil, membership.mayRead(.broadcast) {
             takeMemberSeat(membership, after: missedMessages(by: membership))
         }
-        if membership.presence.watcherIndex == nil, membership.pass?.wantsPresence == true, membership.mayRead(.presence) {
+        if membership.presence.watcherIndex == nil, membership.pass?.wantsPresence == true,
+            membership.mayRead(.presence)
+        {
             presence.show(to: membership, &context)
         }
     }

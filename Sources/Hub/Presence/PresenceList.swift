@@ -6,29 +6,31 @@ import Wire
 ///
 /// The copy has two layers: what the loop's watchers were told, and the news that they are told next. So a change may wait
 /// for others to go with it, and whoever asks for the state in between gets what the others have, and the news with them.
-struct PresenceList {
+package struct PresenceList {
     private var known: OrderedDictionary<MemberID, PresenceMeta> = [:]
     /// The newest word on each member; nil: gone.
     private var news: OrderedDictionary<MemberID, PresenceMeta?> = [:]
     private var encoded: [UInt8]?
     /// Metas by the bytes of their key.
     private var keys: [[UInt8]: Int] = [:]
-    private(set) var count = 0
-    private(set) var listedCount = 0
-    private(set) var listedBytes = 0
+    package private(set) var count = 0
+    package private(set) var listedCount = 0
+    package private(set) var listedBytes = 0
 
-    var isEmpty: Bool { count == 0 && news.isEmpty }
-    var hasNews: Bool { !news.isEmpty }
+    package init() {}
+
+    package var isEmpty: Bool { count == 0 && news.isEmpty }
+    package var hasNews: Bool { !news.isEmpty }
     /// Distinct keys.
-    var keyCount: Int { keys.count }
+    package var keyCount: Int { keys.count }
 
-    subscript(member: MemberID) -> PresenceMeta? {
+    package subscript(member: MemberID) -> PresenceMeta? {
         if let word = news[member] { return word }
         return known[member]
     }
 
     /// What changes if a member says this of itself. Nil where it said the same before: nobody needs to hear it again.
-    func tracking(_ meta: PresenceMeta) -> PresenceDiff? {
+    package func tracking(_ meta: PresenceMeta) -> PresenceDiff? {
         let old = self[meta.member]
         if let old, Self.saysTheSame(old.payload, meta.payload) { return nil }
         var diff = PresenceDiff()
@@ -39,7 +41,7 @@ struct PresenceList {
         return diff
     }
 
-    func untracking(_ member: MemberID) -> PresenceDiff? {
+    package func untracking(_ member: MemberID) -> PresenceDiff? {
         guard let old = self[member] else { return nil }
         var diff = PresenceDiff()
         diff.leaves = [old]
@@ -52,7 +54,7 @@ struct PresenceList {
         one == other || !one.isEmpty && !other.isEmpty && JSON(trusted: one[...]).isEqual(to: JSON(trusted: other[...]))
     }
 
-    mutating func apply(_ diff: PresenceDiff) {
+    package mutating func apply(_ diff: PresenceDiff) {
         for meta in diff.joins { put(meta, meta.member) }
         for meta in diff.leaves where self[meta.member]?.ref == meta.ref { put(nil, meta.member) }
     }
@@ -77,7 +79,7 @@ struct PresenceList {
     }
 
     /// The news, as one difference to what the watchers know; from here on they know it.
-    mutating func takeNews() -> PresenceDiff {
+    package mutating func takeNews() -> PresenceDiff {
         var diff = PresenceDiff()
         for (member, word) in news {
             let old = known[member]
@@ -101,7 +103,7 @@ struct PresenceList {
     func first(_ limit: Int) -> [PresenceMeta] { Array(known.values.prefix(limit)) }
 
     /// The payload of `presence_state`, kept until the next change: a crowd that joins at once costs one encoding.
-    mutating func state() -> [UInt8] {
+    package mutating func state() -> [UInt8] {
         if let encoded { return encoded }
         var out: [UInt8] = []
         PresenceDiff.encode(known.values, into: &out)

@@ -40,7 +40,8 @@ import Wire
     private func stage() -> Stage {
         var limits = HubLimits()
         limits.connectionsPerUser = 1
-        let hub = Hub(loop: 0, limits: limits, verifier: Names(), random: SeededGenerator(seed: 1), userLimiter: limiter)
+        let hub = Hub(
+            loop: 0, limits: limits, verifier: Names(), random: SeededGenerator(seed: 1), userLimiter: limiter)
         return Stage(hub: hub)
     }
 
