@@ -31,7 +31,7 @@ extension HubLimits {
 
 extension HubContext {
     /// Counts a join. Every one, also one that is refused for another reason: each costs a look at a token.
-    func countJoin(on connection: Connection) throws(Refusal) {
+    mutating func countJoin(on connection: Connection) throws(Refusal) {
         guard let rate = limits.joins else { return }
         if !connection.limits.joins.take(of: rate, at: now.monotonic) {
             throw .over(.joinsPerSecond, limits.joinsPerSecond)
