@@ -108,7 +108,7 @@ final class EventLoop {
         self.logger = logger
         hub = Hub(
             loop: index, limits: rules.limits, verifier: verifier, random: SystemRandomNumberGenerator(),
-            sessions: configuration.sessions, history: configuration.history, ledger: seats,
+            sessions: configuration.sessions, history: configuration.history, userLimiter: seats,
             presence: rules.presence, typing: rules.typing, presences: configuration.presences,
             presenceLog: configuration.presenceLog, users: configuration.users, devices: configuration.devices,
             typingRegistry: configuration.typingRegistry, summaryJoins: configuration.summaryJoins)

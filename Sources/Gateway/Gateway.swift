@@ -43,7 +43,7 @@ package final class Gateway: @unchecked Sendable {
     }
 
     /// Who was present when the hub's last process ended; before `start`.
-    package func restorePresence(_ restored: [PresenceBook.Restored]) {
+    package func restorePresence(_ restored: [PresenceLeases.Restored]) {
         for loop in loops { loop.hub.restorePresence(restored) }
     }
 

@@ -21,9 +21,9 @@ package struct GatewayConfiguration: Sendable {
     /// Shared by the loops, and with the feed, which keeps what it points to.
     package var sessions = SessionRegistry()
     /// Shared by the loops.
-    package var history = HistoryBook()
+    package var history = HistoryStore()
     /// Shared by the loops.
-    package var presences = PresenceBook()
+    package var presences = PresenceLeases()
     /// Where it is noted who is present, for whoever writes it down; nil if nobody does.
     package var presenceLog: PresenceLog?
     /// Which users are online, for whoever asks; nil if nobody does.

@@ -54,7 +54,7 @@ extension Hub {
         guard !ActivitySummary.isReserved(message, topic: membership.channel.key.topic) else {
             return refuse(frame.ref, of: membership, .summaryReserved)
         }
-        guard !consumesAppState(message, frame, of: membership) else { return }
+        guard !presence.consumesAppState(message, ref: frame.ref, of: membership, &context) else { return }
         write(.broadcast(message), ref: frame.ref, of: membership)
     }
 
@@ -70,28 +70,65 @@ extension Hub {
         if let channel = channels[key] {
             deliver(message, in: channel, except: nil)
         } else {
-            keep(message, to: key, in: nil, except: nil)
+            history.keep(message, to: key, in: nil, except: nil, &context)
         }
         actions.append(.relay(.broadcast(key, message)))
     }
 
     /// Delivers a message that is sent here first; the other loops are relayed it.
     func deliver(_ message: Broadcast, in channel: Channel, except: Slot?) {
-        keep(message, to: channel.key, in: channel, except: except)
+        history.keep(message, to: channel.key, in: channel, except: except, &context)
         context.deliver(message, in: channel, to: channel.members, except: except)
-        showNews(in: channel, except: except)
+        passOnNews(in: channel, except: except)
+    }
+
+    /// Passes on to the channel's members with history all that they have not got yet.
+    ///
+    /// - Parameter except: who sent the newest message and does not want it back.
+    func passOnNews(in channel: Channel, except: Slot? = nil) {
+        for message in history.news(in: channel, &context) {
+            var spared: Set<Slot>?
+            if let id = message.databaseID {
+                let row = DatabaseBroadcast(key: channel.key, id: id, broadcast: message.broadcast)
+                authorization.keepForReplays(row, in: channel, withHistory: true, limits)
+                spared = channel.replays.receivers(of: id)
+            }
+            history.passOn(message, in: channel, sparing: spared, except: except, &context)
+        }
+    }
+
+    /// What a member that is about to hear broadcasts missed of them; nil where it did not ask for history.
+    func missedMessages(by membership: Membership) -> HistoryAnswer? {
+        guard membership.history?.isOwedAnAnswer == true, membership.mayRead(.broadcast) else { return nil }
+        // The others first, so that this loop is at one position with all of its members.
+        passOnNews(in: membership.channel)
+        return history.answer(membership, &context)
+    }
+
+    /// Lets a member hear the channel's broadcasts: what it missed comes first.
+    func takeMemberSeat(_ membership: Membership, after missed: HistoryAnswer?) {
+        if history.seat(membership, after: missed, &context) { return }
+        membership.memberSeat = membership.channel.members.add(membership.slot, membership.version)
+    }
+
+    /// A member's token changed: whoever comes back for it brings the new one.
+    func renewHistory(of membership: Membership) {
+        history.renew(membership) { ClientTrace(renewing: $0, at: latest, moment: catchUp.sessions.moment()) }
     }
 
     /// Tells a member a state of a channel as a whole, because it was spared steps to it.
     package func show(_ state: ChannelState, to slot: Slot) {
         switch state {
-        case .presence(let channel): showPresence(of: channel, to: slot)
+        case .presence(let key):
+            if let membership = member(slot, of: key) { presence.showAgain(to: membership, &context) }
         case .typing(let key):
-            guard let channel = channels[key], let membership = context.member(slot, of: channel),
-                membership.hearsBroadcasts
-            else { return }
+            guard let membership = member(slot, of: key), membership.hearsBroadcasts else { return }
             typing.show(to: membership, &context)
         }
+    }
+
+    private func member(_ slot: Slot, of key: ChannelKey) -> Membership? {
+        channels[key].flatMap { context.member(slot, of: $0) }
     }
 
     /// Takes over what another loop's hub did.
@@ -100,11 +137,10 @@ extension Hub {
         case .broadcast(let key, let message):
             guard let channel = channels[key] else { return }
             context.deliver(message, in: channel, to: channel.members, except: nil)
-            showNews(in: channel)
+            passOnNews(in: channel)
         case .presence(let key, let diff):
             let channel = channel(key)
-            apply(diff, to: channel)
-            presenceChanged(in: channel)
+            presence.apply(diff, to: channel, &context)
             discardIfIdle(channel)
         case .typing(let key, let relay):
             let channel = channel(key)

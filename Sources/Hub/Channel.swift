@@ -1,26 +1,18 @@
 import Wire
 
 /// One channel, as far as this loop's connections and everybody's presence go.
-final class Channel {
-    let key: ChannelKey
+package final class Channel {
+    package let key: ChannelKey
     /// The topic as JSON text, spliced into every frame.
     let topicJSON: [UInt8]
     let topicHash: Int
     /// Memberships on this loop, those whose join is not answered yet included.
     var memberCount = 0
     /// Who hears the channel's broadcasts: everybody who joined on this loop, and in a private channel may.
-    var members = Audience()
+    package var members = Audience()
     /// Where one of them asked for it.
     var history: ChannelHistory?
-    /// Those who asked for presence, and may see it.
-    var watchers = Audience()
-    /// Those who asked for the number of those present.
-    var counters = Audience()
-    var presence = Presence()
-    /// When the watchers were told of a change last, in monotonic milliseconds; and the counters, with what.
-    var presenceToldAt = Int64.min / 2
-    var occupancyToldAt = Int64.min / 2
-    var occupancyTold: [UInt8] = []
+    var presence = ChannelPresence()
     var typing = TypingSet()
     var traffic = ChannelTraffic()
     /// Those who asked for row changes, by what they asked for.
@@ -28,14 +20,14 @@ final class Channel {
     /// Of messages that were sent before a member joined.
     var replays = ChannelReplays()
 
-    init(key: ChannelKey) {
+    package init(key: ChannelKey) {
         self.key = key
         topicJSON = JSONString.encode(key.topic)
         topicHash = ChannelKey.hash(ofTopic: key.topic)
     }
 
     /// Nothing is left that would need this object.
-    var isIdle: Bool { memberCount == 0 && presence.isEmpty && typing.isEmpty }
+    package var isIdle: Bool { memberCount == 0 && presence.list.isEmpty && typing.isEmpty }
 
     func frames(_ version: ProtocolVersion) -> ServerFrame {
         ServerFrame(version, topic: topicJSON)

@@ -18,63 +18,39 @@ package final class Hub {
     var authorization = Authorization()
     var rows = RowSubscriptions()
     var catchUp: CatchUp
+    var presence: Presence
     var typing: Typing
+    var history: History
+    let users: Users
+    let summaries: Summaries
     let verifier: any TokenVerifier
     var channels: [ChannelKey: Channel] = [:]
-    let history: HistoryBook
-    /// Bytes of kept messages that a socket was sent in this second.
-    var historySent: [Slot: Int] = [:]
-    /// Nil: users may have any number of sockets.
-    let ledger: (any UserLedger)?
-    private(set) var presenceRules: PresenceRules
-    let presences: PresenceBook
-    /// What the lists of all channels hold.
-    package internal(set) var presenceBytes = 0
-    /// Nil: nobody writes down who is present.
-    let presenceLog: PresenceLog?
-    /// Nil: nobody asks who is online.
-    let users: UserPresence?
-    /// The same for their devices, by `DeviceKey`.
-    let devices: UserPresence?
-    /// Nil: nobody knows what Live Activities show.
-    let summaryJoins: SummaryJoins?
     /// Applies the relays that have been posted to this hub, at once; set by whoever posts them. Not called back for
     /// anything but `apply`.
     package var hearOthers: () -> Void = {}
-    /// Leases that the other loops have not heard of.
-    var offers: [PresenceLease] = []
-    /// For the metrics: what was read later for a rate.
-    package internal(set) var slowed: [Pace: Int] = [:]
     /// When connections without channels are looked for next; nil before the first tick.
     var nextSweep: Int64?
     /// No member's token runs out before this second (since 1970).
     var earliestExpiry = Int64.max
-    /// Makes `phx_ref` unique among hubs.
-    let refPrefix: String
     package private(set) var connectionCount = 0
 
     package init(
         loop: Int, limits: HubLimits = HubLimits(), verifier: any TokenVerifier,
         random: any RandomNumberGenerator & Sendable, sessions: SessionRegistry = SessionRegistry(window: 0),
-        history: HistoryBook? = nil, ledger: (any UserLedger)? = nil, presence: PresenceRules = PresenceRules(),
-        typing: TypingRules = TypingRules(), presences: PresenceBook = PresenceBook(),
+        history: HistoryStore? = nil, userLimiter: (any UserConnectionLimiter)? = nil,
+        presence: PresenceRules = PresenceRules(),
+        typing: TypingRules = TypingRules(), presences: PresenceLeases = PresenceLeases(),
         presenceLog: PresenceLog? = nil, users: UserPresence? = nil, devices: UserPresence? = nil,
         typingRegistry: TypingRegistry? = nil, summaryJoins: SummaryJoins? = nil
     ) {
         context = HubContext(loop: loop, limits: limits, random: random)
+        self.presence = Presence(rules: presence, leases: presences, log: presenceLog)
         self.typing = Typing(rules: typing, registry: typingRegistry)
         self.verifier = verifier
         catchUp = CatchUp(sessions: sessions)
-        self.history = history ?? HistoryBook(limits: limits, window: 0)
-        self.ledger = ledger
-        presenceRules = presence
-        self.presences = presences
-        self.presenceLog = presenceLog
-        self.users = users
-        self.devices = devices
-        self.summaryJoins = summaryJoins
-        var generator: any RandomNumberGenerator = random
-        refPrefix = String(generator.next(), radix: 36) + "-" + String(loop, radix: 36) + "-"
+        self.history = History(store: history ?? HistoryStore(limits: limits, window: 0))
+        self.users = Users(online: users, devices: devices, limiter: userLimiter)
+        summaries = Summaries(joins: summaryJoins)
     }
 
     package var channelCount: Int { channels.count }
@@ -85,7 +61,7 @@ package final class Hub {
     /// Other limits and rules from here on. What was let in before stays, also where it would be too much now.
     package func adopt(_ limits: HubLimits, _ presence: PresenceRules, _ typing: TypingRules) {
         context.limits = limits
-        presenceRules = presence
+        self.presence.rules = presence
         self.typing.rules = typing
     }
 
@@ -99,8 +75,8 @@ package final class Hub {
     ) {
         let connection = Connection(slot, version: version, claims: claims, isPage: isPage, at: latest.monotonic)
         context.add(connection)
-        if isCounted { adoptUser(of: connection) }
-        comeOnline(connection, as: claims)
+        if isCounted { users.adopt(connection) }
+        users.comeOnline(connection, as: claims, at: latest)
         connectionCount += 1
     }
 
@@ -110,10 +86,10 @@ package final class Hub {
     package func disconnect(_ slot: Slot, at now: HubTime? = nil, isUnloaded: Bool = false) {
         guard let connection = connection(slot) else { return }
         if let now { advance(to: now) }
-        let window = onlineWindow(of: connection)
+        let window = users.window(of: connection, presence.rules)
         for membership in connection.memberships.reversed() { remove(membership, isUnloaded ? .unloaded : .lost) }
-        releaseUser(of: connection)
-        goOffline(connection, window: window)
+        users.release(connection)
+        users.goOffline(connection, window: window, at: latest)
         context.remove(connection)
         connectionCount -= 1
     }
@@ -142,11 +118,53 @@ package final class Hub {
             }
             switch frame.event {
             case "broadcast": broadcast(frame, of: membership)
-            case "presence": presence(frame, of: membership)
-            case Self.appStateEvent: appState(frame, of: membership)
+            case "presence":
+                guard membership.join.isJoined || membership.pass != nil,
+                    let wanted = presence.write(in: frame, of: membership, &context)
+                else { return }
+                write(wanted, ref: frame.ref, of: membership)
+            case AppState.event: presence.appState(frame, of: membership, &context)
             case "access_token": accessToken(frame, of: membership, at: now)
             default: break  // The original answers unknown events with silence; clients count on none of them.
             }
+        }
+    }
+
+    /// Counts what was read from a socket.
+    ///
+    /// - Parameters:
+    ///   - endsMessage: with these bytes a message was complete.
+    ///   - now: in monotonic milliseconds.
+    /// - Returns: milliseconds for which the socket is to be left unread.
+    package func pause(after bytes: Int, endsMessage: Bool, from slot: Slot, at now: Int64) -> Int64 {
+        guard let connection = connection(slot) else { return 0 }
+        return context.pause(after: bytes, endsMessage: endsMessage, on: connection, at: now)
+    }
+
+    // MARK: Presence
+
+    /// What the lists of all channels hold.
+    package var presenceBytes: Int { presence.listedBytes }
+    package var hasOffers: Bool { presence.leases.hasOffers }
+
+    /// Lets the other loops have the leases of those who were cut off. To be called when the relays among the actions are
+    /// on their way.
+    package func offerLeases() { presence.offerLeases(&context) }
+
+    /// Shows those who were present when the hub's last process ended, before anybody joins. Their leases are with those
+    /// that all loops share.
+    package func restorePresence(_ restored: [PresenceLeases.Restored]) {
+        for entry in restored { presence.restore(entry.meta, in: channel(entry.channel)) }
+        // Every loop shows them; the sum is to count them once.
+        if loop == 0 { counters.presenceJoins += restored.count }
+        presence.scheduleLeases(&context)
+    }
+
+    /// Tells one user what a Live Activity shows.
+    package func show(_ summary: ActivitySummary) {
+        for isPrivate in [false, true] {
+            let key = ChannelKey(topic: summary.topic, isPrivate: isPrivate)
+            if let channel = channels[key] { summaries.send(summary, in: channel, &context) }
         }
     }
 
@@ -163,6 +181,8 @@ package final class Hub {
     }
     /// For the metrics: what was refused for a limit.
     package var refused: [Limit: Int] { context.refused }
+    /// For the metrics: what was read later for a rate.
+    package var slowed: [Pace: Int] { context.slowed }
 
     var loop: Int { context.loop }
     var limits: HubLimits { context.limits }

@@ -8,30 +8,36 @@ import Wire
 /// and no feature reaches into another: what concerns two of them, `Hub` brings together.
 ///
 /// A value, passed `inout`, so that no call allocates anything for it.
-struct HubContext {
+package struct HubContext {
     /// Which of the process' hubs it is.
     let loop: Int
     var limits: HubLimits
     /// The time as the hub was told it last.
-    private(set) var now = HubTime(monotonic: 0, unix: 0)
+    package private(set) var now = HubTime(monotonic: 0, unix: 0)
     /// What was received before this, in monotonic milliseconds, may have waited for the hub, which stood still.
     private(set) var lateUntil = Int64.min
     var random: any RandomNumberGenerator
     /// What is to be done, in order.
-    var actions: [Action] = []
+    package var actions: [Action] = []
     /// What is to be done later.
-    private(set) var timetable = Timetable()
-    var counters = HubCounters()
+    private var timetable = Timetable()
+    package internal(set) var counters = HubCounters()
     /// How often something was refused for a limit.
     private(set) var refused: [Limit: Int] = [:]
+    /// How often something was read later for a rate.
+    var slowed: [Pace: Int] = [:]
     /// By slot.
     private(set) var connections: [Connection?] = []
     private var serial = 0
+    /// Makes `phx_ref` unique among hubs.
+    private let refPrefix: String
 
-    init(loop: Int, limits: HubLimits, random: any RandomNumberGenerator) {
+    package init(loop: Int, limits: HubLimits, random: any RandomNumberGenerator) {
         self.loop = loop
         self.limits = limits
         self.random = random
+        var generator = random
+        refPrefix = String(generator.next() as UInt64, radix: 36) + "-" + String(loop, radix: 36) + "-"
     }
 
     /// A number that this hub has not used yet.
@@ -40,13 +46,16 @@ struct HubContext {
         return serial
     }
 
+    /// A `phx_ref`, which no hub has used yet.
+    mutating func nextRef() -> String { refPrefix + String(nextSerial(), radix: 36) }
+
     // MARK: Time
 
     /// Milliseconds after which an answer is late. Clients wait for 10 s, from when they sent the join.
     static let promptness: Int64 = 4000
 
     /// Takes the time. Where it jumps, the hub stood still, and what comes now may have waited since then.
-    mutating func advance(to time: HubTime) {
+    package mutating func advance(to time: HubTime) {
         if now.monotonic > 0, time.monotonic - now.monotonic > Self.promptness {
             lateUntil = time.monotonic + 1000
         }
@@ -55,6 +64,9 @@ struct HubContext {
 
     /// Has the duty done at that time, in monotonic milliseconds, or earlier if that was asked for before.
     mutating func schedule(_ duty: Timetable.Duty, at time: Int64) { timetable.note(duty, at: time) }
+
+    /// When the next duty is due, in monotonic milliseconds. What is due may have been done by then.
+    package var nextDue: Int64? { timetable.next }
 
     /// A duty whose time has come.
     mutating func nextDuty() -> Timetable.Duty? { timetable.take(at: now.monotonic) }
@@ -80,6 +92,11 @@ struct HubContext {
 
     mutating func send(_ frame: Frame, to membership: Membership, _ kind: FrameKind = .message) {
         actions.append(.send(frame, to: membership.slot, kind))
+    }
+
+    /// Asks sockets whether they live.
+    mutating func ask(_ doubts: [ClientTrace]) {
+        if !doubts.isEmpty { actions.append(.askForProof(doubts.map(\.lifeline.socket))) }
     }
 
     mutating func relay(_ relay: Relay) { actions.append(.relay(relay)) }
@@ -170,5 +187,38 @@ struct HubContext {
             guard let frame = message.frame(version, in: channel) else { continue }
             actions.append(.fanOut(frame, to: audience[version], except: except, kind))
         }
+    }
+}
+
+/// What a hub has done since it began, for the metrics: plain integers, which its loop alone writes.
+package struct HubCounters: Sendable {
+    /// Joins that were answered with yes, and with no.
+    package internal(set) var joins = 0
+    package internal(set) var joinsRefused = 0
+    /// Sockets in channels, now.
+    package internal(set) var memberships = 0
+    /// Members that asked for what they missed, by what they were answered: `resumed`, or why not.
+    package internal(set) var recoveries: [String: Int] = [:]
+    /// Members of presence that came and went; the difference, over all loops, is who is there.
+    package internal(set) var presenceJoins = 0
+    package internal(set) var presenceLeaves = 0
+    /// Members that were cut off and back within their window.
+    package internal(set) var presenceLeavesAvoided = 0
+    /// Users whose typing was told of.
+    package internal(set) var typingStarts = 0
+
+    package init() {}
+
+    package static func + (one: HubCounters, other: HubCounters) -> HubCounters {
+        var sum = one
+        sum.joins += other.joins
+        sum.joinsRefused += other.joinsRefused
+        sum.memberships += other.memberships
+        sum.recoveries.merge(other.recoveries, uniquingKeysWith: +)
+        sum.presenceJoins += other.presenceJoins
+        sum.presenceLeaves += other.presenceLeaves
+        sum.presenceLeavesAvoided += other.presenceLeavesAvoided
+        sum.typingStarts += other.typingStarts
+        return sum
     }
 }

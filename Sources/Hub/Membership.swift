@@ -18,11 +18,7 @@ final class Membership {
     let member: MemberID
     let echoesToSelf: Bool
     let acknowledges: Bool
-    var presenceKey: String
-    /// The client gave no key.
-    let hasMadeKey: Bool
-    /// What it is tracked as: its own, or that of a member whose presence it took over.
-    var presence: MemberID
+    var presence: MemberPresence
     /// Nil in a public channel.
     var pass: ChannelGrants?
     /// Where the join asked for row changes.
@@ -33,8 +29,6 @@ final class Membership {
     var history: MemberHistory?
     /// Nil until the join is answered (it waits for the change feed, and in a private channel for its policies).
     var memberSeat: Int32?
-    var watcherSeat: Int32?
-    var counterSeat: Int32?
     /// Is to be told once changes flow.
     var awaitsReplication = false
     /// What the join's answer is made of, kept until it is given.
@@ -43,7 +37,7 @@ final class Membership {
     init(
         _ config: JoinConfig, of connection: Connection, in channel: Channel, joinRef: String, claims: Claims,
         member: MemberID,
-        presenceKey: String,
+        presenceKey: @autoclosure () -> String,
         pass: ChannelGrants?, pending: PendingJoin
     ) {
         self.connection = connection
@@ -54,9 +48,7 @@ final class Membership {
         self.member = member
         echoesToSelf = config.echoesToSelf
         acknowledges = config.acknowledges
-        self.presenceKey = presenceKey
-        hasMadeKey = config.presenceKey == nil
-        presence = member
+        presence = MemberPresence(key: config.presenceKey, id: member, orElse: presenceKey())
         self.pass = pass
         self.pending = pending
     }

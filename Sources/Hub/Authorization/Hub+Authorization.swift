@@ -23,11 +23,13 @@ extension Hub {
 
     /// Gives a member whose join is answered what it may hear and has not heard until now.
     private func showWhatMayBeRead(to membership: Membership) {
-        if membership.memberSeat == nil, membership.history?.seat == nil, membership.mayRead(.broadcast) {
+        if membership.memberSeat == nil, membership.history?.index == nil, membership.mayRead(.broadcast) {
             takeMemberSeat(membership, after: missedMessages(by: membership))
         }
-        if membership.watcherSeat == nil, membership.pass?.wantsPresence == true, membership.mayRead(.presence) {
-            showPresence(to: membership)
+        if membership.presence.watcherIndex == nil, membership.pass?.wantsPresence == true,
+            membership.mayRead(.presence)
+        {
+            presence.show(to: membership, &context)
         }
     }
 
@@ -63,11 +65,12 @@ extension Hub {
             actions.append(.relay(.broadcast(membership.channel.key, message)))
             guard membership.acknowledges, !ref.isNull else { return }
         case .track(let payload):
-            do { try track(payload, of: membership) } catch {
+            if presence.prepareToTrack(payload, of: membership, &context) { hearOthers() }
+            do { try presence.track(payload, of: membership, &context) } catch {
                 return refuse(ref, of: membership, error)
             }
         case .untrack:
-            withdrawPresence(membership.presence, in: membership.channel)
+            presence.withdraw(membership.presence.id, in: membership.channel, &context)
         }
         reply(to: ref, of: membership, ok: true)
     }

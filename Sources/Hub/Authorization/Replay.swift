@@ -128,12 +128,8 @@ struct ChannelReplays {
         if sent[id]?.isEmpty == true { sent[id] = nil }
     }
 
-    func has(_ id: String, sentTo slot: Slot) -> Bool { sent[id]?.contains(slot) == true }
-
-    /// The part of an audience to which a message was not replayed.
-    func audience(_ audience: Audience, for id: String) -> Audience {
-        sent[id].map { audience.without($0) } ?? audience
-    }
+    /// To whom a message was replayed; nil where it was to nobody.
+    func receivers(of id: String) -> Set<Slot>? { sent[id] }
 }
 
 /// Messages that were sent before a member joined (wire-protocol B). Why none is lost or doubled: `PendingReplay`.

@@ -88,13 +88,13 @@ extension Hub {
 
     /// A message that SQL sent. Every loop hears it from the feed, so it is not relayed.
     private func deliver(_ message: DatabaseBroadcast) {
-        keep(message)
+        history.keep(message, &context)
         guard let channel = channels[message.key] else { return }
         typing.end(ofAuthorOf: message.insert, in: channel, &context)
         authorization.keepForReplays(message, in: channel, withHistory: false, limits)
-        let audience = channel.replays.audience(channel.members, for: message.id)
+        let audience = channel.replays.receivers(of: message.id).map { channel.members.without($0) } ?? channel.members
         context.deliver(message.broadcast, in: channel, to: audience, except: nil)
-        showNews(in: channel)
+        passOnNews(in: channel)
     }
 
     // MARK: What was missed
@@ -115,7 +115,7 @@ extension Hub {
     func settleArrivals() {
         for membership in catchUp.takeArrivals() where membership.join.needs([.session, .history]) {
             let session = catchUp.advanceArrival(of: membership, rows.progress, context)
-            if let history = membership.history { advanceArrival(of: history) }
+            membership.history?.decide(at: latest, longest: CatchUp.longestDoubt)
             if let session { handle(session, of: membership) }
             if membership.history?.doubts == nil { handle(.met(.history), of: membership) }
             if membership.join.needs([.session, .history]) { catchUp.awaitArrival(of: membership, &context) }

@@ -8,7 +8,7 @@ extension Hub {
         for channel in channels.values {
             let new = channel.traffic.takeNew()
             let load = ChannelLoad(
-                key: channel.key, sockets: channel.memberCount, present: channel.presence.count,
+                key: channel.key, sockets: channel.memberCount, present: channel.presence.list.count,
                 messages: new.messages, deliveries: new.deliveries)
             load.enter(&busiest, limit: limit)
         }
@@ -28,8 +28,8 @@ extension Hub {
         return ChannelView(
             key: channel.key, sockets: channel.memberCount,
             members: slots.prefix(limit).compactMap { member(of: channel, $0) },
-            presentCount: channel.presence.count,
-            present: channel.presence.told(upTo: limit).map {
+            presentCount: channel.presence.list.count,
+            present: channel.presence.list.first(limit).map {
                 ChannelView.Present(
                     key: Excerpt.redacted($0.key),
                     excerpt: $0.isListed ? Excerpt.of(JSON(trusted: $0.payload[...])) : "")
@@ -41,8 +41,8 @@ extension Hub {
         guard let membership = connection(slot)?.memberships[channel] else { return nil }
         return ChannelView.Member(
             slot: slot, user: membership.claims.subject, role: membership.claims.role,
-            presenceKey: Excerpt.redacted(membership.presenceKey),
-            isPresent: channel.presence[membership.presence] != nil,
+            presenceKey: Excerpt.redacted(membership.presence.key),
+            isPresent: channel.presence.list[membership.presence.id] != nil,
             changes: membership.group?.subscription.bindings.count ?? 0)
     }
 
@@ -55,8 +55,8 @@ extension Hub {
             memberships: connection.memberships.map { membership in
                 ConnectionView.Membership(
                     key: membership.channel.key, isJoined: membership.join.isJoined, user: membership.claims.subject,
-                    presenceKey: Excerpt.redacted(membership.presenceKey),
-                    isPresent: membership.channel.presence[membership.presence] != nil,
+                    presenceKey: Excerpt.redacted(membership.presence.key),
+                    isPresent: membership.channel.presence.list[membership.presence.id] != nil,
                     changes: membership.group?.subscription.bindings.count ?? 0)
             })
     }

@@ -14,7 +14,7 @@ extension Hub {
         let config = JoinConfig(payload, topic: frame.topic, limits: limits)
         if let old = connection.memberships[frame.topic] {
             authorization.refuseHeld(of: old, .unmatchedTopic, &context)
-            giveUpPresence(of: old, unlessFor: config)
+            presence.replace(old, by: config, &context)
             remove(old, .replaced)
         }
 
@@ -22,7 +22,7 @@ extension Hub {
         let bindings: [ChangeBinding]
         let subscription: ChangeSubscription
         do {
-            try countJoin(on: connection)
+            try context.countJoin(on: connection)
             claims = try admit(frame, config, on: connection, at: now)
             // Copied, because a group outlives the frame that its bindings came in.
             bindings = config.changes.map {
@@ -31,7 +31,7 @@ extension Hub {
             subscription = ChangeSubscription(
                 role: claims.role, bindings: bindings, ids: ChangeBinding.ids(for: bindings), isLegacy: config.isLegacy)
             try countPatterns(subscription, of: connection)
-            try countUser(claims, of: connection)
+            try users.count(connection, as: claims, limits)
         } catch {
             counters.joinsRefused += 1
             return refuse(frame, joinRef: joinRef, on: connection, error)
@@ -42,14 +42,16 @@ extension Hub {
         let group = bindings.isEmpty ? nil : rows.group(of: channel, subscription, &context)
         let membership = Membership(
             config, of: connection, in: channel, joinRef: joinRef.description, claims: claims,
-            member: MemberID(loop: loop, serial: nextSerial()), presenceKey: config.presenceKey ?? randomUUID(),
+            member: MemberID(loop: loop, serial: nextSerial()), presenceKey: randomUUID(),
             pass: pass(config),
             pending: PendingJoin(
                 ref: JSON(trusted: Array(frame.ref.bytes)[...]), response: Self.joinResponse(bindings, ids),
                 wantsPresence: config.wantsPresence, wantsOccupancy: config.wantsOccupancy,
                 wantsReplicationReady: config.wantsReplicationReady))
-        membership.history = history(
-            config, joinRef: joinRef, claims: claims, in: channel, on: connection, as: membership.member, at: now)
+        if let request = config.history {
+            let trace = catchUp.trace(of: claims, joinRef: joinRef, connection, rows.progress, context)
+            membership.history = history.enter(membership, request, trace, &context)
+        }
         if let group {
             rows.enter(group, membership, &context)
             membership.recovery = catchUp.begin(
@@ -58,9 +60,9 @@ extension Hub {
         connection.memberships.append(membership)
         channel.memberCount += 1
         counters.memberships += 1
-        if let state = config.appState { set(state, of: connection) }
-        comeOnline(connection, as: claims)
-        expectPresence(of: membership)
+        if let state = config.appState { presence.set(state, of: connection) }
+        users.comeOnline(connection, as: claims, at: latest)
+        presence.expect(membership, &context)
         connection.wasEmptyAtSweep = false
         earliestExpiry = min(earliestExpiry, Int64(claims.expiresAt))
         begin(membership)
@@ -150,11 +152,10 @@ extension Hub {
     /// Answers a join and lets the member in.
     private func answerJoin(of membership: Membership) {
         guard let pending = membership.pending else { return }
-        let channel = membership.channel
         let missed = missedMessages(by: membership)
         let reply = membership.frames.reply(
             joinRef: membership.joinRef, ref: pending.ref, ok: true,
-            response: Self.response(
+            response: History.response(
                 membership.recovery?.adding(to: pending.response) ?? pending.response, membership, missed))
         actions.append(.send(reply, to: membership.slot))
 
@@ -165,11 +166,13 @@ extension Hub {
         if membership.mayRead(.broadcast) { takeMemberSeat(membership, after: missed) }
         catchUp.startOrWait(membership, rows, &context)
         if pending.wantsReplicationReady { rows.announceReplication(to: membership, &context) }
-        resumePresence(of: membership)
-        if pending.wantsPresence, membership.mayRead(.presence) { showPresence(to: membership) }
-        if pending.wantsOccupancy, membership.mayRead(.presence) { showOccupancy(to: membership) }
+        if presence.resume(membership, &context) { hearOthers() }
+        if pending.wantsPresence, membership.mayRead(.presence) { presence.show(to: membership, &context) }
+        if pending.wantsOccupancy, membership.mayRead(.presence) {
+            presence.showOccupancy(to: membership, &context)
+        }
         if membership.mayRead(.broadcast) { typing.show(to: membership, &context) }
-        summaryJoins?.note(channel.key.topic, by: membership.claims.subject)
+        summaries.note(membership)
         releaseWrites(of: membership)
     }
 
@@ -210,17 +213,12 @@ extension Hub {
         if let seat = membership.memberSeat, let moved = channel.members.remove(at: seat, version) {
             reseat(moved, in: channel, \.memberSeat, seat)
         }
-        if let seat = membership.watcherSeat, let moved = channel.watchers.remove(at: seat, version) {
-            reseat(moved, in: channel, \.watcherSeat, seat)
-        }
-        if let seat = membership.counterSeat, let moved = channel.counters.remove(at: seat, version) {
-            reseat(moved, in: channel, \.counterSeat, seat)
-        }
+        presence.stopShowing(to: membership, &context)
         if let subscription = membership.rows { rows.leave(subscription, membership, &context) }
         catchUp.end(membership, end, &context)
-        endHistory(of: membership, isLeave: end == .left || end == .unloaded)
+        history.leave(membership, isLeave: end == .left || end == .unloaded, &context)
         typing.end(of: membership, &context)
-        releasePresence(of: membership, end)
+        presence.release(membership, end, &context)
         discardIfIdle(channel)
     }
 

@@ -32,7 +32,7 @@ struct CatchUp {
         let (session, doubts) = sessions.enter(key, trace, here: progress.position(in: group), at: hub.now)
         let recovery = MemberRecovery(session: session, point: nil, isReported: config.wantsCursor)
         recovery.arrival = MemberRecovery.Arrival(doubts: doubts, since: hub.now.monotonic)
-        ask(doubts, &hub)
+        hub.ask(doubts)
         advance(recovery, in: group, progress, hub)
         return recovery
     }
@@ -44,11 +44,6 @@ struct CatchUp {
         ClientTrace(
             evidence: evidence(of: claims, joinRef: joinRef, connection, at: hub.now),
             lifeline: lifeline(of: connection, progress, hub), at: hub.now, moment: sessions.moment())
-    }
-
-    /// Asks sockets whether they live.
-    func ask(_ doubts: [ClientTrace], _ hub: inout HubContext) {
-        if !doubts.isEmpty { hub.actions.append(.askForProof(doubts.map(\.lifeline.socket))) }
     }
 
     /// Whether a client that joins was here before.

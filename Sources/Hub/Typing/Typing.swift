@@ -1,11 +1,16 @@
-import Wire
+package import Wire
 
 /// Who types: a set of users for each channel (`TypingSet`), which the hub keeps true. Clients only start it; silence, a lost
 /// socket, a leave and the user's own message end it.
-struct Typing {
+package struct Typing {
     var rules: TypingRules
     /// For whoever asks from outside of the channels; nil where nobody does.
     let registry: TypingRegistry?
+
+    package init(rules: TypingRules, registry: TypingRegistry?) {
+        self.rules = rules
+        self.registry = registry
+    }
 
     // MARK: What is said
 
@@ -22,12 +27,12 @@ struct Typing {
     }
 
     /// What a message says of its sender's typing; nil for any other.
-    func signal(in message: Broadcast) -> TypingSignal? { rules.isOn ? TypingSignal(message) : nil }
+    package func signal(in message: Broadcast) -> TypingSignal? { rules.isOn ? TypingSignal(message) : nil }
 
     /// Takes a signal that came by HTTP.
     ///
     /// - Parameter user: the claim `sub` of the sender's token.
-    func take(_ signal: TypingSignal, of user: String?, in channel: Channel, _ hub: inout HubContext) {
+    package func take(_ signal: TypingSignal, of user: String?, in channel: Channel, _ hub: inout HubContext) {
         let typist = user.map { Typist.ID.user($0) } ?? .payload(signal.typingPayload)
         take(signal, of: typist, by: nil, origin: nil, in: channel, &hub)
     }
@@ -77,7 +82,7 @@ struct Typing {
     /// Ends the typing of whoever wrote the row of an insert, before anybody here is shown the row.
     ///
     /// - Parameter change: as clients are sent it.
-    func end(ofAuthorOf change: @autoclosure () -> JSON?, in channel: Channel, _ hub: inout HubContext) {
+    package func end(ofAuthorOf change: @autoclosure () -> JSON?, in channel: Channel, _ hub: inout HubContext) {
         guard !channel.typing.isEmpty, let author = change().flatMap(rules.author) else { return }
         end(.user(author), in: channel, &hub)
     }
@@ -91,12 +96,12 @@ struct Typing {
     }
 
     /// Ends what nobody renewed, and shows those who had to wait: the duty `.typing`.
-    func advance(in channel: Channel, _ hub: inout HubContext) {
+    package func advance(in channel: Channel, _ hub: inout HubContext) {
         send(channel.typing.advance(rules, at: hub.now.monotonic), in: channel, &hub)
     }
 
     /// Takes over what another loop heard.
-    func apply(_ relay: TypingRelay, to channel: Channel, _ hub: inout HubContext) {
+    package func apply(_ relay: TypingRelay, to channel: Channel, _ hub: inout HubContext) {
         let now = hub.now.monotonic
         let notices =
             switch relay {
@@ -157,5 +162,5 @@ package enum TypingRelay: Sendable {
 
 extension Membership {
     fileprivate var typist: Typist.ID { claims.subject.map { .user($0) } ?? .member(member) }
-    var hearsBroadcasts: Bool { memberSeat != nil || history?.seat != nil }
+    var hearsBroadcasts: Bool { memberSeat != nil || history?.index != nil }
 }

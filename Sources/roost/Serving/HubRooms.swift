@@ -161,9 +161,9 @@ struct SharedState: Sendable {
     /// How far each client's acknowledgements go: the loops write it, the feed keeps what it points to.
     let recovery: SessionRegistry
     /// The broadcasts that are kept, for all loops.
-    let history: HistoryBook
+    let history: HistoryStore
     /// Who is present in channels, for all loops.
-    let presences = PresenceBook()
+    let presences = PresenceLeases()
     /// Who is present, for whoever writes it down.
     let presenceLog = PresenceLog()
     /// Which users are online; nil where nobody asks.
@@ -177,7 +177,7 @@ struct SharedState: Sendable {
     init(_ configuration: RoostConfiguration, tellsUsers: Bool, sendsPushes: Bool) {
         let window = Int64(configuration.recoveryWindowSeconds) * 1000
         recovery = SessionRegistry(window: window, isFeedReady: false)
-        history = HistoryBook(limits: configuration.rules.limits, window: window)
+        history = HistoryStore(limits: configuration.rules.limits, window: window)
         let users = tellsUsers || sendsPushes ? UserPresence() : nil
         self.users = users
         if sendsPushes, let users {
@@ -192,7 +192,7 @@ struct SharedState: Sendable {
     /// Brings back whom the hub's last process served, for a while: whoever comes back in it was never gone.
     ///
     /// - Returns: what the loops are to show.
-    func restore(_ restored: PresenceRestored, within seconds: Int) -> [PresenceBook.Restored] {
+    func restore(_ restored: PresenceRestored, within seconds: Int) -> [PresenceLeases.Restored] {
         let until = Clock.now().monotonic + Int64(seconds) * 1000
         users?.restore(restored.users, until: until)
         guard seconds > 0 else { return [] }

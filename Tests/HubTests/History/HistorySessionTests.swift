@@ -16,7 +16,7 @@ import Wire
             stage = Stage(
                 hub: Hub(
                     loop: 0, verifier: TokenBook(), random: SeededGenerator(seed: 1),
-                    history: HistoryBook(window: window)))
+                    history: HistoryStore(window: window)))
             // Somebody who stays, so that the channel does.
             stage.connect(9, subject: "stays")
             try stage.join("realtime:a", 9, HistorySessionTests.asked)

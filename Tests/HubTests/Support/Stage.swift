@@ -32,7 +32,7 @@ final class Stage {
     init(
         loop: Int = 0, limits: HubLimits = HubLimits(), sessions: SessionRegistry = SessionRegistry(window: 0),
         presence: PresenceRules = .plain, typing: TypingRules = TypingRules(),
-        presences: PresenceBook = PresenceBook(), users: UserPresence? = nil
+        presences: PresenceLeases = PresenceLeases(), users: UserPresence? = nil
     ) {
         hub = Hub(
             loop: loop, limits: limits, verifier: TokenBook(), random: SeededGenerator(seed: UInt64(loop) + 1),

@@ -12,7 +12,7 @@ final class Room {
         sessions.nobodyIsFromBefore()
         hub = Hub(
             loop: 0, verifier: FixedVerifier(), random: CountingGenerator(), sessions: sessions,
-            history: HistoryBook())
+            history: HistoryStore())
     }
 
     /// Each is a user of its own.

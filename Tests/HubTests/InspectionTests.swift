@@ -2,7 +2,7 @@ import Hub
 import Testing
 
 /// What an operator is told of channels and connections.
-@Suite struct HubInspectionTests {
+@Suite struct InspectionTests {
     private func stage() throws -> Stage {
         let stage = Stage()
         for slot in [1, 2, 3] as [Slot] { stage.connect(slot, subject: slot == 3 ? "bob" : "ada") }
@@ -83,5 +83,15 @@ import Testing
         try stage.disconnect(1)
         #expect(stage.hub.slots(ofUser: "ada") == [2])
         #expect(stage.hub.slots(ofUser: "nobody").isEmpty)
+    }
+}
+
+@Suite struct RingTests {
+    @Test(arguments: 1...7, 0...20) func keepsTheLastOnes(capacity: Int, count: Int) {
+        var ring = Ring<Int>(capacity: capacity)
+        for number in 0..<count { ring.append(number) }
+        #expect(ring.elements == Array((0..<count).suffix(capacity)))
+        #expect(ring.count == min(count, capacity))
+        #expect(ring.last == (0..<count).last)
     }
 }

@@ -1,11 +1,35 @@
 import HeapModule
 import Synchronization
 
+/// The presence of a member that was cut off: it counts until its window ends, or until its client comes back for it.
+package struct PresenceLease: Sendable {
+    /// What it was tracked as.
+    package let member: MemberID
+    package let place: Place
+    package let key: String
+    package let appState: AppState?
+    /// Who says that it is over, if it comes to that.
+    package let loop: Int
+    /// In monotonic milliseconds.
+    package internal(set) var until: Int64
+    /// A client of this user has joined and is about to say who it is.
+    var isExpected = false
+
+    /// Whom a lease may go to.
+    package struct Place: Hashable, Sendable {
+        package let channel: ChannelKey
+        /// The claim `sub`.
+        package let user: String?
+        /// The client's own key; nil where the hub made one, so that the user alone tells.
+        package let key: [UInt8]?
+    }
+}
+
 /// The leases of members that were cut off. One for all loops, as a client may come back on another one.
 ///
 /// A lease is either given to a client that came back or ends, whichever asks first: that is decided here, under a lock
 /// that is held for a look-up. Safe from any thread.
-package final class PresenceBook: Sendable {
+package final class PresenceLeases: Sendable {
     private struct Due: Comparable {
         let until: Int64
         let member: MemberID
@@ -109,5 +133,36 @@ package final class PresenceBook: Sendable {
 
     private static func index(of due: Due, _ state: State) -> Int? {
         state.leases[due.place]?.firstIndex { $0.member == due.member && $0.until == due.until }
+    }
+}
+
+extension PresenceLeases {
+    /// One who was present when the hub's last process ended.
+    package struct Restored: Sendable {
+        package let channel: ChannelKey
+        package let meta: PresenceMeta
+    }
+
+    /// Takes in what was written down, as leases: whoever comes back in time was never gone, also to those who come back
+    /// themselves and are told who is there.
+    ///
+    /// - Parameter until: when those who did not come back are gone, in monotonic milliseconds.
+    package func restore(_ records: [PresenceRecord], until: Int64) -> [Restored] {
+        var leases: [PresenceLease] = []
+        var restored: [Restored] = []
+        for (number, record) in records.enumerated() {
+            // No loop has this number, so that no member of this process can be the same.
+            let member = MemberID(loop: -1, serial: number)
+            let key = record.hasMadeKey ? nil : Array(record.key.utf8)
+            leases.append(
+                PresenceLease(
+                    member: member,
+                    place: PresenceLease.Place(channel: record.channel, user: record.user, key: key), key: record.key,
+                    appState: record.appState, loop: 0, until: until))
+            let meta = PresenceMeta(member: member, key: record.key, ref: record.ref, payload: record.payload)
+            restored.append(Restored(channel: record.channel, meta: meta))
+        }
+        offer(leases)
+        return restored
     }
 }

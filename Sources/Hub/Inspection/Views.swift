@@ -1,3 +1,5 @@
+package import Wire
+
 /// How busy a channel is on one loop, or on all.
 package struct ChannelLoad: Sendable {
     package let key: ChannelKey
@@ -36,4 +38,54 @@ package struct ChannelLoad: Sendable {
         busiest.insert(self, at: place)
         if busiest.count > limit { busiest.removeLast() }
     }
+}
+
+/// A channel as one loop has it, for an operator to look at.
+package struct ChannelView: Sendable {
+    package struct Member: Sendable {
+        package let slot: Slot
+        package let user: String?
+        package let role: String
+        package let presenceKey: String
+        package let isPresent: Bool
+        /// Entries of `postgres_changes`.
+        package let changes: Int
+    }
+
+    package struct Present: Sendable {
+        package let key: String
+        package let excerpt: String
+    }
+
+    package let key: ChannelKey
+    package let sockets: Int
+    /// The first of them.
+    package let members: [Member]
+    package let presentCount: Int
+    /// The first of them.
+    package let present: [Present]
+    package let typing: Int
+    /// From when somebody began to look.
+    package let events: [ChannelEvent]
+}
+
+/// A connection as the hub has it, for an operator to look at.
+package struct ConnectionView: Sendable {
+    package struct Membership: Sendable {
+        package let key: ChannelKey
+        /// Its join is answered.
+        package let isJoined: Bool
+        package let user: String?
+        package let presenceKey: String
+        package let isPresent: Bool
+        /// Entries of `postgres_changes`.
+        package let changes: Int
+    }
+
+    package let version: ProtocolVersion
+    /// By the token at the door, or else by the first join that names one.
+    package let user: String?
+    package let role: String
+    package let appState: AppState?
+    package let memberships: [Membership]
 }

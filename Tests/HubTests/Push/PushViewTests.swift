@@ -4,7 +4,7 @@ import Testing
 import Wire
 
 /// Who types and who is present, for those who ask from outside of the channel.
-@Suite struct ObservationTests {
+@Suite struct PushViewTests {
     private static let key = ChannelKey(topic: "realtime:a", isPrivate: false)
     private let registry = TypingRegistry()
     private let log = PresenceLog()
