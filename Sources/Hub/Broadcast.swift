@@ -106,9 +106,9 @@ extension Hub {
     }
 
     /// Lets a member hear the channel's broadcasts: what it missed comes first.
-    func takeMemberSeat(_ membership: Membership, after missed: HistoryAnswer?) {
-        if history.seat(membership, after: missed, &context) { return }
-        membership.memberSeat = membership.channel.members.add(membership.slot, membership.version)
+    func letHear(_ membership: Membership, after missed: HistoryAnswer?) {
+        if history.letHear(membership, after: missed, &context) { return }
+        membership.memberIndex = membership.channel.members.add(membership.slot, membership.version)
     }
 
     /// A member's token changed: whoever comes back for it brings the new one.

@@ -119,7 +119,7 @@ package final class Hub {
             switch frame.event {
             case "broadcast": broadcast(frame, of: membership)
             case "presence":
-                guard membership.join.isJoined || membership.pass != nil,
+                guard membership.join.isJoined || membership.grants != nil,
                     let wanted = presence.write(in: frame, of: membership, &context)
                 else { return }
                 write(wanted, ref: frame.ref, of: membership)

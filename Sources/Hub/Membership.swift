@@ -20,15 +20,16 @@ final class Membership {
     let acknowledges: Bool
     var presence: MemberPresence
     /// Nil in a public channel.
-    var pass: ChannelGrants?
+    var grants: ChannelGrants?
     /// Where the join asked for row changes.
     var rows: RowSubscription?
     /// With them.
     var recovery: MemberRecovery?
     /// Where the join asked for it.
     var history: MemberHistory?
-    /// Nil until the join is answered (it waits for the change feed, and in a private channel for its policies).
-    var memberSeat: Int32?
+    /// Its position among those who hear the channel's broadcasts. Nil until its join is answered, where it may not hear
+    /// them, and where it has history, which brings them.
+    var memberIndex: Int32?
     /// Is to be told once changes flow.
     var awaitsReplication = false
     /// What the join's answer is made of, kept until it is given.
@@ -38,7 +39,7 @@ final class Membership {
         _ config: JoinConfig, of connection: Connection, in channel: Channel, joinRef: String, claims: Claims,
         member: MemberID,
         presenceKey: @autoclosure () -> String,
-        pass: ChannelGrants?, pending: PendingJoin
+        grants: ChannelGrants?, pending: PendingJoin
     ) {
         self.connection = connection
         self.channel = channel
@@ -49,7 +50,7 @@ final class Membership {
         echoesToSelf = config.echoesToSelf
         acknowledges = config.acknowledges
         presence = MemberPresence(key: config.presenceKey, id: member, orElse: presenceKey())
-        self.pass = pass
+        self.grants = grants
         self.pending = pending
     }
 

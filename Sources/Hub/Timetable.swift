@@ -1,7 +1,7 @@
 import HeapModule
 
 /// What the hub has to do at a certain time, to the millisecond; what can wait for the next second is in `tick`.
-struct Timetable {
+struct TimerQueue {
     enum Duty: Hashable {
         /// Leases of presences end.
         case leases

@@ -37,20 +37,21 @@ struct Authorization {
     mutating func take(
         _ outcome: AuthorizationOutcome, to id: AuthorizationID, _ hub: inout HubContext
     ) -> (Membership, Decision)? {
-        guard let membership = questions.removeValue(forKey: id), !membership.join.hasEnded, let pass = membership.pass
+        guard let membership = questions.removeValue(forKey: id), !membership.join.hasEnded,
+            let grants = membership.grants
         else { return nil }
-        guard pass.readQuestion == id else {
-            return decideWrite(id, outcome, pass, of: membership, &hub) ? (membership, .writes) : nil
+        guard grants.readQuestion == id else {
+            return decideWrite(id, outcome, grants, of: membership, &hub) ? (membership, .writes) : nil
         }
-        pass.readQuestion = nil
+        grants.readQuestion = nil
         switch outcome {
         case .unavailable: return (membership, .reading(.failed(.authorization, .databaseUnavailable)))
         case .replayFailed: return (membership, .reading(.failed(.authorization, .replayFailed)))
         case .decided(let read, let replay):
-            guard let before = pass.read else {
-                return (membership, .reading(decideJoin(read, replay, pass, of: membership)))
+            guard let before = grants.read else {
+                return (membership, .reading(decideJoin(read, replay, grants, of: membership)))
             }
-            return decideToken(read, before, pass).map { (membership, $0) }
+            return decideToken(read, before, grants).map { (membership, $0) }
         }
     }
 
@@ -58,20 +59,20 @@ struct Authorization {
 
     /// Asks, at a join, what the member may read.
     mutating func askToRead(_ membership: Membership, _ hub: inout HubContext) {
-        guard let pass = membership.pass else { return }
-        if pass.replay != nil { membership.channel.replays.beginWait(of: membership) }
-        pass.readQuestion = ask(.read(replay: pass.replay?.request), as: membership.claims, for: membership, &hub)
+        guard let grants = membership.grants else { return }
+        if grants.replay != nil { membership.channel.replays.beginWait(of: membership) }
+        grants.readQuestion = ask(.read(replay: grants.replay?.request), as: membership.claims, for: membership, &hub)
     }
 
     private func decideJoin(
-        _ read: ChannelExtensions, _ replay: [ReplayedMessage], _ pass: ChannelGrants, of membership: Membership
+        _ read: ChannelExtensions, _ replay: [ReplayedMessage], _ grants: ChannelGrants, of membership: Membership
     ) -> JoinMachine.Event {
         // A replay to who may not read broadcasts is refused, as in the original, not left out.
-        guard !read.isEmpty, pass.replay == nil || read.contains(.broadcast) else {
+        guard !read.isEmpty, grants.replay == nil || read.contains(.broadcast) else {
             return .failed(.authorization, .unauthorized(topic: String(membership.channel.key.name)))
         }
-        pass.read = read
-        pass.replay?.messages = replay
+        grants.read = read
+        grants.replay?.messages = replay
         return .met(.authorization)
     }
 
@@ -87,29 +88,29 @@ struct Authorization {
 
     /// A new token on a private channel: what it may read is asked first.
     mutating func renew(
-        _ pass: ChannelGrants, as claims: Claims, of membership: Membership, _ hub: inout HubContext
+        _ grants: ChannelGrants, as claims: Claims, of membership: Membership, _ hub: inout HubContext
     ) -> Renewal {
-        guard claims != (pass.newClaims ?? membership.claims) else { return .asked }
-        forgetQuestions(of: pass)
-        pass.write = WriteRights()
-        guard pass.read != nil else { return .joinsAnew }
+        guard claims != (grants.newClaims ?? membership.claims) else { return .asked }
+        forgetQuestions(of: grants)
+        grants.write = WriteRights()
+        guard grants.read != nil else { return .joinsAnew }
         guard claims != membership.claims else {
-            pass.newClaims = nil
+            grants.newClaims = nil
             return .takenBack
         }
-        pass.newClaims = claims
-        pass.readQuestion = ask(.read(replay: nil), as: claims, for: membership, &hub)
+        grants.newClaims = claims
+        grants.readQuestion = ask(.read(replay: nil), as: claims, for: membership, &hub)
         return .asked
     }
 
     /// A right that is lost ends the channel, as in the original; the client joins again and gets what is left.
     private func decideToken(
-        _ read: ChannelExtensions, _ before: ChannelExtensions, _ pass: ChannelGrants
+        _ read: ChannelExtensions, _ before: ChannelExtensions, _ grants: ChannelGrants
     ) -> Decision? {
-        guard let claims = pass.newClaims else { return nil }
+        guard let claims = grants.newClaims else { return nil }
         guard read.isSuperset(of: before) else { return .revoked }
-        pass.read = read
-        pass.newClaims = nil
+        grants.read = read
+        grants.newClaims = nil
         return .renewed(claims)
     }
 
@@ -124,10 +125,10 @@ struct Authorization {
 
     /// Whether a member of a private channel may write something now.
     mutating func admit(
-        _ write: MemberWrite, ref: JSON, _ pass: ChannelGrants, of membership: Membership, _ limits: HubLimits
+        _ write: MemberWrite, ref: JSON, _ grants: ChannelGrants, of membership: Membership, _ limits: HubLimits
     ) -> Admission {
-        if pass.held.isEmpty, pass.readQuestion == nil, membership.join.isJoined {
-            switch pass.right(to: write) {
+        if grants.held.isEmpty, grants.readQuestion == nil, membership.join.isJoined {
+            switch grants.right(to: write) {
             case .allowed: return .performed
             case .denied: return .refused(write.denial(topic: membership.channel.key.name))
             case .unknown, .asked: break
@@ -135,10 +136,10 @@ struct Authorization {
         }
         let entry = HeldWrites.Entry(write: write.copied, ref: JSON(trusted: Array(ref.bytes)[...]))
         // The first is always kept, as it is no larger than a payload may be.
-        guard pass.held.entries.count < limits.heldPerMember, heldBytes + entry.bytes <= limits.heldBytes,
-            pass.held.isEmpty || pass.held.bytes + entry.bytes <= limits.payloadBytes
+        guard grants.held.entries.count < limits.heldPerMember, heldBytes + entry.bytes <= limits.heldBytes,
+            grants.held.isEmpty || grants.held.bytes + entry.bytes <= limits.payloadBytes
         else { return .refused(.writesPending) }
-        pass.held.append(entry)
+        grants.held.append(entry)
         heldBytes += entry.bytes
         return .held
     }
@@ -148,18 +149,19 @@ struct Authorization {
     mutating func nextWrite(
         of membership: Membership, _ hub: inout HubContext
     ) -> (HeldWrites.Entry, Refusal?)? {
-        guard let pass = membership.pass, membership.join.isJoined, pass.readQuestion == nil, let next = pass.held.first
+        guard let grants = membership.grants, membership.join.isJoined, grants.readQuestion == nil,
+            let next = grants.held.first
         else { return nil }
-        let right = pass.right(to: next.write)
+        let right = grants.right(to: next.write)
         switch right {
         case .asked: return nil
         case .unknown:
             if let need = next.write.need {
-                pass.write[need] = .asked(ask(.write(need), as: membership.claims, for: membership, &hub))
+                grants.write[need] = .asked(ask(.write(need), as: membership.claims, for: membership, &hub))
             }
             return nil
         case .allowed, .denied:
-            pass.held.removeFirst()
+            grants.held.removeFirst()
             heldBytes -= next.bytes
             return (next, right == .denied ? next.write.denial(topic: membership.channel.key.name) : nil)
         }
@@ -167,17 +169,18 @@ struct Authorization {
 
     /// Notes an answer about writing; false for one that nobody waits for.
     private mutating func decideWrite(
-        _ id: AuthorizationID, _ outcome: AuthorizationOutcome, _ pass: ChannelGrants, of membership: Membership,
+        _ id: AuthorizationID, _ outcome: AuthorizationOutcome, _ grants: ChannelGrants, of membership: Membership,
         _ hub: inout HubContext
     ) -> Bool {
-        guard let need = [ChannelExtensions.broadcast, .presence].first(where: { pass.write[$0] == .asked(id) }) else {
+        guard let need = [ChannelExtensions.broadcast, .presence].first(where: { grants.write[$0] == .asked(id) })
+        else {
             return false
         }
         if case .decided(let allowed, _) = outcome {
-            pass.write[need] = allowed.contains(need) ? .allowed : .denied
+            grants.write[need] = allowed.contains(need) ? .allowed : .denied
         } else {
             // Nothing is known, so the next write asks again.
-            pass.write[need] = .unknown
+            grants.write[need] = .unknown
             refuseHeld(of: membership, .databaseUnavailable, needing: need, &hub)
         }
         return true
@@ -187,8 +190,8 @@ struct Authorization {
     mutating func refuseHeld(
         of membership: Membership, _ refusal: Refusal, needing need: ChannelExtensions? = nil, _ hub: inout HubContext
     ) {
-        guard let pass = membership.pass else { return }
-        for entry in pass.held.removeAll(needing: need) {
+        guard let grants = membership.grants else { return }
+        for entry in grants.held.removeAll(needing: need) {
             heldBytes -= entry.bytes
             hub.refuse(entry.ref, of: membership, refusal)
         }
@@ -196,16 +199,16 @@ struct Authorization {
 
     // MARK: Ends
 
-    private mutating func forgetQuestions(of pass: ChannelGrants) {
-        for id in pass.write.questions + [pass.readQuestion].compactMap({ $0 }) { questions[id] = nil }
-        pass.readQuestion = nil
+    private mutating func forgetQuestions(of grants: ChannelGrants) {
+        for id in grants.write.questions + [grants.readQuestion].compactMap({ $0 }) { questions[id] = nil }
+        grants.readQuestion = nil
     }
 
     /// Forgets all that waits for a member that is not in the channel any more.
     mutating func end(of membership: Membership) {
-        guard let pass = membership.pass else { return }
-        forgetQuestions(of: pass)
-        heldBytes -= pass.held.bytes
-        endReplay(pass, of: membership)
+        guard let grants = membership.grants else { return }
+        forgetQuestions(of: grants)
+        heldBytes -= grants.held.bytes
+        endReplay(grants, of: membership)
     }
 }

@@ -33,8 +33,8 @@ final class ChannelGrants {
 extension Membership {
     /// Everybody reads all of a public channel.
     func mayRead(_ part: ChannelExtensions) -> Bool {
-        guard let pass else { return true }
-        return pass.read?.contains(part) ?? false
+        guard let grants else { return true }
+        return grants.read?.contains(part) ?? false
     }
 }
 

@@ -23,10 +23,10 @@ extension Hub {
 
     /// Gives a member whose join is answered what it may hear and has not heard until now.
     private func showWhatMayBeRead(to membership: Membership) {
-        if membership.memberSeat == nil, membership.history?.index == nil, membership.mayRead(.broadcast) {
-            takeMemberSeat(membership, after: missedMessages(by: membership))
+        if membership.memberIndex == nil, membership.history?.index == nil, membership.mayRead(.broadcast) {
+            letHear(membership, after: missedMessages(by: membership))
         }
-        if membership.presence.watcherIndex == nil, membership.pass?.wantsPresence == true,
+        if membership.presence.watcherIndex == nil, membership.grants?.wantsPresence == true,
             membership.mayRead(.presence)
         {
             presence.show(to: membership, &context)
@@ -37,8 +37,8 @@ extension Hub {
 
     /// What a member wants the others to hear: at once in a public channel, by the right to do so in a private one.
     func write(_ write: MemberWrite, ref: JSON, of membership: Membership) {
-        guard let pass = membership.pass else { return perform(write, ref, of: membership) }
-        switch authorization.admit(write, ref: ref, pass, of: membership, limits) {
+        guard let grants = membership.grants else { return perform(write, ref, of: membership) }
+        switch authorization.admit(write, ref: ref, grants, of: membership, limits) {
         case .performed: perform(write, ref, of: membership)
         case .refused(let refusal): refuse(ref, of: membership, refusal)
         case .held: releaseWrites(of: membership)
@@ -84,7 +84,7 @@ extension Hub {
         }
         do throws(Refusal) {
             let claims = try verifier.verify(token, at: now)
-            if let pass = membership.pass { return renew(pass, as: claims, of: membership) }
+            if let grants = membership.grants { return renew(grants, as: claims, of: membership) }
             adopt(claims, by: membership)
             resubscribe(membership, as: claims)
         } catch {
@@ -92,8 +92,8 @@ extension Hub {
         }
     }
 
-    private func renew(_ pass: ChannelGrants, as claims: Claims, of membership: Membership) {
-        switch authorization.renew(pass, as: claims, of: membership, &context) {
+    private func renew(_ grants: ChannelGrants, as claims: Claims, of membership: Membership) {
+        switch authorization.renew(grants, as: claims, of: membership, &context) {
         case .asked: break
         case .takenBack: releaseWrites(of: membership)
         case .joinsAnew:

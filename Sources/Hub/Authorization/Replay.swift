@@ -71,7 +71,7 @@ package struct ReplayedMessage: Sendable {
 ///
 /// **Nothing is lost or doubled.** A message that is committed while the join is under way is visible to the replay's
 /// query, or it is not. If it is not, the feed brings it after the query began, which is after the question was asked;
-/// from that moment on `live` keeps what the feed brings to the channel, until the member has its seat. If it is, the feed
+/// from that moment on `live` keeps what the feed brings to the channel, until the member hears what comes live. If it is, the feed
 /// brings it, too: before the reply, then it is among `live` and dropped there by its id; or after, then the channel's
 /// `replayed` keeps it from this member. What was visible and not replayed, because it lies beyond the limit, and arrives
 /// by the feed in these moments is sent: it is as live as any other.
@@ -142,15 +142,15 @@ extension Authorization {
         _ message: DatabaseBroadcast, in channel: Channel, withHistory: Bool, _ limits: HubLimits
     ) {
         for membership in channel.replays.waiting {
-            guard let pass = membership.pass, (membership.history?.isOff == false) == withHistory
+            guard let grants = membership.grants, (membership.history?.isOff == false) == withHistory
             else { continue }
-            heldBytes += pass.replay?.keep(message, limits: limits, room: limits.heldBytes - heldBytes) ?? 0
+            heldBytes += grants.replay?.keep(message, limits: limits, room: limits.heldBytes - heldBytes) ?? 0
         }
     }
 
     /// Sends what was replayed, and then what came by the feed in the meantime. Before the member hears what comes live.
-    mutating func sendReplay(_ pass: ChannelGrants, to membership: Membership, _ hub: inout HubContext) {
-        guard let replay = pass.replay else { return }
+    mutating func sendReplay(_ grants: ChannelGrants, to membership: Membership, _ hub: inout HubContext) {
+        guard let replay = grants.replay else { return }
         let (channel, version) = (membership.channel, membership.version)
         for message in replay.messages {
             guard let frame = message.frame(version, joinRef: membership.joinRef, in: channel) else { continue }
@@ -160,20 +160,20 @@ extension Authorization {
         for message in replay.live where !ids.contains(message.id) {
             if let frame = message.broadcast.frame(version, in: channel) { hub.send(frame, to: membership) }
         }
-        endReplay(pass, of: membership)
-        pass.replayed = ids
+        endReplay(grants, of: membership)
+        grants.replayed = ids
         for id in ids { channel.replays.note(id, sentTo: membership.slot) }
     }
 
     /// Forgets all that a member's replay left behind.
-    mutating func endReplay(_ pass: ChannelGrants, of membership: Membership) {
+    mutating func endReplay(_ grants: ChannelGrants, of membership: Membership) {
         let channel = membership.channel
-        if let replay = pass.replay {
+        if let replay = grants.replay {
             heldBytes -= replay.bytes
-            pass.replay = nil
+            grants.replay = nil
             channel.replays.endWait(of: membership)
         }
-        for id in pass.replayed { channel.replays.forget(id, sentTo: membership.slot) }
-        pass.replayed = []
+        for id in grants.replayed { channel.replays.forget(id, sentTo: membership.slot) }
+        grants.replayed = []
     }
 }

@@ -198,8 +198,8 @@ struct LoopPosition: Equatable {
     let isHeard: Bool
 
     /// Whether nothing was handed on here that somebody lacks who stands there.
-    func isReached(_ standing: RecoveryPosition) -> Bool {
-        guard case .mark(let other) = standing.point, standing.partway == nil else { return false }
+    func isReached(_ position: RecoveryPosition) -> Bool {
+        guard case .mark(let other) = position.point, position.partway == nil else { return false }
         return other >= mark && !isPastMark && isHeard
     }
 }

@@ -43,7 +43,7 @@ extension Hub {
         let membership = Membership(
             config, of: connection, in: channel, joinRef: joinRef.description, claims: claims,
             member: MemberID(loop: loop, serial: nextSerial()), presenceKey: randomUUID(),
-            pass: pass(config),
+            grants: grants(config),
             pending: PendingJoin(
                 ref: JSON(trusted: Array(frame.ref.bytes)[...]), response: Self.joinResponse(bindings, ids),
                 wantsPresence: config.wantsPresence, wantsOccupancy: config.wantsOccupancy,
@@ -73,7 +73,7 @@ extension Hub {
         var needs = needsOfRowChanges(membership)
         if membership.history?.doubts != nil { needs.insert(.history) }
         if !needs.isDisjoint(with: [.session, .history]) { catchUp.awaitArrival(of: membership, &context) }
-        if membership.pass != nil {
+        if membership.grants != nil {
             authorization.askToRead(membership, &context)
             needs.insert(.authorization)
         }
@@ -88,7 +88,7 @@ extension Hub {
         }
     }
 
-    private func pass(_ config: JoinConfig) -> ChannelGrants? {
+    private func grants(_ config: JoinConfig) -> ChannelGrants? {
         guard config.isPrivate else { return nil }
         return ChannelGrants(
             wantsPresence: config.wantsPresence, replay: config.replay.flatMap { ReplayRequest($0) })
@@ -145,7 +145,7 @@ extension Hub {
 
     /// What a member missed is known as far as its join's answer says it.
     func recoveryIsKnown(of membership: Membership) {
-        let isWhole = membership.pass?.replay?.overflowed != true
+        let isWhole = membership.grants?.replay?.overflowed != true
         handle(isWhole ? .recoveryIsKnown : .replayOverflowed, of: membership)
     }
 
@@ -162,8 +162,8 @@ extension Hub {
         counters.joins += 1
         membership.pending = nil
         if let recovery = membership.recovery { catchUp.joinIsAnswered(recovery, context) }
-        if let pass = membership.pass { authorization.sendReplay(pass, to: membership, &context) }
-        if membership.mayRead(.broadcast) { takeMemberSeat(membership, after: missed) }
+        if let grants = membership.grants { authorization.sendReplay(grants, to: membership, &context) }
+        if membership.mayRead(.broadcast) { letHear(membership, after: missed) }
         catchUp.startOrWait(membership, rows, &context)
         if pending.wantsReplicationReady { rows.announceReplication(to: membership, &context) }
         if presence.resume(membership, &context) { hearOthers() }
@@ -206,12 +206,12 @@ extension Hub {
     func remove(_ membership: Membership, _ end: MembershipEnd = .lost) {
         guard membership.connection.memberships.remove(membership) else { return }
         _ = membership.join.handle(.removed)
-        let (channel, version) = (membership.channel, membership.version)
+        let channel = membership.channel
         channel.memberCount -= 1
         counters.memberships -= 1
         authorization.end(of: membership)
-        if let seat = membership.memberSeat, let moved = channel.members.remove(at: seat, version) {
-            reseat(moved, in: channel, \.memberSeat, seat)
+        if let index = membership.memberIndex, let moved = channel.members.remove(at: index, membership.version) {
+            context.member(moved, of: channel)?.memberIndex = index
         }
         presence.stopShowing(to: membership, &context)
         if let subscription = membership.rows { rows.leave(subscription, membership, &context) }
@@ -220,12 +220,6 @@ extension Hub {
         typing.end(of: membership, &context)
         presence.release(membership, end, &context)
         discardIfIdle(channel)
-    }
-
-    func reseat(
-        _ slot: Slot, in channel: Channel, _ seat: ReferenceWritableKeyPath<Membership, Int32?>, _ position: Int32
-    ) {
-        connection(slot)?.memberships[channel]?[keyPath: seat] = position
     }
 
     // MARK: Channels

@@ -43,7 +43,7 @@ struct CatchUp {
     ) -> ClientTrace {
         ClientTrace(
             evidence: evidence(of: claims, joinRef: joinRef, connection, at: hub.now),
-            lifeline: lifeline(of: connection, progress, hub), at: hub.now, moment: sessions.moment())
+            acknowledged: acknowledged(of: connection, progress, hub), at: hub.now, moment: sessions.moment())
     }
 
     /// Whether a client that joins was here before.
@@ -175,7 +175,7 @@ struct CatchUp {
 
     private func start(_ membership: Membership, _ rows: RowSubscriptions, _ hub: inout HubContext) {
         guard let group = membership.group, rows.start(membership) else { return }
-        membership.recovery?.session.isSeated(provenFrom: membership.connection.nextProof)
+        membership.recovery?.session.isLive(acknowledgedFrom: membership.connection.nextPing)
         sendState(of: group, to: membership, &hub)
     }
 
@@ -296,11 +296,11 @@ struct CatchUp {
         let old = recovery.session
         let key = RecoveryKey(
             claims: membership.claims, channel: group.channel.key, subscription: group.subscription)
-        let standing = old.standing(at: hub.now.monotonic)
-        guard key != old.key else { return old.begins(at: standing) }
+        let position = old.position(at: hub.now.monotonic)
+        guard key != old.key else { return old.begins(at: position) }
         sessions.remove(old)
         recovery.session = sessions.enter(
-            key, ClientTrace(renewing: old.trace, at: hub.now, moment: sessions.moment()), at: standing)
+            key, ClientTrace(renewing: old.trace, at: hub.now, moment: sessions.moment()), at: position)
         guard recovery.arrival == nil, !sessions.isRecorded(recovery.session) else { return }
         recovery.arrival = MemberRecovery.Arrival(doubts: nil, since: hub.now.monotonic)
         awaitArrival(of: membership, &hub)
@@ -364,10 +364,10 @@ final class MemberRecovery {
     var reached: String? { sent }
 
     /// A ping follows all that was sent so far.
-    func reaches(provenBy serial: Int) { asked = sent.map { (serial, $0) } }
+    func reaches(acknowledgedBy serial: Int) { asked = sent.map { (serial, $0) } }
 
     /// A ping was answered.
-    func isProven(by serial: Int) {
+    func isAcknowledged(by serial: Int) {
         guard let asked, asked.serial == serial else { return }
         self.asked = nil
         session.hasReached(asked.cursor)

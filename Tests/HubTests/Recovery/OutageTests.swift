@@ -23,7 +23,7 @@ import Testing
         try stage.tick(after: 10_000)
         #expect(try join(stage, 1) == nil)
         _ = try stage.watch { $0.deliver(.boundary(3)) }
-        let ping = try #require(stage.hub.proofPing(for: 1))
+        let ping = try #require(stage.hub.acknowledgementPing(for: 1))
         #expect(stage.hub.pong(try ping.shown().dropFirst(5).utf8, from: 1))
         return stage
     }

@@ -328,7 +328,7 @@ private struct RecoveryWorld {
         for socket in sockets.indices where sockets[socket].isOpenAtHub {
             let hub = stages[sockets[socket].loop].hub
             if !sockets[socket].hasUnproven {
-                hub.nothingUnproven(of: sockets[socket].slot)
+                hub.nothingUnacknowledged(of: sockets[socket].slot)
             } else if chance(50) {
                 try ask(socket)
             }
@@ -336,7 +336,7 @@ private struct RecoveryWorld {
     }
 
     private mutating func ask(_ socket: Int) throws {
-        guard let ping = stages[sockets[socket].loop].hub.proofPing(for: sockets[socket].slot) else { return }
+        guard let ping = stages[sockets[socket].loop].hub.acknowledgementPing(for: sockets[socket].slot) else { return }
         sockets[socket].wire.append(try ping.shown())
         sockets[socket].hasUnproven = false
     }
@@ -371,7 +371,7 @@ private struct RecoveryWorld {
                     }
                 recoveries.append(Recovery(id: id, group: question.group, position: position))
             case .abandon(let id): recoveries.removeAll { $0.id == id }
-            case .askForProof(let places):
+            case .ping(let places):
                 for place in places {
                     let socket = sockets.lastIndex {
                         $0.isOpenAtHub && $0.loop == place.loop && $0.slot == place.slot

@@ -73,7 +73,7 @@ import Wire
     @Test func proofsMoveThePoint() throws {
         let stage = try stage()
         try stage.tick(after: 121_000)
-        let ping = try #require(stage.hub.proofPing(for: 1))
+        let ping = try #require(stage.hub.acknowledgementPing(for: 1))
         #expect(try ping.shown() == "ping 2")
         _ = try stage.watch { $0.deliver(.boundary(5)) }
         stage.hub.pong("1".utf8, from: 1)
@@ -96,7 +96,7 @@ import Wire
     @Test func whereNothingIsUnprovenTheMarkIs() throws {
         let stage = try stage()
         try stage.tick(after: 121_000)
-        stage.hub.nothingUnproven(of: 1)
+        stage.hub.nothingUnacknowledged(of: 1)
         try stage.disconnect(1)
         #expect(try point(of: "ann", stage) == .mark(3))
         // Somebody else starts at the present, and so does whoever asks for something else.
@@ -114,8 +114,8 @@ import Wire
             if let group = stage.subscribed.first { _ = try stage.watch { $0.changeSubscription(group, is: .live) } }
             try stage.catchUp()
             _ = try stage.watch { $0.deliver(.boundary(mark)) }
-            stage.hub.nothingUnproven(of: slot)
-            if let ping = stage.hub.proofPing(for: slot) {
+            stage.hub.nothingUnacknowledged(of: slot)
+            if let ping = stage.hub.acknowledgementPing(for: slot) {
                 stage.hub.pong(try ping.shown().dropFirst(5).utf8, from: slot)
             }
             try stage.disconnect(slot)
@@ -125,7 +125,7 @@ import Wire
 
     @Test func aWindowThatIsOver() throws {
         let stage = try stage()
-        stage.hub.nothingUnproven(of: 1)
+        stage.hub.nothingUnacknowledged(of: 1)
         try stage.disconnect(1)
         try stage.tick(after: 120_001)
         #expect(try point(of: "ann", stage) == nil)
@@ -184,12 +184,12 @@ import Wire
     /// Two devices of one user: the first is back already, and lost once more, when the second comes.
     @Test func whatOneDeviceHasSaysNothingOfTheOther() throws {
         let stage = try stage()
-        stage.hub.nothingUnproven(of: 1)
+        stage.hub.nothingUnacknowledged(of: 1)
         try stage.disconnect(1)
         #expect(try point(of: "ann", stage) == .restart)
         // Where no hub was before, only this one's sessions count.
         let fresh = try self.stage(sessions: .ofTheFirst)
-        fresh.hub.nothingUnproven(of: 1)
+        fresh.hub.nothingUnacknowledged(of: 1)
         try fresh.disconnect(1)
         #expect(try point(of: "ann", fresh) == .mark(3))
     }

@@ -34,7 +34,7 @@ extension ReturningTests {
         }
         _ = try stage.watch { $0.deliver(.boundary(3)) }
         for slot in 1...100 as ClosedRange<Slot> {
-            let ping = try #require(stage.hub.proofPing(for: slot))
+            let ping = try #require(stage.hub.acknowledgementPing(for: slot))
             #expect(stage.hub.pong(try ping.shown().dropFirst(5).utf8, from: slot))
         }
         for slot in 1...100 as ClosedRange<Slot> { try stage.disconnect(slot) }

@@ -15,7 +15,7 @@ import Wire
         stage.connect(slot, subject: "ann", session: session, isPage: isPage)
         var lines = try stage.join("realtime:a", slot, ref: "\(ref)", Self.config)
         let asked = stage.actions.flatMap {
-            if case .askForProof(let places) = $0 { places.map(\.slot) } else { [Slot]() }
+            if case .ping(let places) = $0 { places.map(\.slot) } else { [Slot]() }
         }
         var point = Self.point(stage)
         if let group = stage.subscribed.first {
@@ -23,7 +23,7 @@ import Wire
             point = point ?? Self.point(stage)
         }
         for other in asked where alive.contains(other) {
-            let ping = try #require(stage.hub.proofPing(for: other))
+            let ping = try #require(stage.hub.acknowledgementPing(for: other))
             #expect(stage.hub.pong(try ping.shown().dropFirst(5).utf8, from: other))
             lines += try stage.watch { $0.wake(at: stage.now) }
             point = point ?? Self.point(stage)
@@ -39,7 +39,7 @@ import Wire
     func prove(_ stage: Stage, _ slot: Slot, mark: Int) throws {
         if !stage.recoveries.isEmpty { try stage.catchUp() }
         _ = try stage.watch { $0.deliver(.boundary(mark)) }
-        let ping = try #require(stage.hub.proofPing(for: slot))
+        let ping = try #require(stage.hub.acknowledgementPing(for: slot))
         #expect(stage.hub.pong(try ping.shown().dropFirst(5).utf8, from: slot))
     }
 
@@ -68,7 +68,7 @@ import Wire
         let stage = try stage()
         _ = try stage.watch { $0.deliver(.boundary(5)) }
         #expect(try join(stage, 2, ref: 1).asked == [1])
-        let ping = try #require(stage.hub.proofPing(for: 1))
+        let ping = try #require(stage.hub.acknowledgementPing(for: 1))
         #expect(stage.hub.pong(try ping.shown().dropFirst(5).utf8, from: 1))
         let lines = try stage.watch { $0.wake(at: stage.now) }
         #expect(lines.contains { $0.contains("phx_reply") }, "nothing is waited for any more")
@@ -77,7 +77,7 @@ import Wire
 
     @Test func anAnswerToAnOlderPingProvesNoLife() throws {
         let stage = try stage()
-        let early = try #require(stage.hub.proofPing(for: 1))
+        let early = try #require(stage.hub.acknowledgementPing(for: 1))
         _ = try stage.watch { $0.deliver(.boundary(5)) }
         try join(stage, 2, ref: 1)
         _ = try stage.watch { $0.pong(try early.shown().dropFirst(5).utf8, from: 1) }
@@ -235,7 +235,7 @@ import Wire
         let id = try #require(stage.recoveries.first)
         _ = try stage.watch { $0.deliver(.recovery(id, .began(.resumed))) }
         _ = try stage.watch { $0.deliver(.recovery(id, .changes([change(group, 1), change(group, 2)]))) }
-        let ping = try #require(stage.hub.proofPing(for: 2))
+        let ping = try #require(stage.hub.acknowledgementPing(for: 2))
         _ = try stage.watch { $0.deliver(.recovery(id, .changes([change(group, 3)]))) }
         #expect(stage.hub.pong(try ping.shown().dropFirst(5).utf8, from: 2))
         try stage.disconnect(2)
@@ -261,7 +261,7 @@ import Wire
         _ = try stage.watch { $0.deliver(.recovery(id, .changes([change(group, 1)]))) }
         // A new one, which is brought nothing, and stays where it began.
         try join(stage, 3, ref: 1, alive: [2])
-        let ping = try #require(stage.hub.proofPing(for: 2))
+        let ping = try #require(stage.hub.acknowledgementPing(for: 2))
         #expect(stage.hub.pong(try ping.shown().dropFirst(5).utf8, from: 2))
         try stage.disconnect(2)
         try stage.disconnect(3)

@@ -183,7 +183,7 @@ final class Stage {
         case .admit, .withdraw: nil
         case .recover(let id, let question): "recover \(id.loop).\(question.group.serial) \(question.from)"
         case .abandon: "abandon"
-        case .askForProof(let places):
+        case .ping(let places):
             "ask \(places.map { "\($0.loop).\($0.slot)" }.joined(separator: ","))"
         case .authorize(_, let question): "authorize \(Self.describe(question))"
         }
