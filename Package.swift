@@ -56,7 +56,10 @@ let package = Package(
         .target(
             name: "Gateway", dependencies: ["Hub", "Wire", "CSendRing", "CWebSockets", logging], swiftSettings: strict),
         .target(
-            name: "ChangeFeed", dependencies: ["Hub", "Matching", "Wire", "CPostgres", logging],
+            name: "Postgres", dependencies: ["CPostgres", logging], resources: [.embedInCode("SQL")],
+            swiftSettings: strict),
+        .target(
+            name: "ChangeFeed", dependencies: ["Hub", "Matching", "Postgres", "Wire", "CPostgres", logging],
             resources: [.embedInCode("SQL")], swiftSettings: strict),
         .target(
             name: "Push",
@@ -69,14 +72,17 @@ let package = Package(
             swiftSettings: testable),
         .target(
             name: "Notify",
-            dependencies: ["CPostgres", "ChangeFeed", "Gateway", "Hub", "Matching", "Push", "Wire", logging],
+            dependencies: [
+                "CPostgres", "ChangeFeed", "Gateway", "Hub", "Matching", "Postgres", "Push", "Wire", logging,
+            ],
             swiftSettings: strict),
         .target(
             name: "Ops", dependencies: ["CMalloc", "COpsFiles", "Gateway", "Hub", "Wire", logging], exclude: ["Web"],
             swiftSettings: strict),
         .target(name: "COpsFiles"),
         .target(
-            name: "Demo", dependencies: ["CDemoFiles", "ChangeFeed", "Gateway", "Hub", "Identity", "Wire", logging],
+            name: "Demo",
+            dependencies: ["CDemoFiles", "ChangeFeed", "Gateway", "Hub", "Identity", "Postgres", "Wire", logging],
             exclude: ["API.md", "SQL", "Web"], swiftSettings: strict),
         .target(name: "CDemoFiles"),
         .target(
@@ -91,8 +97,8 @@ let package = Package(
         .executableTarget(
             name: "roost",
             dependencies: [
-                "ChangeFeed", "Demo", "Gateway", "Hub", "Identity", "Notify", "Ops", "Push", "RoostClient", "Settings",
-                "Wire", logging,
+                "ChangeFeed", "Demo", "Gateway", "Hub", "Identity", "Notify", "Ops", "Postgres", "Push", "RoostClient",
+                "Settings", "Wire", logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: testable
@@ -141,8 +147,9 @@ let package = Package(
             dependencies: ["CTestKeys", "Push", "Hub", "Signatures", "Wire", logging],
             swiftSettings: quick),
         .testTarget(name: "RoostTests", dependencies: ["roost", "Hub", "Push"], swiftSettings: quick),
+        .testTarget(name: "PostgresTests", dependencies: ["Postgres"], swiftSettings: quick),
         .testTarget(
-            name: "ChangeFeedTests", dependencies: ["ChangeFeed", "Hub", "Matching", "TestSupport"],
+            name: "ChangeFeedTests", dependencies: ["ChangeFeed", "Hub", "Matching", "Postgres", "TestSupport"],
             swiftSettings: quick),
     ]
 )
