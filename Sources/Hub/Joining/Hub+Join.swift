@@ -42,7 +42,7 @@ extension Hub {
         let group = bindings.isEmpty ? nil : group(of: channel, subscription)
         let membership = Membership(
             config, of: connection, in: channel, joinRef: joinRef.description, claims: claims,
-            member: MemberID(loop: loop, serial: nextSerial()), presenceKey: randomUUID(),
+            member: context.nextMember(), presenceKey: randomUUID(),
             pass: pass(config),
             pending: PendingJoin(
                 ref: JSON(trusted: Array(frame.ref.bytes)[...]), response: Self.joinResponse(bindings, ids),
