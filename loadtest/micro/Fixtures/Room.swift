@@ -11,8 +11,8 @@ final class Room {
         let book = RecoveryBook()
         book.nobodyIsFromBefore()
         hub = Hub(
-            loop: 0, verifier: FixedVerifier(), random: CountingGenerator(), book: book,
-            history: HistoryStore())
+            loop: 0, limits: HubLimits(), verifier: FixedVerifier(), random: CountingGenerator(),
+            presence: PresenceRules(), typing: TypingRules(), shared: HubShared(recovery: book))
     }
 
     /// Each is a user of its own.
