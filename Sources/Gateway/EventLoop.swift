@@ -108,10 +108,7 @@ final class EventLoop {
         self.logger = logger
         hub = Hub(
             loop: index, limits: rules.limits, verifier: verifier, random: SystemRandomNumberGenerator(),
-            sessions: configuration.sessions, history: configuration.history, userLimiter: seats,
-            presence: rules.presence, typing: rules.typing, presences: configuration.presences,
-            presenceLog: configuration.presenceLog, users: configuration.users, devices: configuration.devices,
-            typingRegistry: configuration.typingRegistry, summaryJoins: configuration.summaryJoins)
+            presence: rules.presence, typing: rules.typing, shared: configuration.shared, userLimiter: seats)
         delivery = Delivery(cap: rules.pendingBytesPerSocket, readers: readers)
         door = Door(verifier: verifier, origins: rules.origins)
         broadcastAPI = BroadcastAPI(verifier: verifier, limits: rules.limits)
@@ -347,7 +344,7 @@ final class EventLoop {
         }
         askForProofs()
         lookAfterPaces()
-        configuration.sessions.forget(at: now())
+        configuration.shared.recovery.forget(at: now())
         lookAfterCertificate()
         gauges.publish(self)
         delivery.tracer.forget(before: second)

@@ -34,23 +34,23 @@ package final class Hub {
     var earliestExpiry = Int64.max
     package private(set) var connectionCount = 0
 
+    /// - Parameters:
+    ///   - random: makes presence keys, and names that no other hub makes.
+    ///   - shared: the same of all hubs of the process.
+    ///   - userLimiter: nil where users may have any number of sockets.
     package init(
-        loop: Int, limits: HubLimits = HubLimits(), verifier: any TokenVerifier,
-        random: any RandomNumberGenerator & Sendable, sessions: SessionRegistry = SessionRegistry(window: 0),
-        history: HistoryStore? = nil, userLimiter: (any UserConnectionLimiter)? = nil,
-        presence: PresenceRules = PresenceRules(),
-        typing: TypingRules = TypingRules(), presences: PresenceLeases = PresenceLeases(),
-        presenceLog: PresenceLog? = nil, users: UserPresence? = nil, devices: UserPresence? = nil,
-        typingRegistry: TypingRegistry? = nil, summaryJoins: SummaryJoins? = nil
+        loop: Int, limits: HubLimits, verifier: any TokenVerifier, random: any RandomNumberGenerator & Sendable,
+        presence: PresenceRules, typing: TypingRules, shared: HubShared,
+        userLimiter: (any UserConnectionLimiter)? = nil
     ) {
         context = HubContext(loop: loop, limits: limits, random: random)
-        self.presence = Presence(rules: presence, leases: presences, log: presenceLog)
-        self.typing = Typing(rules: typing, registry: typingRegistry)
+        self.presence = Presence(rules: presence, leases: shared.leases, log: shared.presenceLog)
+        self.typing = Typing(rules: typing, registry: shared.typing)
+        history = History(store: shared.history)
+        users = Users(online: shared.users, devices: shared.devices, limiter: userLimiter)
+        summaries = Summaries(joins: shared.summaryJoins)
         self.verifier = verifier
-        catchUp = CatchUp(sessions: sessions)
-        self.history = History(store: history ?? HistoryStore(limits: limits, window: 0))
-        self.users = Users(online: users, devices: devices, limiter: userLimiter)
-        summaries = Summaries(joins: summaryJoins)
+        catchUp = CatchUp(sessions: shared.recovery)
     }
 
     package var channelCount: Int { channels.count }
@@ -217,5 +217,41 @@ package final class Hub {
         _ membership: Membership, extension name: String, ok: Bool, message: String, cursor: String? = nil
     ) {
         context.system(membership, extension: name, ok: ok, message: message, cursor: cursor)
+    }
+}
+
+/// What the hubs of all loops share with each other, and in part with other rooms. Made once; each of it is safe from any
+/// thread.
+package struct HubShared: Sendable {
+    /// Who may come back for the row changes that it missed. The feed keeps what it points to.
+    package let recovery: RecoveryBook
+    /// The broadcasts that are kept for those who come back.
+    package let history: HistoryStore
+    /// The presences of those who were cut off.
+    package let leases: PresenceLeases
+    /// Where it is noted who is present, for whoever writes it down; nil if nobody does.
+    package let presenceLog: PresenceLog?
+    /// Which users are online, for whoever asks; nil if nobody does.
+    package let users: UserPresence?
+    /// The same for their devices, by `DeviceKey`.
+    package let devices: UserPresence?
+    /// Who types, for whoever asks; nil if nobody does.
+    package let typing: TypingRegistry?
+    /// Who joins a Live Activity's channel, for whoever shows it; nil if nobody does.
+    package let summaryJoins: SummaryJoins?
+
+    package init(
+        recovery: RecoveryBook = RecoveryBook(), history: HistoryStore = HistoryStore(),
+        leases: PresenceLeases = PresenceLeases(), presenceLog: PresenceLog? = nil, users: UserPresence? = nil,
+        devices: UserPresence? = nil, typing: TypingRegistry? = nil, summaryJoins: SummaryJoins? = nil
+    ) {
+        self.recovery = recovery
+        self.history = history
+        self.leases = leases
+        self.presenceLog = presenceLog
+        self.users = users
+        self.devices = devices
+        self.typing = typing
+        self.summaryJoins = summaryJoins
     }
 }

@@ -46,6 +46,8 @@ package struct HubContext {
         return serial
     }
 
+    mutating func nextMember() -> MemberID { MemberID(loop: loop, serial: nextSerial()) }
+
     /// A `phx_ref`, which no hub has used yet.
     mutating func nextRef() -> String { refPrefix + String(nextSerial(), radix: 36) }
 
@@ -187,6 +189,19 @@ package struct HubContext {
             guard let frame = message.frame(version, in: channel) else { continue }
             actions.append(.fanOut(frame, to: audience[version], except: except, kind))
         }
+    }
+}
+
+/// One member of one channel; unique among the loops of a process.
+///
+/// What it tracked goes by it, too. A presence may outlive its member: whoever takes it over goes by the same id.
+package struct MemberID: Hashable, Sendable {
+    package let loop: Int
+    package let serial: Int
+
+    package init(loop: Int, serial: Int) {
+        self.loop = loop
+        self.serial = serial
     }
 }
 

@@ -42,8 +42,7 @@ extension Hub {
         let group = bindings.isEmpty ? nil : rows.group(of: channel, subscription, &context)
         let membership = Membership(
             config, of: connection, in: channel, joinRef: joinRef.description, claims: claims,
-            member: MemberID(loop: loop, serial: nextSerial()), presenceKey: randomUUID(),
-            grants: grants(config),
+            member: context.nextMember(), presenceKey: randomUUID(), grants: grants(config),
             pending: PendingJoin(
                 ref: JSON(trusted: Array(frame.ref.bytes)[...]), response: Self.joinResponse(bindings, ids),
                 wantsPresence: config.wantsPresence, wantsOccupancy: config.wantsOccupancy,

@@ -136,6 +136,49 @@ package final class PresenceLeases: Sendable {
     }
 }
 
+/// The leases as one loop has them: its own, which the others have not heard of yet, and those that all loops share.
+struct LoopLeases {
+    let shared: PresenceLeases
+    private var own: [PresenceLease] = []
+
+    init(shared: PresenceLeases) {
+        self.shared = shared
+    }
+
+    var hasOffers: Bool { !own.isEmpty }
+
+    mutating func add(_ lease: PresenceLease) { own.append(lease) }
+
+    /// From here on all loops have them.
+    mutating func offer() {
+        shared.offer(own)
+        own.removeAll(keepingCapacity: true)
+    }
+
+    /// How many there are that may go to the same client.
+    func count(of place: PresenceLease.Place) -> Int { own.count { $0.place == place } + shared.count(of: place) }
+
+    /// A client that may be the owner has joined: there is time for it to say so.
+    mutating func expect(_ place: PresenceLease.Place, until: Int64) {
+        guard let index = own.firstIndex(where: { $0.place == place && !$0.isExpected }) else {
+            return shared.expect(place, until: until)
+        }
+        own[index].isExpected = true
+        own[index].until = max(own[index].until, until)
+    }
+
+    /// Gives a lease to whoever came back; of several the one that `isBest` says.
+    mutating func claim(_ place: PresenceLease.Place, best isBest: (PresenceLease) -> Bool) -> PresenceLease? {
+        let candidates = own.indices.filter { own[$0].place == place }
+        guard let index = candidates.first(where: { isBest(own[$0]) }) ?? candidates.first else {
+            return shared.claim(place, best: isBest)
+        }
+        return own.remove(at: index)
+    }
+}
+
+// MARK: After a restart
+
 extension PresenceLeases {
     /// One who was present when the hub's last process ended.
     package struct Restored: Sendable {

@@ -162,8 +162,8 @@ struct SharedState: Sendable {
     let recovery: SessionRegistry
     /// The broadcasts that are kept, for all loops.
     let history: HistoryStore
-    /// Who is present in channels, for all loops.
-    let presences = PresenceLeases()
+    /// The presences of those who were cut off, for all loops.
+    let leases = PresenceLeases()
     /// Who is present, for whoever writes it down.
     let presenceLog = PresenceLog()
     /// Which users are online; nil where nobody asks.
@@ -197,7 +197,7 @@ struct SharedState: Sendable {
         users?.restore(restored.users, until: until)
         guard seconds > 0 else { return [] }
         for record in restored.presences { presenceLog.put(record) }
-        return presences.restore(restored.presences, until: until)
+        return leases.restore(restored.presences, until: until)
     }
 }
 
@@ -205,14 +205,10 @@ extension RoostConfiguration {
     /// The gateway's configuration, with what its loops share with each other and with other rooms.
     func gateway(sharing shared: SharedState) -> GatewayConfiguration {
         var gateway = gateway
-        gateway.sessions = shared.recovery
-        gateway.history = shared.history
-        gateway.presences = shared.presences
-        gateway.presenceLog = shared.presenceLog
-        gateway.users = shared.users
-        gateway.devices = shared.presenceView?.devices
-        gateway.typingRegistry = shared.presenceView?.typing
-        gateway.summaryJoins = shared.presenceView?.joins
+        gateway.shared = HubShared(
+            recovery: shared.recovery, history: shared.history, leases: shared.leases, presenceLog: shared.presenceLog,
+            users: shared.users, devices: shared.presenceView?.devices, typing: shared.presenceView?.typing,
+            summaryJoins: shared.presenceView?.joins)
         return gateway
     }
 }

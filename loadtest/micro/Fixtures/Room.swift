@@ -11,8 +11,8 @@ final class Room {
         let sessions = SessionRegistry()
         sessions.nobodyIsFromBefore()
         hub = Hub(
-            loop: 0, verifier: FixedVerifier(), random: CountingGenerator(), sessions: sessions,
-            history: HistoryStore())
+            loop: 0, limits: HubLimits(), verifier: FixedVerifier(), random: CountingGenerator(),
+            presence: PresenceRules(), typing: TypingRules(), shared: HubShared(recovery: sessions))
     }
 
     /// Each is a user of its own.

@@ -4,7 +4,7 @@ import HeapModule
 ///
 /// A heap of times, of which the first is always in force; to change or forget a time costs nothing but an entry that is
 /// skipped when it comes up. Entries that were overtaken never make up more than half of the heap.
-package struct Timetable<Subject: Hashable> {
+package struct TimerQueue<Subject: Hashable> {
     fileprivate struct Entry: Comparable {
         let at: Int64
         let subject: Subject
@@ -63,8 +63,8 @@ package struct Timetable<Subject: Hashable> {
     }
 }
 
-extension Timetable: Sendable where Subject: Sendable {}
-extension Timetable.Entry: Sendable where Subject: Sendable {}
+extension TimerQueue: Sendable where Subject: Sendable {}
+extension TimerQueue.Entry: Sendable where Subject: Sendable {}
 
 /// What the hub has to do at a certain time, to the millisecond; what can wait for the next second is in `tick`.
 enum HubDuty: Hashable {
