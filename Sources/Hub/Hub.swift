@@ -224,7 +224,7 @@ package final class Hub {
 /// thread.
 package struct HubShared: Sendable {
     /// Who may come back for the row changes that it missed. The feed keeps what it points to.
-    package let recovery: RecoveryBook
+    package let recovery: SessionRegistry
     /// The broadcasts that are kept for those who come back.
     package let history: HistoryStore
     /// The presences of those who were cut off.
@@ -241,7 +241,7 @@ package struct HubShared: Sendable {
     package let summaryJoins: SummaryJoins?
 
     package init(
-        recovery: RecoveryBook = RecoveryBook(), history: HistoryStore = HistoryStore(),
+        recovery: SessionRegistry = SessionRegistry(), history: HistoryStore = HistoryStore(),
         leases: PresenceLeases = PresenceLeases(), presenceLog: PresenceLog? = nil, users: UserPresence? = nil,
         devices: UserPresence? = nil, typing: TypingRegistry? = nil, summaryJoins: SummaryJoins? = nil
     ) {
