@@ -55,7 +55,7 @@ package struct AudienceStatement {
 
     /// - Parameter statement: a query with the parameter `$1 jsonb`.
     package init(_ statement: String) {
-        sql = SQLTemplate.filled(AudienceSQL.askAudience.text, ["statement": Self.bare(statement)])
+        sql = SQLTemplate(AudienceSQL.askAudience.text).filled(["statement": Self.bare(statement)])
     }
 
     /// As it can stand in brackets, where it takes no semicolon.

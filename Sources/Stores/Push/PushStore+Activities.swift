@@ -169,7 +169,7 @@ enum ActivityRow {
 
     /// A statement with the columns in place of `{activity}`.
     static func statement(_ template: ActivitySQL) -> String {
-        SQLTemplate.filled(template.text, ["activity": columns])
+        SQLTemplate(template.text).filled(["activity": columns])
     }
 
     /// What is no activity of roost's is left out.
