@@ -1,6 +1,8 @@
 import Hub
 import Logging
 import Matching
+import Postgres
+import Wire
 
 /// One connected life of the authority: one connection asks the policies, the other reads the catalog and what is
 /// replayed.
@@ -32,7 +34,7 @@ final class AuthoritySession {
     /// Answers questions and takes them out of `batch`; what a failure leaves there has not been answered.
     ///
     /// - Throws: `PostgresError` where the policies cannot be asked.
-    func answer(_ batch: inout [PendingQuestion], _ complaints: inout Complaints) throws {
+    func answer(_ batch: inout [PendingQuestion], _ complaints: inout RateLimitedLog) throws {
         try look()
         guard let messages else {
             complaints.note(
@@ -83,7 +85,7 @@ final class AuthoritySession {
     }
 
     /// The privileges that a SELECT takes besides its policies.
-    private func mayRead(_ role: String, _ messages: MessagesTable, _ complaints: inout Complaints) throws -> Bool {
+    private func mayRead(_ role: String, _ messages: MessagesTable, _ complaints: inout RateLimitedLog) throws -> Bool {
         if let known = readers[role] { return known }
         let result = try reader.query(SQL.messagesReader, ["\(messages.table.oid)", role], within: Self.limit)
         let may = result.count == 1 && result.flag(0, 0)
@@ -99,7 +101,7 @@ final class AuthoritySession {
     }
 
     private func replay(
-        _ request: ReplayRequest, of topic: String, _ rights: ChannelExtensions, _ complaints: inout Complaints
+        _ request: ReplayRequest, of topic: String, _ rights: ChannelExtensions, _ complaints: inout RateLimitedLog
     ) throws -> AuthorizationOutcome {
         do {
             let rows = try reader.query(
@@ -112,5 +114,23 @@ final class AuthoritySession {
             if reader.isBroken { throw error }
             return .replayFailed
         }
+    }
+}
+
+extension ReplayedMessage {
+    /// A row of `Replay.sql`.
+    ///
+    /// - Returns: nil for a row without an id or a payload, which is no message.
+    init?(_ rows: QueryResult, _ row: Int) {
+        guard let id = rows.text(row, 0) else { return nil }
+        let body: Body
+        if let digits = rows.bytes(row, 3), let bytes = Hexadecimal.bytea(digits) {
+            body = .binary(bytes)
+        } else if let json = rows.bytes(row, 2) {
+            body = .json(Array(json))
+        } else {
+            return nil
+        }
+        self.init(id: id, event: rows.text(row, 1) ?? "", body: body)
     }
 }

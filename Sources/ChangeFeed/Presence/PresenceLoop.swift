@@ -1,6 +1,7 @@
 import Glibc
 import Hub
 import Logging
+import Postgres
 
 /// The life of the keeper's thread: connect, write once in a beat until the database goes away, try again.
 struct PresenceLoop: ~Copyable {
@@ -12,7 +13,7 @@ struct PresenceLoop: ~Copyable {
     private var leftOnes: LeftOnes?
     private var connection: PostgresConnection?
     private var statistics = PresenceStatistics()
-    private var complaints: Complaints
+    private var complaints: RateLimitedLog
     private var backoff: Backoff
     private var retryAt: ContinuousClock.Instant?
     private var waitingSince: ContinuousClock.Instant?
@@ -30,7 +31,7 @@ struct PresenceLoop: ~Copyable {
             leftOnes = LeftOnes(node: setup.node, users: users, report: setup.leftOnline)
         }
         nextSign = .now + (setup.rhythm.signOfLife ?? .zero)
-        complaints = Complaints(logger: setup.logger)
+        complaints = RateLimitedLog(logger: setup.logger)
         backoff = Backoff(first: setup.rhythm.firstRetry)
     }
 

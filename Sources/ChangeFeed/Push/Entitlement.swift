@@ -1,6 +1,7 @@
 import Hub
 import Logging
 import Matching
+import Postgres
 import Wire
 
 /// Decides who of those that the audience statement names may see the row: exactly those to whom a SELECT with the claims
@@ -28,7 +29,7 @@ struct Entitlement: ~Copyable {
     /// - Throws: `PostgresError` where the database, or what the policies read, does not answer.
     mutating func members(
         among candidates: [AudienceAsker.Candidate], hearingOf changes: [RowChange],
-        on connection: PostgresConnection, _ complaints: inout Complaints
+        on connection: PostgresConnection, _ complaints: inout RateLimitedLog
     ) throws -> [AudienceMember] {
         guard !candidates.isEmpty else { return [] }
         let bearers = try Self.bearers(Set(candidates.map(\.user)), on: connection)

@@ -1,5 +1,6 @@
 import Hub
 import Matching
+import Postgres
 import Wire
 
 /// Turns what a client wrote into filters that are bound to tables, asking Postgres where the hub cannot be sure.
@@ -225,5 +226,20 @@ struct BoundDefinition {
     var outcome: ChangeSubscriptionOutcome {
         if complaints.isEmpty { return .live }
         return bindings.isEmpty ? .failed(complaints.map(\.message).joined(separator: " ")) : .partly(complaints)
+    }
+}
+
+/// Text for a shell to read, in the commands that messages tell people to run.
+enum ShellText {
+    /// `text` as one argument, quoted where the shell would take it apart.
+    static func argument(_ text: String) -> String {
+        let isPlain = text.utf8.allSatisfy { byte in
+            switch byte {
+            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "_"), UInt8(ascii: "."), UInt8(ascii: "-"): true
+            default: false
+            }
+        }
+        if isPlain, !text.isEmpty { return text }
+        return "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
     }
 }

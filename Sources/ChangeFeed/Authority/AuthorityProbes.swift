@@ -1,0 +1,123 @@
+import Hub
+import Matching
+import Postgres
+import Wire
+
+/// `realtime.messages` as the catalog has it (`MessagesTable.sql`).
+struct MessagesTable {
+    let table: Table
+    let version: String
+    private let columns: [String]
+    /// The time and an id, as JSON.
+    private let now: [UInt8]
+    private let id: [UInt8]
+
+    /// - Returns: nil where there is no such table.
+    init?(_ result: QueryResult) {
+        guard result.count == 1, let oid = result.text(0, 0).flatMap({ UInt32($0) }), let columns = result.bytes(0, 1),
+            let version = result.text(0, 2), let now = result.bytes(0, 3), let id = result.bytes(0, 4)
+        else { return nil }
+        table = Table(oid: oid, schema: "realtime", name: "messages", columns: [], hasRowSecurity: true)
+        self.columns = JSON(trusted: Array(columns)[...]).elements.compactMap(\.string)
+        self.version = version
+        self.now = Array(now)
+        self.id = Array(id)
+    }
+
+    /// The row that the policies are asked about: what the original's probe has, so that a policy decides alike here and
+    /// there (its lib/realtime/tenants/authorization.ex). That is the topic, the extension, an id and the times; the
+    /// other columns have their defaults, among them `private`, which is false also for a private channel.
+    func probe(topic: String, extension name: String) -> [UInt8] {
+        var out = Array("{".utf8)
+        for column in columns {
+            if out.count > 1 { out.append(UInt8(ascii: ",")) }
+            JSONString.encode(column, into: &out)
+            out.append(UInt8(ascii: ":"))
+            switch column {
+            case "topic": JSONString.encode(topic, into: &out)
+            case "extension": JSONString.encode(name, into: &out)
+            case "id": out += id
+            case "inserted_at", "updated_at": out += now
+            case "private": out += "false".utf8
+            default: out += "null".utf8
+            }
+        }
+        out.append(UInt8(ascii: "}"))
+        return out
+    }
+}
+
+/// A batch of questions as the policy engine takes them: one for each role and command, with a row for each topic and
+/// extension.
+struct ProbeBatch {
+    private struct Kind: Hashable {
+        let role: String
+        let command: PolicyQuestion.Command
+    }
+
+    private struct Draft {
+        var rows: [[UInt8]] = []
+        var firstRow: [String: Int] = [:]
+        var subjects: [PolicyQuestion.Subject] = []
+        /// The place in the batch of each subject's question.
+        var places: [Int] = []
+    }
+
+    /// In this order for each topic.
+    private static let extensions: [(name: String, right: ChannelExtensions)] = [
+        ("broadcast", .broadcast), ("presence", .presence),
+    ]
+
+    private var kinds: [Kind] = []
+    private var drafts: [Kind: Draft] = [:]
+    private let messages: MessagesTable
+
+    init(_ batch: [PendingQuestion], of messages: MessagesTable) {
+        self.messages = messages
+        for (place, pending) in batch.enumerated() { add(pending.question, at: place) }
+    }
+
+    private mutating func add(_ question: AuthorizationQuestion, at place: Int) {
+        // Postgres has no text with a NUL, and libpq would send what comes before it: another topic, another role.
+        guard !question.topic.utf8.contains(0), !question.claims.role.utf8.contains(0) else { return }
+        let (command, wanted): (PolicyQuestion.Command, ChannelExtensions) =
+            switch question.right {
+            case .read: (.select, .all)
+            case .write(let extensions): (.insert, extensions)
+            }
+        let kind = Kind(role: question.claims.role, command: command)
+        if drafts[kind] == nil { kinds.append(kind) }
+        var draft = drafts[kind] ?? Draft()
+        drafts[kind] = nil  // So that the arrays are not shared, and appending does not copy them.
+        let first = draft.firstRow[question.topic] ?? draft.rows.count
+        if first == draft.rows.count {
+            draft.firstRow[question.topic] = first
+            draft.rows += Self.extensions.map { messages.probe(topic: question.topic, extension: $0.name) }
+        }
+        let rows = Self.extensions.indices.filter { wanted.contains(Self.extensions[$0].right) }.map { first + $0 }
+        draft.subjects.append(PolicyQuestion.Subject(claims: question.claims, topic: question.topic, rows: rows))
+        draft.places.append(place)
+        drafts[kind] = draft
+    }
+
+    var questions: [PolicyQuestion] {
+        kinds.compactMap { kind in
+            drafts[kind].map {
+                PolicyQuestion(
+                    table: messages.table, command: kind.command, role: kind.role, rows: $0.rows, subjects: $0.subjects)
+            }
+        }
+    }
+
+    /// What the answers allow, for each question of the batch.
+    func rights(_ answers: [PolicyAnswer], count: Int) -> [ChannelExtensions] {
+        var rights = [ChannelExtensions](repeating: [], count: count)
+        for (kind, answer) in zip(kinds, answers) {
+            guard let draft = drafts[kind], !answer.isDenied else { continue }
+            for (place, visible) in zip(draft.places, answer.visible) {
+                for row in visible { rights[place].insert(Self.extensions[row % Self.extensions.count].right) }
+            }
+        }
+        return rights
+    }
+}

@@ -1,0 +1,284 @@
+import Hub
+import Logging
+import Matching
+import Postgres
+
+/// Asks Postgres what only it knows of clients' filters: whether rows meet conditions on collations, regular expressions and
+/// types of its own, and what the values of new filters mean.
+///
+/// It has a connection of its own, opened at the first question, because the feed's is in the middle of a window then, and
+/// because what clients ask for must not cost the feed its session. Used by one thread at a time, which waits for it, within
+/// `ConditionLimits`.
+struct ConditionEvaluator: ~Copyable {
+    /// One answer for each condition.
+    struct Answers: Sendable {
+        var met: [Bool]
+        /// Conditions that were not decided, by their place: why, as the end of a sentence that begins with the filter.
+        /// They are not met: what cannot be decided is not delivered.
+        var givenUp: [Int: String] = [:]
+    }
+
+    private let conninfo: String
+    private let logger: Logger
+    private let limits: ConditionLimits
+    private var connection: PostgresConnection?
+    private let budget: SharedConditionBudget
+    /// All filters together are more than Postgres can decide, so the costliest of those that are asked apart end.
+    private var endsExcess = false
+    /// Planning grows faster than the statement: 1,000 questions take 56 ms, 2,000 take 291.
+    private static let questionsPerStatement = 1000
+    static let tookTooLong = "took too long to decide"
+
+    init(conninfo: String, limits: ConditionLimits, budget: SharedConditionBudget, logger: Logger) {
+        self.conninfo = conninfo
+        self.limits = limits
+        self.logger = logger
+        self.budget = budget
+    }
+
+    /// Decides conditions. Those that take long concern their own filter alone: it is given up, and the others are answered.
+    ///
+    /// - Parameters:
+    ///   - isOverdue: these wait longer than they should; where it is their cost, the costliest end.
+    ///   - rows: how many rows they are about.
+    /// - Throws: `PostgresError` where the database does not answer, or a table is locked: nothing is decided then, and the
+    ///   same is to be asked again.
+    mutating func answers(
+        to conditions: [PostgresCondition], isOverdue: Bool = false, rows: Int = 1
+    ) throws -> Answers {
+        var answers = Answers(met: Array(repeating: false, count: conditions.count))
+        var together: [Int] = []
+        var apart: [ConditionBudget.Key: [Int]] = [:]
+        let suspects = budget.use(\.suspectKeys)
+        for (place, condition) in conditions.enumerated() {
+            let key = ConditionBudget.Key(condition)
+            if suspects.contains(key) { apart[key, default: []].append(place) } else { together.append(place) }
+        }
+        // What one filter asks of many rows is planned once.
+        if rows > 1, together.count > Self.questionsPerStatement {
+            together.sort { (conditions[$0].expression, $0) < (conditions[$1].expression, $1) }
+        }
+        let began = ContinuousClock.now
+        for start in stride(from: 0, to: together.count, by: Self.questionsPerStatement) {
+            let places = together[start..<min(start + Self.questionsPerStatement, together.count)]
+            if try askTogether(places, conditions, &answers) { continue }
+            for place in places { apart[ConditionBudget.Key(conditions[place]), default: []].append(place) }
+        }
+        let took = ContinuousClock.now - began
+        if !apart.isEmpty { try askApart(apart, conditions, &answers) }
+        if isOverdue, took / max(1, rows) > limits.eachRow {
+            // Found out whose time it is by the next round, in which they are asked apart.
+            budget.use { $0.suspectAll(together.lazy.map { ConditionBudget.Key(conditions[$0]) }) }
+            endsExcess = true
+        }
+        return answers
+    }
+
+    // MARK: Together
+
+    /// - Returns: false where they have to be asked apart.
+    private mutating func askTogether(
+        _ places: ArraySlice<Int>, _ conditions: [PostgresCondition], _ answers: inout Answers
+    ) throws -> Bool {
+        let asked = places.map { conditions[$0] }
+        let began = ContinuousClock.now
+        switch try ask(asked, within: limits.together + limits.perQuestion * asked.count) {
+        case .answered(let met):
+            for (place, isMet) in zip(places, met) { answers.met[place] = isMet }
+            let took = ContinuousClock.now - began
+            budget.use {
+                $0.tookTogether(asked.lazy.map { ConditionBudget.Key($0) }, questions: asked.count, took, at: .now)
+            }
+            return true
+        case .outOfTime, .failed:
+            return false
+        }
+    }
+
+    // MARK: Apart
+
+    /// Asks for one filter after the other, the cheap ones first, so that those are given up that cost most.
+    private mutating func askApart(
+        _ places: [ConditionBudget.Key: [Int]], _ conditions: [PostgresCondition], _ answers: inout Answers
+    ) throws {
+        let deadline = ContinuousClock.now + limits.allApart
+        let order = budget.use { budget in
+            places.sorted { one, other in
+                (budget.cost(of: one.key), one.key.expression.utf8.count)
+                    < (budget.cost(of: other.key), other.key.expression.utf8.count)
+            }
+        }
+        /// What a question of each filter takes.
+        var costs: [ConditionBudget.Key: Duration] = [:]
+        for (key, places) in order {
+            for start in stride(from: 0, to: places.count, by: Self.questionsPerStatement) {
+                let some = places[start..<min(start + Self.questionsPerStatement, places.count)]
+                guard ContinuousClock.now < deadline else {
+                    giveUp(
+                        key, places, conditions, .notInTime, "was not decided in time, as filters took too long",
+                        &answers)
+                    break
+                }
+                let began = ContinuousClock.now
+                let asked = some.map { conditions[$0] }
+                switch try ask(asked, within: limits.apart + limits.perQuestion * asked.count) {
+                case .answered(let met):
+                    for (place, isMet) in zip(some, met) { answers.met[place] = isMet }
+                    let took = ContinuousClock.now - began
+                    budget.use { $0.tookApart(key, questions: asked.count, took, at: .now) }
+                    costs[key] = max(.zero, took - limits.cheap) / asked.count
+                    continue
+                case .failed(let error) where error.isAboutData && some.count > 1:
+                    guard let error = try askEach(some, conditions, until: deadline, &answers) else { continue }
+                    giveUp(key, places, conditions, .failed, "cannot be decided: \(error.message)", &answers)
+                case .failed(let error) where error.isAboutData:
+                    // Written before the column had its type: it is none of the type's values, so it meets no condition.
+                    continue
+                case .failed(let error):
+                    giveUp(key, places, conditions, .failed, "cannot be decided: \(error.message)", &answers)
+                case .outOfTime:
+                    // Everything takes long where the server is busy or stands still; that is no filter's fault.
+                    try demandQuickAnswer()
+                    refuse(key, places, conditions, &answers)
+                }
+                break
+            }
+        }
+        var costly = Set(budget.use { $0.overdrawn(at: .now) })
+        if endsExcess { costly.formUnion(ConditionBudget.excess(of: costs, over: limits.eachRow)) }
+        endsExcess = false
+        for key in costly {
+            // Those that ask nothing at the moment are found by their next rows.
+            guard let places = places[key] else { continue }
+            refuse(key, places, conditions, &answers)
+        }
+    }
+
+    /// Asks for one row after the other, because there is one whose value cannot be read.
+    ///
+    /// - Returns: why the filter cannot be decided, nil where it was.
+    private mutating func askEach(
+        _ places: ArraySlice<Int>, _ conditions: [PostgresCondition], until deadline: ContinuousClock.Instant,
+        _ answers: inout Answers
+    ) throws -> PostgresError? {
+        for place in places {
+            let tooLate = PostgresError(.server, sqlState: SQLState.queryCanceled, "it takes too long")
+            guard ContinuousClock.now < deadline else { return tooLate }
+            switch try ask([conditions[place]], within: limits.apart) {
+            case .answered(let met): answers.met[place] = met.first ?? false
+            case .failed(let error) where error.isAboutData: continue
+            case .failed(let error): return error
+            case .outOfTime: return tooLate
+            }
+        }
+        return nil
+    }
+
+    private mutating func refuse(
+        _ key: ConditionBudget.Key, _ places: [Int], _ conditions: [PostgresCondition], _ answers: inout Answers
+    ) {
+        giveUp(key, places, conditions, .tookTooLong, Self.tookTooLong, &answers)
+        guard let condition = places.first.map({ conditions[$0] }) else { return }
+        budget.use { $0.refuse(condition.sources, on: condition.table.oid, at: .now) }
+    }
+
+    private mutating func giveUp(
+        _ key: ConditionBudget.Key, _ places: [Int], _ conditions: [PostgresCondition], _ end: FilterEnd,
+        _ reason: String, _ answers: inout Answers
+    ) {
+        budget.count(end)
+        budget.use { $0.forget(key) }
+        for place in places {
+            answers.met[place] = false
+            answers.givenUp[place] = reason
+        }
+        guard let condition = places.first.map({ conditions[$0] }) else { return }
+        logger.warning(
+            """
+            A filter on \(condition.table.schema).\(condition.table.name) \(reason), and is not served any more: \
+            \(ChangeFilter(conditions: condition.sources))
+            """)
+    }
+
+    // MARK: One statement
+
+    private enum Reply {
+        case answered([Bool])
+        case outOfTime
+        /// A value cannot be read, an operator is gone: the table was altered meanwhile.
+        case failed(PostgresError)
+    }
+
+    private mutating func ask(_ conditions: [PostgresCondition], within limit: Duration) throws -> Reply {
+        let batch = PostgresBatch(conditions)
+        do {
+            let result = try run(batch.sql, within: limit)
+            let rows = (0..<result.count).map { row in
+                (record: Int(result.integer(row, 0) ?? 0), answers: result.text(row, 1) ?? "")
+            }
+            return .answered(batch.answers(rows))
+        } catch let error as PostgresError {
+            switch (error.kind, error.sqlState) {
+            case (.server, SQLState.queryCanceled), (.timeout, _): return .outOfTime
+            case (.server, SQLState.lockNotAvailable), (.server, SQLState.deadlock):
+                throw PostgresError(
+                    .timeout, sqlState: error.sqlState, "A filter waits for a lock (\(error.message)).")
+            case (.server, _): return .failed(error)
+            case (.connection, _): throw error
+            }
+        }
+    }
+
+    /// What `SubscriptionBinder` has to ask of a new filter's values: rows of texts.
+    ///
+    /// - Throws: `PostgresError` of kind `server` where a value is refused; the other kinds say nothing about it.
+    mutating func validate(_ statement: String) throws -> [[String?]] {
+        do {
+            let rows = try run(statement, within: limits.validation)
+            return (0..<rows.count).map { row in (0..<rows.width).map { rows.text(row, $0) } }
+        } catch let error as PostgresError where error.sqlState == SQLState.lockNotAvailable {
+            throw PostgresError(.timeout, sqlState: error.sqlState, error.message)
+        } catch let error as PostgresError where error.sqlState == SQLState.queryCanceled {
+            throw PostgresError(.server, sqlState: error.sqlState, "it takes too long to read")
+        }
+    }
+
+    /// A statement that is given its time along with it, in one round trip.
+    private mutating func run(_ sql: String, within limit: Duration) throws -> QueryResult {
+        let milliseconds = max(10, limit.milliseconds)
+        let statement = "set statement_timeout = \(milliseconds); set lock_timeout = \(milliseconds * 4 / 5); \(sql)"
+        let wasOpen = connection != nil
+        let session = try open()
+        defer { if session.isBroken { connection = nil } }
+        do {
+            return try session.run(statement, within: limit + limits.network)
+        } catch let error as PostgresError where error.kind == .connection && wasOpen {
+            // Somebody ended the session while nothing was asked, which shows only now.
+            connection = nil
+            return try open().run(statement, within: limit + limits.network)
+        }
+    }
+
+    private mutating func demandQuickAnswer() throws {
+        do {
+            _ = try run("select 1", within: .milliseconds(500))
+        } catch let error as PostgresError where error.kind == .server {
+            throw PostgresError(.timeout, "Postgres is too busy to decide filters: \(error.message)")
+        }
+    }
+
+    private mutating func open() throws -> PostgresConnection {
+        if let connection, !connection.isBroken { return connection }
+        let fresh = try PostgresConnection(
+            ConnectionOptions(conninfo: conninfo), waiter: PlainWaiter(), logger: logger, within: limits.network)
+        try fresh.run(SQL.sessionOfConditions, within: limits.network)
+        try AbandonedStatements.shared.demandFew(on: fresh)
+        connection = fresh
+        return fresh
+    }
+}
+
+extension PostgresError {
+    /// Class 22: a value that its type does not take.
+    fileprivate var isAboutData: Bool { sqlState?.hasPrefix("22") == true }
+}

@@ -1,0 +1,95 @@
+import Hub
+import Matching
+import Postgres
+
+/// Sentences for the log about policies that could not be asked. They say nothing of claims and rows, which Postgres'
+/// messages quote.
+struct PolicyProblem {
+    let question: PolicyQuestion
+
+    private var table: String { SQLText.qualified(question.table.schema, question.table.name) }
+    private var role: String { SQLText.identifier(question.role) }
+    private var act: String {
+        question.command == .select ? "Select from it as such a user to see why." : "Insert as such a user to see why."
+    }
+
+    func failed(_ problem: PolicyReply.Problem, subjects: Int) -> String {
+        "A policy of \(table) failed for \(subjects) user(s) of the role \(role), who do not see the rows it failed on "
+            + "(\(Self.reason(problem.state, problem.message))). \(act)"
+    }
+
+    func failedAsAWhole(_ error: PostgresError) -> String {
+        "The policies of \(table) cannot be asked for the role \(role), whose users do not see its rows "
+            + "(\(Self.reason(error.sqlState ?? "no state", error.message))). \(act)"
+    }
+
+    func hung(subjects: Int) -> String {
+        "The policies of \(table) took too long for \(subjects) user(s) of the role \(role), who do not see the rows; "
+            + "an index for what the policies read may help."
+    }
+
+    func unsendable(subjects: Int) -> String {
+        "The tokens of \(subjects) user(s) of the role \(role) contain a NUL, for which Postgres has no text, "
+            + "so they see no rows of \(table)."
+    }
+
+    func lacks(column: String) -> String {
+        "Rows of \(table) were written without the column \(SQLText.identifier(column)), which its policies read, "
+            + "so they are shown to no one of the role \(role): they are too large, or the table was altered since."
+    }
+
+    var isBroken: String {
+        "Some rows of \(table) do not fit its columns any more, so they are shown to no one of the role \(role)."
+    }
+
+    /// Only messages that name tables, columns, functions and types are quoted.
+    private static func reason(_ state: String, _ message: String) -> String {
+        let naming = ["42501", "42P01", "42P17", "42703", "42704", "42725", "42883", "3F000"]
+        return naming.contains(state) ? message : "SQLSTATE \(state)"
+    }
+}
+
+/// Why a role's rows of a table cannot be asked about, or are none of its business, and what to do.
+struct PolicyDenial {
+    let sentence: String
+    static let noSuchRole = "A token names a role that has a NUL in its name, which no role of a database has."
+
+    /// - Returns: nil where nothing is in the way.
+    init?(_ question: PolicyQuestion, _ facts: PolicyDescription, serverVersion: Int) {
+        let table = SQLText.qualified(question.table.schema, question.table.name)
+        let role = SQLText.identifier(question.role)
+        let hub = SQLText.identifier(facts.hub)
+        func grant(_ sql: String) -> String { "run: grant \(sql)" }
+        if facts.schema == nil {
+            sentence = "The table \(table) is gone, so nobody sees its rows."
+        } else if !facts.roleExists {
+            sentence =
+                "A token names the role \(role), which the database does not have; create it or correct the token."
+        } else if !facts.isAssumable {
+            sentence =
+                "The hub may not act as \(role), so its users see no rows of \(table); "
+                + grant("\(role) to \(hub)")
+        } else if !facts.mayUseSchema {
+            let schema = SQLText.identifier(question.table.schema)
+            sentence =
+                "The role \(role) may not use the schema of \(table); if it should, "
+                + grant("usage on schema \(schema) to \(role)")
+        } else if !facts.mayWrite {
+            sentence =
+                "The role \(role) may not insert into \(table); if it should, "
+                + grant("insert on \(SQLText.name(of: question.table)) to \(role)")
+        } else if !facts.isRestricted || facts.permissive == nil {
+            return nil
+        } else if !facts.mayCreateFunctions {
+            sentence =
+                "The hub may not create temporary functions, with which it asks the policies of \(table); "
+                + "as the owner of the database " + grant("temporary on its database to \(hub)")
+        } else if let schemas = facts.unusableSchemas, serverVersion < 140_000 {
+            sentence =
+                "Before Postgres 14 the policies of \(table) can be asked only by a role that may use the schemas "
+                + "they name; " + grant("usage on schema \(schemas) to \(role)")
+        } else {
+            return nil
+        }
+    }
+}

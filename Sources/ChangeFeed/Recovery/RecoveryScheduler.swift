@@ -1,0 +1,249 @@
+import Hub
+import Matching
+import Postgres
+
+/// Members who are brought what they missed: who they are, how far they have come, and what of a reading is for whom.
+///
+/// Confined to the feed's thread. It reads nothing; the feed's session does (`FeedSession+Recovery`). A member is in one of
+/// three places: it has just come; it waits for a *slice*, which reads so little that the feed does it between two windows,
+/// and which ends at the present; or there was too much for a slice, and it waits for a *scan*, which runs beside the feed.
+/// After a scan a slice has the rest.
+///
+/// Readings are shared: all who wait are served by one.
+package final class RecoveryScheduler {
+    typealias Judge = ([FeedEntry], RecoveryAudience, inout SubscriptionRegistry) throws -> RecoveryJudgement
+    /// What binds the filters of members, besides the connection that it may ask on.
+    typealias Binder = (Catalog, @escaping SubscriptionBinder.Ask) -> SubscriptionBinder
+    typealias Send = (RecoveryID, [RecoveryStep], _ whenTaken: (@Sendable () -> Void)?) -> Void
+
+    private let judge: Judge
+    private let binder: Binder
+    private let send: Send
+    /// Called on a loop's thread.
+    private let whenTaken: @Sendable (RecoveryID) -> Void
+    private var registry: SubscriptionRegistry
+    private var members: [ChangeGroupID: RecoveryMember] = [:]
+    private var newcomers: [RecoveryMember] = []
+    private var near: [RecoveryMember] = []
+    private var far: [RecoveryMember] = []
+    private var unbound: [Int] = []
+    /// Members in a slice; more wait for the next.
+    private static let crowd = 4096
+    /// Each is looked for in every row, 0.2 us for 600 bytes.
+    private static let mostTexts = 8
+
+    init(
+        principals: PrincipalTable, binder: @escaping Binder, judge: @escaping Judge, send: @escaping Send,
+        whenTaken: @escaping @Sendable (RecoveryID) -> Void
+    ) {
+        registry = SubscriptionRegistry(principals: principals)
+        self.binder = binder
+        self.judge = judge
+        self.send = send
+        self.whenTaken = whenTaken
+    }
+
+    // MARK: Members
+
+    func add(_ id: RecoveryID, _ question: RecoveryQuestion, _ wanted: SubscriptionDefinition) {
+        let member = RecoveryMember(id, question)
+        members[member.key] = member
+        newcomers.append(member)
+        let subscription = ChangeSubscription(role: wanted.role, bindings: wanted.bindings, ids: wanted.ids)
+        if case .needsBinding(let number) = registry.add(member.key, subscription) { unbound.append(number) }
+        registry.admit(question.claims, to: member.key)
+    }
+
+    func abandon(_ id: RecoveryID) { forget(ChangeGroupID(loop: id.loop, serial: id.serial)) }
+
+    func taken(_ id: RecoveryID) {
+        members[ChangeGroupID(loop: id.loop, serial: id.serial)]?.underway -= 1
+    }
+
+    /// Nobody can be told anything more, and what a member has means nothing to a server that may have forgotten it.
+    func databaseIsAway() {
+        for member in members.values {
+            send(member.id, [.unavailable], nil)
+            forget(member.key)
+        }
+    }
+
+    private func forget(_ key: ChangeGroupID) {
+        guard let member = members.removeValue(forKey: key) else { return }
+        member.isGone = true
+        registry.remove(key)
+    }
+
+    func catalogChanged(_ catalog: Catalog) { unbound += registry.catalogChanged(catalog) }
+
+    /// Binds what has to be bound.
+    func bind(asking ask: @escaping SubscriptionBinder.Ask) {
+        guard !unbound.isEmpty, let catalog = registry.catalog else { return }
+        let binder = binder(catalog, ask)
+        // What cannot be bound any more, its group has been told; there is nothing to be missed.
+        // Whoever comes while Postgres is asked is bound the next time.
+        let settled = unbound
+        unbound = []
+        for number in settled {
+            for case (let key, .unavailable) in registry.bind(number, with: binder, isLastTry: true) ?? [] {
+                // Nothing would be found for it, which must not look as if there were nothing.
+                if let member = members[key] { fail([member]) }
+            }
+        }
+    }
+
+    // MARK: The way to the present
+
+    var isEmpty: Bool { members.isEmpty }
+    var hasNewcomers: Bool { newcomers.contains { !$0.isGone } }
+    /// Of the cursors that those who have just come bring.
+    var epochsOfNewcomers: Set<DatabaseEpoch> {
+        Set(
+            newcomers.compactMap { member in
+                if case .cursor(let text) = member.question.from { FeedCursor(text)?.epoch } else { nil }
+            })
+    }
+
+    /// Tells those who have just come whether they can be told what they missed.
+    ///
+    /// - Parameters:
+    ///   - rows: what a slice can look at; for whoever is known to lack more it is not tried.
+    ///   - ask: for those who came since the last binding: whoever begins has to be found by what is read next.
+    func begin(on ground: FeedHistory, slicesOf rows: Int, asking ask: @escaping SubscriptionBinder.Ask) {
+        let came = newcomers
+        newcomers = []
+        bind(asking: ask)
+        let present = FeedCursor(epoch: ground.epoch, at: ground.present)
+        for member in came where !member.isGone {
+            switch ground.start(from: member.question.from) {
+            case .from(let start):
+                send(member.id, [.began(.resumed)], nil)
+                member.isAt(start)
+                if ground.distance(from: member.question.from) ?? 0 > rows {
+                    far.append(member)
+                } else {
+                    near.append(member)
+                }
+            case .refused(let refusal):
+                send(member.id, [.began(.refused(refusal))], nil)
+                finish(member, at: present)
+            }
+        }
+    }
+
+    /// Who can be served by a slice now.
+    func takeNear() -> [RecoveryMember] {
+        let ready = near.filter { !$0.isGone && !$0.isBehind }.prefix(Self.crowd)
+        let chosen = Set(ready.map(\.key))
+        near.removeAll { $0.isGone || chosen.contains($0.key) }
+        return Array(ready)
+    }
+
+    /// Which rows can concern them; nil where all must be looked at.
+    func prefilter(for served: [RecoveryMember]) -> RowPrefilter? {
+        registry.prefilter(of: served.lazy.map(\.key), mostTexts: Self.mostTexts)
+    }
+
+    /// They lacked too much for one slice. Those who lack most go to a scan, so that the others find it smaller.
+    func overflowed(_ served: [RecoveryMember]) {
+        for member in served { member.overflows += 1 }
+        let sorted = served.filter { !$0.isGone }.sorted { ($0.start?.seen.xmax ?? 0) < ($1.start?.seen.xmax ?? 0) }
+        let middle = sorted.isEmpty ? nil : sorted[(sorted.count - 1) / 2].start?.seen
+        // Who stands at one place stays together.
+        let older = sorted.prefix { ($0.start?.seen.xmax ?? 0) <= (middle?.xmax ?? 0) }
+        far += older
+        near += sorted.dropFirst(older.count)
+    }
+
+    /// Who waits for a scan, of those that lack no more than so many transactions.
+    func takeFar(within distance: UInt64, of present: Snapshot) -> [RecoveryMember] {
+        let chosen = far.filter { member in
+            guard !member.isGone, !member.isBehind, let start = member.start else { return false }
+            return present.xmax &- start.seen.xmax <= distance
+        }
+        let keys = Set(chosen.map(\.key))
+        far.removeAll { $0.isGone || keys.contains($0.key) }
+        return chosen
+    }
+
+    var hasFar: Bool { far.contains { !$0.isGone && !$0.isBehind } }
+    var hasNear: Bool { near.contains { !$0.isGone && !$0.isBehind } }
+
+    /// A scan told them all that `upper` sees.
+    func scanned(_ served: [RecoveryMember], upTo upper: Snapshot) {
+        for member in served where !member.isGone {
+            if let start = member.start { member.isAt(FeedCursor(epoch: start.epoch, at: upper)) }
+            near.append(member)
+        }
+    }
+
+    /// They are to be served by another scan, when their sockets have caught up.
+    func putBack(_ left: [RecoveryMember]) { far += left.filter { !$0.isGone } }
+
+    /// Of what some lack a part may be gone. They are told when they join again.
+    func changesAreGone(upTo pruned: Snapshot, for concerned: [RecoveryMember]? = nil) {
+        fail((concerned ?? Array(members.values)).filter { $0.start.map { !pruned.precedes($0.seen) } ?? false })
+    }
+
+    /// They cannot be served.
+    func fail(_ failed: [RecoveryMember], _ end: RecoveryStep = .unavailable) {
+        for member in failed where !member.isGone {
+            send(member.id, [end], nil)
+            forget(member.key)
+        }
+    }
+
+    /// All that the present sees was told: what comes next comes live.
+    func finish(_ served: [RecoveryMember], at present: FeedCursor) {
+        for member in served { finish(member, at: present) }
+    }
+
+    private func finish(_ member: RecoveryMember, at present: FeedCursor) {
+        guard !member.isGone else { return }
+        send(member.id, [.caughtUp(cursor: present.text)], nil)
+        forget(member.key)
+    }
+
+    /// Tells members what they lack of some rows, which are in the order of their ids.
+    ///
+    /// - Throws: `PostgresError` where policies cannot be asked.
+    func tell(_ rows: ArraySlice<RecoveredRow>, to served: [ChangeGroupID: RecoveryMember], of upper: Snapshot) throws {
+        let shown = rows.filter { $0.change != nil }
+        guard !shown.isEmpty, !registry.isEmpty else { return }
+        let gate = RecoveryAudience(
+            lacks: { key, place in served[key].map { !$0.isGone && !$0.has(shown[place]) } ?? false },
+            cursor: { key, place in served[key]?.cursor(at: shown[place], of: upper) ?? "" })
+        let judgement = try judge(shown.compactMap { $0.change.map { .change($0) } }, gate, &registry)
+        // Of these it is not known what they missed: they join again, and are told then what their filter lacks.
+        fail(judgement.unbound.compactMap { members[$0] })
+        fail(judgement.undecided.compactMap { members[$0] }, .undecided)
+        var batches: [ChangeGroupID: [ChangeDelivery]] = [:]
+        for delivery in judgement.deliveries where members[delivery.group] != nil {
+            batches[delivery.group, default: []].append(delivery)
+        }
+        for (key, batch) in batches {
+            guard let member = served[key] else { continue }
+            let group = member.question.group
+            member.underway += 1
+            let whenTaken = whenTaken
+            let id = member.id
+            send(id, [.changes(batch.map { $0.meant(for: group) })]) { whenTaken(id) }
+        }
+    }
+}
+
+/// What is for whom of what members missed.
+struct RecoveryJudgement {
+    var deliveries: [ChangeDelivery] = []
+    /// Groups whose filters ended meanwhile.
+    var unbound: Set<ChangeGroupID> = []
+    /// Groups for which a policy failed.
+    var undecided: Set<ChangeGroupID> = []
+}
+
+extension ChangeDelivery {
+    /// The same for a member of a group: nobody else is told.
+    fileprivate func meant(for group: ChangeGroupID) -> ChangeDelivery {
+        ChangeDelivery(group: group, operation: operation, ids: ids, data: data, recipients: recipients, cursor: cursor)
+    }
+}
