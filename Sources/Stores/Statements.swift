@@ -8,7 +8,7 @@ enum PresenceSQL: String, NamedStatement {
 
 /// Who is online at this hub, and what the application is told of it.
 enum UserSQL: String, NamedStatement {
-    case onlineUsers, heartbeat, beginTurn, noteTransitions, statusOfChatUsers
+    case onlineUsers, heartbeat, beginTurn, noteTransitions
     static let file = StatementFile(PackageResources.Users_sql)
 }
 
@@ -27,7 +27,7 @@ enum DeviceSQL: String, NamedStatement {
 /// Live Activities: registered by users, owned by one hub each, stamped before they are sent something.
 enum ActivitySQL: String, NamedStatement {
     case registerActivity, findActivities, endActivities, adoptActivities, stampActivities, noteDelivered,
-        pruneActivities, bearerOfActivity, becomeUser, factsOfSampleChat
+        pruneActivities, bearerOfActivity, becomeUser
     static let file = StatementFile(PackageResources.Activities_sql)
 }
 
@@ -40,14 +40,20 @@ enum AlertSQL: String, NamedStatement {
 
 /// Who is to hear of changes, by the operator's statement.
 enum AudienceSQL: String, NamedStatement {
-    case beginReading, askAudience, findBearers, audienceOfSampleChat
+    case beginReading, askAudience, findBearers
     static let file = StatementFile(PackageResources.Audience_sql)
+}
+
+/// The operator's statements for the sample chat.
+enum SampleChatSQL: String, NamedStatement {
+    case audienceOfSampleChat, factsOfSampleChat, statusOfSampleChat
+    static let file = StatementFile(PackageResources.SampleChat_sql)
 }
 
 /// All files of this room, for the test that holds the names to them.
 package enum StoresSQL {
     package static let files: [any NamedStatement.Type] = [
         PresenceSQL.self, UserSQL.self, PushHubSQL.self, DeviceSQL.self, ActivitySQL.self, AlertSQL.self,
-        AudienceSQL.self,
+        AudienceSQL.self, SampleChatSQL.self,
     ]
 }

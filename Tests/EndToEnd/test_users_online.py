@@ -5,13 +5,13 @@ import time
 
 import pytest
 
-from support.chat import ADA, GRACE, LINUS, OUTSIDER, Principal, install
+from support.chat import ADA, GRACE, LINUS, OUTSIDER, Principal, install, statement
 from support.cluster import Cluster
 from support.deadline import eventually
-from support.hub import ROOT, Hub
+from support.hub import Hub
 from support.wsclient import Client
 
-STATEMENT = (ROOT / "Sources/ChangeFeed/SQL/StatusOfChatUsers.sql").read_text()
+STATEMENT = statement("StatusOfSampleChat")
 #: Seconds: the windows of these hubs, and what a hub that starts again waits for its users.
 ACTIVE, BACKGROUND, PATIENCE = 1, 3, 3
 #: Seconds that may go by until a transition is written: the hub's second, and the beat of who writes.

@@ -5,7 +5,7 @@
 -- Faults
 --   * missing: there is none for the operation. Of a partition: it was added later.
 --   * silent: there is one, and it does not fire, because it is disabled or for replicas only.
---   * foreign: it is not as this version makes it (WatchTable.sql), so what it writes may be anything.
+--   * foreign: it is not as this version makes it (Watching.sql), so what it writes may be anything.
 --   * twice: two fire, and every change is written twice.
 -- Locks: none beyond those of reading the catalog.
 with known as (

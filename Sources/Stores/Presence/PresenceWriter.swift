@@ -87,7 +87,7 @@ package final class PresenceWriter: Sendable {
     }
 
     /// The statement for the sample chat, whose users have a `status` and a `last_seen`.
-    package static var statementOfSampleChat: String { UserSQL.statusOfChatUsers.text }
+    package static var statementOfSampleChat: String { SampleChatSQL.statusOfSampleChat.text }
 }
 
 /// What a writer of presence works with.

@@ -17,7 +17,7 @@ extension PushStore {
     }
 
     /// The statement for the sample chat: everybody in the conversation but the sender.
-    package static var audienceOfSampleChat: String { AudienceSQL.audienceOfSampleChat.text }
+    package static var audienceOfSampleChat: String { SampleChatSQL.audienceOfSampleChat.text }
 }
 
 /// Somebody who is to hear of a change while away, and may see its row.

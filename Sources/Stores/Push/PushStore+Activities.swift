@@ -233,5 +233,5 @@ extension PushStore {
     }
 
     /// The statement for the sample chat.
-    package static var factsOfSampleChat: String { ActivitySQL.factsOfSampleChat.text }
+    package static var factsOfSampleChat: String { SampleChatSQL.factsOfSampleChat.text }
 }

@@ -13,6 +13,12 @@ from support.tokens import token
 A, B = "aaaaaaaa-0000-4000-8000-00000000000a", "bbbbbbbb-0000-4000-8000-00000000000b"
 
 
+def statement(name):
+    """What an operator of the sample chat would configure: a statement of SampleChat.sql, by its name."""
+    statements = (ROOT / "Sources/Stores/SQL/SampleChat.sql").read_text().split("-- name: ")
+    return next(text.removeprefix(name) for text in statements if text.startswith(f"{name}\n"))
+
+
 def person(number):
     """The id of a user; 0 and up."""
     return str(uuid.UUID(int=0x11111111_0000_4000_8000_000000000000 + number))

@@ -6,16 +6,16 @@ import time
 import uuid
 
 from support.apns import APNs, new_token
-from support.chat import A, install
+from support.chat import A, install, statement
 from support.deadline import eventually
 from support.http import HTTPConnection
-from support.hub import ROOT, Hub
+from support.hub import Hub
 from support.tokens import token
 from support.wsclient import Client
 
 STATEMENTS = {
-    "ROOST_ALERTS_AUDIENCE": (ROOT / "Sources/ChangeFeed/SQL/AudienceOfSampleChat.sql").read_text(),
-    "ROOST_LIVE_ACTIVITY_FACTS": (ROOT / "Sources/ChangeFeed/SQL/FactsOfSampleChat.sql").read_text(),
+    "ROOST_ALERTS_AUDIENCE": statement("AudienceOfSampleChat"),
+    "ROOST_LIVE_ACTIVITY_FACTS": statement("FactsOfSampleChat"),
 }
 #: Seconds that a phone may be gone and still count as there, by the state of its app: shorter than anybody would have them.
 WINDOWS = {"active": 1, "inactive": 3, "background": 5}
