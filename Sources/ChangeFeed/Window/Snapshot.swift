@@ -96,3 +96,15 @@ extension Snapshot {
             text: "\(lowest):\(xmax):" + running.map(String.init).joined(separator: ","), xmax: xmax, running: running)
     }
 }
+
+extension Snapshot {
+    /// Sees every transaction of which a change may be gone from the outbox.
+    ///
+    /// - Parameters: as roost.meta has them, in text: the highest of these transactions, and those below it that were spared.
+    /// - Returns: nil where nothing is gone.
+    init?(prunedUpTo highest: String?, sparing spared: String?) {
+        guard let highest = highest.flatMap({ UInt64($0) }) else { return nil }
+        let running = (spared ?? "").split(separator: ",").compactMap { UInt64($0) }
+        self.init(xmax: highest + 1, running: running.filter { $0 <= highest }.sorted())
+    }
+}
