@@ -62,7 +62,7 @@ package final class SessionWriter: Sendable {
     /// From here on joins wait to be written down, which `start` begins with.
     ///
     /// - Parameter withdraw: sees to it that what is written does not count as complete any more, by another way than this
-    ///   one, and says whether that worked (`ChangeSubscriptions.withdrawSessionList`). From any thread.
+    ///   one, and says whether that worked (`ChangeService.withdrawSessionList`). From any thread.
     package func record(withdrawingBy withdraw: @escaping @Sendable (@escaping @Sendable (Bool) -> Void) -> Void) {
         let (bell, book) = (bell, book)
         book.record(whenAwaited: { _ = eventfd_write(bell, 1) }) {
