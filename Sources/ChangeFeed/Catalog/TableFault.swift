@@ -1,5 +1,6 @@
 import Hub
 import Matching
+import Postgres
 
 /// Something about the triggers on a watched table that keeps changes from being written (TriggerFaults.sql).
 struct TableFault: Sendable, Equatable {

@@ -3,6 +3,7 @@ import Glibc
 import Hub
 import Logging
 import Matching
+import Postgres
 import Synchronization
 
 /// Has Postgres decide filters beside the feed, on a thread and a session of their own, so that nobody but those whose filters

@@ -14,7 +14,7 @@ protocol DecisionDelivery: AnyObject {
     /// Ends filters so that no more than `most` questions of those that were counted are left, and tells whose they were.
     ///
     /// - Returns: the definitions some of whose filters ended; nil where none did.
-    func endExcess(of tally: UndecidedTally, over most: Int) -> Set<Int>?
+    func endExcess(of tally: UndecidedCount, over most: Int) -> Set<Int>?
 }
 
 /// Has the filters that changes wait for decided by Postgres, and the changes delivered in their order; all others go on

@@ -1,5 +1,6 @@
 import Glibc
 import Logging
+import Postgres
 
 /// Stores how far changes were handed on, so that the next process goes on there: the cursor itself, and what clients still
 /// need of what came before it. One for each connection of the feed.

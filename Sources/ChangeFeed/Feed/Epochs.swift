@@ -1,4 +1,5 @@
 import Logging
+import Postgres
 
 /// Keeps the feed to the history of its database (Migration010Epochs.sql): writes the epochs that cursors are tagged with,
 /// finds out what the database knows of others' cursors, and deletes what another database left.

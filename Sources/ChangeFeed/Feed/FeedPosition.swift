@@ -1,3 +1,5 @@
+import Postgres
+
 /// How far this process has read the outbox, and what of that survives a lost connection or the end of the process.
 ///
 /// Pure; confined to the feed's thread.

@@ -1,6 +1,7 @@
 import Hub
 import Logging
 import Matching
+import Postgres
 
 /// One connected life of the feed: session A reads and listens, session B waits for the doorbell's lock.
 ///

@@ -1,5 +1,6 @@
 import Logging
 import Matching
+import Postgres
 
 /// What a feed knows that outlives a connection. Confined to the feed's thread.
 ///

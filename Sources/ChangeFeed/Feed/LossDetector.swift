@@ -1,4 +1,5 @@
 import Logging
+import Postgres
 import Wire
 
 /// Notices what was deleted from the outbox before it was read (Migration012Losses.sql). One for each connection of the feed.

@@ -1,4 +1,5 @@
 import Hub
+import Postgres
 
 /// What the feed knows of the past while recoveries begin.
 struct FeedHistory {

@@ -1,6 +1,7 @@
 import Hub
 import Logging
 import Matching
+import Postgres
 
 /// Reads what members missed and has it told to them, between two windows of the feed: *slices* on the feed's own session,
 /// *scans* on sessions beside it. `RecoveryScheduler` says who is served by which.

@@ -2,6 +2,7 @@ import Dispatch
 import Hub
 import Logging
 import Matching
+import Postgres
 import Synchronization
 
 /// Brings what the feed reads to those who asked for it: has each change matched and judged, and hands the loops what they
@@ -262,7 +263,7 @@ extension ChangeDispatcher: DecisionDelivery {
         subscriptions.end(ended)
     }
 
-    func endExcess(of tally: UndecidedTally, over most: Int) -> Set<Int>? {
+    func endExcess(of tally: UndecidedCount, over most: Int) -> Set<Int>? {
         let ended = subscriptions.registry.endExcess(of: tally, over: most)
         if ended != nil { subscriptions.tellOfEndings() }
         return ended

@@ -1,5 +1,6 @@
 package import Hub
 package import Logging
+import Postgres
 import Synchronization
 
 /// Row changes for the hubs of all loops: reads them from Postgres, and brings them to those who subscribed.

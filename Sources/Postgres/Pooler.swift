@@ -1,0 +1,77 @@
+import CPostgres
+
+/// Tells a pooler between the hub and Postgres, and whether it leaves the hub its sessions.
+///
+/// A pooler answers a connection before it has a session to lend, so the process that it names then (BackendKeyData) is an
+/// invention of its own, and not the one that pg_backend_pid() tells: PgBouncer, Odyssey, Supavisor and PgCat do so. In
+/// session mode the client then keeps one session, which serves a hub. In transaction mode whoever asks next gets it:
+/// LISTEN and advisory locks are lost, and what the hub sets for its session hits the statements of others. So this is
+/// found out before anything is set.
+package enum Pooler {
+    /// What the hub says where it cannot work; nothing but this begins so.
+    package static let refusal =
+        "Between the hub and Postgres is a pooler that lends a session for one transaction at a time (PgBouncer with "
+        + "pool_mode = transaction, Supabase's port 6543), and a hub needs sessions of its own; name Postgres itself, or "
+        + "a pool in session mode, in database.url (ROOST_DATABASE_URL)"
+
+    /// Connects once, and only finds out.
+    ///
+    /// - Returns: `refusal` where no hub can work there; nil where one can, or where there is no answer within `limit`.
+    package static func problem(of conninfo: String, within limit: Duration) -> String? {
+        do {
+            _ = try PostgresConnection(conninfo, within: limit)
+            return nil
+        } catch {
+            return (error as? PostgresError)?.isOfPooler == true ? refusal : nil
+        }
+    }
+
+    /// - Parameters:
+    ///   - connection: to a pooler; nothing was set on it.
+    ///   - connect: makes another like it.
+    /// - Throws: `PostgresError` where sessions are lent by the transaction or by the statement.
+    static func demandSession(
+        of connection: PostgresConnection, within limit: Duration, connect: () throws -> PostgresConnection
+    ) throws {
+        let other = try connect()
+        // Where both are asked in turns, each gets the session that the other has just given back. Most poolers lend the
+        // one that was given back last; for those that lend the one that rested longest the turns are shifted.
+        for round in 0..<4 {
+            let own = try process(of: connection, limit)
+            for _ in 0..<round { _ = try process(of: other, limit) }
+            do {
+                try other.run("begin", within: limit)
+            } catch let error as PostgresError where error.kind == .server || error.message.contains("pooling mode") {
+                // By the statement: no transaction at all. PgBouncer ends the connection for it.
+                throw PostgresError(.connection, refusal)
+            }
+            guard try process(of: other, limit) != own, try process(of: connection, limit) == own else {
+                throw PostgresError(.connection, refusal)
+            }
+            try other.run("rollback", within: limit)
+        }
+    }
+
+    static func process(of connection: PostgresConnection, _ limit: Duration) throws -> Int32? {
+        try connection.query("select pg_catalog.pg_backend_pid()", within: limit).integer(0, 0).flatMap {
+            Int32(exactly: $0)
+        }
+    }
+}
+
+extension PostgresError {
+    /// Nothing is wrong but the way to the database.
+    package var isOfPooler: Bool { message == Pooler.refusal }
+}
+
+/// Tells a server that takes writes from a standby.
+package enum Primary {
+    /// - Throws: `PostgresError` where the server is in recovery: a hub there can neither listen nor store its cursor.
+    package static func demand(on connection: PostgresConnection) throws {
+        guard try connection.query("select pg_is_in_recovery()").flag(0, 0) else { return }
+        throw PostgresError(
+            .connection,
+            "This server is a standby (in recovery), and a hub needs the primary; name the primary in "
+                + "ROOST_DATABASE_URL, or all of them (host=a,b): the hub then takes the one that is the primary.")
+    }
+}

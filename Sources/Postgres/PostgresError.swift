@@ -1,0 +1,46 @@
+/// Why a connection or a statement failed.
+package struct PostgresError: Error, Sendable, CustomStringConvertible {
+    package enum Kind: Sendable {
+        /// No connection could be made, or it is gone.
+        case connection
+        /// The deadline of a statement passed; the connection is unusable, as its answer may still come.
+        case timeout
+        /// The server refused the statement; the connection is fine.
+        case server
+    }
+
+    package let kind: Kind
+    /// The five characters of Postgres' appendix A; nil where the server did not speak.
+    package let sqlState: String?
+    package let message: String
+
+    package init(_ kind: Kind, sqlState: String? = nil, _ message: String) {
+        self.kind = kind
+        self.sqlState = sqlState
+        self.message = message
+    }
+
+    package var description: String { message }
+}
+
+/// The SQLSTATEs that the feed tells apart.
+package enum SQLState {
+    package static let undefinedTable = "42P01"
+    package static let undefinedFunction = "42883"
+    package static let invalidSchema = "3F000"
+    package static let insufficientPrivilege = "42501"
+    package static let lockNotAvailable = "55P03"
+    package static let queryCanceled = "57014"
+    package static let deadlock = "40P01"
+    package static let duplicateObject = "42710"
+    package static let invalidName = "42602"
+}
+
+extension String {
+    /// Without the line break and spaces libpq ends its messages with, and on one line.
+    var trimmed: String {
+        split(whereSeparator: \.isNewline).map { line in
+            String(line.drop(while: \.isWhitespace).reversed().drop(while: \.isWhitespace).reversed())
+        }.joined(separator: "; ")
+    }
+}
