@@ -1,3 +1,6 @@
+import Glibc
+import Wire
+
 /// Figures for people, as a Markdown table.
 struct FigureTable {
     let figures: [Figure]
@@ -33,5 +36,38 @@ struct FigureTable {
             FixedText.of(figure.allocations, 2), FixedText.of(figure.bytes, 0),
             figure.time?.pairsPerSecond.map { FixedText.of($0 / 1e6, 1) } ?? "",
         ]
+    }
+}
+
+/// Figures for scripts: one object, an entry for each operation in the order measured.
+struct FigureJSON {
+    let figures: [Figure]
+
+    var text: String {
+        "{\"operations\":[\n" + figures.map(entry).joined(separator: ",\n") + "\n]}"
+    }
+
+    private func entry(_ figure: Figure) -> String {
+        var members = ["\"name\":" + String(decoding: JSONString.encode(figure.name), as: UTF8.self)]
+        func add(_ key: String, _ value: Double?, _ decimals: Int) {
+            if let value { members.append("\"\(key)\":" + FixedText.of(value, decimals)) }
+        }
+        add("cpu_ns_median", figure.time?.median, 1)
+        add("cpu_ns_least", figure.time?.least, 1)
+        add("instructions", figure.time?.instructions, 0)
+        add("allocations", figure.allocations, 2)
+        add("bytes", figure.bytes, 2)
+        add("blocks_kept", figure.kept, 2)
+        add("pairs_per_second", figure.time?.pairsPerSecond, 0)
+        return "{" + members.joined(separator: ",") + "}"
+    }
+}
+
+/// Numbers with so many decimals, without Foundation.
+enum FixedText {
+    static func of(_ value: Double, _ decimals: Int) -> String {
+        var text = [CChar](repeating: 0, count: 64)
+        let count = withVaList([Int32(decimals), value]) { vsnprintf(&text, text.count, "%.*f", $0) }
+        return String(decoding: text.prefix(Int(count)).map(UInt8.init), as: UTF8.self)
     }
 }

@@ -1,4 +1,4 @@
-/// A worker's life: obeys the parent, and drives the scenario in between.
+/// Runs one worker's part of a scenario, from phase to phase as the parent says.
 final class Worker<Behaviour: ScenarioBehaviour> {
     private enum Stage: Equatable {
         case waiting, connecting, running, stopping, stopped
@@ -26,22 +26,22 @@ final class Worker<Behaviour: ScenarioBehaviour> {
     func run() throws {
         try fleet.poller.add(link.descriptor, fleet.sockets.count, .readable)
         try behaviour.prepare()
-        try link.send(Word.prepared)
+        try link.send(WorkerMessage.prepared)
         var goesOn = true
         while goesOn {
             if stage == .running { try behaviour.act(at: Clock.now, fleet) }
             try advance()
             let patience = Clock.now + 20_000_000
             try fleet.turn(until: min(stage == .running ? behaviour.nextDue : .max, patience)) { _ in
-                goesOn = try obey()
+                goesOn = try handleMessage()
             }
         }
     }
 
     /// - Returns: whether there is more to come.
-    private func obey() throws -> Bool {
-        guard let order = try link.receive(Order.self) else { return false }
-        switch order {
+    private func handleMessage() throws -> Bool {
+        guard let message = try link.receive(ParentMessage.self) else { return false }
+        switch message {
         case .plan: break
         case .connect:
             stage = .connecting
@@ -50,12 +50,12 @@ final class Worker<Behaviour: ScenarioBehaviour> {
             stage = .running
             behaviour.meter.window = timing.measuredFrom..<timing.end
             try behaviour.start(timing, fleet)
-        case .report: try link.send(Word.report(report))
+        case .report: try link.send(WorkerMessage.report(report))
         case .stop:
             stage = .stopping
             try behaviour.stop(fleet)
-        case .settle(let claims, let seconds):
-            try behaviour.settle(claims, fleet)
+        case .settle(let channelSums, let seconds):
+            try behaviour.settle(channelSums, fleet)
             stage = .settling(until: Clock.now + UInt64(seconds * 1e9))
         case .quit: return false
         }
@@ -67,19 +67,19 @@ final class Worker<Behaviour: ScenarioBehaviour> {
         switch stage {
         case .connecting where fleet.pendingCount == 0 && !isConnected:
             isConnected = true
-            try link.send(Word.connected)
+            try link.send(WorkerMessage.connected)
         case .running where !hasFinished && behaviour.isFinished(fleet):
             hasFinished = true
-            try link.send(Word.finished)
+            try link.send(WorkerMessage.finished)
         case .stopping where behaviour.hasStopped:
             stage = .stopped
-            try link.send(Word.stopped(claims: behaviour.claims))
+            try link.send(WorkerMessage.stopped(channelSums: behaviour.channelSums))
         case .settling(let deadline) where now >= checked + 20_000_000:
             checked = now
             if now >= deadline || behaviour.isSettled(fleet) { stage = .lingering(until: now + 300_000_000) }
         case .lingering(let moment) where now >= moment:
             stage = .done
-            try link.send(Word.result(result))
+            try link.send(WorkerMessage.result(result))
         default: break
         }
     }

@@ -2,21 +2,21 @@ import CLoad
 import FoundationEssentials
 import Glibc
 
-/// What the parent tells a worker.
-enum Order: Codable, Sendable {
+/// What the parent sends to a worker.
+enum ParentMessage: Codable, Sendable {
     case plan(LoadPlan, worker: Int)
     case connect
     case start(Timing)
     /// Asks for a report.
     case report
     case stop
-    /// Wait for what is still under way, for so many seconds at most; with the claims of all workers.
-    case settle(claims: [UInt64], seconds: Double)
+    /// Wait for what is still under way, for so many seconds at most; with the channel sums of all workers.
+    case settle(channelSums: [UInt64], seconds: Double)
     case quit
 }
 
-/// What a worker tells the parent.
-enum Word: Codable, Sendable {
+/// What a worker sends to the parent.
+enum WorkerMessage: Codable, Sendable {
     /// Ready to connect.
     case prepared
     /// Every socket has joined or was refused.
@@ -24,21 +24,21 @@ enum Word: Codable, Sendable {
     case report(WorkerReport)
     /// Nothing more is to be done.
     case finished
-    case stopped(claims: [UInt64])
+    case stopped(channelSums: [UInt64])
     case result(WorkerResult)
     /// It cannot go on: one sentence.
     case failed(String)
 }
 
 /// All workers of a run, and the keyboard's Ctrl-C.
-final class Crew {
-    enum News {
-        case word(Word, worker: Int)
+final class WorkerGroup {
+    enum Event {
+        case message(WorkerMessage, worker: Int)
         case interrupt
         /// The moment has come that was waited for.
         case time
     }
-    private let members: [CrewMember]
+    private let members: [WorkerHandle]
     private let signals: Int32
 
     init(count: Int) throws {
@@ -48,26 +48,27 @@ final class Crew {
         sigaddset(&set, SIGTERM)
         signals = signalfd(-1, &set, Int32(SFD_CLOEXEC))
         guard signals >= 0 else { throw LoadFailure.system("Listening for Ctrl-C") }
-        members = try (0..<count).map { _ in try CrewMember() }
+        members = try (0..<count).map { _ in try WorkerHandle() }
         // Not before: a worker would inherit it.
         pthread_sigmask(SIG_BLOCK, &set, nil)
     }
 
     deinit {
-        for member in members { member.dismiss() }
+        for member in members { member.end() }
         close(signals)
     }
 
     var count: Int { members.count }
 
-    func tell(_ order: Order) throws { for member in members { try member.link.send(order) } }
+    func send(_ message: ParentMessage) throws { for member in members { try member.link.send(message) } }
 
-    func tell(_ order: (Int) -> Order) throws {
-        for (index, member) in members.enumerated() { try member.link.send(order(index)) }
+    /// - Parameter message: by the worker's index.
+    func send(_ message: (Int) -> ParentMessage) throws {
+        for (index, member) in members.enumerated() { try member.link.send(message(index)) }
     }
 
-    /// What happens next, until `moment` at the latest.
-    func news(until moment: UInt64) throws -> News {
+    /// Waits for what happens next, until `moment` at the latest.
+    func nextEvent(until moment: UInt64) throws -> Event {
         var polls = members.map { pollfd(fd: $0.link.descriptor, events: Int16(POLLIN), revents: 0) }
         polls.append(pollfd(fd: signals, events: Int16(POLLIN), revents: 0))
         while true {
@@ -81,18 +82,18 @@ final class Crew {
                 return .interrupt
             }
             for (index, member) in members.enumerated() where polls[index].revents != 0 {
-                guard let word = try member.link.receive(Word.self) else {
+                guard let message = try member.link.receive(WorkerMessage.self) else {
                     throw LoadFailure("Worker \(index) has ended unexpectedly; the reason may stand above.")
                 }
-                if case .failed(let sentence) = word { throw LoadFailure(sentence) }
-                return .word(word, worker: index)
+                if case .failed(let sentence) = message { throw LoadFailure(sentence) }
+                return .message(message, worker: index)
             }
         }
     }
 }
 
-/// A worker as its parent sees it: a copy of this program, and the line to it.
-struct CrewMember {
+/// A worker as its parent sees it: a copy of this program, and the connection to it.
+struct WorkerHandle {
     let process: pid_t
     let link: Link
 
@@ -122,7 +123,7 @@ struct CrewMember {
     }
 
     /// Waits until it has ended, which it does of itself unless it hangs in a call.
-    func dismiss() {
+    func end() {
         close(link.descriptor)
         kill(process, SIGTERM)
         var status: Int32 = 0
@@ -130,7 +131,7 @@ struct CrewMember {
     }
 }
 
-/// One end of the line between parent and worker: messages as JSON, each behind its length in four bytes.
+/// One end of the connection between parent and worker: messages as JSON, each behind its length in four bytes.
 struct Link {
     let descriptor: Int32
 

@@ -13,10 +13,10 @@ enum WorkerProcess {
         roost_exact_timers()
         let link = Link(descriptor: descriptor)
         do {
-            guard case .plan(let plan, let worker)? = try link.receive(Order.self) else { return }
+            guard case .plan(let plan, let worker)? = try link.receive(ParentMessage.self) else { return }
             try run(plan, worker, link)
         } catch let failure as LoadFailure {
-            try link.send(Word.failed(failure.sentence))
+            try link.send(WorkerMessage.failed(failure.sentence))
         }
     }
 

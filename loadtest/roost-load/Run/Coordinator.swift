@@ -1,10 +1,10 @@
 /// Leads a run through its phases, from the plan to the record.
-final class Conductor {
+final class Coordinator {
     /// How long sockets may take to connect and join, in seconds.
     private static let connecting = 300.0
     private let plan: LoadPlan
     private let processes: [WatchedProcess]
-    private let crew: Crew
+    private let workers: WorkerGroup
     private var progress: Progress
     private var sampler: Sampler
     private var reports: [WorkerReport?]
@@ -14,14 +14,14 @@ final class Conductor {
     /// Whether the reports that were asked for make a sample.
     private var isSampling = false
     private var counts: [String: Int] = [:]
-    private var claims: [UInt64] = []
+    private var channelSums: [UInt64] = []
     private var results: [WorkerResult] = []
     private var isInterrupted = false
 
     init(_ plan: LoadPlan, processes: [WatchedProcess], mode: Progress.Mode) throws {
         self.plan = plan
         self.processes = processes
-        crew = try Crew(count: plan.workers)
+        workers = try WorkerGroup(count: plan.workers)
         progress = .begin(scenario: plan.scenario.rawValue, expectedSeconds: plan.seconds, mode: mode)
         sampler = Sampler(processes)
         reports = [WorkerReport?](repeating: nil, count: plan.workers)
@@ -29,8 +29,8 @@ final class Conductor {
 
     func run() throws -> Findings {
         defer { progress.end() }
-        try crew.tell { .plan(plan, worker: $0) }
-        try pump(until: .max) { counts["prepared"] == crew.count }
+        try workers.send { .plan(plan, worker: $0) }
+        try pump(until: .max) { counts["prepared"] == workers.count }
         var findings = Findings(plan, before: try Usage(processes))
         try connect(&findings)
         try measure(&findings)
@@ -44,8 +44,8 @@ final class Conductor {
     private func connect(_ findings: inout Findings) throws {
         let start = Clock.now
         nextSample = start + 1_000_000_000
-        try crew.tell(.connect)
-        try pump(until: start + UInt64(Self.connecting * 1e9)) { counts["connected"] == crew.count || isInterrupted }
+        try workers.send(.connect)
+        try pump(until: start + UInt64(Self.connecting * 1e9)) { counts["connected"] == workers.count || isInterrupted }
         findings.connectSeconds = Double(Clock.now - start) / 1e9
         // What the server does afterwards on behalf of the joins belongs to them.
         try pump(until: Clock.now + 500_000_000) { isInterrupted }
@@ -63,29 +63,29 @@ final class Conductor {
         let timing = Timing(start: Clock.now + 50_000_000, warmUp: plan.warmUp, seconds: plan.seconds)
         findings.timing = timing
         sampler.setZero(timing.measuredFrom)
-        try crew.tell(.start(timing))
+        try workers.send(.start(timing))
         try pump(until: timing.measuredFrom) { isInterrupted }
         findings.atStart = try ask()
         findings.from = try Usage(processes)
         nextSample = Clock.now + 1_000_000_000
-        try pump(until: timing.end) { isInterrupted || counts["finished"] == crew.count }
+        try pump(until: timing.end) { isInterrupted || counts["finished"] == workers.count }
         findings.measuredSeconds = Double(Clock.now - timing.measuredFrom) / 1e9
         findings.held = Usage(living: processes)
     }
 
     private func settle(_ findings: inout Findings) throws {
-        try crew.tell(.stop)
-        try pump(until: Clock.now + 60_000_000_000) { counts["stopped"] == crew.count }
-        guard counts["stopped"] == crew.count else {
+        try workers.send(.stop)
+        try pump(until: Clock.now + 60_000_000_000) { counts["stopped"] == workers.count }
+        guard counts["stopped"] == workers.count else {
             throw LoadFailure("A minute after the end the database had still not answered the last inserts.")
         }
         // Ctrl-C means soon.
-        try crew.tell(.settle(claims: claims, seconds: isInterrupted ? min(2, plan.settle) : plan.settle))
-        try pump(until: .max) { results.count == crew.count }
+        try workers.send(.settle(channelSums: channelSums, seconds: isInterrupted ? min(2, plan.settle) : plan.settle))
+        try pump(until: .max) { results.count == workers.count }
         findings.to = Usage(living: processes)
         findings.atEnd = try ask()
         findings.results = results
-        try crew.tell(.quit)
+        try workers.send(.quit)
     }
 
     // MARK: Hearing the workers
@@ -96,28 +96,28 @@ final class Conductor {
             if nextSample > 0, Clock.now >= nextSample, !isAsking {
                 nextSample = max(nextSample + 1_000_000_000, Clock.now)
                 (isAsking, isSampling) = (true, true)
-                try crew.tell(.report)
+                try workers.send(.report)
             }
-            switch try crew.news(until: nextSample > 0 && !isAsking ? min(moment, nextSample) : moment) {
+            switch try workers.nextEvent(until: nextSample > 0 && !isAsking ? min(moment, nextSample) : moment) {
             case .time: break
             case .interrupt:
                 guard !isInterrupted else { throw LoadFailure("Ended at once, without a report.") }
                 isInterrupted = true
                 progress.note("Ending early.")
-            case .word(let word, let worker): take(word, of: worker)
+            case .message(let message, let worker): take(message, of: worker)
             }
         }
     }
 
-    private func take(_ word: Word, of worker: Int) {
-        switch word {
+    private func take(_ message: WorkerMessage, of worker: Int) {
+        switch message {
         case .prepared: counts["prepared", default: 0] += 1
         case .connected: counts["connected", default: 0] += 1
         case .finished: counts["finished", default: 0] += 1
         case .stopped(let own):
             counts["stopped", default: 0] += 1
-            claims += repeatElement(0, count: max(0, own.count - claims.count))
-            for (index, claim) in own.enumerated() { claims[index] &+= claim }
+            channelSums += repeatElement(0, count: max(0, own.count - channelSums.count))
+            for (index, sum) in own.enumerated() { channelSums[index] &+= sum }
         case .result(let result): results.append(result)
         case .report(let report):
             reports[worker] = report
@@ -139,7 +139,7 @@ final class Conductor {
     private func ask() throws -> Totals {
         try pump(until: .max) { !isAsking }
         isAsking = true
-        try crew.tell(.report)
+        try workers.send(.report)
         try pump(until: .max) { !isAsking }
         return totals
     }
