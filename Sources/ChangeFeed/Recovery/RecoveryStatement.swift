@@ -92,25 +92,16 @@ struct RecoveredRowReader {
     init(catalog: Catalog) { self.catalog = catalog }
 
     mutating func row(_ result: QueryResult) throws -> RecoveredRow {
-        guard let id = result.integer(0, 0), let at = result.bytes(0, 5) ?? result.bytes(0, 4),
+        let row = OutboxRow(result)
+        guard let id = row.id, let at = row.committedAt ?? row.writtenAt,
             let transaction = result.text(0, 8).flatMap({ UInt64($0) })
         else { throw PostgresError(.server, "A change has no id, time or transaction.") }
-        let record = result.bytes(0, 6)
-        let old = result.bytes(0, 7)
-        let operation: RowChange.Operation? =
-            switch result.bytes(0, 2)?.first {
-            case UInt8(ascii: "I"): .insert
-            case UInt8(ascii: "U"): .update
-            case UInt8(ascii: "D"): .delete
-            default: nil
-            }
-        let isReduced = result.flag(0, 3)
-        let oid = UInt32(truncatingIfNeeded: result.integer(0, 1) ?? 0)
+        let (record, old) = (row.record, row.oldRecord)
         var change: RowChange?
-        if let operation, let table = self.table(oid, of: isReduced ? nil : record ?? old) {
+        if let operation = row.operation, let table = table(row.table, of: row.isReduced ? nil : record ?? old) {
             change = RowChange(
                 id: id, table: table, operation: operation, commitTimestamp: Timestamps.forClients(at),
-                record: record.map { Array($0) }, oldRecord: old.map { Array($0) }, isReduced: isReduced)
+                record: record.map { Array($0) }, oldRecord: old.map { Array($0) }, isReduced: row.isReduced)
         }
         return RecoveredRow(
             id: id, transaction: transaction, change: change, bytes: (record?.count ?? 0) + (old?.count ?? 0))
