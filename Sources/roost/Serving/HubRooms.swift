@@ -52,7 +52,7 @@ struct HubRooms: Sendable {
         }
         let access = OpsAccess(host: configuration.opsHost, token: configuration.opsToken)
         let dashboard = Dashboard(
-            access: access, health: health, log: LogOutput.standard.book,
+            access: access, health: health, log: LogOutput.standard.recent,
             sources: reload.dashboard(.standard, figures), logger: logger)
         let handlers: [any HTTPHandler] =
             [PushAPI(service: pushService, verifier: tokens, clock: { Clock.now() }), ClientHealth()]
@@ -95,7 +95,7 @@ struct HubRooms: Sendable {
             HealthProbes(
                 mostBehind: .seconds(configuration.safetyPollSeconds + configuration.readyLagSeconds),
                 loops: { gateway.silences }, feed: { subscriptions.behind }))
-        supervision = Supervision(problem: { health.problem }, beats: { gateway.beats }, logger: logger)
+        supervision = Supervision(problem: { health.problem }, heartbeats: { gateway.beats }, logger: logger)
 
         self.configuration = configuration
         self.logger = logger

@@ -5,7 +5,7 @@ import Synchronization
 import Wire
 
 /// The last warnings of the log, for the operator's page.
-package final class LogBook: Sendable {
+package final class RecentLog: Sendable {
     package struct Line: Sendable {
         /// From 1 on, without gaps.
         package let number: Int

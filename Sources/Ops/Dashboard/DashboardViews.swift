@@ -29,7 +29,7 @@ extension Dashboard {
         ]
     }
 
-    static func json(_ lines: [LogBook.Line], level: String) -> JSONDocument {
+    static func json(_ lines: [RecentLog.Line], level: String) -> JSONDocument {
         [
             "level": .text(level),
             "lines": .array(
