@@ -65,7 +65,7 @@ struct FeedHistory {
 }
 
 /// Where clients go on that the hub's last process served.
-enum RestartPoint {
+package enum RestartPoint: Sendable, Equatable {
     /// Where nothing was stored, where this process began: a member that came before the first mark starts there, too.
     case snapshot(Snapshot)
     /// What was stored does not fit this database.
@@ -74,12 +74,12 @@ enum RestartPoint {
 
 /// From where on clients may yet be brought what they missed: what they remember as marks, and where the hub's last process
 /// left its own. Outlives a connection; pure; confined to the feed's thread.
-struct RecoveryPoints {
-    private(set) var marks = Watermarks()
+package struct RecoveryPoints {
+    package private(set) var marks = Watermarks()
     /// As it was found when this process began; nil before.
-    private(set) var restart: RestartPoint?
+    package private(set) var restart: RestartPoint?
     /// What was last stored for the next process to begin with; nil where it has to be stored anew.
-    var stored: Snapshot?
+    package var stored: Snapshot?
     /// Until when clients of the last process may come back.
     private var restartUntil: ContinuousClock.Instant?
     /// The mark from where on snapshots are needed, as it was when it was last asked for.
@@ -87,13 +87,13 @@ struct RecoveryPoints {
     /// For how long after the hub's start those come back whom its last process served.
     private let window: Duration
 
-    init(window: Duration) {
+    package init(window: Duration) {
         self.window = window
         marks.grace = window + .seconds(10)
     }
 
     /// What every client certainly has, or will be asked for; nil where no mark tells.
-    var needed: Snapshot? { marks.snapshot(at: oldestMark) }
+    package var needed: Snapshot? { marks.snapshot(at: oldestMark) }
 
     // MARK: Connecting
 
@@ -103,7 +103,7 @@ struct RecoveryPoints {
     ///   - left: where the last process left its clients; nil where there was none.
     ///   - position: the stored place, nil where it does not fit this database.
     ///   - cursor: where the feed goes on.
-    mutating func began(
+    package mutating func began(
         after left: Snapshot?, storedAt position: Snapshot?, at cursor: Snapshot, now: ContinuousClock.Instant
     ) {
         var start = cursor
@@ -125,7 +125,7 @@ struct RecoveryPoints {
     }
 
     /// The feed has connected again and goes on at `cursor`.
-    mutating func reconnected(at cursor: Snapshot, isSameHistory: Bool, now: ContinuousClock.Instant) {
+    package mutating func reconnected(at cursor: Snapshot, isSameHistory: Bool, now: ContinuousClock.Instant) {
         if case .snapshot(let snapshot) = restart, !isSameHistory || !snapshot.precedes(cursor) {
             restart = .snapshot(cursor)
         }
@@ -136,12 +136,12 @@ struct RecoveryPoints {
     // MARK: Handing on
 
     /// Something was handed on, or happened, that the next mark has to come after.
-    mutating func handedOn(_ count: Int) { marks.handedOn(count) }
+    package mutating func handedOn(_ count: Int) { marks.handedOn(count) }
 
     /// A window ended here.
     ///
     /// - Returns: the new mark, if it is time for one.
-    mutating func windowEnded(at end: Snapshot, now: ContinuousClock.Instant) -> Int? {
+    package mutating func windowEnded(at end: Snapshot, now: ContinuousClock.Instant) -> Int? {
         marks.windowEnded(at: end, oldest: oldestMark, now: now)
     }
 
@@ -149,7 +149,7 @@ struct RecoveryPoints {
     ///
     /// - Parameter oldest: the mark from where on members may recover; nil where nobody may. Not asked while clients of the
     ///   last process may come back, who need all.
-    mutating func follow(oldest: @autoclosure () -> Int?, now: ContinuousClock.Instant) {
+    package mutating func follow(oldest: @autoclosure () -> Int?, now: ContinuousClock.Instant) {
         if let restartUntil, now < restartUntil { oldestMark = 0 } else { oldestMark = oldest() ?? marks.latest }
     }
 }
