@@ -65,7 +65,7 @@ struct ConditionEvaluator: ~Copyable {
         let took = ContinuousClock.now - began
         if !apart.isEmpty { try askApart(apart, conditions, &answers) }
         if isOverdue, took / max(1, rows) > limits.eachRow {
-            // Found out whose time it is by the next round, in which they are asked apart.
+            // Found out whose time it is by the next batch, in which they are asked apart.
             budget.use { $0.suspectAll(together.lazy.map { ConditionBudget.Key(conditions[$0]) }) }
             endsExcess = true
         }

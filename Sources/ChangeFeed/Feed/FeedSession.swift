@@ -167,6 +167,13 @@ final class FeedSession {
         return (0..<rows.count).map { row in (0..<rows.width).map { rows.text(row, $0) } }
     }
 
+    /// As `ask`. Whoever came meanwhile would be taken in by the registry that is just being bound, so nobody is let in.
+    private func askAlone(_ sql: String) throws -> [[String?]] {
+        sockets.servesInbox = false
+        defer { sockets.servesInbox = true }
+        return try ask(sql)
+    }
+
     // MARK: Recovery
 
     /// Brings members to the present between two windows.
@@ -177,7 +184,7 @@ final class FeedSession {
             recoveries.endScans()
             return false
         }
-        scheduler.bind(asking: { try self.ask($0) })
+        scheduler.bind(asking: { try self.askAlone($0) })
         try receiveNewcomers(scheduler)
         guard let present = state.present else { return false }
         return try recoveries.serve(
@@ -202,7 +209,7 @@ final class FeedSession {
             on: FeedHistory(
                 epoch: epoch, epochs: try epochs.known(of: scheduler.epochsOfNewcomers.subtracting([epoch])),
                 present: present, marks: state.recovery.marks, restart: restart, pruned: pruned),
-            slicesOf: RecoveryReader.sliceRows, asking: { try self.ask($0) })
+            slicesOf: RecoveryReader.sliceRows, asking: { try self.askAlone($0) })
     }
 
     // MARK: Windows

@@ -19,7 +19,7 @@ final class RecoveryMember {
         self.question = question
     }
 
-    /// Under which number the desk's registry knows it: to the registry it is a group of its own.
+    /// Under which number the scheduler's registry knows it: to the registry it is a group of its own.
     var key: ChangeGroupID { ChangeGroupID(loop: id.loop, serial: id.serial) }
 
     /// More would only pile up before its socket.

@@ -68,7 +68,7 @@ struct SubscriptionBinder {
     }
 
     /// What clients are told of a binding whose filter is not served any more.
-    static func farewell(_ filter: ChangeFilter, _ tables: TablePattern, because reason: String) -> String {
+    static func endNotice(_ filter: ChangeFilter, _ tables: TablePattern, because reason: String) -> String {
         let table = "\(tables.schema ?? "*").\(tables.name ?? "*")"
         return "The filter \(SubscriptionError.quote(filter.description)) on changes of \(table) \(reason), and is not "
             + "served any more; what it would have shown since is missing. Subscribe with a simpler filter, and load what "
@@ -76,7 +76,7 @@ struct SubscriptionBinder {
     }
 
     /// What clients are told whose filters are too many.
-    static func farewell(_ count: Int) -> String {
+    static func endNotice(_ count: Int) -> String {
         "\(count == 1 ? "A filter" : "\(count) filters") of this channel that only Postgres can decide (ilike, match, imatch, or "
             + "on text by order) \(count == 1 ? "is" : "are") not served any more, because there are too many of such filters "
             + "(limits.undecided_filters) and this channel has the most; what they would have shown since is missing. "
@@ -159,7 +159,7 @@ struct SubscriptionBinder {
     ) throws(Failure) -> BoundFilter {
         guard !refuses(parameters.filter, table) else {
             throw .costly(
-                Self.farewell(parameters.filter, parameters.tables, because: "took too long to decide a while ago"))
+                Self.endNotice(parameters.filter, parameters.tables, because: "took too long to decide a while ago"))
         }
         // A filter on a hidden column would tell what is in it.
         try Self.check(parameters.filter.conditions.map(\.column), granted: granted, in: table)

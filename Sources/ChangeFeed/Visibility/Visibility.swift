@@ -47,7 +47,7 @@ struct Visibility: ~Copyable {
 
     /// Decides all the questions in one round trip.
     ///
-    /// - Returns: false where a scope turned out not to hold: nothing that was asked by it counts, and the round has to be
+    /// - Returns: false where a scope turned out not to hold: nothing that was asked by it counts, and the batch has to be
     ///   asked again, without it.
     /// - Throws: `PostgresError` where the database does not answer.
     mutating func decide(_ questions: [VisibilityQuestion]) throws -> Bool {
