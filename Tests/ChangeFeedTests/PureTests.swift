@@ -1,7 +1,12 @@
 import ChangeFeed
+import Postgres
 import Testing
 
 @Suite struct PureTests {
+    @Test func theStatementsAreThoseOfTheirFiles() {
+        #expect(FeedStatements.files.flatMap(\.problems) == [])
+    }
+
     @Test func snapshots() {
         #expect(Snapshot("10:20:12,15")?.running == [12, 15])
         #expect(Snapshot("10:20:")?.xmax == 20)

@@ -23,7 +23,7 @@ final class AuthoritySession {
     init(conninfo: String, logger: Logger) throws {
         let options = try ConnectionOptions(conninfo: conninfo)
         reader = try PostgresConnection(options, waiter: PlainWaiter(), logger: logger, within: Self.limit)
-        try reader.run(SQL.sessionOfAuthority, within: Self.limit)
+        try reader.run(AuthoritySQL.sessionOfAuthority, within: Self.limit)
         var limits = PolicyLimits()
         limits.network = Self.limit
         engine = PolicyEngine(conninfo: conninfo, logger: logger, limits: limits)
@@ -79,7 +79,7 @@ final class AuthoritySession {
         guard looksAgainAt <= .now else { return }
         // Before it is read: what changes while it is on its way is found by the next look.
         looksAgainAt = .now + Self.freshness
-        let found = MessagesTable(try reader.query(SQL.messagesTable, within: Self.limit))
+        let found = MessagesTable(try reader.query(AuthoritySQL.messagesTable, within: Self.limit))
         if found?.version != messages?.version { readers = [:] }
         messages = found
     }
@@ -87,7 +87,7 @@ final class AuthoritySession {
     /// The privileges that a SELECT takes besides its policies.
     private func mayRead(_ role: String, _ messages: MessagesTable, _ log: inout RateLimitedLog) throws -> Bool {
         if let known = readers[role] { return known }
-        let result = try reader.query(SQL.messagesReader, ["\(messages.table.oid)", role], within: Self.limit)
+        let result = try reader.query(AuthoritySQL.messagesReader, ["\(messages.table.oid)", role], within: Self.limit)
         let may = result.count == 1 && result.flag(0, 0)
         if !may {
             let name = SQLText.identifier(role)
@@ -105,7 +105,7 @@ final class AuthoritySession {
     ) throws -> AuthorizationOutcome {
         do {
             let rows = try reader.query(
-                SQL.replay, [topic, "\(request.since)", "\(request.limit)"], within: Self.limit)
+                AuthoritySQL.replay, [topic, "\(request.since)", "\(request.limit)"], within: Self.limit)
             return .decided(rights, replay: (0..<rows.count).reversed().compactMap { ReplayedMessage(rows, $0) })
         } catch let error as PostgresError where error.kind != .connection {
             log.note(
@@ -118,7 +118,7 @@ final class AuthoritySession {
 }
 
 extension ReplayedMessage {
-    /// A row of `Replay.sql`.
+    /// A row of `Replay in Authority.sql`.
     ///
     /// - Returns: nil for a row without an id or a payload, which is no message.
     init?(_ rows: QueryResult, _ row: Int) {

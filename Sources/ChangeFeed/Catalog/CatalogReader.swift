@@ -7,7 +7,7 @@ enum CatalogReader {
     /// - Parameter roles: whose access is wanted.
     static func read(from connection: PostgresConnection, roles: Set<String> = []) throws -> Catalog {
         // First: what changes while the rest is read makes the next version differ from this one.
-        let version = try connection.query(SQL.catalogVersion).text(0, 0) ?? ""
+        let version = try connection.query(CatalogSQL.catalogVersion).text(0, 0) ?? ""
         let declared = try scopes(from: connection)
         let sound = declared.filter { $0.hasRowSecurity && $0.problems.isEmpty }
         let tables = try tables(from: connection)
@@ -31,7 +31,7 @@ enum CatalogReader {
     }
 
     static func tables(from connection: PostgresConnection) throws -> [Table] {
-        let rows = try connection.query(SQL.catalog)
+        let rows = try connection.query(CatalogSQL.catalog)
         var tables: [Table] = []
         var row = 0
         while row < rows.count {

@@ -2,9 +2,9 @@ import Hub
 import Matching
 import Postgres
 
-/// Something about the triggers on a watched table that keeps changes from being written (TriggerFaults.sql).
+/// Something about the triggers on a watched table that keeps changes from being written (TriggerFaults in Catalog.sql).
 struct TableFault: Sendable, Equatable {
-    /// As TriggerFaults.sql names it.
+    /// As TriggerFaults in Catalog.sql names it.
     let name: String
     /// The table itself has it, not its partitions alone: of those only writes that name them are lost.
     let concernsItself: Bool
@@ -26,7 +26,7 @@ struct TableFault: Sendable, Equatable {
 
     /// The faults by which changes of rows are lost, by the table's oid.
     static func read(from connection: PostgresConnection) throws -> [UInt32: [TableFault]] {
-        let rows = try connection.query(SQL.triggerFaults)
+        let rows = try connection.query(CatalogSQL.triggerFaults)
         var faults: [UInt32: [TableFault]] = [:]
         for row in 0..<rows.count where rows.flag(row, 4) {
             guard let oid = rows.text(row, 3).flatMap({ UInt32($0) }), let name = rows.text(row, 1) else { continue }

@@ -93,7 +93,7 @@ struct ConditionSession: ~Copyable {
         if let connection, !connection.isBroken { return connection }
         let fresh = try PostgresConnection(
             ConnectionOptions(conninfo: conninfo), waiter: PlainWaiter(), logger: logger, within: limits.network)
-        try fresh.run(SQL.sessionOfConditions, within: limits.network)
+        try fresh.run(FeedSQL.sessionOfConditions, within: limits.network)
         try AbandonedStatements.shared.demandFew(on: fresh)
         connection = fresh
         return fresh

@@ -70,7 +70,7 @@ final class DoorbellSession {
             throw PostgresError(.timeout, "Postgres did not answer the doorbell's session in time.")
         }
         guard pending == .lock, answerDue == nil, let suspicionDue, now > suspicionDue else { return }
-        let isGranted = try reader.query(SQL.doorbellGranted, [String(backendID)], within: Self.patience).flag(0, 0)
+        let isGranted = try reader.query(FeedSQL.doorbellGranted, [String(backendID)], within: Self.patience).flag(0, 0)
         self.suspicionDue = now + Self.patience
         if isGranted { answerDue = now + Self.patience }
     }

@@ -37,7 +37,7 @@ final class CursorStore {
         let row: QueryResult
         do {
             row = try environment.reader.query(
-                SQL.storeCursor,
+                FeedSQL.storeCursor,
                 [
                     configuration.node, system, place.cursor.text, recovery.text,
                     state.position.timeline.map(String.init),

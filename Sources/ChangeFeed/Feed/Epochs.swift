@@ -16,7 +16,7 @@ final class EpochWriter {
     ///
     /// - Parameter restore: what was there when the dump had been restored.
     static func newIncarnation(behind restore: Snapshot) -> String {
-        SQLTemplate(withoutComments: SQL.newIncarnation).filled(["base": restore.text])
+        SQLTemplate(withoutComments: EpochSQL.newIncarnation.text).filled(["base": restore.text])
     }
 
     /// Writes the epoch of this connection, and waits until a crash of the server does not forget it.
@@ -28,8 +28,8 @@ final class EpochWriter {
         let epoch = DatabaseEpoch.random()
         state.epochs.began(with: epoch)
         do {
-            run = try reader.query(SQL.serverRun, [String(Int64.random(in: 1...Int64.max))]).text(0, 0)
-            _ = try reader.query(SQL.mendEpoch)
+            run = try reader.query(EpochSQL.serverRun, [String(Int64.random(in: 1...Int64.max))]).text(0, 0)
+            _ = try reader.query(EpochSQL.mendEpoch)
             try reader.run("begin; set local synchronous_commit = local")
             try write(epoch, seam: state.position.cursor)
             try reader.run("commit")
@@ -56,7 +56,7 @@ final class EpochWriter {
     private func write(_ epoch: DatabaseEpoch, seam: Snapshot?) throws {
         let timeline = environment.state.position.timeline.map(String.init)
         _ = try environment.reader.query(
-            SQL.makeEpoch, [String(epoch.value), environment.configuration.node, run, timeline, seam?.text])
+            EpochSQL.makeEpoch, [String(epoch.value), environment.configuration.node, run, timeline, seam?.text])
     }
 
     private func wasRefused(_ error: PostgresError) {
@@ -77,7 +77,7 @@ final class EpochWriter {
         let old = DatabaseEpoch(systemIdentifier: system, timeline: timeline)
         let asked = epochs.map { $0 == old ? 0 : $0.value }
         let rows = try environment.reader.query(
-            SQL.epochs,
+            EpochSQL.epochs,
             [
                 "{" + asked.map(String.init).joined(separator: ",") + "}", run, environment.configuration.node,
                 String(timeline),
@@ -98,7 +98,7 @@ final class EpochWriter {
     /// Deletes changes whose transactions have yet to happen. Once at each connect, and whenever old ones are deleted.
     func deleteForeignChanges() throws {
         do {
-            let count = try environment.reader.query(SQL.foreignChanges).affectedRows
+            let count = try environment.reader.query(EpochSQL.foreignChanges).affectedRows
             guard count > 0 else { return }
             environment.logger.warning(
                 """

@@ -159,11 +159,11 @@ struct ServerPosition {
     /// - Parameter epochs: that this process has written.
     init(of node: String, knowing epochs: [DatabaseEpoch], on connection: PostgresConnection) throws {
         let parameters = [node, "{" + epochs.map { String($0.value) }.joined(separator: ",") + "}"]
-        var row = try connection.query(SQL.position, parameters)
+        var row = try connection.query(FeedSQL.position, parameters)
         // Only where it has to be: a database without room takes no writes, and yet has changes to read.
         if row.count == 0 {
-            _ = try connection.query(SQL.register, [node])
-            row = try connection.query(SQL.position, parameters)
+            _ = try connection.query(FeedSQL.register, [node])
+            row = try connection.query(FeedSQL.position, parameters)
         }
         guard row.count == 1, let doorbell = row.text(0, 0), let system = row.text(0, 3),
             let now = row.text(0, 4).flatMap({ Snapshot($0) }), let timeline = row.integer(0, 6)

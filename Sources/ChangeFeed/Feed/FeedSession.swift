@@ -37,7 +37,7 @@ final class FeedSession {
         sockets.onWake = { [unowned loop] in loop.serveAnytimeWork() }
         let options = try ConnectionOptions(conninfo: configuration.conninfo)
         reader = try PostgresConnection(options, waiter: sockets, logger: logger)
-        try reader.run(SQL.sessionOfFeed)
+        try reader.run(FeedSQL.sessionOfFeed)
         try Primary.demand(on: reader)
         try Migrator.demandCurrentSchema(on: reader)
         // Before anything is read: what commits from here on rings here.
@@ -49,7 +49,7 @@ final class FeedSession {
             position = try ServerPosition(of: configuration.node, knowing: state.epochs.known, on: reader)
         }
         hasCommitTimestamps = position.hasCommitTimestamps
-        _ = try reader.query(SQL.claimNode, [position.doorbell])
+        _ = try reader.query(FeedSQL.claimNode, [position.doorbell])
         let bell = DoorbellSession(
             try PostgresConnection(options, waiter: sockets, logger: logger), doorbell: position.doorbell)
         let now = ContinuousClock.now
@@ -88,7 +88,7 @@ final class FeedSession {
         guard state.recovery.restart == nil else {
             return state.recovery.reconnected(at: cursor, isSameHistory: state.position.isSameHistory, now: .now)
         }
-        let stored = try reader.query(SQL.recoveryStored, [loop.configuration.node])
+        let stored = try reader.query(RecoverySQL.recoveryStored, [loop.configuration.node])
         let left = stored.count > 0 ? stored.text(0, 0).flatMap { Snapshot($0) } : nil
         state.position.found(storedCursor: left != nil)
         state.recovery.began(after: left, storedAt: position, at: cursor, now: .now)

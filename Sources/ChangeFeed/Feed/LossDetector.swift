@@ -28,7 +28,7 @@ final class LossDetector {
             state.outbox?.witness = nil
         }
         if window.hasNewsOfOutbox {
-            let text = try environment.reader.query(SQL.outboxLook).text(0, 0) ?? ""
+            let text = try environment.reader.query(LossSQL.outboxLook).text(0, 0) ?? ""
             try compare(OutboxCheck(Array(text.utf8), at: end), with: start, window, end)
         } else if let text = window.outbox {
             if let last = state.outbox, last.text == text {
@@ -41,7 +41,7 @@ final class LossDetector {
         guard isFirst || isAhead || window.hasNewsOfOutbox || !window.handed.isEmpty,
             let look = state.outbox, look.witness == nil
         else { return }
-        let latest = try environment.reader.query(SQL.latestRead, [end.text])
+        let latest = try environment.reader.query(LossSQL.latestRead, [end.text])
         state.outbox?.witness = latest.count > 0 ? latest.text(0, 0).flatMap { UInt64($0) } : nil
     }
 
@@ -77,14 +77,14 @@ final class LossDetector {
 
     /// Nothing is left of a transaction of which a change was there.
     private func isGone(_ witness: UInt64) throws -> Bool {
-        try environment.reader.query(SQL.hasChangeOf, [String(witness)]).text(0, 0) != "t"
+        try environment.reader.query(LossSQL.hasChangeOf, [String(witness)]).text(0, 0) != "t"
     }
 
     /// Does what the trigger would have done, for cursors that come later.
     private func noteEmptied(by end: Snapshot) throws {
         do {
             let running = "{" + end.running.map(String.init).joined(separator: ",") + "}"
-            _ = try environment.reader.query(SQL.noteEmptied, [String(end.xmax - 1), running])
+            _ = try environment.reader.query(LossSQL.noteEmptied, [String(end.xmax - 1), running])
         } catch let error as PostgresError where error.kind == .server {
             environment.logger.warning(
                 """
@@ -97,7 +97,7 @@ final class LossDetector {
 
 /// What tells whether anything went from the outbox that was not read (Migration012Losses.sql), and when it was looked at.
 struct OutboxCheck {
-    /// As OutboxLook.sql makes it. While it is the same, nothing went.
+    /// As OutboxLook in Losses.sql makes it. While it is the same, nothing went.
     let text: [UInt8]
     /// What was read by then.
     var place: Snapshot

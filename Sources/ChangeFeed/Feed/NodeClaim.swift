@@ -1,4 +1,5 @@
 import Logging
+import Postgres
 
 /// A hub's share of its name, and what it finds of others that have one.
 ///
@@ -55,7 +56,7 @@ final class RivalWatch {
     var dueAt: ContinuousClock.Instant { claim.lookAt }
 
     func look() throws {
-        let rows = try environment.reader.query(SQL.hubSessions, [doorbell])
+        let rows = try environment.reader.query(FeedSQL.hubSessions, [doorbell])
         let sessions = (0..<rows.count).map { HubSession(rows, $0) }
         guard let rival = claim.judge(sessions, own: environment.state.readers, at: .now) else { return }
         environment.logger.warning(

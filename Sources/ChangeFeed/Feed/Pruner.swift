@@ -41,7 +41,7 @@ struct Pruner {
     private mutating func deleteChanges(
         on connection: PostgresConnection, _ retention: String, _ logger: Logger
     ) throws -> Int {
-        let row = try connection.query(SQL.prune, [retention, place.xid, place.id])
+        let row = try connection.query(FeedSQL.prune, [retention, place.xid, place.id])
         let seen = row.integer(0, 0) ?? 0
         let deleted = Int(row.integer(0, 1) ?? 0)
         if place == Self.beginning { warn(ofQueue: row.text(0, 4).flatMap { Double($0) } ?? 0, logger) }
@@ -130,7 +130,7 @@ final class PruneSchedule {
             dueAt = .now + (batch.pause ?? configuration.pruneInterval)
             if batch.pause == nil {
                 try epochs.deleteForeignChanges()
-                _ = try reader.query(SQL.pruneEpochs, [retention])
+                _ = try reader.query(EpochSQL.pruneEpochs, [retention])
             }
         } catch let error as PostgresError where error.kind == .server {
             environment.logger.warning(

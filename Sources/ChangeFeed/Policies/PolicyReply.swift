@@ -1,7 +1,7 @@
 import Hub
 import Postgres
 
-/// What a policy function returned (`PolicyBody.sql`).
+/// What a policy function returned (`PolicyBody in Policies.sql`).
 struct PolicyReply {
     struct Problem: Hashable {
         let state: String

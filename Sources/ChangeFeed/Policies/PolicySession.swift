@@ -15,7 +15,7 @@ final class PolicySession {
         self.limits = limits
         connection = try PostgresConnection(
             ConnectionOptions(conninfo: conninfo), waiter: PlainWaiter(), logger: logger, within: limits.network)
-        try connection.run(SQL.policySession, within: limits.network)
+        try connection.run(PolicySQL.policySession, within: limits.network)
         try AbandonedStatements.shared.demandFew(on: connection)
     }
 
@@ -84,7 +84,7 @@ final class PolicySession {
     private func describe(_ question: PolicyQuestion) throws -> PolicyDescription {
         try run(inCatalog(""))
         let result = try connection.query(
-            SQL.policyDescription, ["\(question.table.oid)", question.role, question.command.rawValue],
+            PolicySQL.policyDescription, ["\(question.table.oid)", question.role, question.command.rawValue],
             within: limits.network)
         try run("rollback")
         guard let description = PolicyDescription(result) else {

@@ -59,7 +59,7 @@ struct FeedHistory {
 
     /// Sees every transaction of which a change may be gone; nil where nothing is.
     static func pruned(on reader: PostgresConnection) throws -> Snapshot? {
-        let row = try reader.query(SQL.recoveryGround)
+        let row = try reader.query(RecoverySQL.recoveryGround)
         return Snapshot(prunedUpTo: row.text(0, 0), sparing: row.text(0, 1))
     }
 }

@@ -183,7 +183,7 @@ final class RecoveryReader {
         if let kept, kept.isSilent { return kept }
         let connection = try PostgresConnection(
             ConnectionOptions(conninfo: conninfo), waiter: reader.waiter, logger: logger)
-        try connection.run(SQL.sessionOfFeed)
+        try connection.run(FeedSQL.sessionOfFeed)
         try AbandonedStatements.shared.demandFew(on: connection)
         return connection
     }

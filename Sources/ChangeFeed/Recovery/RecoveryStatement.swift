@@ -2,10 +2,10 @@ import Hub
 import Matching
 import Postgres
 
-/// RecoveryWindow.sql for some starts at once.
+/// RecoveryWindow in Recovery.sql for some starts at once.
 enum RecoveryStatement {
-    private static let window = SQLTemplate(withoutComments: SQL.recoveryWindow)
-    private static let slice = SQLTemplate(withoutComments: SQL.recoverySlice)
+    private static let window = SQLTemplate(withoutComments: RecoverySQL.recoveryWindow.text)
+    private static let slice = SQLTemplate(withoutComments: RecoverySQL.recoverySlice.text)
 
     enum Reading {
         /// Looks at so many rows at most, and brings about so many bytes of them, in no order.
@@ -84,7 +84,7 @@ struct RecoveredRow {
     let bytes: Int
 }
 
-/// Reads rows of RecoveryWindow.sql by the tables as they are today.
+/// Reads rows of RecoveryWindow in Recovery.sql by the tables as they are today.
 struct RecoveredRowReader {
     private let catalog: Catalog
     /// Tables as some rows were written, for rows in the same shape: each new object would be judged by itself.

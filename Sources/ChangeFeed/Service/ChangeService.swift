@@ -109,7 +109,7 @@ package final class ChangeService: ChangeSource {
         feed.performWhenIdle { [self] context in
             guard context.canQuery else { return whenDone(false) }
             do {
-                let isMoved = try !context.query(SQL.withdrawList, [configuration.node]).isEmpty
+                let isMoved = try !context.query(SessionListSQL.withdrawList.text, [configuration.node]).isEmpty
                 isListStuck.withLock { $0 = false }
                 whenDone(isMoved)
             } catch {

@@ -193,7 +193,7 @@ final class WindowReader {
     }
 }
 
-/// A row of roost.change as Window.sql and RecoveryWindow.sql bring it, with their columns in the same places. Its bytes are
+/// A row of roost.change as Window.sql and RecoveryWindow in Recovery.sql bring it, with their columns in the same places. Its bytes are
 /// valid for as long as the row is kept.
 struct OutboxRow {
     let result: QueryResult
