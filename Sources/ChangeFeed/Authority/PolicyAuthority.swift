@@ -110,7 +110,7 @@ struct AuthorityLoop: ~Copyable {
     private let logger: Logger
     private let inbox: AuthorityInbox
     private var session: AuthoritySession?
-    private var complaints: RateLimitedLog
+    private var log: RateLimitedLog
     private var reconnector: Reconnector
 
     /// Answered together. A batch is one round trip; a larger one keeps the first of it waiting for the last.
@@ -120,7 +120,7 @@ struct AuthorityLoop: ~Copyable {
         self.conninfo = conninfo
         self.logger = logger
         self.inbox = inbox
-        complaints = RateLimitedLog(logger: logger)
+        log = RateLimitedLog(logger: logger)
         reconnector = Reconnector(
             logger: logger, lost: "Private channels cannot be joined until the database is back",
             regained: "Private channels can be joined again.")
@@ -153,7 +153,7 @@ struct AuthorityLoop: ~Copyable {
             }
             guard let session else { break }
             do {
-                try session.answer(&left, &complaints)
+                try session.answer(&left, &log)
             } catch {
                 let wasFailure = note(error)
                 // A connection that was lost while nobody asked shows it only now: a fresh one answers.
@@ -176,7 +176,7 @@ struct AuthorityLoop: ~Copyable {
     /// - Returns: whether the connection is to be given up.
     private mutating func note(_ error: any Error) -> Bool {
         if let error = error as? PostgresError, error.kind == .timeout, session?.isBroken == false {
-            complaints.note("Private channels are not decided for now: \(error.message)")
+            log.note("Private channels are not decided for now: \(error.message)")
             return false
         }
         session = nil

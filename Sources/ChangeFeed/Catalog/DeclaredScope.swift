@@ -34,7 +34,7 @@ package struct DeclaredScope: Equatable {
     /// - Parameter table: only this one's, an oid.
     /// - Throws: `PostgresError`.
     package static func read(of table: String? = nil, on connection: PostgresConnection) throws -> [DeclaredScope] {
-        let rows = try connection.query(SQL.scopes, [table])
+        let rows = try connection.query(CatalogSQL.scopes, [table])
         var scopes: [DeclaredScope] = []
         for row in 0..<rows.count {
             guard let oid = rows.text(row, 0).flatMap({ UInt32($0) }) else { continue }

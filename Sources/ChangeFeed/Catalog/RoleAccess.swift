@@ -20,7 +20,7 @@ package struct RoleAccess: Sendable, Equatable {
         guard !names.isEmpty else { return [:] }
         var list = TextArray()
         for name in names.sorted() { list.append(name.utf8) }
-        let rows = try connection.query(SQL.access, [list.literal])
+        let rows = try connection.query(CatalogSQL.access, [list.literal])
         var assumable: [String: Bool] = [:]
         var tables: [String: [UInt32: TableAccess]] = [:]
         for row in 0..<rows.count {

@@ -12,7 +12,7 @@ package struct HubSession: Equatable {
     ///
     /// - Throws: `PostgresError`.
     package static func all(of doorbell: String, on connection: PostgresConnection) throws -> [HubSession] {
-        let rows = try connection.query(SQL.hubSessions, [doorbell])
+        let rows = try connection.query(FeedSQL.hubSessions, [doorbell])
         return (0..<rows.count).map { HubSession(rows, $0) }
     }
 
