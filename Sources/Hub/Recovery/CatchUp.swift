@@ -37,34 +37,6 @@ struct CatchUp {
         return recovery
     }
 
-    /// What a join tells of its client.
-    func trace(
-        of claims: Claims, joinRef: JSON, _ connection: Connection, _ progress: FeedProgress, _ hub: inout HubContext
-    ) -> ClientTrace {
-        ClientTrace(
-            evidence: evidence(of: claims, joinRef: joinRef, connection, at: hub.now),
-            acknowledged: acknowledged(of: connection, progress, &hub), at: hub.now, moment: sessions.moment())
-    }
-
-    /// Whether a client that joins was here before.
-    ///
-    /// Its refs tell it where they are further on than the messages that came by this socket, each of which takes one, and
-    /// where it joins at once, as clients do who come back; others may be new to the channel. Clients in browsers count
-    /// their refs on, so that one that begins anew there is a new page. Others may begin anew with each socket.
-    private func evidence(
-        of claims: Claims, joinRef: JSON, _ connection: Connection, at now: HubTime
-    ) -> ClientTrace.Evidence {
-        if let number = Int(joinRef.string ?? joinRef.description), number > connection.received,
-            now.monotonic - connection.began < Self.promptReturn
-        {
-            return .refs
-        }
-        return claims.subject != nil && claims.session != nil && !connection.isPage ? .signIn : .none
-    }
-
-    /// Milliseconds in which clients that come back join their channels again.
-    private static let promptReturn: Int64 = 5000
-
     // MARK: What a join waits for
 
     /// How long sockets have to say that they live; how long a join waits to be written down; and how long until it is
