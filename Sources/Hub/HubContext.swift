@@ -20,7 +20,7 @@ package struct HubContext {
     /// What is to be done, in order.
     package var actions: [Action] = []
     /// What is to be done later.
-    private var timetable = Timetable()
+    private var timetable = Timetable<HubDuty>()
     package internal(set) var counters = HubCounters()
     /// How often something was refused for a limit.
     private(set) var refused: [Limit: Int] = [:]
@@ -65,13 +65,13 @@ package struct HubContext {
     }
 
     /// Has the duty done at that time, in monotonic milliseconds, or earlier if that was asked for before.
-    mutating func schedule(_ duty: Timetable.Duty, at time: Int64) { timetable.note(duty, at: time) }
+    mutating func schedule(_ duty: HubDuty, at time: Int64) { timetable.note(duty, at: time) }
 
     /// When the next duty is due, in monotonic milliseconds. What is due may have been done by then.
     package var nextDue: Int64? { timetable.next }
 
     /// A duty whose time has come.
-    mutating func nextDuty() -> Timetable.Duty? { timetable.take(at: now.monotonic) }
+    mutating func nextDuty() -> HubDuty? { timetable.take(at: now.monotonic) }
 
     // MARK: Connections
 
