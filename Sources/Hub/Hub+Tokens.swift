@@ -40,7 +40,7 @@ extension Hub {
     /// it join again, and a fresh token is all it takes.
     func expel(_ membership: Membership, _ refusal: Refusal, _ end: MembershipEnd = .lost) {
         refuseHeld(of: membership, refusal)
-        system(membership, extension: "system", ok: false, message: refusal.message)
+        context.system(membership, extension: "system", ok: false, message: refusal.message)
         remove(membership, end)
         let error = membership.frames.push(
             "phx_error", joinRef: membership.joinRef, ref: membership.joinRef, payload: refusal.ending)

@@ -127,12 +127,13 @@ package final class Hub {
             ? try ClientFrame(binary: message, version: connection.version)
             : try ClientFrame(text: message, version: connection.version)
         switch frame.event {
-        case "heartbeat" where frame.topic == "phoenix": reply(to: frame, joinRef: .null, on: connection, ok: true)
+        case "heartbeat" where frame.topic == "phoenix":
+            context.reply(to: frame, joinRef: .null, on: connection, ok: true)
         case "phx_join": join(frame, on: connection, at: now)
         case "phx_leave": leave(frame, on: connection)
         default:
             guard let membership = connection.memberships[frame.topic] else {
-                return refuse(frame, on: connection, .unmatchedTopic)
+                return context.refuse(frame, on: connection, .unmatchedTopic)
             }
             switch frame.event {
             case "broadcast": broadcast(frame, of: membership)
@@ -193,7 +194,7 @@ package final class Hub {
         get { context.actions }
         _modify { yield &context.actions }
     }
-    package var counters: HubCounters {
+    package internal(set) var counters: HubCounters {
         get { context.counters }
         _modify { yield &context.counters }
     }
@@ -207,35 +208,9 @@ package final class Hub {
     var latest: HubTime { context.now }
     var connections: [Connection?] { context.connections }
     func connection(_ slot: Slot) -> Connection? { context.connection(slot) }
-    func nextSerial() -> Int { context.nextSerial() }
 
     package func advance(to now: HubTime) { context.advance(to: now) }
     package func countRefusal(_ refusal: Refusal) { context.count(refusal) }
-
-    func reply(
-        to frame: ClientFrame, joinRef: JSON, on connection: Connection, ok: Bool,
-        response: [UInt8] = Array("{}".utf8)
-    ) {
-        context.reply(to: frame, joinRef: joinRef, on: connection, ok: ok, response: response)
-    }
-
-    func refuse(_ frame: ClientFrame, joinRef: JSON = .null, on connection: Connection, _ refusal: Refusal) {
-        context.refuse(frame, joinRef: joinRef, on: connection, refusal)
-    }
-
-    func reply(to ref: JSON, of membership: Membership, ok: Bool, response: [UInt8] = Array("{}".utf8)) {
-        context.reply(to: ref, of: membership, ok: ok, response: response)
-    }
-
-    func refuse(_ ref: JSON, of membership: Membership, _ refusal: Refusal) {
-        context.refuse(ref, of: membership, refusal)
-    }
-
-    func system(
-        _ membership: Membership, extension name: String, ok: Bool, message: String, cursor: String? = nil
-    ) {
-        context.system(membership, extension: name, ok: ok, message: message, cursor: cursor)
-    }
 }
 
 /// What the hubs of all loops share with each other, and in part with other rooms. Made once; each of it is safe from any

@@ -6,7 +6,7 @@ import Wire
 extension Hub {
     /// Asks for a member; the answer comes by `authorization`.
     func ask(_ right: AuthorizationQuestion.Right, as claims: Claims, for membership: Membership) -> AuthorizationID {
-        let id = AuthorizationID(loop: loop, serial: nextSerial())
+        let id = AuthorizationID(loop: loop, serial: context.nextSerial())
         questions[id] = membership
         let topic = String(membership.channel.key.name)
         actions.append(.authorize(id, AuthorizationQuestion(claims: claims, topic: topic, right: right)))
@@ -132,7 +132,7 @@ extension Hub {
         if pass.held.isEmpty, pass.readQuestion == nil, membership.join.isJoined {
             switch write.need.map({ pass.write[$0] }) ?? .allowed {
             case .allowed: return perform(write, ref, of: membership)
-            case .denied: return refuse(ref, of: membership, denial(of: write, in: membership))
+            case .denied: return context.refuse(ref, of: membership, denial(of: write, in: membership))
             case .unknown, .asked: break
             }
         }
@@ -140,7 +140,7 @@ extension Hub {
         // The first is always kept, as it is no larger than a payload may be.
         guard pass.held.entries.count < limits.heldPerMember, heldBytes + entry.bytes <= limits.heldBytes,
             pass.held.isEmpty || pass.held.bytes + entry.bytes <= limits.payloadBytes
-        else { return refuse(ref, of: membership, .writesPending) }
+        else { return context.refuse(ref, of: membership, .writesPending) }
         pass.held.append(entry)
         heldBytes += entry.bytes
         releaseWrites(of: membership)
@@ -162,7 +162,7 @@ extension Hub {
                 perform(next.write, next.ref, of: membership)
             case .denied:
                 drop(next, of: pass)
-                refuse(next.ref, of: membership, denial(of: next.write, in: membership))
+                context.refuse(next.ref, of: membership, denial(of: next.write, in: membership))
             }
         }
     }
@@ -193,7 +193,7 @@ extension Hub {
         guard let pass = membership.pass else { return }
         for entry in pass.held.removeAll(needing: need) {
             heldBytes -= entry.bytes
-            refuse(entry.ref, of: membership, refusal)
+            context.refuse(entry.ref, of: membership, refusal)
         }
     }
 
@@ -215,11 +215,11 @@ extension Hub {
         case .track(let payload):
             if presence.prepareToTrack(payload, of: membership, &context) { hearOthers() }
             do { try presence.track(payload, of: membership, &context) } catch {
-                return refuse(ref, of: membership, error)
+                return context.refuse(ref, of: membership, error)
             }
         case .untrack:
             presence.withdraw(membership.presence.id, in: membership.channel, &context)
         }
-        reply(to: ref, of: membership, ok: true)
+        context.reply(to: ref, of: membership, ok: true)
     }
 }

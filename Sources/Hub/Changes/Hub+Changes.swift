@@ -6,7 +6,7 @@ extension Hub {
     /// ask for the same: ten thousand joins of one channel cost the feed one.
     func group(of channel: Channel, _ subscription: ChangeSubscription) -> ChangeGroup {
         if let group = channel.groups.first(where: { $0.subscription.isSame(as: subscription) }) { return group }
-        let id = ChangeGroupID(loop: loop, serial: nextSerial())
+        let id = ChangeGroupID(loop: loop, serial: context.nextSerial())
         let group = ChangeGroup(id: id, channel: channel, subscription: subscription)
         channel.groups.append(group)
         groups[group.id] = group
@@ -132,12 +132,12 @@ extension Hub {
         case .live:
             // A client that resumes by cursors has one from here on, even if no change ever comes.
             let cursor = membership.recovery?.isReported == true ? membership.recovery?.cursor : nil
-            system(
+            context.system(
                 membership, extension: "postgres_changes", ok: true, message: "Subscribed to PostgreSQL",
                 cursor: cursor)
             complain(about: group, to: membership)
         case .failed(let message):
-            system(membership, extension: "postgres_changes", ok: false, message: message)
+            context.system(membership, extension: "postgres_changes", ok: false, message: message)
             // The Python client takes it for the end of the channel, and joins again some time.
             membership.recovery?.session.mayBeIgnored(until: latest.monotonic + book.patience)
         }
@@ -146,7 +146,7 @@ extension Hub {
     /// Says which of the bindings are not served, behind the word that the others are.
     private func complain(about group: ChangeGroup, to membership: Membership) {
         for complaint in group.complaints {
-            system(
+            context.system(
                 membership, extension: "postgres_changes", ok: !complaint.isError, message: complaint.message)
         }
         if group.complaints.contains(where: \.isError) {
@@ -264,7 +264,7 @@ extension Hub {
     func announceReplication(to membership: Membership) {
         membership.awaitsReplication = !feedIsReady
         guard feedIsReady else { return }
-        system(membership, extension: "system", ok: true, message: "Replication connection established")
+        context.system(membership, extension: "system", ok: true, message: "Replication connection established")
     }
 }
 

@@ -6,7 +6,7 @@ extension Hub {
     func join(_ frame: ClientFrame, on connection: Connection, at now: HubTime) {
         guard case .json(let payload) = frame.body else { return }
         guard frame.topic.utf8.starts(with: ChannelKey.prefix.utf8) else {
-            return refuse(frame, on: connection, .unmatchedTopic)
+            return context.refuse(frame, on: connection, .unmatchedTopic)
         }
         let joinRef = frame.joinRef.isNull ? frame.ref : frame.joinRef
         // A join on a joined topic replaces the old incarnation. Its phx_close is not sent: the Python client would take
@@ -34,7 +34,7 @@ extension Hub {
             try users.count(connection, as: claims, limits)
         } catch {
             counters.joinsRefused += 1
-            return refuse(frame, joinRef: joinRef, on: connection, error)
+            return context.refuse(frame, joinRef: joinRef, on: connection, error)
         }
 
         let ids = subscription.ids
@@ -179,23 +179,23 @@ extension Hub {
     private func refuseJoin(of membership: Membership, _ refusal: Refusal) {
         guard let pending = membership.pending else { return }
         counters.joinsRefused += 1
-        refuse(pending.ref, of: membership, refusal)
+        context.refuse(pending.ref, of: membership, refusal)
         refuseHeld(of: membership, refusal)
         remove(membership)
     }
 
     func leave(_ frame: ClientFrame, on connection: Connection) {
         guard let membership = connection.memberships[frame.topic] else {
-            return reply(to: frame, joinRef: frame.joinRef, on: connection, ok: true)
+            return context.reply(to: frame, joinRef: frame.joinRef, on: connection, ok: true)
         }
         // A leave of an older incarnation must not end the one that replaced it (realtime-js leaves when a join times
         // out and may have joined again by then).
         if !frame.joinRef.isNull, frame.joinRef.description != membership.joinRefText {
-            return reply(to: frame, joinRef: frame.joinRef, on: connection, ok: true)
+            return context.reply(to: frame, joinRef: frame.joinRef, on: connection, ok: true)
         }
         refuseHeld(of: membership, .unmatchedTopic)
         remove(membership, .left)
-        reply(to: frame.ref, of: membership, ok: true)
+        context.reply(to: frame.ref, of: membership, ok: true)
         let close = membership.frames.push(
             "phx_close", joinRef: membership.joinRef, ref: membership.joinRef, payload: Array("{}".utf8))
         actions.append(.send(close, to: membership.slot))

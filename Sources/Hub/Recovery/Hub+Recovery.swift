@@ -194,7 +194,7 @@ extension Hub {
         else { return }
         noteMissedMeanwhile(recovery, in: group)
         guard let point = recovery.point, recovery.question == nil else { return }
-        let id = RecoveryID(loop: loop, serial: nextSerial())
+        let id = RecoveryID(loop: loop, serial: context.nextSerial())
         recovery.question = id
         recoveries[id] = membership
         let question = RecoveryQuestion(group: group.id, claims: membership.claims, from: point)
