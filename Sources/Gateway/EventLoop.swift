@@ -206,7 +206,7 @@ final class EventLoop {
             case .withdraw(let id, let claims): feed?.withdraw(claims, from: id)
             case .recover(let id, let question): feed?.recover(id, question)
             case .abandon(let id): feed?.abandon(id)
-            case .askForProof(let places):
+            case .ping(let places):
                 askForProof(places)
                 if places.contains(where: { $0.loop != index }) {
                     for sibling in siblings { sibling.post(.askForProof(places)) }

@@ -90,8 +90,8 @@ extension Hub {
             var spared: Set<Slot>?
             if let id = message.databaseID {
                 let row = DatabaseBroadcast(key: channel.key, id: id, broadcast: message.broadcast)
-                keepForReplays(row, in: channel, withHistory: true)
-                spared = channel.replayed[id]
+                authorization.keepForReplays(row, in: channel, withHistory: true, limits)
+                spared = channel.replays.receivers(of: id)
             }
             history.passOn(message, in: channel, sparing: spared, except: except, &context)
         }
@@ -106,14 +106,14 @@ extension Hub {
     }
 
     /// Lets a member hear the channel's broadcasts: what it missed comes first.
-    func takeMemberSeat(_ membership: Membership, after missed: HistoryAnswer?) {
-        if history.seat(membership, after: missed, &context) { return }
-        membership.memberSeat = membership.channel.members.add(membership.slot, membership.version)
+    func letHear(_ membership: Membership, after missed: HistoryAnswer?) {
+        if history.letHear(membership, after: missed, &context) { return }
+        membership.memberIndex = membership.channel.members.add(membership.slot, membership.version)
     }
 
     /// A member's token changed: whoever comes back for it brings the new one.
     func renewHistory(of membership: Membership) {
-        history.renew(membership) { ClientTrace(renewing: $0, at: latest, moment: book.moment()) }
+        history.renew(membership) { ClientTrace(renewing: $0, at: latest, moment: catchUp.sessions.moment()) }
     }
 
     /// Tells a member a state of a channel as a whole, because it was spared steps to it.

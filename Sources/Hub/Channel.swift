@@ -17,10 +17,8 @@ package final class Channel {
     var traffic = ChannelTraffic()
     /// Those who asked for row changes, by what they asked for.
     var groups: [ChangeGroup] = []
-    /// Whose join waits for a replay.
-    var awaitingReplay: [Membership] = []
-    /// By a message's id: to whom it was replayed.
-    var replayed: [String: Set<Slot>] = [:]
+    /// Of messages that were sent before a member joined.
+    var replays = ChannelReplays()
 
     package init(key: ChannelKey) {
         self.key = key

@@ -14,9 +14,9 @@ final class Connection {
     var received = 0
     var memberships = Memberships()
     /// What it has certainly received; from its first membership on that hears row changes.
-    var lifeline: Lifeline?
-    /// What the answer to the last ping will prove.
-    var asked: Lifeline.Proof?
+    var acknowledged: AcknowledgementState?
+    /// What the answer to the last ping will acknowledge; nil once it came.
+    var openPing: AcknowledgementState.Acknowledgement?
     /// It had joined nothing when the last sweep came by.
     var wasEmptyAtSweep = false
     var limits = SocketLimits()
@@ -38,8 +38,8 @@ final class Connection {
     /// Whose it is: by the token at the door, or else of a channel that it is in. Nil where none names a user.
     var subject: String? { claims.subject ?? memberships.lazy.compactMap(\.claims.subject).first }
 
-    /// The number of the first proof that is about what is sent from here on.
-    var nextProof: Int { max(lifeline?.proof.serial ?? 0, asked?.serial ?? 0) + 1 }
+    /// The number of the next ping: its answer is the first that acknowledges what is sent from here on.
+    var nextPing: Int { max(acknowledged?.latest.serial ?? 0, openPing?.serial ?? 0) + 1 }
 }
 
 /// What one connection has joined, in the order of the joins.

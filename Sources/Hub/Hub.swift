@@ -15,6 +15,9 @@ package import Wire
 package final class Hub {
     /// What its features have in common.
     var context: HubContext
+    var authorization = Authorization()
+    var rows = RowSubscriptions()
+    var catchUp: CatchUp
     var presence: Presence
     var typing: Typing
     var history: History
@@ -22,28 +25,9 @@ package final class Hub {
     let summaries: Summaries
     let verifier: any TokenVerifier
     var channels: [ChannelKey: Channel] = [:]
-    var groups: [ChangeGroupID: ChangeGroup] = [:]
-    /// What the authority was asked and has not answered, and for whom.
-    var questions: [AuthorizationID: Membership] = [:]
-    /// Whose missed changes the feed is reading.
-    var recoveries: [RecoveryID: Membership] = [:]
-    /// Joins that are not answered yet, because something has to be known of who else is there.
-    var arrivals: [Membership] = []
-    let book: RecoveryBook
     /// Applies the relays that have been posted to this hub, at once; set by whoever posts them. Not called back for
     /// anything but `apply`.
     package var hearOthers: () -> Void = {}
-    /// Up to where the feed's changes were passed on.
-    package internal(set) var mark = 0
-    /// The cursor of the last change that was passed on since the mark, where all before it was as well; nil if there was
-    /// none.
-    var passed: String?
-    /// Since the mark something came that no cursor stands for: a change waits for a policy, or changes are gone.
-    var isPassedInPart = false
-    /// Bytes of what waits for its answers.
-    package internal(set) var heldBytes = 0
-    /// Whether changes are flowing from the database.
-    var feedIsReady = false
     /// When connections without channels are looked for next; nil before the first tick.
     var nextSweep: Int64?
     /// No member's token runs out before this second (since 1970).
@@ -66,12 +50,10 @@ package final class Hub {
         users = Users(online: shared.users, devices: shared.devices, limiter: userLimiter)
         summaries = Summaries(joins: shared.summaryJoins)
         self.verifier = verifier
-        book = shared.recovery
+        catchUp = CatchUp(sessions: shared.recovery)
     }
 
-    package var openQuestions: [AuthorizationID] { Array(questions.keys) }
     package var channelCount: Int { channels.count }
-    package var groupCount: Int { groups.count }
 
     /// Whose connection it is: by the token at the door, or else of a channel that it is in. Nil where none names a user.
     package func user(of slot: Slot) -> String? { connection(slot)?.subject }
@@ -127,18 +109,17 @@ package final class Hub {
             ? try ClientFrame(binary: message, version: connection.version)
             : try ClientFrame(text: message, version: connection.version)
         switch frame.event {
-        case "heartbeat" where frame.topic == "phoenix":
-            context.reply(to: frame, joinRef: .null, on: connection, ok: true)
+        case "heartbeat" where frame.topic == "phoenix": reply(to: frame, joinRef: .null, on: connection, ok: true)
         case "phx_join": join(frame, on: connection, at: now)
         case "phx_leave": leave(frame, on: connection)
         default:
             guard let membership = connection.memberships[frame.topic] else {
-                return context.refuse(frame, on: connection, .unmatchedTopic)
+                return refuse(frame, on: connection, .unmatchedTopic)
             }
             switch frame.event {
             case "broadcast": broadcast(frame, of: membership)
             case "presence":
-                guard membership.join.isJoined || membership.pass != nil,
+                guard membership.join.isJoined || membership.grants != nil,
                     let wanted = presence.write(in: frame, of: membership, &context)
                 else { return }
                 write(wanted, ref: frame.ref, of: membership)
@@ -208,16 +189,42 @@ package final class Hub {
     var latest: HubTime { context.now }
     var connections: [Connection?] { context.connections }
     func connection(_ slot: Slot) -> Connection? { context.connection(slot) }
+    func nextSerial() -> Int { context.nextSerial() }
 
     package func advance(to now: HubTime) { context.advance(to: now) }
     package func countRefusal(_ refusal: Refusal) { context.count(refusal) }
+
+    func reply(
+        to frame: ClientFrame, joinRef: JSON, on connection: Connection, ok: Bool,
+        response: [UInt8] = Array("{}".utf8)
+    ) {
+        context.reply(to: frame, joinRef: joinRef, on: connection, ok: ok, response: response)
+    }
+
+    func refuse(_ frame: ClientFrame, joinRef: JSON = .null, on connection: Connection, _ refusal: Refusal) {
+        context.refuse(frame, joinRef: joinRef, on: connection, refusal)
+    }
+
+    func reply(to ref: JSON, of membership: Membership, ok: Bool, response: [UInt8] = Array("{}".utf8)) {
+        context.reply(to: ref, of: membership, ok: ok, response: response)
+    }
+
+    func refuse(_ ref: JSON, of membership: Membership, _ refusal: Refusal) {
+        context.refuse(ref, of: membership, refusal)
+    }
+
+    func system(
+        _ membership: Membership, extension name: String, ok: Bool, message: String, cursor: String? = nil
+    ) {
+        context.system(membership, extension: name, ok: ok, message: message, cursor: cursor)
+    }
 }
 
 /// What the hubs of all loops share with each other, and in part with other rooms. Made once; each of it is safe from any
 /// thread.
 package struct HubShared: Sendable {
     /// Who may come back for the row changes that it missed. The feed keeps what it points to.
-    package let recovery: RecoveryBook
+    package let recovery: SessionRegistry
     /// The broadcasts that are kept for those who come back.
     package let history: HistoryStore
     /// The presences of those who were cut off.
@@ -234,7 +241,7 @@ package struct HubShared: Sendable {
     package let summaryJoins: SummaryJoins?
 
     package init(
-        recovery: RecoveryBook = RecoveryBook(), history: HistoryStore = HistoryStore(),
+        recovery: SessionRegistry = SessionRegistry(), history: HistoryStore = HistoryStore(),
         leases: PresenceLeases = PresenceLeases(), presenceLog: PresenceLog? = nil, users: UserPresence? = nil,
         devices: UserPresence? = nil, typing: TypingRegistry? = nil, summaryJoins: SummaryJoins? = nil
     ) {

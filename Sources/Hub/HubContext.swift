@@ -20,7 +20,7 @@ package struct HubContext {
     /// What is to be done, in order.
     package var actions: [Action] = []
     /// What is to be done later.
-    private var timetable = Timetable<HubDuty>()
+    private var timers = TimerQueue<HubDuty>()
     package internal(set) var counters = HubCounters()
     /// How often something was refused for a limit.
     private(set) var refused: [Limit: Int] = [:]
@@ -65,13 +65,13 @@ package struct HubContext {
     }
 
     /// Has the duty done at that time, in monotonic milliseconds, or earlier if that was asked for before.
-    mutating func schedule(_ duty: HubDuty, at time: Int64) { timetable.note(duty, at: time) }
+    mutating func schedule(_ duty: HubDuty, at time: Int64) { timers.note(duty, at: time) }
 
     /// When the next duty is due, in monotonic milliseconds. What is due may have been done by then.
-    package var nextDue: Int64? { timetable.next }
+    package var nextDue: Int64? { timers.next }
 
     /// A duty whose time has come.
-    mutating func nextDuty() -> HubDuty? { timetable.take(at: now.monotonic) }
+    mutating func nextDuty() -> HubDuty? { timers.take(at: now.monotonic) }
 
     // MARK: Connections
 
@@ -98,7 +98,7 @@ package struct HubContext {
 
     /// Asks sockets whether they live.
     mutating func ask(_ doubts: [ClientTrace]) {
-        if !doubts.isEmpty { actions.append(.askForProof(doubts.map(\.lifeline.socket))) }
+        if !doubts.isEmpty { actions.append(.ping(doubts.map(\.acknowledged.socket))) }
     }
 
     mutating func relay(_ relay: Relay) { actions.append(.relay(relay)) }

@@ -20,18 +20,16 @@ final class Membership {
     let acknowledges: Bool
     var presence: MemberPresence
     /// Nil in a public channel.
-    var pass: ChannelPass?
-    /// Both or none.
-    var group: ChangeGroup?
-    var principal: ChangePrincipal?
+    var grants: ChannelGrants?
+    /// Where the join asked for row changes.
+    var rows: RowSubscription?
+    /// With them.
+    var recovery: MemberRecovery?
     /// Where the join asked for it.
     var history: MemberHistory?
-    /// With the group.
-    var recovery: MemberRecovery?
-    /// Nil until the join is answered (it waits for the change feed, and in a private channel for its policies).
-    var memberSeat: Int32?
-    var groupSeat: Int32?
-    var principalSeat: Int32?
+    /// Its position among those who hear the channel's broadcasts. Nil until its join is answered, where it may not hear
+    /// them, and where it has history, which brings them.
+    var memberIndex: Int32?
     /// Is to be told once changes flow.
     var awaitsReplication = false
     /// What the join's answer is made of, kept until it is given.
@@ -41,7 +39,7 @@ final class Membership {
         _ config: JoinConfig, of connection: Connection, in channel: Channel, joinRef: String, claims: Claims,
         member: MemberID,
         presenceKey: @autoclosure () -> String,
-        pass: ChannelPass?, pending: PendingJoin
+        grants: ChannelGrants?, pending: PendingJoin
     ) {
         self.connection = connection
         self.channel = channel
@@ -52,7 +50,7 @@ final class Membership {
         echoesToSelf = config.echoesToSelf
         acknowledges = config.acknowledges
         presence = MemberPresence(key: config.presenceKey, id: member, orElse: presenceKey())
-        self.pass = pass
+        self.grants = grants
         self.pending = pending
     }
 
@@ -60,9 +58,6 @@ final class Membership {
     var version: ProtocolVersion { connection.version }
     /// What makes frames for it.
     var frames: ServerFrame { channel.frames(version) }
-    /// Whether it hears the group's changes, or waits for them.
-    func isIn(_ group: ChangeGroup) -> Bool { !join.hasEnded && self.group === group }
-
     var joinRef: JSON { JSON(trusted: Array(joinRefText.utf8)[...]) }
 }
 

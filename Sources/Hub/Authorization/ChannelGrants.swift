@@ -4,7 +4,7 @@ import Wire
 ///
 /// Read rights are asked at the join and again for each new token. Write rights are asked at the first write, and hold as
 /// long as the token.
-final class ChannelPass {
+final class ChannelGrants {
     /// Nil until the join is decided.
     var read: ChannelExtensions?
     /// The question about reading that is under way, of the join or of a new token.
@@ -24,6 +24,17 @@ final class ChannelPass {
     init(wantsPresence: Bool, replay: ReplayRequest?) {
         self.wantsPresence = wantsPresence
         self.replay = replay.map { PendingReplay(request: $0) }
+    }
+
+    /// Everybody may withdraw what they said themselves.
+    func right(to write: MemberWrite) -> WriteRights.State { write.need.map { self.write[$0] } ?? .allowed }
+}
+
+extension Membership {
+    /// Everybody reads all of a public channel.
+    func mayRead(_ part: ChannelExtensions) -> Bool {
+        guard let grants else { return true }
+        return grants.read?.contains(part) ?? false
     }
 }
 
@@ -71,6 +82,11 @@ enum MemberWrite {
         case .broadcast(.user(let user)): user.payload.count + user.event.utf8.count
         case .untrack: 0
         }
+    }
+
+    /// Why it is refused to who has not that right.
+    func denial(topic: Substring) -> Refusal {
+        need == .presence ? .trackUnauthorized(topic: String(topic)) : .writeUnauthorized(topic: String(topic))
     }
 
     /// The same without the frame it came in, which a slice would keep alive.

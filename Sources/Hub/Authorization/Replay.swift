@@ -71,7 +71,7 @@ package struct ReplayedMessage: Sendable {
 ///
 /// **Nothing is lost or doubled.** A message that is committed while the join is under way is visible to the replay's
 /// query, or it is not. If it is not, the feed brings it after the query began, which is after the question was asked;
-/// from that moment on `live` keeps what the feed brings to the channel, until the member has its seat. If it is, the feed
+/// from that moment on `live` keeps what the feed brings to the channel, until the member hears what comes live. If it is, the feed
 /// brings it, too: before the reply, then it is among `live` and dropped there by its id; or after, then the channel's
 /// `replayed` keeps it from this member. What was visible and not replayed, because it lies beyond the limit, and arrives
 /// by the feed in these moments is sent: it is as live as any other.
@@ -108,49 +108,72 @@ extension Broadcast {
     fileprivate var bytes: Int { MemberWrite.broadcast(self).bytes }
 }
 
+/// Who waits for a replay in one channel, and what was replayed to whom.
+struct ChannelReplays {
+    /// Members whose join waits for messages to be replayed.
+    private(set) var waiting: [Membership] = []
+    /// By a message's id: to whom it was replayed, and so must not come again.
+    private var sent: [String: Set<Slot>] = [:]
+
+    mutating func beginWait(of membership: Membership) {
+        if !waiting.contains(where: { $0 === membership }) { waiting.append(membership) }
+    }
+
+    mutating func endWait(of membership: Membership) { waiting.removeAll { $0 === membership } }
+
+    mutating func note(_ id: String, sentTo slot: Slot) { sent[id, default: []].insert(slot) }
+
+    mutating func forget(_ id: String, sentTo slot: Slot) {
+        sent[id]?.remove(slot)
+        if sent[id]?.isEmpty == true { sent[id] = nil }
+    }
+
+    /// To whom a message was replayed; nil where it was to nobody.
+    func receivers(of id: String) -> Set<Slot>? { sent[id] }
+}
+
 /// Messages that were sent before a member joined (wire-protocol B). Why none is lost or doubled: `PendingReplay`.
-extension Hub {
+extension Authorization {
     /// A message from SQL, for the members that wait for the answer to a join with a replay.
     ///
     /// - Parameter withHistory: whether it is passed on to members with history or to the others, who may hear it at
     ///   different moments.
-    func keepForReplays(_ message: DatabaseBroadcast, in channel: Channel, withHistory: Bool) {
-        for membership in channel.awaitingReplay {
-            guard let pass = membership.pass, (membership.history?.isOff == false) == withHistory
+    mutating func keepForReplays(
+        _ message: DatabaseBroadcast, in channel: Channel, withHistory: Bool, _ limits: HubLimits
+    ) {
+        for membership in channel.replays.waiting {
+            guard let grants = membership.grants, (membership.history?.isOff == false) == withHistory
             else { continue }
-            heldBytes += pass.replay?.keep(message, limits: limits, room: limits.heldBytes - heldBytes) ?? 0
+            heldBytes += grants.replay?.keep(message, limits: limits, room: limits.heldBytes - heldBytes) ?? 0
         }
     }
 
-    /// Sends what was replayed, and then what came by the feed in the meantime. Before the member takes its seat.
-    func sendReplay(_ pass: ChannelPass, to membership: Membership) {
-        guard let replay = pass.replay else { return }
-        let (channel, slot, version) = (membership.channel, membership.slot, membership.version)
+    /// Sends what was replayed, and then what came by the feed in the meantime. Before the member hears what comes live.
+    mutating func sendReplay(_ grants: ChannelGrants, to membership: Membership, _ hub: inout HubContext) {
+        guard let replay = grants.replay else { return }
+        let (channel, version) = (membership.channel, membership.version)
         for message in replay.messages {
             guard let frame = message.frame(version, joinRef: membership.joinRef, in: channel) else { continue }
-            actions.append(.send(frame, to: slot))
+            hub.send(frame, to: membership)
         }
         let ids = replay.messages.map(\.id)
         for message in replay.live where !ids.contains(message.id) {
-            if let frame = message.broadcast.frame(version, in: channel) { actions.append(.send(frame, to: slot)) }
+            if let frame = message.broadcast.frame(version, in: channel) { hub.send(frame, to: membership) }
         }
-        endReplay(pass, of: membership)
-        pass.replayed = ids
-        for id in ids { channel.replayed[id, default: []].insert(slot) }
+        endReplay(grants, of: membership)
+        grants.replayed = ids
+        for id in ids { channel.replays.note(id, sentTo: membership.slot) }
     }
 
     /// Forgets all that a member's replay left behind.
-    func endReplay(_ pass: ChannelPass, of membership: Membership) {
+    mutating func endReplay(_ grants: ChannelGrants, of membership: Membership) {
         let channel = membership.channel
-        if let replay = pass.replay {
+        if let replay = grants.replay {
             heldBytes -= replay.bytes
-            pass.replay = nil
-            channel.awaitingReplay.removeAll { $0 === membership }
+            grants.replay = nil
+            channel.replays.endWait(of: membership)
         }
-        for id in pass.replayed {
-            channel.replayed[id]?.remove(membership.slot)
-            if channel.replayed[id]?.isEmpty == true { channel.replayed[id] = nil }
-        }
-        pass.replayed = []
+        for id in grants.replayed { channel.replays.forget(id, sentTo: membership.slot) }
+        grants.replayed = []
     }
 }

@@ -50,6 +50,42 @@ package struct ChangeSubscription: Sendable {
     }
 }
 
+/// A group of subscribers within one loop; never used twice.
+package struct ChangeGroupID: Hashable, Sendable {
+    package let loop: Int
+    package let serial: Int
+
+    package init(loop: Int, serial: Int) {
+        self.loop = loop
+        self.serial = serial
+    }
+}
+
+/// What became of a subscription in the change feed.
+package enum ChangeSubscriptionOutcome: Sendable {
+    /// Every commit from now on is delivered.
+    case live
+    /// What can be served of it is live. The complaints are about the rest.
+    case partly([SubscriptionComplaint])
+    /// It cannot be served as it is; the sentence says why and what to do. The feed tries again by itself.
+    case failed(String)
+    /// The database is away, and what has to be known of its tables is not known yet.
+    case unavailable
+}
+
+/// Why one of a group's bindings is not served, or not wholly.
+package struct SubscriptionComplaint: Sendable, Equatable {
+    /// One sentence for people, with what to do.
+    package let message: String
+    /// Changes that the client asked for do not come; else they might not, if somebody wrote in an unusual way.
+    package let isError: Bool
+
+    package init(_ message: String, isError: Bool) {
+        self.message = message
+        self.isError = isError
+    }
+}
+
 /// What the change feed brings a loop, in the order it was committed.
 package enum FeedEvent: Sendable {
     case change(ChangeDelivery)

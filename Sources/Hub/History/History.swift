@@ -68,7 +68,7 @@ struct History {
         else { return nil }
         let sent = sent[membership.slot] ?? 0
         let arrival = HistoryArrival(
-            session: member.session, firstProof: membership.connection.nextProof, after: member.request.after,
+            session: member.session, firstPing: membership.connection.nextPing, after: member.request.after,
             liveFrom: kept.shown, room: hub.limits.historyBytesPerReturn - sent, isFresh: sent == 0)
         guard let answer = store.answer(arrival, in: membership.channel.key) else { return nil }
         member.isAnswered = true
@@ -94,7 +94,7 @@ struct History {
     /// Lets a member hear the channel's broadcasts from here on: what it missed comes first.
     ///
     /// - Returns: false where it has no part in the history, and so is one of `Channel.members`.
-    mutating func seat(_ membership: Membership, after missed: HistoryAnswer?, _ hub: inout HubContext) -> Bool {
+    mutating func letHear(_ membership: Membership, after missed: HistoryAnswer?, _ hub: inout HubContext) -> Bool {
         guard let member = membership.history, !member.isOff, let kept = membership.channel.history else {
             return false
         }
@@ -109,7 +109,7 @@ struct History {
         for message in missed.messages {
             // Its own it knows, if it did not want them back when they were sent.
             if !membership.echoesToSelf, let sender = message.sender, sender == missed.former { continue }
-            if let id = message.databaseID, channel.replayed[id]?.contains(slot) == true { continue }
+            if let id = message.databaseID, channel.replays.receivers(of: id)?.contains(slot) == true { continue }
             sent[slot, default: 0] += message.bytes
             if let frame = kept.replay(message, version, in: channel) { hub.send(frame, to: membership, .kept) }
         }
@@ -132,7 +132,7 @@ struct History {
             hub.member(moved, of: channel)?.history?.index = index
         }
         // Who may not read it is owed nothing.
-        let isOwed = member.isAnswered || membership.pass?.read == nil || membership.mayRead(.broadcast)
+        let isOwed = member.isAnswered || membership.grants?.read == nil || membership.mayRead(.broadcast)
         store.end(member.session, in: channel.key, lost: !isLeave && isOwed, at: hub.now)
         kept.memberCount -= 1
         guard kept.memberCount == 0 else { return }

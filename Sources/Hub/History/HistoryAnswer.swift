@@ -42,8 +42,8 @@ enum HistoryGap: String {
 /// A join that asked for history, at the moment it is answered.
 struct HistoryArrival {
     let session: HistorySession
-    /// The first proof that will be about what it is sent.
-    let firstProof: Int
+    /// The first ping whose answer will be about what it is sent.
+    let firstPing: Int
     /// The id that it brought.
     let after: String?
     /// How far its loop has passed the history on: from there it hears what comes live.
@@ -76,7 +76,7 @@ extension KeptChannel {
         let sent = Self.newest(missed, of: arrival)
         if gap == nil, sent.count < missed.count { gap = .tooMuch }
         let from = sent.first.map { $0.position - 1 } ?? arrival.liveFrom
-        session.settles(at: from, liveFrom: arrival.liveFrom, firstProof: arrival.firstProof)
+        session.settles(at: from, liveFrom: arrival.liveFrom, firstPing: arrival.firstPing)
         return HistoryAnswer(
             from: from, messages: Array(sent), since: since,
             isReturn: arrival.after != nil || wanted < arrival.liveFrom, gap: gap, former: found?.member)

@@ -112,10 +112,10 @@ final class HistorySession: RecoverableSession, Sendable {
     let trace: ClientTrace
     /// Where it would have to start again while nothing is proven.
     nonisolated(unsafe) private var start: Int
-    /// Up to where it was brought before it took its seat.
+    /// Up to where it was brought before what comes live.
     nonisolated(unsafe) private var liveFrom: Int
-    /// The first proof that is about what it was sent since it joined; none before its join is answered.
-    nonisolated(unsafe) private var firstProof = Int.max
+    /// The first ping whose answer is about what it was sent since it joined; none before its join is answered.
+    nonisolated(unsafe) private var firstPing = Int.max
     nonisolated(unsafe) private var isAlone = true
 
     init(key: HistoryKey, member: MemberID, trace: ClientTrace, at position: Int) {
@@ -127,18 +127,18 @@ final class HistorySession: RecoverableSession, Sendable {
     }
 
     /// Its join is answered: it is brought what comes behind `start`, and from `liveFrom` on hears what comes live.
-    func settles(at start: Int, liveFrom: Int, firstProof: Int) {
+    func settles(at start: Int, liveFrom: Int, firstPing: Int) {
         self.start = start
         self.liveFrom = liveFrom
-        self.firstProof = firstProof
+        self.firstPing = firstPing
         trace.isSettled = true
     }
 
     /// What it has certainly received, given how far its loop was when.
     func proven(_ reader: HistoryReader?) -> HistoryPosition {
-        let proof = trace.lifeline.proof
+        let last = trace.acknowledged.latest
         let position =
-            proof.serial >= firstProof ? max(liveFrom, reader?.position(before: proof.at) ?? 0) : start
+            last.serial >= firstPing ? max(liveFrom, reader?.position(before: last.at) ?? 0) : start
         return HistoryPosition(position: position, member: isAlone ? member : nil)
     }
 
@@ -148,7 +148,7 @@ final class HistorySession: RecoverableSession, Sendable {
     func renewed(_ key: HistoryKey, _ trace: ClientTrace) -> HistorySession {
         let session = HistorySession(
             key: key, member: member, trace: trace, at: start)
-        if self.trace.isSettled { session.settles(at: start, liveFrom: liveFrom, firstProof: firstProof) }
+        if self.trace.isSettled { session.settles(at: start, liveFrom: liveFrom, firstPing: firstPing) }
         session.isAlone = isAlone
         return session
     }

@@ -6,14 +6,14 @@ extension Hub {
     func join(_ frame: ClientFrame, on connection: Connection, at now: HubTime) {
         guard case .json(let payload) = frame.body else { return }
         guard frame.topic.utf8.starts(with: ChannelKey.prefix.utf8) else {
-            return context.refuse(frame, on: connection, .unmatchedTopic)
+            return refuse(frame, on: connection, .unmatchedTopic)
         }
         let joinRef = frame.joinRef.isNull ? frame.ref : frame.joinRef
         // A join on a joined topic replaces the old incarnation. Its phx_close is not sent: the Python client would take
         // it for the new one's and drop the channel.
         let config = JoinConfig(payload, topic: frame.topic, limits: limits)
         if let old = connection.memberships[frame.topic] {
-            refuseHeld(of: old, .unmatchedTopic)
+            authorization.refuseHeld(of: old, .unmatchedTopic, &context)
             presence.replace(old, by: config, &context)
             remove(old, .replaced)
         }
@@ -34,28 +34,27 @@ extension Hub {
             try users.count(connection, as: claims, limits)
         } catch {
             counters.joinsRefused += 1
-            return context.refuse(frame, joinRef: joinRef, on: connection, error)
+            return refuse(frame, joinRef: joinRef, on: connection, error)
         }
 
         let ids = subscription.ids
         let channel = channel(ChannelKey(topic: frame.topic, isPrivate: config.isPrivate))
-        let group = bindings.isEmpty ? nil : group(of: channel, subscription)
+        let group = bindings.isEmpty ? nil : rows.group(of: channel, subscription, &context)
         let membership = Membership(
             config, of: connection, in: channel, joinRef: joinRef.description, claims: claims,
-            member: context.nextMember(), presenceKey: randomUUID(),
-            pass: pass(config),
+            member: context.nextMember(), presenceKey: randomUUID(), grants: grants(config),
             pending: PendingJoin(
                 ref: JSON(trusted: Array(frame.ref.bytes)[...]), response: Self.joinResponse(bindings, ids),
                 wantsPresence: config.wantsPresence, wantsOccupancy: config.wantsOccupancy,
                 wantsReplicationReady: config.wantsReplicationReady))
         if let request = config.history {
-            let trace = trace(of: claims, joinRef: joinRef, connection, at: now)
+            let trace = catchUp.trace(of: claims, joinRef: joinRef, connection, rows.progress, context)
             membership.history = history.enter(membership, request, trace, &context)
         }
         if let group {
-            enter(group, membership)
-            membership.recovery = recovery(
-                of: config, joinRef: joinRef, claims: claims, group: group, on: connection, at: now)
+            rows.enter(group, membership, &context)
+            membership.recovery = catchUp.begin(
+                config, joinRef: joinRef, claims: claims, in: group, on: connection, rows.progress, &context)
         }
         connection.memberships.append(membership)
         channel.memberCount += 1
@@ -72,9 +71,9 @@ extension Hub {
     private func begin(_ membership: Membership) {
         var needs = needsOfRowChanges(membership)
         if membership.history?.doubts != nil { needs.insert(.history) }
-        if !needs.isDisjoint(with: [.session, .history]) { awaitArrival(of: membership) }
-        if membership.pass != nil {
-            askToRead(membership)
+        if !needs.isDisjoint(with: [.session, .history]) { catchUp.awaitArrival(of: membership, &context) }
+        if membership.grants != nil {
+            authorization.askToRead(membership, &context)
             needs.insert(.authorization)
         }
         handle(.begins(needs), of: membership)
@@ -88,9 +87,9 @@ extension Hub {
         }
     }
 
-    private func pass(_ config: JoinConfig) -> ChannelPass? {
+    private func grants(_ config: JoinConfig) -> ChannelGrants? {
         guard config.isPrivate else { return nil }
-        return ChannelPass(
+        return ChannelGrants(
             wantsPresence: config.wantsPresence, replay: config.replay.flatMap { ReplayRequest($0) })
     }
 
@@ -133,11 +132,11 @@ extension Hub {
         switch membership.join.handle(event) {
         case nil: break
         case .findMissed:
-            askForMissed(by: membership)
+            catchUp.askForMissed(by: membership, rows.progress, &context)
             // The answer says whether it could be resumed, and clients take no changes before the answer.
             if membership.recovery?.question == nil { recoveryIsKnown(of: membership) }
         case .answer: answerJoin(of: membership)
-        case .resumeRowChanges: takeSeatOrWait(membership)
+        case .resumeRowChanges: catchUp.startOrWait(membership, rows, &context)
         case .refuse(let refusal): refuseJoin(of: membership, refusal)
         case .expel(let refusal): expel(membership, refusal)
         }
@@ -145,7 +144,7 @@ extension Hub {
 
     /// What a member missed is known as far as its join's answer says it.
     func recoveryIsKnown(of membership: Membership) {
-        let isWhole = membership.pass?.replay?.overflowed != true
+        let isWhole = membership.grants?.replay?.overflowed != true
         handle(isWhole ? .recoveryIsKnown : .replayOverflowed, of: membership)
     }
 
@@ -155,16 +154,17 @@ extension Hub {
         let missed = missedMessages(by: membership)
         let reply = membership.frames.reply(
             joinRef: membership.joinRef, ref: pending.ref, ok: true,
-            response: History.response(Self.response(pending.response, membership.recovery), membership, missed))
+            response: History.response(
+                membership.recovery?.adding(to: pending.response) ?? pending.response, membership, missed))
         actions.append(.send(reply, to: membership.slot))
 
         counters.joins += 1
         membership.pending = nil
-        if let recovery = membership.recovery { joinIsAnswered(recovery) }
-        if let pass = membership.pass { sendReplay(pass, to: membership) }
-        if membership.mayRead(.broadcast) { takeMemberSeat(membership, after: missed) }
-        takeSeatOrWait(membership)
-        if pending.wantsReplicationReady { announceReplication(to: membership) }
+        if let recovery = membership.recovery { catchUp.joinIsAnswered(recovery, context) }
+        if let grants = membership.grants { authorization.sendReplay(grants, to: membership, &context) }
+        if membership.mayRead(.broadcast) { letHear(membership, after: missed) }
+        catchUp.startOrWait(membership, rows, &context)
+        if pending.wantsReplicationReady { rows.announceReplication(to: membership, &context) }
         if presence.resume(membership, &context) { hearOthers() }
         if pending.wantsPresence, membership.mayRead(.presence) { presence.show(to: membership, &context) }
         if pending.wantsOccupancy, membership.mayRead(.presence) {
@@ -179,23 +179,23 @@ extension Hub {
     private func refuseJoin(of membership: Membership, _ refusal: Refusal) {
         guard let pending = membership.pending else { return }
         counters.joinsRefused += 1
-        context.refuse(pending.ref, of: membership, refusal)
-        refuseHeld(of: membership, refusal)
+        refuse(pending.ref, of: membership, refusal)
+        authorization.refuseHeld(of: membership, refusal, &context)
         remove(membership)
     }
 
     func leave(_ frame: ClientFrame, on connection: Connection) {
         guard let membership = connection.memberships[frame.topic] else {
-            return context.reply(to: frame, joinRef: frame.joinRef, on: connection, ok: true)
+            return reply(to: frame, joinRef: frame.joinRef, on: connection, ok: true)
         }
         // A leave of an older incarnation must not end the one that replaced it (realtime-js leaves when a join times
         // out and may have joined again by then).
         if !frame.joinRef.isNull, frame.joinRef.description != membership.joinRefText {
-            return context.reply(to: frame, joinRef: frame.joinRef, on: connection, ok: true)
+            return reply(to: frame, joinRef: frame.joinRef, on: connection, ok: true)
         }
-        refuseHeld(of: membership, .unmatchedTopic)
+        authorization.refuseHeld(of: membership, .unmatchedTopic, &context)
         remove(membership, .left)
-        context.reply(to: frame.ref, of: membership, ok: true)
+        reply(to: frame.ref, of: membership, ok: true)
         let close = membership.frames.push(
             "phx_close", joinRef: membership.joinRef, ref: membership.joinRef, payload: Array("{}".utf8))
         actions.append(.send(close, to: membership.slot))
@@ -205,26 +205,20 @@ extension Hub {
     func remove(_ membership: Membership, _ end: MembershipEnd = .lost) {
         guard membership.connection.memberships.remove(membership) else { return }
         _ = membership.join.handle(.removed)
-        let (channel, version) = (membership.channel, membership.version)
+        let channel = membership.channel
         channel.memberCount -= 1
         counters.memberships -= 1
-        if let pass = membership.pass { discard(pass, of: membership) }
-        if let seat = membership.memberSeat, let moved = channel.members.remove(at: seat, version) {
-            reseat(moved, in: channel, \.memberSeat, seat)
+        authorization.end(of: membership)
+        if let index = membership.memberIndex, let moved = channel.members.remove(at: index, membership.version) {
+            context.member(moved, of: channel)?.memberIndex = index
         }
         presence.stopShowing(to: membership, &context)
-        if let place = membership.place { leave(place, membership) }
-        endSession(of: membership, end)
+        if let subscription = membership.rows { rows.leave(subscription, membership, &context) }
+        catchUp.end(membership, end, &context)
         history.leave(membership, isLeave: end == .left || end == .unloaded, &context)
         typing.end(of: membership, &context)
         presence.release(membership, end, &context)
         discardIfIdle(channel)
-    }
-
-    func reseat(
-        _ slot: Slot, in channel: Channel, _ seat: ReferenceWritableKeyPath<Membership, Int32?>, _ position: Int32
-    ) {
-        connection(slot)?.memberships[channel]?[keyPath: seat] = position
     }
 
     // MARK: Channels

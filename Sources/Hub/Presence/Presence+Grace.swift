@@ -72,7 +72,7 @@ extension Presence {
     ///
     /// - Returns: whether it took a lease over, so that what the other loops said of it has to be heard.
     mutating func resume(_ membership: Membership, _ hub: inout HubContext) -> Bool {
-        guard membership.pass == nil, !membership.presence.hasMadeKey else { return false }
+        guard membership.grants == nil, !membership.presence.hasMadeKey else { return false }
         // Of several it is not known which is its own until it says who it is.
         guard leases.count(of: membership.presencePlace) == 1 else { return false }
         return takeOver(membership, saying: nil, &hub)

@@ -44,7 +44,7 @@ package final class PresenceLeases: Sendable {
         var leases: [PresenceLease.Place: [PresenceLease]] = [:]
         var count = 0
         /// By loop: when its leases end.
-        var ends: [Int: Timetable<Name>] = [:]
+        var ends: [Int: TimerQueue<Name>] = [:]
         var isDraining = false
     }
 
@@ -66,7 +66,7 @@ package final class PresenceLeases: Sendable {
             for lease in leases {
                 state.leases[lease.place, default: []].append(lease)
                 state.count += 1
-                state.ends[lease.loop, default: Timetable()].set(Name(lease), at: lease.until)
+                state.ends[lease.loop, default: TimerQueue()].set(Name(lease), at: lease.until)
             }
         }
     }

@@ -8,7 +8,7 @@ import Synchronization
 /// Who is owed what is in `SessionBucket`.
 ///
 /// Safe from any thread: all of it is behind one lock, which is held for a look-up.
-package final class RecoveryBook: Sendable {
+package final class SessionRegistry: Sendable {
     struct Bucket {
         var sessions = SessionBucket<LiveSession>()
         /// How many sessions are written down.
@@ -26,9 +26,9 @@ package final class RecoveryBook: Sendable {
         /// In the order of their end, for forgetting them; one for each key and moment.
         var ends: [(key: RecoveryKey, until: Int64)] = []
         var firstEnd = 0
-        /// When the book was last told the time.
+        /// When the registry was last told the time.
         var now = Int64.min
-        /// Until when those come back whom the hub's last process served, by the book's clock; nil before the first join.
+        /// Until when those come back whom the hub's last process served, by the registry's clock; nil before the first join.
         var restartUntil: Int64?
         /// Whom the last process served; nil where that is not known.
         var restored: [RecoveryKey: Int]?
@@ -87,14 +87,14 @@ package final class RecoveryBook: Sendable {
             let session = LiveSession(key: key, trace: trace, from: .mark(here.mark))
             var doubts: [ClientTrace] = []
             if window > 0, key.hasSubject, let sessions = state.buckets[key]?.sessions {
-                doubts = sessions.doubts(of: trace) { !here.isReached($0.standing(at: now.monotonic)) }
+                doubts = sessions.doubts(of: trace) { !here.isReached($0.position(at: now.monotonic)) }
             }
             state.buckets[key, default: Bucket()].sessions.add(session)
             return (session, doubts)
         }
     }
 
-    /// Whether a member that lacked nothing may have been there before, and so misses what comes before it has its seat.
+    /// Whether a member that lacked nothing may have been there before, and so misses what comes before its changes come live.
     func mayMissMore(_ session: LiveSession) -> Bool { state.withLock { _ in session.mayMissMore } }
 
     /// Finds out where a member has to recover from, once those that may be its own were asked whether they live.
@@ -118,10 +118,10 @@ package final class RecoveryBook: Sendable {
     }
 
     /// Registers a member that says itself where it was, or that is known to stand there.
-    func enter(_ key: RecoveryKey, _ trace: ClientTrace, at standing: RecoveryPosition) -> LiveSession {
+    func enter(_ key: RecoveryKey, _ trace: ClientTrace, at position: RecoveryPosition) -> LiveSession {
         state.withLock { state in
-            let session = LiveSession(key: key, trace: trace, from: standing.point)
-            session.settles(at: standing, hadMissed: false)
+            let session = LiveSession(key: key, trace: trace, from: position.point)
+            session.settles(at: position, hadMissed: false)
             trace.isSettled = true
             state.buckets[key, default: Bucket()].sessions.add(session)
             Self.note(key, needing: session, &state)
@@ -148,26 +148,26 @@ package final class RecoveryBook: Sendable {
 
     /// The member is gone in any other way.
     func lose(_ session: LiveSession, at now: HubTime) {
-        end(session, from: session.standing(at: now.monotonic), at: now)
+        end(session, from: session.position(at: now.monotonic), at: now)
     }
 
     /// A join of the same socket took its place: the client had given the first one up, who knows when.
     func replace(_ session: LiveSession, at now: HubTime) {
         let isYoung = now.monotonic - session.trace.began < window
-        end(session, from: isYoung ? session.origin : session.standing(at: now.monotonic), at: now)
+        end(session, from: isYoung ? session.origin : session.position(at: now.monotonic), at: now)
     }
 
     /// How long a client may ignore what it is sent, in the longest of cases: in milliseconds, as the window.
     var patience: Int64 { window }
 
-    private func end(_ session: LiveSession, from standing: RecoveryPosition, at now: HubTime) {
+    private func end(_ session: LiveSession, from position: RecoveryPosition, at now: HubTime) {
         // Where it was not found out what it missed, a client that was here before has its session of before still.
         guard window > 0, session.trace.isSettled || session.trace.evidence != .refs else { return remove(session) }
         state.withLock { state in
             Self.forget(&state, at: now.monotonic)
             if state.ends.count - state.firstEnd >= mostHeld { state.clock.start(at: now.monotonic) }
             let until = state.clock.time(at: now.monotonic) + window
-            state.buckets[session.key]?.sessions.lose(session, at: standing, until: until)
+            state.buckets[session.key]?.sessions.lose(session, at: position, until: until)
             Self.expectEnd(of: session.key, until, &state)
             Self.note(session.key, &state)
         }
@@ -185,14 +185,14 @@ package final class RecoveryBook: Sendable {
     package func oldestMark() -> Int? {
         state.withLock { state in
             var oldest: Int?
-            func consider(_ standing: RecoveryPosition) {
+            func consider(_ position: RecoveryPosition) {
                 // What has no mark yet lies before all of them.
-                let mark = if case .mark(let mark) = standing.point { mark } else { 0 }
+                let mark = if case .mark(let mark) = position.point { mark } else { 0 }
                 oldest = min(oldest ?? mark, mark)
             }
             for bucket in state.buckets.values {
-                for session in bucket.sessions.live { consider(session.standing(at: state.now)) }
-                for ended in bucket.sessions.ended { consider(ended.standing) }
+                for session in bucket.sessions.live { consider(session.position(at: state.now)) }
+                for ended in bucket.sessions.ended { consider(ended.position) }
             }
             return oldest
         }
@@ -219,7 +219,7 @@ package final class RecoveryBook: Sendable {
     {
         let trace = session.trace
         let owed = state.buckets[session.key]?.sessions.takeOver(for: trace, amongLive: session.key.hasSubject) {
-            $0.standing(at: trace.began)
+            $0.position(at: trace.began)
         }
         guard let owed else { return nil }
         let lacking = owed.live.filter { !here.isReached($0) }
@@ -242,7 +242,7 @@ package final class RecoveryBook: Sendable {
         guard let restored = state.restored, window > 0 else { return }
         for (key, count) in restored {
             let ended = SessionBucket<LiveSession>.Ended(
-                standing: RecoveryPosition(point: .restart), until: until, lifeline: nil, isMany: count >= many)
+                position: RecoveryPosition(point: .restart), until: until, acknowledged: nil, isMany: count >= many)
             let copies = count >= many ? 1 : count
             state.buckets[key, default: Bucket()].sessions.add(Array(repeating: ended, count: copies))
             expectEnd(of: key, until, &state)
@@ -267,26 +267,10 @@ package final class RecoveryBook: Sendable {
     }
 }
 
-/// How far a loop has handed on.
-struct LoopPosition: Equatable {
-    /// All up to here.
-    let mark: Int
-    /// And something that came since.
-    let isPastMark: Bool
-    /// Whether all that was handed on since the mark and concerns the member's group came by here.
-    let isHeard: Bool
-
-    /// Whether nothing was handed on here that somebody lacks who stands there.
-    func isReached(_ standing: RecoveryPosition) -> Bool {
-        guard case .mark(let other) = standing.point, standing.partway == nil else { return false }
-        return other >= mark && !isPastMark && isHeard
-    }
-}
-
 /// The clock of the recovery window, which stands still while the feed is not ready.
 ///
 /// Joins for row changes are refused then, so that nobody can come back, and nobody's time may run out. A value, kept
-/// under the book's lock.
+/// under the registry's lock.
 struct RecoveryClock {
     /// Since when it stands, in monotonic milliseconds; nil while it runs.
     private var stopped: Int64?

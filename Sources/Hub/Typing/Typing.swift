@@ -162,7 +162,7 @@ package enum TypingRelay: Sendable {
 
 extension Membership {
     fileprivate var typist: Typist.ID { claims.subject.map { .user($0) } ?? .member(member) }
-    var hearsBroadcasts: Bool { memberSeat != nil || history?.index != nil }
+    var hearsBroadcasts: Bool { memberIndex != nil || history?.index != nil }
 }
 
 /// How typing is understood.

@@ -52,7 +52,7 @@ struct HubRooms: Sendable {
         }
         let access = OpsAccess(host: configuration.opsHost, token: configuration.opsToken)
         let dashboard = Dashboard(
-            access: access, health: health, log: LogOutput.standard.book,
+            access: access, health: health, log: LogOutput.standard.recent,
             sources: reload.dashboard(.standard, figures), logger: logger)
         let handlers: [any HTTPHandler] =
             [PushAPI(service: pushService, verifier: tokens, clock: { Clock.now() }), ClientHealth()]
@@ -95,7 +95,7 @@ struct HubRooms: Sendable {
             HealthProbes(
                 mostBehind: .seconds(configuration.safetyPollSeconds + configuration.readyLagSeconds),
                 loops: { gateway.silences }, feed: { subscriptions.behind }))
-        supervision = Supervision(problem: { health.problem }, beats: { gateway.beats }, logger: logger)
+        supervision = Supervision(problem: { health.problem }, heartbeats: { gateway.beats }, logger: logger)
 
         self.configuration = configuration
         self.logger = logger
@@ -159,7 +159,7 @@ struct HubRooms: Sendable {
 /// The objects that several rooms use at once. Each is safe from any thread; each exists once.
 struct SharedState: Sendable {
     /// How far each client's acknowledgements go: the loops write it, the feed keeps what it points to.
-    let recovery: RecoveryBook
+    let recovery: SessionRegistry
     /// The broadcasts that are kept, for all loops.
     let history: HistoryStore
     /// The presences of those who were cut off, for all loops.
@@ -176,7 +176,7 @@ struct SharedState: Sendable {
     ///   - sendsPushes: it is known who is where, on which device, and who types.
     init(_ configuration: RoostConfiguration, tellsUsers: Bool, sendsPushes: Bool) {
         let window = Int64(configuration.recoveryWindowSeconds) * 1000
-        recovery = RecoveryBook(window: window, isFeedReady: false)
+        recovery = SessionRegistry(window: window, isFeedReady: false)
         history = HistoryStore(limits: configuration.rules.limits, window: window)
         let users = tellsUsers || sendsPushes ? UserPresence() : nil
         self.users = users

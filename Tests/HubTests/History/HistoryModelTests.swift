@@ -46,11 +46,11 @@ struct HistoryWorld {
         limits.historyBytesPerReturn = .max
         let book = HistoryStore(limits: limits, window: 1_000_000)
         // It counts the moments of all loops.
-        let recoveries = RecoveryBook(window: 0)
+        let recoveries = SessionRegistry(window: 0)
         hubs = (0..<loops).map {
             Hub(
                 loop: $0, limits: limits, verifier: TokenBook(), random: SeededGenerator(seed: seed &* 8 &+ UInt64($0)),
-                book: recoveries, history: book)
+                sessions: recoveries, history: book)
         }
         relays = Array(repeating: [], count: loops)
         feeds = Array(repeating: [], count: loops)
@@ -150,9 +150,9 @@ struct HistoryWorld {
             guard let place = client.place else { continue }
             let hub = hubs[place.side]
             if unproven.contains(place) {
-                if let ping = hub.proofPing(for: place.slot) { deliver(ping, to: place) }
+                if let ping = hub.acknowledgementPing(for: place.slot) { deliver(ping, to: place) }
             } else {
-                hub.nothingUnproven(of: place.slot)
+                hub.nothingUnacknowledged(of: place.slot)
             }
         }
     }
@@ -247,10 +247,10 @@ struct HistoryWorld {
                 for slot in slots where slot != except { deliver(frame, to: .init(side: side, slot: slot), kind) }
             case .relay(let relay):
                 for other in hubs.indices where other != side { relays[other].append(relay) }
-            case .askForProof(let places):
+            case .ping(let places):
                 for place in places {
                     hubs[place.loop].advance(to: now)
-                    guard let ping = hubs[place.loop].proofPing(for: place.slot) else { continue }
+                    guard let ping = hubs[place.loop].acknowledgementPing(for: place.slot) else { continue }
                     deliver(ping, to: .init(side: place.loop, slot: place.slot))
                 }
             default: Issue.record("unexpected: \(action)")
@@ -259,7 +259,7 @@ struct HistoryWorld {
     }
 
     private mutating func deliver(_ frame: Frame, to place: HistoryClient.Place, _ kind: FrameKind = .message) {
-        if kind.needsProof { unproven.insert(place) }
+        if kind.needsAcknowledgement { unproven.insert(place) }
         guard let number = clients.firstIndex(where: { $0.place == place }) else { return }
         // A join's answer is the first frame of a socket but for pings.
         if clients[number].owedFrom == nil, !frame.isPing { clients[number].owedFrom = messages.count }

@@ -2,10 +2,10 @@ import Hub
 import Wire
 
 extension Hub {
-    /// A hub of which a test says only what it is about. Nobody is brought what it missed unless there is a book for it.
+    /// A hub of which a test says only what it is about. Nobody is brought what it missed unless there is a registry for it.
     convenience init(
         loop: Int, limits: HubLimits = HubLimits(), verifier: any TokenVerifier,
-        random: any RandomNumberGenerator & Sendable, book: RecoveryBook = RecoveryBook(window: 0),
+        random: any RandomNumberGenerator & Sendable, sessions: SessionRegistry = SessionRegistry(window: 0),
         history: HistoryStore? = nil, userLimiter: (any UserConnectionLimiter)? = nil,
         presence: PresenceRules = PresenceRules(), typing: TypingRules = TypingRules(),
         presences: PresenceLeases = PresenceLeases(), presenceLog: PresenceLog? = nil, users: UserPresence? = nil,
@@ -14,7 +14,7 @@ extension Hub {
         self.init(
             loop: loop, limits: limits, verifier: verifier, random: random, presence: presence, typing: typing,
             shared: HubShared(
-                recovery: book, history: history ?? HistoryStore(limits: limits, window: 0), leases: presences,
+                recovery: sessions, history: history ?? HistoryStore(limits: limits, window: 0), leases: presences,
                 presenceLog: presenceLog, users: users, devices: devices, typing: typingRegistry,
                 summaryJoins: summaryJoins),
             userLimiter: userLimiter)

@@ -8,11 +8,11 @@ final class Room {
     private var now = HubTime(monotonic: 1_000_000, unix: 1_700_000_000_000)
 
     init() {
-        let book = RecoveryBook()
-        book.nobodyIsFromBefore()
+        let sessions = SessionRegistry()
+        sessions.nobodyIsFromBefore()
         hub = Hub(
             loop: 0, limits: HubLimits(), verifier: FixedVerifier(), random: CountingGenerator(),
-            presence: PresenceRules(), typing: TypingRules(), shared: HubShared(recovery: book))
+            presence: PresenceRules(), typing: TypingRules(), shared: HubShared(recovery: sessions))
     }
 
     /// Each is a user of its own.
@@ -58,5 +58,15 @@ final class Room {
         blackHole(hub.actions)
         hub.actions.removeAll(keepingCapacity: true)
         hub.offerLeases()
+    }
+}
+
+/// Numbers that differ, and are the same in every run, so that texts made of them have the same lengths.
+struct CountingGenerator: RandomNumberGenerator {
+    private var state: UInt64 = 1
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        return state
     }
 }
