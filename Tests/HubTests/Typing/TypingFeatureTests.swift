@@ -62,7 +62,7 @@ import Wire
     @Test func theRowOfItsAuthorEndsIt() throws {
         registry.watch(channel.key)
         typing.take(try says(true), of: "ada", in: channel, &hub)
-        #expect(registry.typists(in: channel.key, at: 0).map(\.user) == ["ada"])
+        #expect(registry.typists(in: channel.key, at: 0).map { $0.user } == ["ada"])
         _ = try done()
         let row = #"{"schema":"public","table":"messages","record":{"sender_id":"SENDER"}}"#
         func insert(by sender: String) throws -> JSON {
