@@ -23,7 +23,7 @@ extension EventLoop {
             let socket = delivery.sockets[slot]
             guard socket.isOpen, !socket.isClosing else { continue }
             if !socket.hasUnproven {
-                hub.nothingUnproven(of: Slot(slot))
+                hub.nothingUnacknowledged(of: Slot(slot))
             } else if second - socket.lastProof >= Self.proofInterval {
                 proofsDue.append(Slot(slot))
             }
@@ -69,7 +69,7 @@ extension EventLoop {
     /// Asks a socket for a proof of what was sent to it, and that it lives.
     func askForProof(_ slot: Slot) {
         guard delivery.sockets[Int(slot)].isOpen, !delivery.sockets[Int(slot)].isClosing,
-            let ping = hub.proofPing(for: slot)
+            let ping = hub.acknowledgementPing(for: slot)
         else { return }
         delivery.send(ping, to: slot)
         delivery.proofAsked(slot, second: second)

@@ -62,7 +62,7 @@ extension EventLoop {
             hub.recovery(id, step)
             execute()
             // A ping was part of that.
-            if hub.isAskedForProof(slot) { paces[slot]?.asks(at: Self.milliseconds) }
+            if hub.awaitsPong(slot) { paces[slot]?.asks(at: Self.milliseconds) }
         case .began, .passedBy, .unavailable, .undecided:
             hub.recovery(id, step)
             execute()

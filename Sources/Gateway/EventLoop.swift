@@ -108,10 +108,7 @@ final class EventLoop {
         self.logger = logger
         hub = Hub(
             loop: index, limits: rules.limits, verifier: verifier, random: SystemRandomNumberGenerator(),
-            book: configuration.book, history: configuration.history, ledger: seats,
-            presence: rules.presence, typing: rules.typing, presences: configuration.presences,
-            presenceLog: configuration.presenceLog, users: configuration.users, devices: configuration.devices,
-            typingBoard: configuration.typingBoard, summaryJoins: configuration.summaryJoins)
+            presence: rules.presence, typing: rules.typing, shared: configuration.shared, userLimiter: seats)
         delivery = Delivery(cap: rules.pendingBytesPerSocket, readers: readers)
         door = Door(verifier: verifier, origins: rules.origins)
         broadcastAPI = BroadcastAPI(verifier: verifier, limits: rules.limits)
@@ -209,7 +206,7 @@ final class EventLoop {
             case .withdraw(let id, let claims): feed?.withdraw(claims, from: id)
             case .recover(let id, let question): feed?.recover(id, question)
             case .abandon(let id): feed?.abandon(id)
-            case .askForProof(let places):
+            case .ping(let places):
                 askForProof(places)
                 if places.contains(where: { $0.loop != index }) {
                     for sibling in siblings { sibling.post(.askForProof(places)) }
@@ -347,7 +344,7 @@ final class EventLoop {
         }
         askForProofs()
         lookAfterPaces()
-        configuration.book.forget(at: now())
+        configuration.shared.recovery.forget(at: now())
         lookAfterCertificate()
         gauges.publish(self)
         delivery.tracer.forget(before: second)

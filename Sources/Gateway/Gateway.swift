@@ -43,7 +43,7 @@ package final class Gateway: @unchecked Sendable {
     }
 
     /// Who was present when the hub's last process ended; before `start`.
-    package func restorePresence(_ restored: [PresenceBook.Restored]) {
+    package func restorePresence(_ restored: [PresenceLeases.Restored]) {
         for loop in loops { loop.hub.restorePresence(restored) }
     }
 
@@ -81,7 +81,7 @@ package final class Gateway: @unchecked Sendable {
         seats.adopt(rules.limits)
         failing.adopt(allowance: rules.failuresPerMinute)
         unfinished.adopt(cap: rules.unfinishedBytes)
-        configuration.history.adopt(rules.limits)
+        configuration.shared.history.adopt(rules.limits)
         for loop in loops { loop.inbox.post(.adopt(rules)) }
     }
 
@@ -111,9 +111,9 @@ package final class Gateway: @unchecked Sendable {
 
     package func stopAccepting() {
         // Whoever is cut off from here on is expected back at the next process.
-        configuration.presences.drain()
-        configuration.users?.drain()
-        configuration.devices?.drain()
+        configuration.shared.leases.drain()
+        configuration.shared.users?.drain()
+        configuration.shared.devices?.drain()
         for loop in loops { loop.inbox.post(.stopAccepting) }
     }
 

@@ -18,22 +18,8 @@ package struct GatewayConfiguration: Sendable {
     package var usesIOUring = true
     /// What holds at the start.
     package var rules = GatewayRules()
-    /// Shared by the loops, and with the feed, which keeps what it points to.
-    package var book = RecoveryBook()
-    /// Shared by the loops.
-    package var history = HistoryBook()
-    /// Shared by the loops.
-    package var presences = PresenceBook()
-    /// Where it is noted who is present, for whoever writes it down; nil if nobody does.
-    package var presenceLog: PresenceLog?
-    /// Which users are online, for whoever asks; nil if nobody does.
-    package var users: UserPresence?
-    /// The same for their devices.
-    package var devices: UserPresence?
-    /// Who types, for whoever asks; nil if nobody does.
-    package var typingBoard: TypingBoard?
-    /// Who joins a Live Activity's channel, for whoever shows it; nil if nobody does.
-    package var summaryJoins: SummaryJoins?
+    /// What the hubs of the loops share.
+    package var shared = HubShared()
     /// Largest body of an HTTP request.
     package var maximumBodyBytes = 5_000_000
 

@@ -82,7 +82,7 @@ final class SocketSeats: Sendable {
     }
 }
 
-extension SocketSeats: UserLedger {
+extension SocketSeats: UserConnectionLimiter {
     var countsUsers: Bool { mostOfUser.load(ordering: .relaxed) > 0 }
 
     func enter(_ user: String) -> Bool {

@@ -186,7 +186,7 @@ extension ChangeSubscriptions {
 }
 
 /// What is kept of broadcasts, for the metrics.
-extension HistoryBook {
+extension HistoryStore {
     var list: [Figure] {
         let kept = figures
         return [

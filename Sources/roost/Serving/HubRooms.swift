@@ -159,11 +159,11 @@ struct HubRooms: Sendable {
 /// The objects that several rooms use at once. Each is safe from any thread; each exists once.
 struct SharedState: Sendable {
     /// How far each client's acknowledgements go: the loops write it, the feed keeps what it points to.
-    let recovery: RecoveryBook
+    let recovery: SessionRegistry
     /// The broadcasts that are kept, for all loops.
-    let history: HistoryBook
-    /// Who is present in channels, for all loops.
-    let presences = PresenceBook()
+    let history: HistoryStore
+    /// The presences of those who were cut off, for all loops.
+    let leases = PresenceLeases()
     /// Who is present, for whoever writes it down.
     let presenceLog = PresenceLog()
     /// Which users are online; nil where nobody asks.
@@ -176,13 +176,13 @@ struct SharedState: Sendable {
     ///   - sendsPushes: it is known who is where, on which device, and who types.
     init(_ configuration: RoostConfiguration, tellsUsers: Bool, sendsPushes: Bool) {
         let window = Int64(configuration.recoveryWindowSeconds) * 1000
-        recovery = RecoveryBook(window: window, isFeedReady: false)
-        history = HistoryBook(limits: configuration.rules.limits, window: window)
+        recovery = SessionRegistry(window: window, isFeedReady: false)
+        history = HistoryStore(limits: configuration.rules.limits, window: window)
         let users = tellsUsers || sendsPushes ? UserPresence() : nil
         self.users = users
         if sendsPushes, let users {
             presenceView = PresenceView(
-                users: users, devices: UserPresence(notesTransitions: false), typing: TypingBoard(),
+                users: users, devices: UserPresence(notesTransitions: false), typing: TypingRegistry(),
                 presence: presenceLog)
         } else {
             presenceView = nil
@@ -192,12 +192,12 @@ struct SharedState: Sendable {
     /// Brings back whom the hub's last process served, for a while: whoever comes back in it was never gone.
     ///
     /// - Returns: what the loops are to show.
-    func restore(_ restored: PresenceRestored, within seconds: Int) -> [PresenceBook.Restored] {
+    func restore(_ restored: PresenceRestored, within seconds: Int) -> [PresenceLeases.Restored] {
         let until = Clock.now().monotonic + Int64(seconds) * 1000
         users?.restore(restored.users, until: until)
         guard seconds > 0 else { return [] }
         for record in restored.presences { presenceLog.put(record) }
-        return presences.restore(restored.presences, until: until)
+        return leases.restore(restored.presences, until: until)
     }
 }
 
@@ -205,14 +205,10 @@ extension RoostConfiguration {
     /// The gateway's configuration, with what its loops share with each other and with other rooms.
     func gateway(sharing shared: SharedState) -> GatewayConfiguration {
         var gateway = gateway
-        gateway.book = shared.recovery
-        gateway.history = shared.history
-        gateway.presences = shared.presences
-        gateway.presenceLog = shared.presenceLog
-        gateway.users = shared.users
-        gateway.devices = shared.presenceView?.devices
-        gateway.typingBoard = shared.presenceView?.typing
-        gateway.summaryJoins = shared.presenceView?.joins
+        gateway.shared = HubShared(
+            recovery: shared.recovery, history: shared.history, leases: shared.leases, presenceLog: shared.presenceLog,
+            users: shared.users, devices: shared.presenceView?.devices, typing: shared.presenceView?.typing,
+            summaryJoins: shared.presenceView?.joins)
         return gateway
     }
 }
