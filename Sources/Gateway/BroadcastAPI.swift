@@ -1,10 +1,16 @@
 import Hub
 import Wire
 
-/// Broadcasting over HTTP, for backends and for clients that have not joined (wire-protocol A11).
-struct BroadcastAPI {
-    let verifier: any TokenVerifier
+/// Broadcasting over HTTP, for backends and for clients that have not joined (wire-protocol A11). A loop has one: an object,
+/// because a value with all limits in it would be copied for every request.
+final class BroadcastAPI {
+    private let verifier: any TokenVerifier
     var limits: HubLimits
+
+    init(verifier: any TokenVerifier, limits: HubLimits) {
+        self.verifier = verifier
+        self.limits = limits
+    }
 
     enum Outcome {
         case refused(HTTPResponse)

@@ -18,7 +18,7 @@ final class EventLoop {
     let inbox: LoopInbox
     var delivery: Delivery
     var door: Door
-    var broadcastAPI: BroadcastAPI
+    let broadcastAPI: BroadcastAPI
     let handler: (any HTTPHandler)?
     let opsHandler: (any HTTPHandler)?
     let opsSocketHandler: (any OpsSocketHandler)?

@@ -29,14 +29,16 @@ struct HTTPFieldLine {
 
     private static func check(value: Range<Int>, in bytes: Span<UInt8>) throws(HTTPRefusal) {
         var all: UInt8 = 0
-        for at in value {
-            let byte = bytes[at]
+        let text = bytes.extracting(value)
+        // Bytes behind the first of the eight that stops are looked at again, one by one.
+        for at in PlainRun.endOfVisible(in: text, from: 0)..<text.count {
+            let byte = text[at]
             guard !HTTPByte.isControl(byte) else {
                 throw byte == HTTPByte.carriageReturn ? .bareCarriageReturn : .fieldControl
             }
             all |= byte
         }
-        guard all < 0x80 || UTF8Scanner.isValid(bytes.extracting(value)) else { throw .fieldUTF8 }
+        guard all < 0x80 || UTF8Scanner.isValid(text) else { throw .fieldUTF8 }
     }
 
     /// What is wrong with a line whose name is not followed by a colon.
