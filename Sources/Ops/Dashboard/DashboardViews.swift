@@ -95,7 +95,7 @@ extension Dashboard {
         ]
     }
 
-    /// Each loop has members of its own; all of them know of everybody who is present.
+    /// A channel, by the reports of all loops: each has members of its own, and all of them know of everybody who is present.
     static func json(_ reports: [ChannelReport]) -> JSONDocument {
         let members = reports.flatMap { report in
             zip(report.view.members, report.members).map { json($0, $1, isPrivate: report.view.key.isPrivate) }

@@ -91,11 +91,11 @@ struct Sample: Sendable {
         var turn: Double?
     }
 
-    /// In seconds since 1970.
+    /// The end of the second, in seconds since 1970.
     var at = 0.0
     var connections = 0
     var pendingBytes = 0
-    /// In a second, these all.
+    // What follows is for one second.
     var framesIn = 0.0
     var framesOut = 0.0
     var bytesIn = 0.0
