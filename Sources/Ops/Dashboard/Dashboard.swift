@@ -18,8 +18,8 @@ package final class Dashboard: OpsSocketHandler {
     struct State {
         var sessions: [OpsSocket.ID: DashboardSession] = [:]
         /// The samples of the last five minutes.
-        var history = Ring<Sample>(capacity: 300)
-        var sampler = Sampler()
+        var history = Ring<DashboardSample>(capacity: 300)
+        var sampler = DashboardSampler()
         /// Questions that loops have not answered, by the second in which they were asked.
         var asked: [OpsTopic: Int] = [:]
         var second = 0
@@ -135,7 +135,7 @@ package final class Dashboard: OpsSocketHandler {
     }
 
     /// Sends everybody who looks at it what is new.
-    private func refresh(_ topic: OpsTopic, _ sample: Sample) {
+    private func refresh(_ topic: OpsTopic, _ sample: DashboardSample) {
         switch topic {
         case .overview: push("sample", topic, overview(sample))
         case .log: pushLog()
