@@ -2,7 +2,7 @@ import CWebSockets
 import Hub
 import Wire
 
-/// Finding out what sockets have certainly received (`Lifeline`).
+/// Finding out what sockets have certainly received (`AcknowledgementState`).
 extension EventLoop {
     /// Seconds between two pings to a socket whose last changes are not proven: what a client may be sent again when it
     /// comes back. A ping and its pong cost the loop about as much as a delivery.
