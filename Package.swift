@@ -30,6 +30,7 @@ let package = Package(
     ],
     targets: [
         .target(name: "Wire", swiftSettings: strict),
+        .target(name: "HTTP", dependencies: ["Wire"], swiftSettings: strict),
         .target(name: "Matching", dependencies: ["Wire"], swiftSettings: strict),
         .target(
             name: "Hub",
@@ -54,7 +55,8 @@ let package = Package(
         .systemLibrary(name: "CMalloc"),
         .systemLibrary(name: "CPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
         .target(
-            name: "Gateway", dependencies: ["Hub", "Wire", "CSendRing", "CWebSockets", logging], swiftSettings: strict),
+            name: "Gateway", dependencies: ["CSendRing", "CWebSockets", "HTTP", "Hub", "Wire", logging],
+            swiftSettings: strict),
         .target(
             name: "ChangeFeed", dependencies: ["Hub", "Matching", "Wire", "CPostgres", logging],
             resources: [.embedInCode("SQL")], swiftSettings: strict),
@@ -69,14 +71,14 @@ let package = Package(
             swiftSettings: testable),
         .target(
             name: "Notify",
-            dependencies: ["CPostgres", "ChangeFeed", "Gateway", "Hub", "Matching", "Push", "Wire", logging],
+            dependencies: ["CPostgres", "ChangeFeed", "HTTP", "Hub", "Matching", "Push", "Wire", logging],
             swiftSettings: strict),
         .target(
-            name: "Ops", dependencies: ["CMalloc", "COpsFiles", "Gateway", "Hub", "Wire", logging], exclude: ["Web"],
-            swiftSettings: strict),
+            name: "Ops", dependencies: ["CMalloc", "COpsFiles", "Gateway", "HTTP", "Hub", "Wire", logging],
+            exclude: ["Web"], swiftSettings: strict),
         .target(name: "COpsFiles"),
         .target(
-            name: "Demo", dependencies: ["CDemoFiles", "ChangeFeed", "Gateway", "Hub", "Identity", "Wire", logging],
+            name: "Demo", dependencies: ["CDemoFiles", "ChangeFeed", "HTTP", "Hub", "Identity", "Wire", logging],
             exclude: ["API.md", "SQL", "Web"], swiftSettings: strict),
         .target(name: "CDemoFiles"),
         .target(
@@ -91,8 +93,8 @@ let package = Package(
         .executableTarget(
             name: "roost",
             dependencies: [
-                "ChangeFeed", "Demo", "Gateway", "Hub", "Identity", "Notify", "Ops", "Push", "RoostClient", "Settings",
-                "Wire", logging,
+                "ChangeFeed", "Demo", "Gateway", "HTTP", "Hub", "Identity", "Notify", "Ops", "Push", "RoostClient",
+                "Settings", "Wire", logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: testable
@@ -112,7 +114,7 @@ let package = Package(
         .executableTarget(
             name: "roost-micro",
             dependencies: [
-                "CAllocationCount", "Hub", "Matching", "Wire",
+                "CAllocationCount", "HTTP", "Hub", "Matching", "Wire",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "loadtest/micro", exclude: ["thresholds.txt"], swiftSettings: strict),
@@ -122,9 +124,10 @@ let package = Package(
         .testTarget(name: "RoostClientTests", dependencies: ["RoostClient", "Wire"], swiftSettings: quick),
         .testTarget(name: "LoadTests", dependencies: ["roost-load", "Wire"], swiftSettings: quick),
         .testTarget(name: "WireTests", dependencies: ["Wire", "TestSupport"], swiftSettings: strict),
+        .testTarget(name: "HTTPTests", dependencies: ["HTTP", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "MatchingTests", dependencies: ["Matching", "Wire", "TestSupport"], swiftSettings: quick),
         .testTarget(name: "HubTests", dependencies: ["Hub", "Matching", "Wire", "TestSupport"], swiftSettings: quick),
-        .testTarget(name: "GatewayTests", dependencies: ["Gateway", "Hub"], swiftSettings: quick),
+        .testTarget(name: "GatewayTests", dependencies: ["Gateway", "Hub", "Wire"], swiftSettings: quick),
         .testTarget(
             name: "IdentityTests",
             dependencies: ["CTestKeys", "Identity", "Hub", "Signatures", "Wire", logging, "TestSupport"],

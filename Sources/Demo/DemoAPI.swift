@@ -1,6 +1,6 @@
 import ChangeFeed
 import Dispatch
-package import Gateway
+package import HTTP
 package import Hub
 package import Identity
 package import Logging

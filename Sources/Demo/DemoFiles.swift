@@ -1,6 +1,6 @@
 import CDemoFiles
 import ChangeFeed
-import Gateway
+import HTTP
 
 /// The embedded files by their names.
 enum DemoFiles {

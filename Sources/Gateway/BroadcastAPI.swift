@@ -1,3 +1,4 @@
+import HTTP
 import Hub
 import Wire
 
@@ -78,7 +79,7 @@ struct BroadcastAPI {
             return .accepted(Publication(messages: [(.user(user), key)], claims: claims))
         case nil:
             let text = "Unsupported Media Type. Use application/json or application/octet-stream"
-            return .refused(Door.error(415, text))
+            return .refused(HTTPResponse.error(415, text))
         }
     }
 

@@ -1,3 +1,5 @@
+import HTTP
+
 /// Where a request goes that broadcasts, by its path: bytes, because the library's searches in strings take 5 µs for it.
 enum BroadcastRoute: Equatable {
     /// Several messages, which the body names.

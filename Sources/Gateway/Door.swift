@@ -1,3 +1,4 @@
+import HTTP
 import Hub
 import Wire
 
@@ -39,11 +40,11 @@ struct Door {
     func judge(_ head: some RequestHead, at now: HubTime) -> Verdict {
         guard Self.paths.contains(head.path) else {
             return .refused(
-                Self.error(404, "No WebSocket is served here; connect to /realtime/v1/websocket"), .path)
+                .error(404, "No WebSocket is served here; connect to /realtime/v1/websocket"), .path)
         }
         guard origins.isEmpty || origins.allow(head.field("origin")) else {
             return .refused(
-                Self.error(403, "Pages of this origin are not let in; http.origins names those that are"), .origin)
+                .error(403, "Pages of this origin are not let in; http.origins names those that are"), .origin)
         }
         if let refusal = WebSocketHandshake.refusal(of: head) { return .refused(refusal, .handshake) }
         guard let version = ProtocolVersion(vsn: head.query("vsn")) else {
@@ -51,7 +52,7 @@ struct Door {
             return .refused(HTTPResponse(status: 403), .version)
         }
         guard let candidates = TokenSource(head: head).ofUpgrade else {
-            return .refused(Self.error(401, Refusal.apiKeyMissing.message), .keyMissing)
+            return .refused(.error(401, Refusal.apiKeyMissing.message), .keyMissing)
         }
         do {
             let isPage = head.field("origin") != nil
@@ -76,8 +77,8 @@ struct Door {
 
     private static func answer(to refusal: Refusal) -> HTTPResponse {
         // "seconds ago" would tell a stranger more than the original does here.
-        if case .tokenExpired = refusal { return error(401, "Token has expired") }
-        return error(401, refusal.message)
+        if case .tokenExpired = refusal { return .error(401, "Token has expired") }
+        return .error(401, refusal.message)
     }
 
     private func claims(_ candidates: UpgradeTokens, at now: HubTime) throws(Refusal) -> Claims {
@@ -88,6 +89,4 @@ struct Door {
             return try verifier.verify(other, at: now)
         }
     }
-
-    static func error(_ status: UInt32, _ text: String) -> HTTPResponse { .error(Int(status), text) }
 }

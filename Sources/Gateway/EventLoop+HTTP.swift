@@ -1,4 +1,5 @@
 import CWebSockets
+import HTTP
 import Hub
 
 /// What requests are answered, however they came: by `HTTPServer`, or by lws where it ends TLS.
@@ -23,7 +24,7 @@ extension EventLoop {
         if call.isOps {
             verdict = opsHandler?.judge(call.request)
         } else if call.request.method == .options {
-            return Self.preflight
+            return .preflight
         } else {
             switch broadcastAPI.judge(call.request, at: now()) {
             case .admitted(let sender):
@@ -51,7 +52,7 @@ extension EventLoop {
             case .accepted(let publication): return publish(publication, exchange: exchange)
             }
         }
-        let reply = HTTPReply(exchange: exchange, inbox: inbox)
+        let reply = HTTPReply { [inbox] in inbox.post(.respond(exchange, $0)) }
         switch (call.isOps ? opsHandler : handler)?.respond(to: call.request, later: reply) {
         case .now(let response): return response
         case .later: return nil
@@ -64,24 +65,12 @@ extension EventLoop {
         if !http.reply(exchange, response) { replyOverTLS(exchange, response) }
     }
 
-    /// An answer as the page gets it that asks (Fetch, section "CORS protocol"). Every error of the public port may be read
-    /// by the pages that may use the hub: without that a browser shows them no status and no reason. What is no error says
-    /// itself who may read it.
+    /// An answer as the page gets it that asks; see `AllowedOrigins`. On the operator's port no page is served but its own.
     ///
     /// - Parameter origin: of the page; nil for what is no page, and where nobody knows.
     func readable(_ response: HTTPResponse, by origin: String?, isOps: Bool) -> HTTPResponse {
-        guard !isOps else { return response }
-        return rules.origins.narrow(response.status >= 400 ? response.readableAnywhere : response, to: origin)
+        isOps ? response : rules.origins.readable(response, by: origin)
     }
 
-    private static let nothingHere = Door.error(404, "Nothing is served here")
-
-    private static let preflight = HTTPResponse(
-        status: 204,
-        headers: [
-            ("access-control-allow-origin", "*"),
-            ("access-control-allow-methods", "GET, POST, DELETE, OPTIONS"),
-            ("access-control-allow-headers", "authorization, apikey, content-type, x-client-info, x-api-key"),
-            ("access-control-max-age", "86400"),
-        ])
+    private static let nothingHere = HTTPResponse.error(404, "Nothing is served here")
 }

@@ -1,3 +1,4 @@
+import HTTP
 import Hub
 
 /// Messages by HTTP, and the rights they take.
@@ -37,15 +38,5 @@ extension EventLoop {
     func ask(_ question: AuthorizationQuestion, answer: @escaping @Sendable (AuthorizationOutcome) -> LoopTask) {
         guard let authority else { return inbox.post(answer(.unavailable)) }
         authority.decide(question) { [inbox] in inbox.post(answer($0)) }
-    }
-}
-
-extension HTTPResponse {
-    /// For pages of any origin: what protects the API is the token, not a cookie.
-    var readableAnywhere: HTTPResponse {
-        guard !headers.contains(where: { $0.name == AllowedOrigins.header }) else { return self }
-        var response = self
-        response.headers.append((AllowedOrigins.header, "*"))
-        return response
     }
 }

@@ -1,4 +1,5 @@
 import CWebSockets
+import HTTP
 import Hub
 import Wire
 
@@ -22,10 +23,10 @@ extension EventLoop {
         let verdict: Door.Verdict
         if isDraining {
             // It was accepted before the listeners were closed.
-            verdict = .refused(Door.error(503, Refusal.restarting.message), .draining)
+            verdict = .refused(HTTPResponse.error(503, Refusal.restarting.message), .draining)
         } else if peer.isBehindProxy, failing.keepsFailing(peer.text) {
             // Others are held back before they are heard; here it takes a header to know who it is.
-            verdict = .refused(Door.error(429, "Too many bad tokens from this address; try again in a minute"), .limit)
+            verdict = .refused(HTTPResponse.error(429, "Too many bad tokens from this address; try again in a minute"), .limit)
         } else {
             verdict = seated(door.judge(head, at: now()), peer)
         }

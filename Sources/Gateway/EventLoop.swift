@@ -1,5 +1,6 @@
 import CWebSockets
 import Glibc
+import HTTP
 import Hub
 import Logging
 import Wire

@@ -1,5 +1,6 @@
 import CWebSockets
 import Glibc
+package import HTTP
 package import Hub
 package import Logging
 import Wire

@@ -1,3 +1,4 @@
+package import HTTP
 package import Hub
 
 /// What connections are allowed and how they are treated: all of it may be replaced while the hub runs.

@@ -1,4 +1,5 @@
 import CWebSockets
+import HTTP
 import Hub
 import Synchronization
 import Wire

@@ -1,3 +1,5 @@
+import HTTP
+
 /// Who is at the other end of a connection: the peer of the socket, or whom a trusted proxy speaks for.
 struct Peer {
     /// Nil for a Unix domain socket, and for a peer that is gone.

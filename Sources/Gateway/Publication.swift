@@ -1,3 +1,4 @@
+import HTTP
 import Hub
 import Wire
 
@@ -51,11 +52,5 @@ struct Publication {
 
 extension HTTPResponse {
     /// As the original words errors of this API: under `message`.
-    static func refusal(_ status: UInt32, _ refusal: Refusal) -> HTTPResponse {
-        message(status, refusal.message)
-    }
-
-    static func message(_ status: UInt32, _ text: String) -> HTTPResponse {
-        .json(status, Array("{\"message\":".utf8) + JSONString.encode(text) + [UInt8(ascii: "}")])
-    }
+    static func refusal(_ status: UInt32, _ refusal: Refusal) -> HTTPResponse { .message(status, refusal.message) }
 }

@@ -1,4 +1,5 @@
 import CWebSockets
+import HTTP
 import Hub
 
 /// A request that lws reads, because it ends TLS.
@@ -31,10 +32,10 @@ extension EventLoop {
         guard head.field("transfer-encoding") == nil, let text = head.field("content-length"),
             text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }), let length = Int(text)
         else {
-            return respond(wsi, Door.error(411, "Content-Length is missing; over TLS the hub takes no chunks"))
+            return respond(wsi, HTTPResponse.error(411, "Content-Length is missing; over TLS the hub takes no chunks"))
         }
         guard length <= configuration.maximumBodyBytes else {
-            return respond(wsi, Door.error(413, "The body may have \(configuration.maximumBodyBytes) bytes at most"))
+            return respond(wsi, HTTPResponse.error(413, "The body may have \(configuration.maximumBodyBytes) bytes at most"))
         }
         return length == 0 ? httpCompleted(wsi) : 0
     }
@@ -46,7 +47,7 @@ extension EventLoop {
         exchanges[wsi]?.call.request.body.append(contentsOf: bytes)
         let fits = unfinished.change(by: bytes.count)
         guard fits || exchange.call.request.body.count + bytes.count <= UnfinishedBytes.free else {
-            var response = Door.error(
+            var response = HTTPResponse.error(
                 503, "The hub holds too many unfinished requests (limits.unfinished_bytes); try again in a moment")
             response.headers = [("retry-after", "1")]
             counters.unfinishedRefused += 1

@@ -1,5 +1,5 @@
 import ChangeFeed
-import Gateway
+import HTTP
 import Hub
 import Push
 import Wire

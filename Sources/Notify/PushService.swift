@@ -1,6 +1,6 @@
 import ChangeFeed
 import Dispatch
-import Gateway
+import HTTP
 package import Hub
 package import Logging
 package import Matching

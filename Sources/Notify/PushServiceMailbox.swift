@@ -1,6 +1,6 @@
 import CPostgres
-import Gateway
 import Glibc
+import HTTP
 import Hub
 import Matching
 import Push

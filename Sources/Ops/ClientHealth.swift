@@ -1,4 +1,4 @@
-package import Gateway
+package import HTTP
 
 /// What balancers and clients of Supabase Realtime ask on the port of the clients, answered as it answers.
 ///

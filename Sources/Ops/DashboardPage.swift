@@ -1,4 +1,4 @@
-import Gateway
+import HTTP
 
 /// The operator's page, as a browser gets it. There is no secret in it, so it needs no token; what feeds it does.
 struct DashboardPage {

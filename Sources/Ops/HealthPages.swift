@@ -1,4 +1,4 @@
-import Gateway
+import HTTP
 import Wire
 
 /// `/livez`, `/readyz` and `/healthz`, as those who run containers expect them.

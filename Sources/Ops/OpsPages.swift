@@ -1,4 +1,4 @@
-package import Gateway
+package import HTTP
 
 /// The operator's port: liveness, readiness, metrics, and the page that shows the hub at work.
 package struct OpsPages: HTTPHandler {

@@ -1,3 +1,5 @@
+import HTTP
+
 /// A request on its way to being answered.
 struct HTTPCall {
     var request: HTTPRequest

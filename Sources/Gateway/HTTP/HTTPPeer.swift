@@ -1,5 +1,6 @@
 import CWebSockets
 import Glibc
+import HTTP
 
 /// One HTTP connection of a loop: its socket, what libuv knows of it, and the state that `HTTPConnection` keeps. Belongs to
 /// `HTTPServer`.

@@ -1,5 +1,6 @@
 import CWebSockets
 import Glibc
+import HTTP
 import Wire
 
 /// The HTTP connections of a loop that are not encrypted: reads what comes by them, has it judged and answered, and hands
@@ -103,7 +104,7 @@ final class HTTPServer {
         var call = HTTPCall(head, isOps: peer.isOps)
         if let response = loop.judge(&call) { return answer(response, to: call.origin, of: peer) }
         if call.request.method == .post, head.body == .none {
-            return answer(Door.error(411, "Content-Length is missing"), to: call.origin, of: peer)
+            return answer(HTTPResponse.error(411, "Content-Length is missing"), to: call.origin, of: peer)
         }
         peer.call = call
         peer.connection.admit(input, at: loop.second)

@@ -1,37 +1,5 @@
 import CWebSockets
-import Wire
-
-/// What the hub asks of a request's head, whoever read it: `HTTPHead`, or libwebsockets where it ends TLS.
-protocol RequestHead {
-    var method: String { get }
-    /// Percent-decoded, without the query.
-    var path: String { get }
-    var isHTTP10: Bool { get }
-    var hasBody: Bool { get }
-    /// - Parameter name: in lower case.
-    func field(_ name: String) -> String?
-    func query(_ name: String) -> String?
-    /// Percent-decoded; of a repeated name the last value.
-    var allQuery: [String: String] { get }
-    /// Whether a field that is a list of tokens has this one, in whatever case.
-    func lists(_ token: String, in name: String) -> Bool
-}
-
-extension HTTPHead: RequestHead {
-    var hasBody: Bool { body != .none && body != .length(0) }
-
-    var allQuery: [String: String] { Dictionary(query.map { ($0.name, $0.value) }) { $1 } }
-}
-
-extension HTTPRequest {
-    init(_ head: some RequestHead) {
-        let query = head.allQuery
-        self.init(
-            method: Method(rawValue: head.method) ?? .other, path: head.path,
-            token: TokenSource(head: head).ofCall(query: query), contentType: head.field("content-type"),
-            host: head.field("host"), origin: head.field("origin"), query: query)
-    }
-}
+import HTTP
 
 /// Reads a request's head from lws, which keeps it only while the request is handled.
 ///

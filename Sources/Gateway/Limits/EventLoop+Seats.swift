@@ -1,3 +1,4 @@
+import HTTP
 import Hub
 import Wire
 
@@ -15,7 +16,7 @@ extension EventLoop {
         }
         hub.countRefusal(refusal)
         let status: UInt32 = if case .over(.connections, _) = refusal { 503 } else { 429 }
-        return .refused(Door.error(status, refusal.message), .limit)
+        return .refused(HTTPResponse.error(status, refusal.message), .limit)
     }
 
     /// The seat is the socket's from here on.

@@ -1,14 +1,15 @@
 import CWebSockets
+import HTTP
 import Wire
 
 /// WebSockets on the operator's port.
 extension EventLoop {
     func judgeOpsUpgrade(_ head: some RequestHead) -> UpgradeVerdict {
         if let refusal = WebSocketHandshake.refusal(of: head) { return .refused(refusal) }
-        guard let opsSocketHandler else { return .refused(Door.error(404, "No WebSocket is served here")) }
+        guard let opsSocketHandler else { return .refused(HTTPResponse.error(404, "No WebSocket is served here")) }
         guard ops.lines.count < OpsSockets.most else {
             return .refused(
-                Door.error(503, "\(OpsSockets.most) operators are connected already; close a page first"))
+                HTTPResponse.error(503, "\(OpsSockets.most) operators are connected already; close a page first"))
         }
         let request = HTTPRequest(head)
         if let refusal = opsSocketHandler.refusal(of: request) { return .refused(refusal) }

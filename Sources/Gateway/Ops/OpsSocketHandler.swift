@@ -1,3 +1,4 @@
+package import HTTP
 package import Wire
 
 /// Serves the WebSockets of the operator's port. Called on a loop's thread: it must not wait.

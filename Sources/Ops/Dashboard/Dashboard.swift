@@ -1,5 +1,6 @@
 package import Gateway
 import Glibc
+package import HTTP
 import Hub
 package import Logging
 import Synchronization

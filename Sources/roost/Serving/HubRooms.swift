@@ -1,5 +1,6 @@
 import ChangeFeed
 import Gateway
+import HTTP
 import Hub
 import Identity
 import Logging

@@ -1,5 +1,6 @@
 import ChangeFeed
 import Gateway
+import HTTP
 import Glibc
 import Hub
 import Identity

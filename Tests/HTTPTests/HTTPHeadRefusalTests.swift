@@ -1,5 +1,5 @@
+import HTTP
 import Testing
-import Wire
 
 /// What the strict parser refuses, by the rule's name.
 struct RefusedHead: CustomTestStringConvertible {

@@ -1,11 +1,13 @@
 /// Finds the tokens that a request brings. `docs/protocol.md` has the order for clients.
 ///
 /// An opaque key of a Supabase project (`sb_publishable_…`, `sb_secret_…`) is no token, so what stands behind it counts.
-struct TokenSource<Head: RequestHead> {
-    let head: Head
+package struct TokenSource<Head: RequestHead> {
+    private let head: Head
+
+    package init(head: Head) { self.head = head }
 
     /// Nil where there is no token.
-    var ofUpgrade: UpgradeTokens? {
+    package var ofUpgrade: UpgradeTokens? {
         let apiKey = [head.query("apikey"), head.field("apikey"), head.query("token")]
         if let key = Self.first([head.field("x-api-key")]) { return UpgradeTokens(token: key) }
         if let user = Self.first([bearer]) { return UpgradeTokens(token: user, insteadOfExpired: Self.first(apiKey)) }
@@ -42,9 +44,9 @@ extension String {
 
 /// The tokens of an upgrade, in the order to be believed: `x-api-key`, as the original has it, then `Authorization`, which
 /// names the user where `apikey` is only the project's public key (supabase-swift sends both), then `apikey` and `token`.
-struct UpgradeTokens {
-    let token: String
+package struct UpgradeTokens {
+    package let token: String
     /// What counts where `token` has expired. Clients keep an `Authorization` header from when they were made, and
     /// wake with it long after; the original does not read it at all. Nil where `token` is the last word.
-    var insteadOfExpired: String?
+    package var insteadOfExpired: String?
 }

@@ -14,10 +14,10 @@ package struct AllowedOrigins: Sendable {
         }
     }
 
-    var isEmpty: Bool { exact.isEmpty && wildcards.isEmpty }
+    package var isEmpty: Bool { exact.isEmpty && wildcards.isEmpty }
 
     /// - Parameter origin: as the header has it; nil for what is no page.
-    func allow(_ origin: String?) -> Bool {
+    package func allow(_ origin: String?) -> Bool {
         guard !isEmpty, let origin else { return true }
         let normal = Self.normalized(origin)
         return exact.contains(normal)
@@ -49,18 +49,47 @@ package struct AllowedOrigins: Sendable {
 
     // MARK: CORS
 
-    static let header = "access-control-allow-origin"
+    /// An answer as the page gets it that asks (Fetch, section "CORS protocol"). Every error may be read by the pages that
+    /// may use the hub: without that a browser shows them no status and no reason. What is no error says itself who may
+    /// read it.
+    ///
+    /// - Parameter origin: of the page; nil for what is no page, and where nobody knows.
+    package func readable(_ response: HTTPResponse, by origin: String?) -> HTTPResponse {
+        narrow(response.status >= 400 ? response.readableAnywhere : response, to: origin)
+    }
 
     /// An answer that pages of any origin may read, made one that only those in the list may.
-    func narrow(_ response: HTTPResponse, to origin: String?) -> HTTPResponse {
-        guard !isEmpty, let index = response.headers.firstIndex(where: { $0.name == Self.header }) else {
+    private func narrow(_ response: HTTPResponse, to origin: String?) -> HTTPResponse {
+        guard !isEmpty, let index = response.headers.firstIndex(where: { $0.name == HTTPResponse.originHeader }) else {
             return response
         }
         var response = response
         response.headers.remove(at: index)
-        if let origin, allow(origin) { response.headers.append((Self.header, origin)) }
+        if let origin, allow(origin) { response.headers.append((HTTPResponse.originHeader, origin)) }
         // The same request of another page has another answer (Fetch, section "CORS protocol and HTTP caches").
         response.headers.append(("vary", "origin"))
         return response
     }
+}
+
+extension HTTPResponse {
+    fileprivate static let originHeader = "access-control-allow-origin"
+
+    /// The answer for pages of any origin: what protects the API is the token, not a cookie.
+    package var readableAnywhere: HTTPResponse {
+        guard !headers.contains(where: { $0.name == Self.originHeader }) else { return self }
+        var response = self
+        response.headers.append((Self.originHeader, "*"))
+        return response
+    }
+
+    /// The answer to OPTIONS, by which a browser asks what a page of another origin may send.
+    package static let preflight = HTTPResponse(
+        status: 204,
+        headers: [
+            (originHeader, "*"),
+            ("access-control-allow-methods", "GET, POST, DELETE, OPTIONS"),
+            ("access-control-allow-headers", "authorization, apikey, content-type, x-client-info, x-api-key"),
+            ("access-control-max-age", "86400"),
+        ])
 }

@@ -1,12 +1,49 @@
 import Wire
 
+/// What is sent back to an HTTP request.
+package struct HTTPResponse: Sendable {
+    package var status: UInt32
+    package var contentType: String
+    package var headers: [(name: String, value: String)]
+    package var body: [UInt8]
+
+    package init(
+        status: UInt32, contentType: String = "", headers: [(name: String, value: String)] = [], body: [UInt8] = []
+    ) {
+        self.status = status
+        self.contentType = contentType
+        self.headers = headers
+        self.body = body
+    }
+
+    package static func json(_ status: UInt32, _ body: [UInt8]) -> HTTPResponse {
+        HTTPResponse(status: status, contentType: "application/json", body: body)
+    }
+
+    package static func text(_ status: UInt32, _ body: String) -> HTTPResponse {
+        HTTPResponse(status: status, contentType: "text/plain; charset=utf-8", body: Array(body.utf8))
+    }
+
+    /// An error of the hub itself, in one sentence.
+    package static func error(_ status: UInt32, _ sentence: String) -> HTTPResponse {
+        .json(status, Array("{\"error\":".utf8) + JSONString.encode(sentence) + [UInt8(ascii: "}")])
+    }
+
+    /// One sentence under `message`, as the original words the errors of its broadcast API.
+    package static func message(_ status: UInt32, _ sentence: String) -> HTTPResponse {
+        .json(status, Array("{\"message\":".utf8) + JSONString.encode(sentence) + [UInt8(ascii: "}")])
+    }
+}
+
+// MARK: On the wire
+
 extension HTTPResponse {
     /// Appends the answer as it goes over the wire (RFC 9112, section 4): head and body in one piece.
     ///
     /// - Parameters:
     ///   - leavingOutBody: it answers a HEAD, and says the length of what is left out.
     ///   - closes: the connection ends behind it.
-    func write(into out: inout [UInt8], leavingOutBody: Bool, closes: Bool) {
+    package func write(into out: inout [UInt8], leavingOutBody: Bool, closes: Bool) {
         out.reserveCapacity(out.count + 256 + (leavingOutBody ? 0 : body.count))
         out += "HTTP/1.1 ".utf8
         out += String(status).utf8
@@ -41,7 +78,7 @@ extension HTTPResponse {
     private func has(_ name: String) -> Bool { headers.contains { $0.name == name } }
 
     /// RFC 9110, section 15, and RFC 6585. Some clients show nothing else of an answer.
-    static func reason(_ status: UInt32) -> String {
+    private static func reason(_ status: UInt32) -> String {
         switch status {
         case 200: "OK"
         case 201: "Created"
@@ -74,10 +111,5 @@ extension HTTPResponse {
         case 505: "HTTP Version Not Supported"
         default: "Answer"
         }
-    }
-
-    /// An error of the hub itself, in one sentence.
-    package static func error(_ status: Int, _ sentence: String) -> HTTPResponse {
-        .json(UInt32(status), Array("{\"error\":".utf8) + JSONString.encode(sentence) + [UInt8(ascii: "}")])
     }
 }

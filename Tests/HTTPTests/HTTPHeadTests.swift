@@ -1,5 +1,5 @@
+import HTTP
 import Testing
-import Wire
 
 @Suite struct HTTPHeadTests {
     static let browser = """

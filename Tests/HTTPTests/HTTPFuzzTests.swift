@@ -1,6 +1,6 @@
+import HTTP
 import TestSupport
 import Testing
-import Wire
 
 /// Damaged heads and bodies: each is read, refused or waited for, in pieces as in one, and nothing traps.
 @Suite struct HTTPFuzzTests {

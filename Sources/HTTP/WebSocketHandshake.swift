@@ -1,16 +1,13 @@
-import CWebSockets
-import Wire
-
 /// The opening handshake of a WebSocket, as far as HTTP goes (RFC 6455, section 4.2).
-enum WebSocketHandshake {
+package enum WebSocketHandshake {
     /// Whether a request asks for a WebSocket at all. In HTTP/1.0, and with other methods than GET, `Upgrade` means nothing
     /// (RFC 9110, section 7.8; RFC 6455, section 4.1).
-    static func isAsked(by head: some RequestHead) -> Bool {
+    package static func isAsked(by head: some RequestHead) -> Bool {
         head.method == "GET" && !head.isHTTP10 && head.lists("websocket", in: "upgrade")
     }
 
     /// What is wrong with a request that asks for one, nil where nothing is.
-    static func refusal(of head: some RequestHead) -> HTTPResponse? {
+    package static func refusal(of head: some RequestHead) -> HTTPResponse? {
         guard isAsked(by: head), head.lists("upgrade", in: "connection") else {
             return .error(400, "The header Connection: Upgrade is missing; a proxy in between has to pass it on")
         }
@@ -32,7 +29,7 @@ enum WebSocketHandshake {
     }
 
     /// What a request without an upgrade is told at the address of a WebSocket.
-    static func sentence(to head: some RequestHead, at address: String) -> HTTPResponse {
+    package static func sentence(to head: some RequestHead, at address: String) -> HTTPResponse {
         guard head.method == "GET" || head.method == "HEAD" else {
             var response = HTTPResponse.error(405, "This is the address of a WebSocket: connect to it with GET")
             response.headers = [("allow", "GET")]
@@ -61,7 +58,7 @@ enum WebSocketHandshake {
 
     /// What lws is told of a request that was let in, whatever else the client sent: nothing for its parser to misread, and
     /// no `Sec-WebSocket-Protocol`, which the hub answers none of (RFC 6455, section 4.2.2).
-    static func canonicalHead(key: String) -> [UInt8] {
+    package static func canonicalHead(key: String) -> [UInt8] {
         Array(
             ("GET / HTTP/1.1\r\nHost: roost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: " + key
                 + "\r\nSec-WebSocket-Version: 13\r\n\r\n").utf8)

@@ -1,5 +1,3 @@
-package import Wire
-
 /// What one connection says and hears of HTTP/1.1 (RFC 9112), without the socket: bytes go in, and `advance` says what is
 /// to be done next. Bytes that are to be sent gather in `output`.
 ///
@@ -296,7 +294,7 @@ package struct HTTPConnection: Sendable {
     }
 
     private mutating func refuse(_ refusal: HTTPRefusal) {
-        refuse(.error(refusal.status, refusal.message))
+        refuse(.error(UInt32(refusal.status), refusal.message))
     }
 
     /// A body that is only passed over was answered already.

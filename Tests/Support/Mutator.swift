@@ -1,12 +1,10 @@
-import TestSupport
-
 /// Damages bytes the way networks, bugs and attackers do.
-struct Mutator {
-    var random: SeededGenerator
+package struct Mutator {
+    package var random: SeededGenerator
     /// Pieces that the parser under test may trip over.
-    var tokens = Mutator.frameTokens
+    private let tokens: [[UInt8]]
 
-    private static let frameTokens: [[UInt8]] =
+    package static let frameTokens: [[UInt8]] =
         [
             "{", "}", "[", "]", ",", ":", "\"", "\\", "\\u", "\\ud83d", "\\udc00", "\\u0000", "null", "true", "1e9",
             "-", "-0",
@@ -15,7 +13,12 @@ struct Mutator {
             [0xFF], [0xC0, 0x80], [0xED, 0xA0, 0x80], [0xF0, 0x9F, 0x98, 0x80], [0xE2, 0x82], [0], [0x7F],
         ]
 
-    mutating func mutate(_ seed: [UInt8], with corpus: [[UInt8]]) -> [UInt8] {
+    package init(random: SeededGenerator, tokens: [[UInt8]] = Mutator.frameTokens) {
+        self.random = random
+        self.tokens = tokens
+    }
+
+    package mutating func mutate(_ seed: [UInt8], with corpus: [[UInt8]]) -> [UInt8] {
         var bytes = seed
         for _ in 0...random.below(3) { change(&bytes, corpus) }
         return bytes
@@ -40,7 +43,7 @@ struct Mutator {
     }
 
     /// Bytes that were never a frame.
-    mutating func noise() -> [UInt8] {
+    package mutating func noise() -> [UInt8] {
         (0..<random.below(48)).map { _ in UInt8(random.below(256)) }
     }
 }

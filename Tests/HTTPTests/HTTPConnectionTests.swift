@@ -1,6 +1,5 @@
-import Gateway
+import HTTP
 import Testing
-import Wire
 
 /// HTTP/1.1 without a socket: bytes in, requests and answers out, on a clock of the test's.
 @Suite struct HTTPConnectionTests {

@@ -1,4 +1,4 @@
-import Wire
+import HTTP
 
 /// What a head is read as, in a form that can be compared.
 struct ReadHead: Equatable {
