@@ -72,7 +72,7 @@ package final class PushService: Sendable {
     package var clientStatistics: PushStatistics { client.statistics }
 }
 
-extension PushService: ChangeTap {
+extension PushService: ChangeObserver {
     package func take(_ changes: [RowChange]) {
         let messages = changes.filter(setup.rules.isMessage)
         guard !messages.isEmpty else { return }

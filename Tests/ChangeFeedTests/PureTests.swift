@@ -51,8 +51,8 @@ import Testing
     }
 
     @Test func handedChangesAreForgottenWhenTheCursorIsSafe() {
-        var handed = HandedChanges()
-        func key(_ id: Int64) -> HandedChanges.Key { .init(id: id, writtenAt: 1) }
+        var handed = DeliveredChanges()
+        func key(_ id: Int64) -> DeliveredChanges.Key { .init(id: id, writtenAt: 1) }
         handed.handed(key(1))
         handed.windowCompleted()
         handed.stored(covering: handed.covered, insertedAt: 100, flushedTo: 90)
@@ -71,8 +71,8 @@ import Testing
 
     /// A window that broke off is read again from the cursor: what it handed on is not covered by any store.
     @Test func whatABrokenWindowHandedOnIsNotForgotten() {
-        var handed = HandedChanges()
-        func key(_ id: Int64) -> HandedChanges.Key { .init(id: id, writtenAt: 1) }
+        var handed = DeliveredChanges()
+        func key(_ id: Int64) -> DeliveredChanges.Key { .init(id: id, writtenAt: 1) }
         handed.handed(key(1))
         handed.windowCompleted()
         handed.handed(key(2))

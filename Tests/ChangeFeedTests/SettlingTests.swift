@@ -3,12 +3,12 @@ import Testing
 
 /// The place to go on from, where a tap may lose nothing.
 @Suite struct SettlingTests {
-    private func place(_ number: Int) throws -> Settling.Place {
-        Settling.Place(cursor: try #require(Snapshot("\(number):\(number):")), covered: number)
+    private func place(_ number: Int) throws -> StorablePlaces.Place {
+        StorablePlaces.Place(cursor: try #require(Snapshot("\(number):\(number):")), covered: number)
     }
 
     @Test func isNeverBeyondWhatIsNotSettled() throws {
-        var settling = Settling()
+        var settling = StorablePlaces()
         #expect(settling.storable(settled: 0) == nil)
         settling.startAnew(at: try place(10))
         #expect(settling.storable(settled: 0)?.covered == 10)
@@ -27,7 +27,7 @@ import Testing
     }
 
     @Test func isBoundedWhereNothingIsSettled() throws {
-        var settling = Settling()
+        var settling = StorablePlaces()
         for number in 1...5000 { settling.reached(try place(number), taken: number) }
         #expect(settling.storable(settled: 500)?.covered == 500)
         #expect(settling.storable(settled: 4999)?.covered == 999, "the newest places are one")

@@ -121,13 +121,13 @@ extension FeedTests {
     let start = ContinuousClock.now
 
     @Test func shortRoundsAreNotToldOf() {
-        var round = PruneRound()
+        var round = PruneReport()
         #expect(round.took(1000, isLast: false, at: start) == nil)
         #expect(round.took(5, isLast: true, at: start + .seconds(3)) == nil)
     }
 
     @Test func longOnesAreToldOfNowAndThen() {
-        var round = PruneRound()
+        var round = PruneReport()
         #expect(round.took(1000, isLast: false, at: start) == nil)
         #expect(
             round.took(1000, isLast: false, at: start + .seconds(10))

@@ -59,7 +59,7 @@ package enum Migrator {
         try connection.run("begin")
         // This one keeps nobody else waiting.
         _ = try connection.query(
-            "select pg_advisory_xact_lock($1::int4, 0)", [BellSession.lockClass], within: .seconds(60))
+            "select pg_advisory_xact_lock($1::int4, 0)", [DoorbellSession.lockClass], within: .seconds(60))
         try connection.run("set local lock_timeout = '\(patience.turnText)'")
         let version = try installedVersion(on: connection) ?? 0
         guard version <= currentVersion else { throw AdminError(newer(version)) }

@@ -32,7 +32,7 @@ final class AuthoritySession {
     /// Answers questions and takes them out of `batch`; what a failure leaves there has not been answered.
     ///
     /// - Throws: `PostgresError` where the policies cannot be asked.
-    func answer(_ batch: inout [PendingQuestion], _ complaints: inout Complaints) throws {
+    func answer(_ batch: inout [PendingQuestion], _ complaints: inout RateLimitedLog) throws {
         try look()
         guard let messages else {
             complaints.note(
@@ -83,7 +83,7 @@ final class AuthoritySession {
     }
 
     /// The privileges that a SELECT takes besides its policies.
-    private func mayRead(_ role: String, _ messages: MessagesTable, _ complaints: inout Complaints) throws -> Bool {
+    private func mayRead(_ role: String, _ messages: MessagesTable, _ complaints: inout RateLimitedLog) throws -> Bool {
         if let known = readers[role] { return known }
         let result = try reader.query(SQL.messagesReader, ["\(messages.table.oid)", role], within: Self.limit)
         let may = result.count == 1 && result.flag(0, 0)
@@ -99,7 +99,7 @@ final class AuthoritySession {
     }
 
     private func replay(
-        _ request: ReplayRequest, of topic: String, _ rights: ChannelExtensions, _ complaints: inout Complaints
+        _ request: ReplayRequest, of topic: String, _ rights: ChannelExtensions, _ complaints: inout RateLimitedLog
     ) throws -> AuthorizationOutcome {
         do {
             let rows = try reader.query(
@@ -111,6 +111,46 @@ final class AuthoritySession {
                     + "role needs.")
             if reader.isBroken { throw error }
             return .replayFailed
+        }
+    }
+}
+
+extension ReplayedMessage {
+    /// A row of `Replay.sql`.
+    ///
+    /// - Returns: nil for a row without an id or a payload, which is no message.
+    init?(_ rows: QueryResult, _ row: Int) {
+        guard let id = rows.text(row, 0) else { return nil }
+        let body: Body
+        if let digits = rows.bytes(row, 3), let bytes = Bytea.decode(digits) {
+            body = .binary(bytes)
+        } else if let json = rows.bytes(row, 2) {
+            body = .json(Array(json))
+        } else {
+            return nil
+        }
+        self.init(id: id, event: rows.text(row, 1) ?? "", body: body)
+    }
+}
+
+/// Postgres' hex format of bytea: `\x00ff`.
+enum Bytea {
+    static func decode(_ text: UnsafeBufferPointer<UInt8>) -> [UInt8]? {
+        guard text.starts(with: "\\x".utf8), text.count % 2 == 0 else { return nil }
+        var out: [UInt8] = []
+        out.reserveCapacity(text.count / 2 - 1)
+        for index in stride(from: 2, to: text.count, by: 2) {
+            guard let high = digit(text[index]), let low = digit(text[index + 1]) else { return nil }
+            out.append(high << 4 | low)
+        }
+        return out
+    }
+
+    private static func digit(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+        default: nil
         }
     }
 }

@@ -78,3 +78,30 @@ package struct Catalog: Sendable {
         return RecordKeys.matches(record, keys[index]) || RecordKeys.all(of: record) == Set(keys[index])
     }
 }
+
+/// The operator's word on a table that whether a user may see a row depends on one column alone (`roost watch --scope`).
+///
+/// It lets the hub keep answers of policies. It is held against what the catalog says of the policies (`DeclaredScope`),
+/// and against what they really read whenever they are asked; it counts for nothing where that is more.
+package struct Scope: Sendable, Equatable {
+    package let column: String
+    /// The tables that decide who may see what; answers are dropped when one of them changes.
+    package let members: Set<UInt32>
+}
+
+extension Table {
+    func isSame(as other: Table) -> Bool {
+        oid == other.oid && schema == other.schema && name == other.name && columns == other.columns
+            && hasRowSecurity == other.hasRowSecurity
+    }
+
+    /// The columns a record was written with, where the table was altered since: each as this table describes it, or as
+    /// the older one did.
+    func restricted(to record: UnsafeBufferPointer<UInt8>, older: Table?) -> Table {
+        let present = RecordKeys.all(of: record)
+        let known = columns + (older?.columns ?? []).filter { column($0.name) == nil }
+        return Table(
+            oid: oid, schema: schema, name: name,
+            columns: known.filter { present.contains(RecordKeys.encoded($0.name)) }, hasRowSecurity: hasRowSecurity)
+    }
+}

@@ -61,3 +61,58 @@ package final class ChangeFeed: Sendable {
     /// From any thread; a moment old.
     package var statistics: FeedStatistics { published.statistics }
 }
+
+/// Whether the feed delivers; for the log, `/readyz` and the dashboard.
+package enum FeedStatus: Sendable, Equatable {
+    /// Not connected. The reason is a sentence that says what to do; nil before the first attempt failed.
+    case connecting(reason: String?)
+    /// Every commit from here on is delivered.
+    case ready
+    case stopped
+}
+
+/// Counters since the feed was made.
+package struct FeedStatistics: Sendable, Equatable {
+    package var changes = 0
+    /// Windows read, empty ones too.
+    package var polls = 0
+    package var rings = 0
+    package var dozes = 0
+    /// Rows nobody rang for; anything but 0 is a bug worth reporting.
+    package var missedRings = 0
+    package var connections = 0
+    /// Changes of tables that are not watched any more.
+    package var orphans = 0
+    package var pruned = 0
+
+    /// Readings of what members missed, each for all who waited.
+    package var recoveryReads = 0
+
+    package init() {}
+}
+
+/// What other threads may know of the feed's.
+final class Published: Sendable {
+    private struct Content {
+        var status = FeedStatus.connecting(reason: nil)
+        var statistics = FeedStatistics()
+        var levelAt: ContinuousClock.Instant?
+    }
+    private let content = Mutex(Content())
+
+    var status: FeedStatus {
+        get { content.withLock { $0.status } }
+        set { content.withLock { $0.status = newValue } }
+    }
+
+    /// When what has been handed on was all there was; nil while the feed is down.
+    var levelAt: ContinuousClock.Instant? {
+        get { content.withLock { $0.levelAt } }
+        set { content.withLock { $0.levelAt = newValue } }
+    }
+
+    var statistics: FeedStatistics {
+        get { content.withLock { $0.statistics } }
+        set { content.withLock { $0.statistics = newValue } }
+    }
+}

@@ -1,4 +1,5 @@
 package import Hub
+package import Matching
 
 /// Takes what the feed reads. Called on the feed's thread only, one call at a time.
 package protocol FeedConsumer: AnyObject, Sendable {
@@ -49,10 +50,10 @@ package protocol FeedConsumer: AnyObject, Sendable {
     func nobodyIsFromBefore()
 
     /// What a tap took and has settled.
-    var tapped: (taken: Int, settled: Int) { get }
+    var observed: (taken: Int, settled: Int) { get }
 
     /// Members who are to be brought what they missed.
-    var recoveries: RecoveryDesk? { get }
+    var recoveries: RecoveryScheduler? { get }
 }
 
 extension FeedConsumer {
@@ -63,6 +64,19 @@ extension FeedConsumer {
     package func changesAreGone(upTo pruned: Snapshot) {}
     package var oldestMark: Int? { nil }
     package func nobodyIsFromBefore() {}
-    package var recoveries: RecoveryDesk? { nil }
-    package var tapped: (taken: Int, settled: Int) { (0, 0) }
+    package var recoveries: RecoveryScheduler? { nil }
+    package var observed: (taken: Int, settled: Int) { (0, 0) }
+}
+
+/// Somebody beside the subscribers who is handed changes, and may not lose any when the hub is killed: push.
+///
+/// It takes them without waiting and settles them later, on a thread of its own. The place to go on from that the feed
+/// stores never passes what is not settled, so whatever a killed hub had taken and not settled comes again.
+package protocol ChangeObserver: AnyObject, Sendable {
+    /// On the feed's thread; must not wait.
+    func take(_ changes: [RowChange])
+
+    /// How many changes it took, and how many of these, counted from the first, are settled. From any thread.
+    var taken: Int { get }
+    var settled: Int { get }
 }

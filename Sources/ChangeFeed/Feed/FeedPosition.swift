@@ -67,7 +67,7 @@ extension FeedProgress {
                 && (epochs.known.isEmpty ? systemIdentifier == position.systemIdentifier : !position.known.isEmpty)
         if let news = news(of: position, isFirst: isFirst, isRestored: isRestored) { logger.warning("\(news)") }
         if !isSameHistory {
-            handed = HandedChanges()
+            handed = DeliveredChanges()
             outboxLook = nil
         }
         if let stored = position.stored {
@@ -75,12 +75,12 @@ extension FeedProgress {
             isUnstored = false
         } else if !isSameHistory || cursor.map({ $0.xmax > position.now.xmax }) ?? true {
             cursor = position.now
-            handed = HandedChanges()
+            handed = DeliveredChanges()
         }
         systemIdentifier = position.systemIdentifier
         timeline = position.timeline
         skip = handed.toSkip()
-        settling.startAnew(at: cursor.map { Settling.Place(cursor: $0, covered: handed.coveredByStored) })
+        settling.startAnew(at: cursor.map { StorablePlaces.Place(cursor: $0, covered: handed.coveredByStored) })
     }
 
     /// What the operator is told of a server that is not as it was left.

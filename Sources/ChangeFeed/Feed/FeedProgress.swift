@@ -7,10 +7,10 @@ struct FeedProgress {
     var timeline: Int?
     /// The server goes on where this process knew it to be, or somewhat before; not another database, nor a dump.
     var isSameHistory = true
-    var handed = HandedChanges()
-    var settling = Settling()
+    var handed = DeliveredChanges()
+    var settling = StorablePlaces()
     /// Handed on since the cursor; to be left out of the next window.
-    var skip: Set<HandedChanges.Key> = []
+    var skip: Set<DeliveredChanges.Key> = []
     /// The database has a cursor of this hub's, of whatever history.
     var hasStoredCursor = false
     /// The cursor moved past changes since it was stored.
@@ -25,9 +25,9 @@ struct FeedProgress {
     /// What cursors are tagged with; nil until the database was reached once.
     var epoch: DatabaseEpoch?
     var epochs = EpochRenewal()
-    var marks = MarkRing()
+    var marks = Watermarks()
     /// The last look at what went from the outbox; nil before the first in this history.
-    var outboxLook: OutboxLook?
+    var outboxLook: OutboxCheck?
     /// The mark from where on snapshots are needed, as it was when it was last asked for.
     var oldestMark = 0
     /// Where the hub's last process left its clients; as it was found when this process began.

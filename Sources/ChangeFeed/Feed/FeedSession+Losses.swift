@@ -16,13 +16,13 @@ extension FeedSession {
         }
         if window.hasNewsOfOutbox {
             let text = try reader.query(SQL.outboxLook).text(0, 0) ?? ""
-            try compare(OutboxLook(Array(text.utf8), at: end), with: start, window, end)
+            try compare(OutboxCheck(Array(text.utf8), at: end), with: start, window, end)
         } else if let text = window.outbox {
             if let last = loop.progress.outboxLook, last.text == text {
                 loop.progress.outboxLook?.place = end
             } else {
                 let place = loop.progress.outboxLook?.place ?? start
-                try compare(OutboxLook(text, at: end), with: place, window, end)
+                try compare(OutboxCheck(text, at: end), with: place, window, end)
             }
         }
         guard isFirst || isAhead || window.hasNewsOfOutbox || !window.handed.isEmpty,
@@ -33,7 +33,7 @@ extension FeedSession {
     }
 
     /// - Parameter place: sees what was read before anything of this look's news can have happened.
-    private func compare(_ look: OutboxLook, with place: Snapshot, _ window: WindowReader, _ end: Snapshot) throws {
+    private func compare(_ look: OutboxCheck, with place: Snapshot, _ window: WindowReader, _ end: Snapshot) throws {
         var look = look
         var pruned = look.pruned
         let last = loop.progress.outboxLook

@@ -15,7 +15,7 @@ extension FeedSession {
 
     func storeCursor() throws {
         guard let system = loop.progress.systemIdentifier else { return }
-        guard let place = loop.progress.settling.storable(settled: loop.consumer.tapped.settled) else {
+        guard let place = loop.progress.settling.storable(settled: loop.consumer.observed.settled) else {
             storeAt = .now + .milliseconds(100)
             return
         }
@@ -46,7 +46,7 @@ extension FeedSession {
     /// What is not settled when the hub stops comes again when it starts, to clients as well; so it is given a moment.
     func waitUntilSettled() {
         let end = ContinuousClock.now + .seconds(1)
-        while loop.consumer.tapped.settled < loop.consumer.tapped.taken, ContinuousClock.now < end { usleep(2000) }
+        while loop.consumer.observed.settled < loop.consumer.observed.taken, ContinuousClock.now < end { usleep(2000) }
     }
 
     /// As where the disk is full. Changes are handed on all the same: the price is that a hub that is started anew

@@ -7,7 +7,7 @@ import Matching
 final class FeedSession {
     let loop: FeedLoop
     let reader: PostgresConnection
-    let bell: BellSession
+    let bell: DoorbellSession
     var doorbell: Doorbell
     let sockets: FeedSockets
     let hasCommitTimestamps: Bool
@@ -19,7 +19,7 @@ final class FeedSession {
     var run: String?
     var pruneAt: ContinuousClock.Instant
     var pruner = Pruner()
-    var pruneRound = PruneRound()
+    var pruneRound = PruneReport()
     /// When a window is to bring the catalog's version along. What is revoked counts within this time, so well within a
     /// second.
     var versionAt: ContinuousClock.Instant
@@ -62,7 +62,7 @@ final class FeedSession {
         hasCommitTimestamps = position.hasCommitTimestamps
         doorbellNumber = position.doorbell
         _ = try reader.query(SQL.claimNode, [position.doorbell])
-        bell = BellSession(
+        bell = DoorbellSession(
             try PostgresConnection(options, waiter: sockets, logger: loop.logger), doorbell: position.doorbell)
         let now = ContinuousClock.now
         var rhythm = configuration.rhythm
@@ -200,7 +200,7 @@ final class FeedSession {
         if !window.handed.isEmpty {
             loop.progress.isUnstored = true
             loop.progress.settling.reached(
-                Settling.Place(cursor: next, covered: loop.progress.handed.covered), taken: loop.consumer.tapped.taken)
+                StorablePlaces.Place(cursor: next, covered: loop.progress.handed.covered), taken: loop.consumer.observed.taken)
         }
         if let mark = loop.progress.marks.windowEnded(at: next, oldest: loop.progress.oldestMark, now: .now) {
             loop.consumer.marked(mark)

@@ -3,7 +3,7 @@ import Glibc
 /// Waits for a session's socket and serves the inbox and the doorbell's session meanwhile.
 final class FeedSockets: SocketWaiter {
     private let inbox: Inbox
-    weak var bell: BellSession?
+    weak var bell: DoorbellSession?
     /// Further sockets that end a rest.
     var others: [Int32] = []
     var onWake: () -> Void = {}

@@ -1,4 +1,6 @@
 import Hub
+import Matching
+import Wire
 
 /// One call of a policy function: what is sent, and whose answer is whose.
 struct PolicyCall {
@@ -49,5 +51,134 @@ struct PolicyCall {
     /// The rows of a subject whose records are among `seen`.
     func rows(of subject: PolicyQuestion.Subject, seen: Set<Int>) -> [Int] {
         subject.rows.filter { row in records.places[row].map(seen.contains) ?? false }
+    }
+}
+
+/// A question's rows as they are sent: with the columns that policies look at, and rows equal in those only once.
+struct PolicyRecords {
+    private(set) var records: [[UInt8]] = []
+    /// For each row of the question its record; nil for one that lacks a column, and so cannot be decided.
+    private(set) var places: [Int?] = []
+    /// A column that some row lacks.
+    private(set) var missing: String?
+
+    init(_ question: PolicyQuestion, columns: Set<String>) {
+        let wanted = columns.sorted()
+        let keys = wanted.map { RecordKeys.encoded($0) }
+        var numbers: [[UInt8]: Int] = [:]
+        places.reserveCapacity(question.rows.count)
+        for row in question.rows {
+            let (record, lacking) = Self.reduced(row, to: keys)
+            if let lacking {
+                missing = wanted[lacking]
+                places.append(nil)
+                continue
+            }
+            let number = numbers[record] ?? records.count
+            if number == records.count {
+                numbers[record] = number
+                records.append(record)
+            }
+            places.append(number)
+        }
+    }
+
+    /// The members with these keys, in the order of the keys, or the index of a key that is missing.
+    private static func reduced(_ row: [UInt8], to keys: [[UInt8]]) -> (record: [UInt8], lacking: Int?) {
+        var found = [ArraySlice<UInt8>?](repeating: nil, count: keys.count)
+        JSON(trusted: row[...]).forEachMember { member in
+            if let index = keys.firstIndex(where: { member.rawKey.elementsEqual($0) }) {
+                found[index] = member.value.bytes
+            }
+        }
+        var out: [UInt8] = [UInt8(ascii: "{")]
+        for index in keys.indices {
+            guard let value = found[index] else { return ([], index) }
+            if index > 0 { out.append(UInt8(ascii: ",")) }
+            out.append(UInt8(ascii: "\""))
+            out += keys[index]
+            out += [UInt8(ascii: "\""), UInt8(ascii: ":")]
+            out += value
+        }
+        out.append(UInt8(ascii: "}"))
+        return (out, nil)
+    }
+}
+
+/// The statements that ask questions, each in a transaction of its own; each gives one result with rows.
+struct PolicyScript {
+    private(set) var bytes: [UInt8] = []
+
+    /// - Parameter patience: how long one statement may take. A wait for a lock ends a little earlier, so that it is
+    ///   not taken for a policy that hangs.
+    mutating func append(
+        _ call: PolicyCall, to question: PolicyQuestion, _ function: PolicyFunction, patience: Duration
+    ) {
+        let limit = max(patience.milliseconds, 10)
+        let lockLimit = limit * 4 / 5
+        add("begin read write;set local statement_timeout=\(limit);set local lock_timeout=\(lockLimit);")
+        if let preparation = function.preparation { add(preparation + ";") }
+        if function.isReadOnly { add("set transaction read only;") }
+        add("set local role \(SQLText.identifier(question.role));select*from pg_temp.\(function.name)(")
+        let subjects = call.subjects.map { question.subjects[$0] }
+        add(subjects.lazy.map(\.claims.json), as: "text")
+        add(",")
+        add(subjects.lazy.map { Array(($0.claims.subject ?? "").utf8) }, as: "text")
+        add(",")
+        add(subjects.lazy.map { Array(($0.topic ?? "").utf8) }, as: "text")
+        add(",")
+        var end = 0
+        add(
+            call.picks.lazy.map { picks in
+                end += picks.count
+                return end
+            })
+        add(",")
+        add(call.picks.lazy.joined().map { $0 + 1 })
+        add(",")
+        add(call.records.records, as: "json")
+        add(",\(question.wantsTablesRead),'\(lockLimit) ms');rollback;")
+    }
+
+    private mutating func add(_ text: String) { bytes += text.utf8 }
+
+    private mutating func add(_ numbers: some Sequence<Int>) {
+        var separator = "'{"
+        for number in numbers {
+            add(separator)
+            add("\(number)")
+            separator = ","
+        }
+        add(separator == "," ? "}'" : "'{}'")
+    }
+
+    private mutating func add(_ values: some Sequence<[UInt8]>, as type: String) {
+        var separator = "array["
+        for value in values {
+            add(separator)
+            literal(value)
+            separator = ","
+        }
+        add(separator == "," ? "]::\(type)[]" : "'{}'")
+    }
+
+    /// Means the same whatever `standard_conforming_strings` says. `value` has no NUL.
+    private mutating func literal(_ value: [UInt8]) {
+        let quote = UInt8(ascii: "'")
+        let escape = UInt8(ascii: "\\")
+        // A space in front: an E must not touch what comes before.
+        if value.contains(escape) { add(" E") }
+        bytes.append(quote)
+        for byte in value {
+            if byte == quote || byte == escape { bytes.append(byte) }
+            bytes.append(byte)
+        }
+        bytes.append(quote)
+    }
+}
+
+extension Duration {
+    var milliseconds: Int64 {
+        components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000
     }
 }

@@ -12,7 +12,7 @@ struct PresenceLoop: ~Copyable {
     private var leftOnes: LeftOnes?
     private var connection: PostgresConnection?
     private var statistics = PresenceStatistics()
-    private var complaints: Complaints
+    private var complaints: RateLimitedLog
     private var backoff: Backoff
     private var retryAt: ContinuousClock.Instant?
     private var waitingSince: ContinuousClock.Instant?
@@ -30,7 +30,7 @@ struct PresenceLoop: ~Copyable {
             leftOnes = LeftOnes(node: setup.node, users: users, report: setup.leftOnline)
         }
         nextSign = .now + (setup.rhythm.signOfLife ?? .zero)
-        complaints = Complaints(logger: setup.logger)
+        complaints = RateLimitedLog(logger: setup.logger)
         backoff = Backoff(first: setup.rhythm.firstRetry)
     }
 

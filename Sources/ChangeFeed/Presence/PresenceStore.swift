@@ -38,7 +38,7 @@ struct PresenceStore: ~Copyable {
     /// - Throws: `PostgresError` where the connection is to be given up.
     mutating func write(
         on connection: PostgresConnection, isLast: Bool, _ statistics: inout PresenceStatistics,
-        _ complaints: inout Complaints
+        _ complaints: inout RateLimitedLog
     ) throws -> Bool {
         if let retryAt, retryAt > .now, !isLast { return false }
         do {
@@ -70,7 +70,7 @@ struct PresenceStore: ~Copyable {
 
     private func writeBatches(
         _ count: Int, on connection: PostgresConnection, _ statistics: inout PresenceStatistics,
-        _ complaints: inout Complaints
+        _ complaints: inout RateLimitedLog
     ) throws -> Bool {
         for _ in 0..<count {
             let changes = log.take(upTo: Self.batch)
@@ -90,7 +90,7 @@ struct PresenceStore: ~Copyable {
     /// same.
     private func store(
         _ changes: ArraySlice<PresenceLog.Change>, on connection: PostgresConnection,
-        _ statistics: inout PresenceStatistics, _ complaints: inout Complaints
+        _ statistics: inout PresenceStatistics, _ complaints: inout RateLimitedLog
     ) throws {
         let bytes = changes.reduce(0) { $0 + ($1.record?.payload.count ?? 0) }
         if bytes <= Self.batchBytes || changes.count == 1 {

@@ -36,7 +36,7 @@ struct UserStatusWriter: ~Copyable {
     /// - Throws: `PostgresError` where the connection is to be given up.
     mutating func write(
         on connection: PostgresConnection, isLast: Bool, _ statistics: inout PresenceStatistics,
-        _ complaints: inout Complaints
+        _ complaints: inout RateLimitedLog
     ) throws -> Bool {
         if let retryAt, retryAt > .now, !isLast { return false }
         let telling = UserTelling(node: node, statement: statement, connection: connection)
@@ -58,7 +58,7 @@ struct UserStatusWriter: ~Copyable {
     /// - Returns: false where some of it waits for another time.
     private mutating func settle(
         _ batch: [UserTransition], _ telling: UserTelling, _ statistics: inout PresenceStatistics,
-        _ complaints: inout Complaints
+        _ complaints: inout RateLimitedLog
     ) throws -> Bool {
         let end = ContinuousClock.now + Self.patience
         var parts = [batch[...]]
@@ -105,7 +105,7 @@ struct UserStatusWriter: ~Copyable {
         users.giveBack(parts.reversed().flatMap { $0 })
     }
 
-    private mutating func refuse(_ user: String, _ fault: UserFault, _ complaints: inout Complaints) {
+    private mutating func refuse(_ user: String, _ fault: UserFault, _ complaints: inout RateLimitedLog) {
         let state = fault.error.sqlState ?? ""
         if let before = refusals[state], before + Self.silence > .now { return }
         refusals[state] = .now

@@ -25,7 +25,7 @@ struct AudienceAsker: ~Copyable {
     /// - Throws: `PostgresError` where the database, or what the policies read, does not answer.
     mutating func audience(
         for changes: [RowChange], _ statement: AudienceStatement, on connection: PostgresConnection,
-        _ complaints: inout Complaints
+        _ complaints: inout RateLimitedLog
     ) throws -> AlertAudience {
         var audience = AlertAudience()
         let candidates = try candidates(changes, statement, connection, &audience, &complaints)
@@ -37,7 +37,7 @@ struct AudienceAsker: ~Copyable {
     /// By halves where the statement fails: one row that it cannot take must not keep the others.
     private func candidates(
         _ changes: [RowChange], _ statement: AudienceStatement, _ connection: PostgresConnection,
-        _ audience: inout AlertAudience, _ complaints: inout Complaints
+        _ audience: inout AlertAudience, _ complaints: inout RateLimitedLog
     ) throws -> [Candidate] {
         let end = ContinuousClock.now + Self.patience
         var parts = Array(AudienceQuestion.pieces(of: changes).reversed())

@@ -28,7 +28,7 @@ struct Entitlement: ~Copyable {
     /// - Throws: `PostgresError` where the database, or what the policies read, does not answer.
     mutating func members(
         among candidates: [AudienceAsker.Candidate], hearingOf changes: [RowChange],
-        on connection: PostgresConnection, _ complaints: inout Complaints
+        on connection: PostgresConnection, _ complaints: inout RateLimitedLog
     ) throws -> [AudienceMember] {
         guard !candidates.isEmpty else { return [] }
         let bearers = try Self.bearers(Set(candidates.map(\.user)), on: connection)

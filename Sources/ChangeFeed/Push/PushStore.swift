@@ -11,7 +11,7 @@ package final class PushStore {
     let connection: PostgresConnection
     let node: String
     var asker: AudienceAsker
-    var complaints: Complaints
+    var complaints: RateLimitedLog
 
     /// Phones that one user may have, of each kind of token; whoever registers more loses the oldest.
     package static let devicesPerUser = 20
@@ -31,7 +31,7 @@ package final class PushStore {
             ConnectionOptions(conninfo: conninfo), waiter: waiter, logger: logger, within: limit)
         self.node = node
         asker = AudienceAsker(conninfo: conninfo, logger: logger)
-        complaints = Complaints(logger: logger)
+        complaints = RateLimitedLog(logger: logger)
         try connection.run(SQL.sessionOfPush)
         try Primary.demand(on: connection)
         try Migrator.demandCurrentSchema(on: connection)

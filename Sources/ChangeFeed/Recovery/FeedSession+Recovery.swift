@@ -31,7 +31,7 @@ extension FeedSession {
         return desk.hasNear || isScanReady || desk.hasFar && scans.isEmpty
     }
 
-    private func receiveNewcomers(_ desk: RecoveryDesk, _ ask: @escaping SubscriptionBinder.Ask) throws {
+    private func receiveNewcomers(_ desk: RecoveryScheduler, _ ask: @escaping SubscriptionBinder.Ask) throws {
         guard desk.hasNewcomers, ContinuousClock.now >= newcomersAt else { return }
         newcomersAt = .now + .milliseconds(5)
         // A cursor may come from another hub that is ahead of this one, and a policy may have changed while this one slept:
@@ -43,7 +43,7 @@ extension FeedSession {
         guard let epoch = loop.progress.epoch, let present = loop.progress.cursor, let restart = loop.progress.restart
         else { return }
         desk.begin(
-            on: RecoveryGround(
+            on: FeedHistory(
                 epoch: epoch, epochs: try knownEpochs(of: desk.epochsOfNewcomers.subtracting([epoch])),
                 present: present, marks: loop.progress.marks, restart: restart, pruned: pruned),
             slicesOf: Self.sliceRows, asking: ask)
@@ -52,12 +52,12 @@ extension FeedSession {
     /// Sees every transaction of which a change may be gone; nil where nothing is.
     func pruned() throws -> Snapshot? {
         let row = try reader.query(SQL.recoveryGround)
-        return OutboxLook.pruned(upTo: row.text(0, 0), sparing: row.text(0, 1))
+        return OutboxCheck.pruned(upTo: row.text(0, 0), sparing: row.text(0, 1))
     }
 
     /// Reads what is left for all who wait, if it is little, and brings them to the present: nothing is read live before
     /// they have been told that it comes live.
-    private func serveSlice(_ desk: RecoveryDesk) throws {
+    private func serveSlice(_ desk: RecoveryScheduler) throws {
         guard desk.hasNear, let present = loop.progress.present else { return }
         let members = desk.takeNear()
         try loop.consumer.settle(members.map(\.question.group))
@@ -95,7 +95,7 @@ extension FeedSession {
 
     /// Which rows can concern them; nil where tables were others than today when one of them was last told something: what
     /// a filter matches is written there in a way that today's columns do not tell.
-    private func prefilter(_ desk: RecoveryDesk, _ members: [RecoveryMember]) -> RowPrefilter? {
+    private func prefilter(_ desk: RecoveryScheduler, _ members: [RecoveryMember]) -> RowPrefilter? {
         guard let since = loop.progress.tablesSince,
             members.allSatisfy({ $0.start.map { since.precedes($0.seen) } ?? true })
         else { return nil }
@@ -106,7 +106,7 @@ extension FeedSession {
         scans.contains { if case .ready = $0.state { true } else { false } }
     }
 
-    private func serveScans(_ desk: RecoveryDesk) throws {
+    private func serveScans(_ desk: RecoveryScheduler) throws {
         try beginScan(desk)
         for index in scans.indices.reversed() {
             let scan = scans[index].scan
@@ -127,7 +127,7 @@ extension FeedSession {
     }
 
     /// One scan for all, and a second one for those who lack little, while the first lasts.
-    private func beginScan(_ desk: RecoveryDesk) throws {
+    private func beginScan(_ desk: RecoveryScheduler) throws {
         guard desk.hasFar, scans.count < 2, let present = loop.progress.cursor else { return }
         let members = desk.takeFar(within: scans.isEmpty ? .max : Self.shortDistance, of: present)
         guard !members.isEmpty else { return }

@@ -62,7 +62,7 @@ final class RecoveryScan {
     ///
     /// - Throws: `PostgresError` with kind `connection` or `timeout` where policies cannot be asked; what is wrong with the
     ///   reading itself is the third kind.
-    func serve(_ desk: RecoveryDesk, _ catalog: Catalog, for time: Duration) throws(ScanError) -> State {
+    func serve(_ desk: RecoveryScheduler, _ catalog: Catalog, for time: Duration) throws(ScanError) -> State {
         let end = ContinuousClock.now + time
         var reader = RecoveredRowReader(catalog: catalog)
         while true {
@@ -81,7 +81,7 @@ final class RecoveryScan {
     }
 
     /// - Returns: until when to wait for sockets that lag, nil if for none.
-    private func pause(_ desk: RecoveryDesk) -> ContinuousClock.Instant? {
+    private func pause(_ desk: RecoveryScheduler) -> ContinuousClock.Instant? {
         let behind = served.values.filter(\.isBehind)
         guard !behind.isEmpty else {
             if pausedAt != nil { heardAt = .now }
@@ -128,7 +128,7 @@ final class RecoveryScan {
         }
     }
 
-    private func tell(_ desk: RecoveryDesk) throws(ScanError) {
+    private func tell(_ desk: RecoveryScheduler) throws(ScanError) {
         guard let last = rows.last else { return }
         do { try desk.tell(rows[...], to: served, of: upper) } catch { throw .judging(error) }
         lastID = last.id

@@ -43,9 +43,9 @@ extension ChangeSubscriptions {
     /// Delivers the first of what waits.
     ///
     /// - Returns: the newest mark that covers no more than was delivered.
-    private func deliver(_ items: [UndecidedChanges.Item], _ answers: ConditionAsker.Answers) throws -> Int? {
+    private func deliver(_ items: [UndecidedChanges.Item], _ answers: ConditionEvaluator.Answers) throws -> Int? {
         guard let catalog = registry.catalog else { throw PostgresError(.connection, "The catalog is not known yet.") }
-        var round = DeliveryRound(items, met: answers.met, catalog: catalog)
+        var round = DeliveryBatch(items, met: answers.met, catalog: catalog)
         try round.judge(for: registry, by: &visibility)
         let decided = visibility.statistics
         decisions.withLock { $0 = decided }
@@ -61,7 +61,7 @@ extension ChangeSubscriptions {
     }
 
     /// Tells loops that changes wait here which came before those that they are sent now.
-    func announceWaiting(beside round: borrowing DeliveryRound, to loops: inout [[FeedEvent]]) {
+    func announceWaiting(beside round: borrowing DeliveryBatch, to loops: inout [[FeedEvent]]) {
         // To all of them: on any of them may join who gets its changes on another.
         let isFirst = !round.postponed.isEmpty && postponed.isEmpty
         for loop in loops.indices where isFirst || !undecided.isEmpty && !loops[loop].isEmpty {
@@ -70,9 +70,9 @@ extension ChangeSubscriptions {
     }
 
     /// Tells those of whose filters the database did not decide one.
-    private func tellOfEnds(_ items: [UndecidedChanges.Item], _ answers: ConditionAsker.Answers) {
+    private func tellOfEnds(_ items: [UndecidedChanges.Item], _ answers: ConditionEvaluator.Answers) {
         guard !answers.givenUp.isEmpty else { return }
-        var ended: Set<DeliveryRound.GivenUp> = []
+        var ended: Set<DeliveryBatch.GivenUp> = []
         for (place, undecided) in items.flatMap(\.matches.undecided).enumerated() {
             guard let reason = answers.givenUp[place] else { continue }
             ended.insert(.init(definition: undecided.group, binding: undecided.id, reason: reason))
@@ -112,7 +112,7 @@ extension ChangeSubscriptions {
     private func deliverCertain() throws {
         let items = undecided.takeCertain()
         do {
-            let mark = try deliver(items, ConditionAsker.Answers(met: []))
+            let mark = try deliver(items, ConditionEvaluator.Answers(met: []))
             if let mark { tell(ofMark: mark) }
         } catch {
             undecided.takeBack()

@@ -20,12 +20,12 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
     // Unsafe in name only: all of these, and `principals`, are used by the feed's work and by the consumer's methods,
     // and the feed runs all of them on its one thread, one at a time.
     nonisolated(unsafe) var registry: SubscriptionRegistry
-    nonisolated(unsafe) private var asker: ConditionAsker
+    nonisolated(unsafe) private var asker: ConditionEvaluator
     nonisolated(unsafe) var visibility: Visibility
     nonisolated(unsafe) var encoder = ChangeEncoder()
     nonisolated(unsafe) private var cursors: CursorWindow?
-    nonisolated(unsafe) private var boundaries: Boundaries
-    nonisolated(unsafe) private var desk: RecoveryDesk?
+    nonisolated(unsafe) private var boundaries: WatermarkAudience
+    nonisolated(unsafe) private var desk: RecoveryScheduler?
     nonisolated(unsafe) var postponed = PostponedChanges()
     nonisolated(unsafe) var undecided = UndecidedChanges()
     /// What is being decided.
@@ -43,14 +43,14 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
     nonisolated(unsafe) private let principals = PrincipalTable()
     private let askForOldestMark: @Sendable () -> Int?
     private let whenFirst: @Sendable () -> Void
-    private let tap: (any ChangeTap)?
+    private let tap: (any ChangeObserver)?
     private static let batchesAhead = 2
 
     /// - Parameters, both called from the feed's thread:
     ///   - oldestMark: the mark from where on members may yet recover; nil where nobody may.
     ///   - whenFirst: no hub of this name was here before.
     package init(
-        configuration: FeedConfiguration, sink: any ChangeSink, tap: (any ChangeTap)? = nil, logger: Logger,
+        configuration: FeedConfiguration, sink: any ChangeSink, tap: (any ChangeObserver)? = nil, logger: Logger,
         oldestMark: @escaping @Sendable () -> Int? = { nil },
         whenFirst: @escaping @Sendable () -> Void = {},
         whenStatusChanges: @escaping @Sendable (FeedStatus) -> Void
@@ -63,16 +63,16 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
         self.whenFirst = whenFirst
         self.tap = tap
         outboxGauge = OutboxGauge(logger: logger)
-        boundaries = Boundaries(loops: sink.loopCount)
+        boundaries = WatermarkAudience(loops: sink.loopCount)
         registry = SubscriptionRegistry(principals: principals, mostUndecided: configuration.filters.mostForRow)
         visibility = Visibility(conninfo: configuration.conninfo, logger: logger)
         budget = SharedConditionBudget(configuration.filters)
-        asker = ConditionAsker(
+        asker = ConditionEvaluator(
             conninfo: configuration.conninfo, limits: configuration.filters, budget: budget, logger: logger)
         decider = ConditionDecider(
             conninfo: configuration.conninfo, limits: configuration.filters, budget: budget, logger: logger)
         ahead = DispatchSemaphore(value: Self.batchesAhead)
-        desk = RecoveryDesk(
+        desk = RecoveryScheduler(
             principals: principals, binder: { [unowned self] in binder($0, asking: $1) },
             judge: { [unowned self] in try judge($0, $1, &$2) },
             send: { [sink] id, steps, whenTaken in sink.recovery(id, steps, whenTaken: whenTaken ?? {}) },
@@ -251,13 +251,13 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
         visibility.membersChanged(tables)
     }
 
-    package var recoveries: RecoveryDesk? { desk }
+    package var recoveries: RecoveryScheduler? { desk }
 
     package var oldestMark: Int? { askForOldestMark() }
 
     package func nobodyIsFromBefore() { whenFirst() }
 
-    package var tapped: (taken: Int, settled: Int) {
+    package var observed: (taken: Int, settled: Int) {
         // In this order: what is taken in between must not count as settled.
         guard let tap else { return (0, 0) }
         let settled = tap.settled
@@ -270,7 +270,7 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
         try takeDecisions()
         guard let catalog = registry.catalog, postponed.isDue(at: .now) else { return }
         let items = postponed.items
-        var round = DeliveryRound(items, catalog: catalog)
+        var round = DeliveryBatch(items, catalog: catalog)
         try match(&round)
         try round.judge(for: registry, by: &visibility)
         let loops = round.events(for: registry, loops: sink.loopCount, encodingWith: &encoder, beside: &postponed)
@@ -299,10 +299,10 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
 
     /// What is for whom of what members missed.
     private func judge(
-        _ entries: [FeedEntry], _ gate: RecoveryGate, _ registry: inout SubscriptionRegistry
+        _ entries: [FeedEntry], _ gate: RecoveryAudience, _ registry: inout SubscriptionRegistry
     ) throws -> RecoveryJudgement {
         guard let catalog = registry.catalog else { return RecoveryJudgement() }
-        var round = DeliveryRound(entries, catalog: catalog, gate: gate)
+        var round = DeliveryBatch(entries, catalog: catalog, gate: gate)
         var unbound: Set<ChangeGroupID> = []
         for end in try round.match(in: &registry, asking: { try asker.answers(to: $0) }) {
             guard let definition = registry.definition(end.definition) else { continue }
@@ -318,7 +318,7 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
     package func consume(_ entries: [FeedEntry]) throws {
         try makeRoom()
         guard let catalog = registry.catalog else { return }
-        var round = DeliveryRound(entries, catalog: catalog, cursors: cursors)
+        var round = DeliveryBatch(entries, catalog: catalog, cursors: cursors)
         var later: [UndecidedChanges.Item] = []
         if !registry.isEmpty {
             later = round.match(in: &registry, behind: undecided)
@@ -341,7 +341,7 @@ package final class ChangeSubscriptions: FeedConsumer, ChangeSource {
     }
 
     /// Matches a round, and tells those of whose filters the database did not decide one.
-    private func match(_ round: inout DeliveryRound) throws {
+    private func match(_ round: inout DeliveryBatch) throws {
         for end in try round.match(in: &registry, asking: { try asker.answers(to: $0) }) {
             guard let definition = registry.definition(end.definition) else { continue }
             tell(registry.end(end.binding, of: definition.key, because: end.reason))

@@ -167,7 +167,7 @@ struct SubscriptionRegistry: ~Copyable {
             case .success(let parameters) = definition.bindings[place].parameters
         else { return [] }
         let message = SubscriptionBinder.farewell(parameters.filter, parameters.tables, because: reason)
-        if reason == ConditionAsker.tookTooLong { definition.ended[binding] = message }
+        if reason == ConditionEvaluator.tookTooLong { definition.ended[binding] = message }
         let outcome = definition.complain(message, besides: binding)
         return definition.groups.keys.map { ($0, outcome) }
     }

@@ -1,4 +1,4 @@
-import Hub
+package import Hub
 import Logging
 import Matching
 
@@ -10,13 +10,13 @@ struct Visibility: ~Copyable {
     private var engine: PolicyEngine
     private var cache = ScopeCache()
     private var catalog = Catalog()
-    private var complaints: Complaints
+    private var complaints: RateLimitedLog
     private let logger: Logger
     private(set) var statistics = VisibilityStatistics()
 
     init(conninfo: String, logger: Logger) {
         engine = PolicyEngine(conninfo: conninfo, logger: logger)
-        complaints = Complaints(logger: logger)
+        complaints = RateLimitedLog(logger: logger)
         self.logger = logger
     }
 
@@ -101,4 +101,18 @@ struct Visibility: ~Copyable {
             `roost doctor`.
             """)
     }
+}
+
+/// What deciding who sees which rows took, since the start.
+package struct VisibilityStatistics: Sendable {
+    /// Decisions (a row and somebody who may see it) that Postgres was asked for.
+    package internal(set) var asked = 0
+    /// Decisions that a kept answer stood for.
+    package internal(set) var kept = 0
+    /// Round trips to Postgres.
+    package internal(set) var roundTrips = 0
+    /// How long each of them took.
+    package internal(set) var time = Histogram.ofLatency
+
+    package init() {}
 }

@@ -8,7 +8,7 @@ final class WindowReader {
     private static let batchBytes = 262_144
 
     /// What was handed on, in order.
-    private(set) var handed: [HandedChanges.Key] = []
+    private(set) var handed: [DeliveredChanges.Key] = []
     /// Changes that belong to no watched table, by table.
     private(set) var orphans: [UInt32: Int] = [:]
     /// Why the rest of the window is of no use yet.
@@ -32,14 +32,14 @@ final class WindowReader {
     private let catalog: Catalog
     private let settled: [UInt32: Table?]
     private let mayAskAgain: Bool
-    private let skip: Set<HandedChanges.Key>
+    private let skip: Set<DeliveredChanges.Key>
     private let willHandOn: () -> Void
     private let start: FeedCursor
     private var snapshot: Snapshot?
     /// The window's end, until the consumer was told of it: an empty window has no cursors.
     private var window: Snapshot?
     private var batch: [FeedEntry] = []
-    private var batchKeys: [HandedChanges.Key] = []
+    private var batchKeys: [DeliveredChanges.Key] = []
     private var bytes = 0
 
     /// - Parameters:
@@ -51,7 +51,7 @@ final class WindowReader {
     ///     known when the entry is handed on.
     init(
         consumer: any FeedConsumer, catalog: Catalog, settled: [UInt32: Table?], mayAskAgain: Bool,
-        skip: Set<HandedChanges.Key>, after start: FeedCursor, willHandOn: @escaping () -> Void
+        skip: Set<DeliveredChanges.Key>, after start: FeedCursor, willHandOn: @escaping () -> Void
     ) {
         self.consumer = consumer
         self.catalog = catalog
@@ -72,7 +72,7 @@ final class WindowReader {
             window = snapshot
             return try takeFacts(row)
         }
-        let key = HandedChanges.Key(id: id, writtenAt: Timestamps.fingerprint(at))
+        let key = DeliveredChanges.Key(id: id, writtenAt: Timestamps.fingerprint(at))
         if !skip.isEmpty, skip.contains(key) { return true }
         switch row.bytes(0, 2)?.first {
         case UInt8(ascii: "M"):
@@ -106,7 +106,7 @@ final class WindowReader {
     }
 
     private func add(
-        _ row: QueryResult, id: Int64, key: HandedChanges.Key, at: UnsafeBufferPointer<UInt8>
+        _ row: QueryResult, id: Int64, key: DeliveredChanges.Key, at: UnsafeBufferPointer<UInt8>
     ) throws -> Bool {
         let oid = UInt32(row.integer(0, 1) ?? 0)
         let isReduced = row.flag(0, 3)
@@ -133,7 +133,7 @@ final class WindowReader {
         return true
     }
 
-    private func append(_ entry: FeedEntry, _ key: HandedChanges.Key, bytes count: Int) throws {
+    private func append(_ entry: FeedEntry, _ key: DeliveredChanges.Key, bytes count: Int) throws {
         batch.append(entry)
         batchKeys.append(key)
         bytes += count

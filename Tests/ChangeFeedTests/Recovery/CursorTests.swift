@@ -110,7 +110,7 @@ extension FeedTests {
         }
 
         @Test func marksAreSpacedKeptAndThinned() {
-            var ring = MarkRing()
+            var ring = Watermarks()
             var now = ContinuousClock.now
             ring.connected(at: Snapshot(xmax: 10, running: []), isSameHistory: true, now: now)
             #expect(ring.windowEnded(at: Snapshot(xmax: 11, running: []), oldest: 0, now: now) == nil)
@@ -141,7 +141,7 @@ extension FeedTests {
         }
 
         @Test func marksBeyondTheStoredCursorAreTakenBack() {
-            var ring = MarkRing()
+            var ring = Watermarks()
             var now = ContinuousClock.now
             ring.connected(at: Snapshot(xmax: 10, running: []), isSameHistory: true, now: now)
             for xmax in [20, 30, 40] as [UInt64] {

@@ -1,13 +1,13 @@
 import Hub
 
 /// What the feed knows of the past while recoveries begin.
-struct RecoveryGround {
+struct FeedHistory {
     let epoch: DatabaseEpoch
     /// What the database knows of the epochs of the cursors that members bring.
     let epochs: [DatabaseEpoch: KnownEpoch]
     /// Up to here all was handed on; what a member misses ends here.
     let present: Snapshot
-    let marks: MarkRing
+    let marks: Watermarks
     let restart: RestartPoint
     /// Sees every transaction of which a change may be gone; nil where nothing is.
     let pruned: Snapshot?

@@ -9,8 +9,8 @@ import Matching
 /// After a scan a slice has the rest.
 ///
 /// Readings are shared: all who wait are served by one.
-package final class RecoveryDesk {
-    typealias Judge = ([FeedEntry], RecoveryGate, inout SubscriptionRegistry) throws -> RecoveryJudgement
+package final class RecoveryScheduler {
+    typealias Judge = ([FeedEntry], RecoveryAudience, inout SubscriptionRegistry) throws -> RecoveryJudgement
     /// What binds the filters of members, besides the connection that it may ask on.
     typealias Binder = (Catalog, @escaping SubscriptionBinder.Ask) -> SubscriptionBinder
     typealias Send = (RecoveryID, [RecoveryStep], _ whenTaken: (@Sendable () -> Void)?) -> Void
@@ -108,7 +108,7 @@ package final class RecoveryDesk {
     /// - Parameters:
     ///   - rows: what a slice can look at; for whoever is known to lack more it is not tried.
     ///   - ask: for those who came since the last binding: whoever begins has to be found by what is read next.
-    func begin(on ground: RecoveryGround, slicesOf rows: Int, asking ask: @escaping SubscriptionBinder.Ask) {
+    func begin(on ground: FeedHistory, slicesOf rows: Int, asking ask: @escaping SubscriptionBinder.Ask) {
         let came = newcomers
         newcomers = []
         bind(asking: ask)
@@ -209,7 +209,7 @@ package final class RecoveryDesk {
     func tell(_ rows: ArraySlice<RecoveredRow>, to served: [ChangeGroupID: RecoveryMember], of upper: Snapshot) throws {
         let shown = rows.filter { $0.change != nil }
         guard !shown.isEmpty, !registry.isEmpty else { return }
-        let gate = RecoveryGate(
+        let gate = RecoveryAudience(
             lacks: { key, place in served[key].map { !$0.isGone && !$0.has(shown[place]) } ?? false },
             cursor: { key, place in served[key]?.cursor(at: shown[place], of: upper) ?? "" })
         let judgement = try judge(shown.compactMap { $0.change.map { .change($0) } }, gate, &registry)

@@ -1,7 +1,7 @@
 import Logging
 
 /// Says what keeps policies from being asked, each sentence once a minute however many rows it is true of.
-struct Complaints: ~Copyable {
+struct RateLimitedLog: ~Copyable {
     private static let silence = Duration.seconds(60)
     private static let capacity = 100
     private let logger: Logger

@@ -2,7 +2,7 @@ import Hub
 import Matching
 
 /// One batch of entries on its way to the loops: matched, judged, encoded.
-struct DeliveryRound: ~Copyable {
+struct DeliveryBatch: ~Copyable {
     private struct Match {
         let change: RowChange
         /// Its place in the batch.
@@ -21,7 +21,7 @@ struct DeliveryRound: ~Copyable {
     private let catalog: Catalog
     private let cursors: CursorWindow?
     /// Nil where everything is meant for everybody.
-    private let gate: RecoveryGate?
+    private let gate: RecoveryAudience?
     /// Of changes that waited (`PostponedChanges`), by place: for whom. Nil where they come for the first time.
     private let waiting: [PostponedChanges.Item]?
     /// Of changes that waited until filters were decided (`UndecidedChanges`), by place. Nil for others.
@@ -36,7 +36,7 @@ struct DeliveryRound: ~Copyable {
     private var questions: [QuestionKey: VisibilityQuestion] = [:]
     private let now = ContinuousClock.now
 
-    init(_ entries: [FeedEntry], catalog: Catalog, cursors: CursorWindow? = nil, gate: RecoveryGate? = nil) {
+    init(_ entries: [FeedEntry], catalog: Catalog, cursors: CursorWindow? = nil, gate: RecoveryAudience? = nil) {
         self.entries = entries
         self.catalog = catalog
         self.cursors = cursors
@@ -67,7 +67,7 @@ struct DeliveryRound: ~Copyable {
         entries = waiting.map { .change($0.change) }
         self.catalog = catalog
         cursors = nil
-        gate = RecoveryGate(
+        gate = RecoveryAudience(
             lacks: { group, place in waiting[place].members.contains { $0.group == group } },
             cursor: { _, place in waiting[place].cursor })
         self.waiting = waiting
@@ -121,7 +121,7 @@ struct DeliveryRound: ~Copyable {
     /// - Returns: bindings that were shown nothing of what they asked for, as it could not be decided: they have to be told.
     /// - Throws: `PostgresError` where the database does not answer.
     mutating func match(
-        in registry: inout SubscriptionRegistry, asking ask: ([PostgresCondition]) throws -> ConditionAsker.Answers
+        in registry: inout SubscriptionRegistry, asking ask: ([PostgresCondition]) throws -> ConditionEvaluator.Answers
     ) throws -> Set<GivenUp> {
         var found: [(place: Int, change: RowChange, matches: Matches)] = []
         var conditions: [PostgresCondition] = []
@@ -133,7 +133,7 @@ struct DeliveryRound: ~Copyable {
             conditions += matches.conditions
             found.append((place, change, matches))
         }
-        let answers = conditions.isEmpty ? ConditionAsker.Answers(met: []) : try ask(conditions)
+        let answers = conditions.isEmpty ? ConditionEvaluator.Answers(met: []) : try ask(conditions)
         var next = 0
         for (place, change, found) in found {
             let mine = Array(answers.met[next..<(next + found.undecided.count)])
@@ -297,7 +297,7 @@ struct DeliveryRound: ~Copyable {
     }
 }
 
-extension DeliveryRound {
+extension DeliveryBatch {
     // MARK: Waiting for policies
 
     /// Whether a member is among those that a change is for.

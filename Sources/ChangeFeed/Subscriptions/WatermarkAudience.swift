@@ -1,5 +1,5 @@
 /// Which loops are to hear of a mark, and when.
-struct Boundaries {
+struct WatermarkAudience {
     private struct Loop {
         /// It was handed changes since it last heard of a mark.
         var isBehind = false

@@ -1,7 +1,7 @@
 import Wire
 
 /// What tells whether anything went from the outbox that was not read (Migration012Losses.sql), and when it was looked at.
-struct OutboxLook {
+struct OutboxCheck {
     /// As OutboxLook.sql makes it. While it is the same, nothing went.
     let text: [UInt8]
     /// What was read by then.

@@ -1,5 +1,5 @@
 /// Session B: waits in the queue of the hub's advisory lock and holds it while the hub sleeps.
-final class BellSession {
+final class DoorbellSession {
     enum Event { case granted, refused, released }
 
     private enum Question { case lock, unlock }

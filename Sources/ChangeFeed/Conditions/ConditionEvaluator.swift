@@ -8,7 +8,7 @@ import Matching
 /// It has a connection of its own, opened at the first question, because the feed's is in the middle of a window then, and
 /// because what clients ask for must not cost the feed its session. Used by one thread at a time, which waits for it, within
 /// `ConditionLimits`.
-struct ConditionAsker: ~Copyable {
+struct ConditionEvaluator: ~Copyable {
     /// One answer for each condition.
     struct Answers: Sendable {
         var met: [Bool]

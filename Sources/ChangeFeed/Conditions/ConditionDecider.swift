@@ -12,14 +12,14 @@ import Synchronization
 final class ConditionDecider: Sendable {
     /// One question, and where its answers will be.
     final class Job: Sendable {
-        private let answers = Mutex<ConditionAsker.Answers?>(nil)
+        private let answers = Mutex<ConditionEvaluator.Answers?>(nil)
         private let done = DispatchSemaphore(value: 0)
         private let isGivenUp = Mutex(false)
 
         /// Nil while they are being found.
-        var result: ConditionAsker.Answers? { answers.withLock { $0 } }
+        var result: ConditionEvaluator.Answers? { answers.withLock { $0 } }
 
-        fileprivate func finish(_ found: ConditionAsker.Answers) { answers.withLock { $0 = found } }
+        fileprivate func finish(_ found: ConditionEvaluator.Answers) { answers.withLock { $0 = found } }
 
         /// Nobody waits for it any more, so it is not asked again.
         func abandon() { isGivenUp.withLock { $0 = true } }
@@ -44,7 +44,7 @@ final class ConditionDecider: Sendable {
     }
 
     private let queue = DispatchQueue(label: "roost-filters")
-    private let asker: Mutex<ConditionAsker>
+    private let asker: Mutex<ConditionEvaluator>
     private let isStopping = Mutex(false)
     private let logger: Logger
     private static let pause = Duration.milliseconds(500)
@@ -52,7 +52,7 @@ final class ConditionDecider: Sendable {
 
     init(conninfo: String, limits: ConditionLimits, budget: SharedConditionBudget, logger: Logger) {
         self.logger = logger
-        asker = Mutex(ConditionAsker(conninfo: conninfo, limits: limits, budget: budget, logger: logger))
+        asker = Mutex(ConditionEvaluator(conninfo: conninfo, limits: limits, budget: budget, logger: logger))
     }
 
     /// Begins to decide what changes wait for; while Postgres does not answer, it is asked again.

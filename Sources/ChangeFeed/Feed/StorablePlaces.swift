@@ -1,9 +1,9 @@
-/// Which of the places that the feed reached may be stored: those behind which all is settled that was tapped.
-package struct Settling: Sendable {
+/// Which of the places that the feed reached may be stored: those behind which all is settled that was observed.
+package struct StorablePlaces: Sendable {
     /// A place between two windows.
     package struct Place: Sendable {
         package let cursor: Snapshot
-        /// How many changes had been handed on there, see `HandedChanges.stored`.
+        /// How many changes had been handed on there, see `DeliveredChanges.stored`.
         package let covered: Int
 
         package init(cursor: Snapshot, covered: Int) {

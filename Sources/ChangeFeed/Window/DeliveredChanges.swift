@@ -3,7 +3,7 @@
 /// After a connection is lost, reading starts again at the stored cursor: only of that one it is certain that it fits
 /// the server's history, as a crash or a failover may forget transactions and give their ids to others. What was handed
 /// on since then comes again and is skipped here.
-package struct HandedChanges: Sendable {
+package struct DeliveredChanges: Sendable {
     /// The id alone may be given out twice by a crashed server; with the time of the write it is one change.
     package struct Key: Hashable, Sendable {
         package let id: Int64

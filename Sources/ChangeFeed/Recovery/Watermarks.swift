@@ -1,7 +1,7 @@
 /// Marks, and the snapshot that each of them stands for: how far the feed had handed on.
 ///
 /// Loops and sessions remember marks, which are numbers; only here, on the feed's thread, is there a snapshot to each.
-package struct MarkRing: Sendable {
+package struct Watermarks: Sendable {
     /// Marks are no closer than this.
     package static let spacing = Duration.milliseconds(20)
     /// For how long a mark is kept that nobody is known to remember: it may be on its way to a loop, and where a client
