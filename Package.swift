@@ -58,7 +58,10 @@ let package = Package(
             name: "Gateway", dependencies: ["CSendRing", "CWebSockets", "HTTP", "Hub", "Wire", logging],
             swiftSettings: strict),
         .target(
-            name: "ChangeFeed", dependencies: ["Hub", "Matching", "Wire", "CPostgres", logging],
+            name: "Postgres", dependencies: ["CPostgres", logging], resources: [.embedInCode("SQL")],
+            swiftSettings: strict),
+        .target(
+            name: "ChangeFeed", dependencies: ["Hub", "Matching", "Postgres", "Wire", "CPostgres", logging],
             resources: [.embedInCode("SQL")], swiftSettings: strict),
         .target(
             name: "Push",
@@ -71,14 +74,17 @@ let package = Package(
             swiftSettings: testable),
         .target(
             name: "Notify",
-            dependencies: ["CPostgres", "ChangeFeed", "HTTP", "Hub", "Matching", "Push", "Wire", logging],
+            dependencies: [
+                "CPostgres", "ChangeFeed", "HTTP", "Hub", "Matching", "Postgres", "Push", "Wire", logging,
+            ],
             swiftSettings: strict),
         .target(
             name: "Ops", dependencies: ["CMalloc", "COpsFiles", "Gateway", "HTTP", "Hub", "Wire", logging],
             exclude: ["Web"], swiftSettings: strict),
         .target(name: "COpsFiles"),
         .target(
-            name: "Demo", dependencies: ["CDemoFiles", "ChangeFeed", "HTTP", "Hub", "Identity", "Wire", logging],
+            name: "Demo",
+            dependencies: ["CDemoFiles", "ChangeFeed", "HTTP", "Hub", "Identity", "Postgres", "Wire", logging],
             exclude: ["API.md", "SQL", "Web"], swiftSettings: strict),
         .target(name: "CDemoFiles"),
         .target(
@@ -93,8 +99,8 @@ let package = Package(
         .executableTarget(
             name: "roost",
             dependencies: [
-                "ChangeFeed", "Demo", "Gateway", "HTTP", "Hub", "Identity", "Notify", "Ops", "Push", "RoostClient",
-                "Settings", "Wire", logging,
+                "ChangeFeed", "Demo", "Gateway", "HTTP", "Hub", "Identity", "Notify", "Ops", "Postgres", "Push",
+                "RoostClient", "Settings", "Wire", logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: testable
@@ -144,8 +150,9 @@ let package = Package(
             dependencies: ["CTestKeys", "Push", "Hub", "Signatures", "Wire", logging],
             swiftSettings: quick),
         .testTarget(name: "RoostTests", dependencies: ["roost", "Hub", "Push"], swiftSettings: quick),
+        .testTarget(name: "PostgresTests", dependencies: ["Postgres"], swiftSettings: quick),
         .testTarget(
-            name: "ChangeFeedTests", dependencies: ["ChangeFeed", "Hub", "Matching", "TestSupport"],
+            name: "ChangeFeedTests", dependencies: ["ChangeFeed", "Hub", "Matching", "Postgres", "TestSupport"],
             swiftSettings: quick),
     ]
 )

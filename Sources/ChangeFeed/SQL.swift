@@ -1,9 +1,7 @@
 /// The statements of this room, embedded from `SQL/`.
 enum SQL {
-    static let session = text(PackageResources.Session_sql)
     static let sessionOfFeed = text(PackageResources.SessionOfFeed_sql)
     static let sessionOfConditions = text(PackageResources.SessionOfConditions_sql)
-    static let runningBackends = text(PackageResources.RunningBackends_sql)
     static let catalog = text(PackageResources.Catalog_sql)
     static let catalogVersion = text(PackageResources.CatalogVersion_sql)
     static let access = text(PackageResources.Access_sql)

@@ -4,6 +4,7 @@ package import HTTP
 package import Hub
 package import Identity
 package import Logging
+import Postgres
 import Wire
 
 /// Serves the sample chat: its page, and the few calls behind it. Part of `roost demo` alone.

@@ -1,6 +1,7 @@
 import CDemoFiles
 import ChangeFeed
 import HTTP
+import Postgres
 
 /// The embedded files by their names.
 enum DemoFiles {

@@ -2,6 +2,7 @@ import ChangeFeed
 import Glibc
 import Hub
 import Logging
+import Postgres
 import Push
 
 /// What the features of the push service share: the time, the rules, who is connected, the database, and the way to

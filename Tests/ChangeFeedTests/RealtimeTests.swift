@@ -1,4 +1,5 @@
 import ChangeFeed
+import Postgres
 import Testing
 
 extension FeedTests {

@@ -1,21 +1,16 @@
-import Logging
+import Postgres
 
-/// A connection for the command line: it waits on the calling thread.
 enum AdminSession {
+    /// A connection for the command line.
+    ///
     /// - Parameters:
     ///   - teller: waits for its answers.
     ///   - limit: for each host to connect.
     static func open(
         _ conninfo: String, teller: AdminTeller? = nil, within limit: Duration = .seconds(10)
     ) throws -> PostgresConnection {
-        // What the server has to say goes to the server's log; the command prints one sentence.
-        let silent = Logger(label: "roost.admin") { _ in SwiftLogNoOpLogHandler() }
-        let waiter: any SocketWaiter = teller ?? PlainWaiter()
-        let connection = try PostgresConnection(
-            try ConnectionOptions(conninfo: conninfo), waiter: waiter, logger: silent, within: limit)
+        let connection = try PostgresConnection(conninfo, waiter: teller ?? PlainWaiter(), within: limit)
         teller?.backendID = connection.backendID
-        // The planner takes long statements on small catalogs for ones that pay to be compiled.
-        try connection.run("set jit = off")
         return connection
     }
 }

@@ -1,4 +1,5 @@
 import Glibc
+import Postgres
 
 /// Waits for Postgres' answers, and tells meanwhile how far the command has come.
 ///

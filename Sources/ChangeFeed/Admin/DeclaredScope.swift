@@ -1,3 +1,5 @@
+import Postgres
+
 /// A declaration of `roost watch --scope`: the visibility of a table's rows depends on one column only, for as long as
 /// the members tables do not change.
 struct DeclaredScope: Equatable {

@@ -1,3 +1,5 @@
+import Postgres
+
 /// The hubs of the database: whether two have one name, and whether writers ring for those that there are.
 extension Doctor {
     static func hubs(_ connection: PostgresConnection, _ hub: ExaminedHub) throws -> [Finding] {

@@ -1,3 +1,5 @@
+import Postgres
+
 /// Whether the outbox stays small, and whether all that is in it can be delivered.
 extension Doctor {
     static func outbox(

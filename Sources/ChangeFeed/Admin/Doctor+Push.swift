@@ -1,3 +1,5 @@
+import Postgres
+
 /// What alerts need of the database.
 extension Doctor {
     /// Whether the audience statement fits the database, without running it, and whether its tables are watched. Never

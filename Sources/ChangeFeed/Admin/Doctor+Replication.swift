@@ -1,3 +1,5 @@
+import Postgres
+
 /// What follows the server, or once did.
 extension Doctor {
     /// A standby that is promoted takes along what it has, and the rest is lost.

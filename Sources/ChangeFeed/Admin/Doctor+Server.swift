@@ -1,3 +1,5 @@
+import Postgres
+
 /// Checks of the server itself.
 extension Doctor {
     static func primary(_ connection: PostgresConnection) throws -> [Finding] {

@@ -1,3 +1,5 @@
+import Postgres
+
 /// The watched tables and their triggers.
 extension Doctor {
     static func tables(_ connection: PostgresConnection) throws -> [Finding] {

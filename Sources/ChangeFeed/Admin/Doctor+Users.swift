@@ -1,3 +1,5 @@
+import Postgres
+
 /// What writing users' status needs.
 extension Doctor {
     /// Whether the configured statement would work, without running it. Never throws: what fails is a finding.

@@ -1,3 +1,5 @@
+import Postgres
+
 /// What row level security, channels in SQL and scopes need.
 extension Doctor {
     static func realtime(_ connection: PostgresConnection) throws -> [Finding] {

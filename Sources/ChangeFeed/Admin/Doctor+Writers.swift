@@ -1,3 +1,5 @@
+import Postgres
+
 /// Writers whose changes fire no triggers, so that nobody is told of them.
 extension Doctor {
     static func writers(_ connection: PostgresConnection) throws -> [Finding] {

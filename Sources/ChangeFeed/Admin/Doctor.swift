@@ -1,5 +1,6 @@
 import CPostgres
 import Foundation
+import Postgres
 
 /// Looks at a database as a hub would use it.
 package enum Doctor {

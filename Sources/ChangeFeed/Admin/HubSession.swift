@@ -1,3 +1,5 @@
+import Postgres
+
 /// A session that has a share of a hub's name (HubSessions.sql).
 package struct HubSession: Equatable {
     let backendID: Int32

@@ -1,3 +1,5 @@
+import Postgres
+
 /// Who holds a lock that something waits for.
 struct LockHolder: Equatable {
     /// Nil: a prepared transaction.

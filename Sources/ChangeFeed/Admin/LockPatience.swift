@@ -1,3 +1,5 @@
+import Postgres
+
 /// How a command waits for a table that is in use.
 ///
 /// Whoever waits for a lock makes all wait who come after him and want a weaker one, though the holder would not mind

@@ -1,3 +1,5 @@
+import Postgres
+
 /// Installs and upgrades the schema `roost`.
 package enum Migrator {
     package struct Outcome: Sendable, Equatable {

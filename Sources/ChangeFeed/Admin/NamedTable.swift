@@ -1,3 +1,5 @@
+import Postgres
+
 /// A table as a command names it, looked up.
 struct NamedTable {
     let oid: String

@@ -1,4 +1,5 @@
 import Matching
+import Postgres
 
 /// Writes declarations of scopes.
 struct ScopeKeeper {

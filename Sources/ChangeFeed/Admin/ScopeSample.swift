@@ -1,4 +1,5 @@
 import Matching
+import Postgres
 
 /// Compares rows of one scope value as users see them: a scope holds where each user sees all of them or none.
 ///

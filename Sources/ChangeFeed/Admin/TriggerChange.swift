@@ -1,3 +1,5 @@
+import Postgres
+
 /// Puts triggers on a table and its partitions, or takes them off, beside whoever uses the table.
 struct TriggerChange {
     /// Lists (member, statement) pairs for a table's oid (`$1`), until nothing is left to do.

@@ -1,3 +1,5 @@
+import Postgres
+
 /// Puts roost's triggers on tables and takes them off. The triggers are the list of watched tables; there is no other.
 package enum Watcher {
     package struct Outcome: Sendable, Equatable {

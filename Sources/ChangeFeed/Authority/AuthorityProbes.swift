@@ -1,5 +1,6 @@
 import Hub
 import Matching
+import Postgres
 import Wire
 
 /// `realtime.messages` as the catalog has it (`MessagesTable.sql`).

@@ -1,6 +1,7 @@
 import Hub
 import Logging
 import Matching
+import Postgres
 
 /// One connected life of the authority: one connection asks the policies, the other reads the catalog and what is
 /// replayed.

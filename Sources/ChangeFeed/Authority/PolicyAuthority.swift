@@ -2,6 +2,7 @@ import CPostgres
 import Glibc
 package import Hub
 package import Logging
+import Postgres
 import Synchronization
 
 /// Decides about private channels by the policies on `realtime.messages` (wire-protocol B), and reads what is replayed.

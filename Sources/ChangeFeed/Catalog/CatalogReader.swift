@@ -1,5 +1,6 @@
 import Hub
 import Matching
+import Postgres
 
 /// Reads the watched tables, and what roles may read of them, from Postgres' catalog.
 enum CatalogReader {

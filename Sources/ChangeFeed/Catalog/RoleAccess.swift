@@ -1,3 +1,4 @@
+import Postgres
 import Wire
 
 /// What a role of the database may read of the watched tables, before policies.

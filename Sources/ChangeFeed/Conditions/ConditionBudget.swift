@@ -1,5 +1,6 @@
 import Hub
 package import Matching
+import Postgres
 
 /// Whose filters take Postgres' time, and who is to be given up where it is too much.
 ///

@@ -2,6 +2,7 @@ import Dispatch
 import Glibc
 import Hub
 import Logging
+import Postgres
 import Synchronization
 
 /// Has Postgres decide filters beside the feed, on a thread and a session of their own, so that nobody but those whose filters

@@ -1,6 +1,7 @@
 import Hub
 import Logging
 import Matching
+import Postgres
 
 /// Asks Postgres what only it knows of clients' filters: whether rows meet conditions on collations, regular expressions and
 /// types of its own, and what the values of new filters mean.

@@ -1,3 +1,5 @@
+import Postgres
+
 /// When to poll the outbox and when to hold the advisory lock that makes writers ring.
 ///
 /// Pure: events in, actions out, time passed in. Two sessions carry it out: A polls and LISTENs, B asks for the lock

@@ -1,3 +1,5 @@
+import Postgres
+
 /// Session B: waits in the queue of the hub's advisory lock and holds it while the hub sleeps.
 final class DoorbellSession {
     enum Event { case granted, refused, released }

@@ -1,5 +1,6 @@
 package import Hub
 package import Matching
+import Postgres
 
 /// Takes what the feed reads. Called on the feed's thread only, one call at a time.
 package protocol FeedConsumer: AnyObject, Sendable {

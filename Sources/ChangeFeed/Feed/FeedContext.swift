@@ -1,3 +1,5 @@
+import Postgres
+
 /// What work posted to the feed's thread may see and ask. Valid only during the work.
 package struct FeedContext {
     private let ask: ((String, [String?]) throws -> [[String?]])?

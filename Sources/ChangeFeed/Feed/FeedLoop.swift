@@ -1,5 +1,6 @@
 import Glibc
 import Logging
+import Postgres
 
 /// The life of the feed's thread: connect, serve until something breaks, wait, again.
 final class FeedLoop {

@@ -1,4 +1,5 @@
 import Logging
+import Postgres
 
 /// What the database knows of this hub when it connects.
 struct FeedPosition {

@@ -1,4 +1,5 @@
 import Logging
+import Postgres
 
 /// Keeps the feed to the history of its database (Migration010Epochs.sql).
 extension FeedSession {

@@ -1,4 +1,5 @@
 import Logging
+import Postgres
 
 /// Notices what was deleted from the outbox before it was read (Migration012Losses.sql).
 extension FeedSession {

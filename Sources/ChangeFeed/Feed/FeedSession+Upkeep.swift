@@ -1,5 +1,6 @@
 import Glibc
 import Logging
+import Postgres
 
 /// What a session does besides reading windows.
 extension FeedSession {

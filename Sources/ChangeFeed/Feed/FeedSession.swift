@@ -2,6 +2,7 @@ import Glibc
 import Hub
 import Logging
 import Matching
+import Postgres
 
 /// One connected life of the feed: session A reads and listens, session B waits for the doorbell's lock.
 final class FeedSession {

@@ -1,4 +1,5 @@
 import Glibc
+import Postgres
 
 /// Waits for a session's socket and serves the inbox and the doorbell's session meanwhile.
 final class FeedSockets: SocketWaiter {

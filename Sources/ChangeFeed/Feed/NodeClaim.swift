@@ -16,7 +16,7 @@ package struct NodeClaim {
     private static let interval = Duration.seconds(60)
     /// Between two looks while it is not known what somebody is.
     private static let suspense = Duration.seconds(2)
-    /// A session whose hub is gone is ended by the server within 11 s (Session.sql); what is there for longer is a hub.
+    /// A session whose hub is gone is ended by the server within 11 s (Sessions.sql); what is there for longer is a hub.
     private static let leftover = Duration.seconds(15)
 
     package init(at now: Instant) { lookAt = now }

@@ -1,4 +1,5 @@
 import Logging
+import Postgres
 
 /// Deletes what is older than the retention, in batches so small that windows do not wait for them.
 ///

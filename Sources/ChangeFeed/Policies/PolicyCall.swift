@@ -1,5 +1,6 @@
 import Hub
 import Matching
+import Postgres
 import Wire
 
 /// One call of a policy function: what is sent, and whose answer is whose.
@@ -174,11 +175,5 @@ struct PolicyScript {
             bytes.append(byte)
         }
         bytes.append(quote)
-    }
-}
-
-extension Duration {
-    var milliseconds: Int64 {
-        components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000
     }
 }

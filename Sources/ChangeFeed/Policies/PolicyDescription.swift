@@ -1,3 +1,4 @@
+import Postgres
 import Wire
 
 /// What the catalog says of a role's rights to a table's rows (`PolicyDescription.sql`).

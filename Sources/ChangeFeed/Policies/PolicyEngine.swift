@@ -1,4 +1,5 @@
 package import Logging
+package import Postgres
 
 /// Decides as Postgres' row level security would which rows a user may see or write.
 ///

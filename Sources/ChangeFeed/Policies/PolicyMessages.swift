@@ -1,5 +1,6 @@
 import Hub
 import Matching
+import Postgres
 
 /// Sentences for the log about policies that could not be asked. They say nothing of claims and rows, which Postgres'
 /// messages quote.

@@ -1,4 +1,5 @@
 import Hub
+import Postgres
 
 /// What a policy function returned (`PolicyBody.sql`).
 struct PolicyReply {

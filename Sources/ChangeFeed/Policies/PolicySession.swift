@@ -1,6 +1,6 @@
-import CPostgres
 import Hub
 import Logging
+import Postgres
 
 /// A connection that asks policies, and the functions it has created for that.
 final class PolicySession {
@@ -53,7 +53,7 @@ final class PolicySession {
         let thought = min(patience * inquiries.count, max(patience, limits.together))
         let (finished, failure) = try connection.results(of: script.bytes, within: thought + limits.network)
         if failure != nil { try run("rollback") }
-        let replies = zip(inquiries, finished.filter { $0.status == PGRES_TUPLES_OK }).compactMap { inquiry, result in
+        let replies = zip(inquiries, finished.filter { $0.isTable }).compactMap { inquiry, result in
             PolicyReply(result, subjects: inquiry.call.subjects.count)
         }
         if failure == nil, replies.count != inquiries.count {

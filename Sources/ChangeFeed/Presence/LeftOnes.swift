@@ -1,4 +1,5 @@
 import Hub
+import Postgres
 
 /// Finds users whom the database calls online at this hub and who are not, as when it could not be read at start-up, or
 /// when a standby was promoted that had not heard that they went.

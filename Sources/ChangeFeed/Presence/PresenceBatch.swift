@@ -1,4 +1,5 @@
 import Hub
+import Postgres
 
 /// Changes as the parameters of StorePresence.sql.
 struct PresenceBatch {

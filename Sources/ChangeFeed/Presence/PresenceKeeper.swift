@@ -1,5 +1,6 @@
 package import Hub
 package import Logging
+import Postgres
 import Synchronization
 
 /// Keeps the database told of who is present in channels (`roost.presence`), so that a hub that starts again knows it, and

@@ -1,6 +1,7 @@
 import Glibc
 import Hub
 import Logging
+import Postgres
 
 /// The life of the keeper's thread: connect, write once in a beat until the database goes away, try again.
 struct PresenceLoop: ~Copyable {

@@ -1,4 +1,5 @@
 import Logging
+import Postgres
 import Synchronization
 
 /// What was read at start-up, on its way from the thread that reads it.

@@ -1,4 +1,5 @@
 import Hub
+import Postgres
 import Wire
 
 extension PresenceRecord {

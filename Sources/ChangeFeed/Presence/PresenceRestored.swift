@@ -1,4 +1,5 @@
 package import Hub
+import Postgres
 
 /// Whom a hub's last process served, as far as it wrote it down.
 package struct PresenceRestored: Sendable {

@@ -1,5 +1,6 @@
 import Hub
 import Logging
+import Postgres
 
 /// The session that reads and writes presence and users' status.
 enum PresenceSession {

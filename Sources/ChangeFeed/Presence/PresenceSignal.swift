@@ -1,5 +1,6 @@
 import CPostgres
 import Glibc
+import Postgres
 import Synchronization
 
 /// How others tell a thread to end, and the thread them that it has.

@@ -1,5 +1,6 @@
 import Hub
 import Logging
+import Postgres
 
 /// Writes what the log says to `roost.presence`.
 struct PresenceStore: ~Copyable {

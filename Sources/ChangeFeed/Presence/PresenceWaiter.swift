@@ -1,4 +1,5 @@
 import Glibc
+import Postgres
 
 /// Waits for the one socket, and no longer than the thread may live.
 final class PresenceWaiter: SocketWaiter {

@@ -1,3 +1,5 @@
+import Postgres
+
 /// Why users could not be told of.
 struct UserFault: Error {
     enum Place {

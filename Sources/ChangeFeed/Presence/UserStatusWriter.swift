@@ -1,5 +1,6 @@
 import Hub
 import Logging
+import Postgres
 
 /// Writes who came online and who went to the application's own table, by the configured statement.
 struct UserStatusWriter: ~Copyable {

@@ -1,4 +1,5 @@
 import Hub
+import Postgres
 
 /// Tells the application of a batch of users, in one transaction: roost's note of who is online and the application's own
 /// tables never say different things.

@@ -1,4 +1,5 @@
 import Hub
+import Postgres
 
 /// The columns of `roost.push_activity` that the hub works with, in one order for all statements.
 enum ActivityRow {

@@ -1,3 +1,5 @@
+import Postgres
+
 /// An alert to one user, with what the hub knows of the user's connection.
 package struct AlertDraft: Sendable, Equatable {
     /// Whether the alert is to be sent, and when.

@@ -1,6 +1,7 @@
 import Hub
 import Logging
 import Matching
+import Postgres
 
 /// Asks the operator's statement who is to hear of changes, and puts up with one that fails.
 struct AudienceAsker: ~Copyable {

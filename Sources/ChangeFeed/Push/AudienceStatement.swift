@@ -1,3 +1,5 @@
+import Postgres
+
 /// The operator's statement that says who is to hear of changes (`alerts.audience`).
 struct AudienceStatement {
     private let sql: String

@@ -1,4 +1,5 @@
 package import Hub
+import Postgres
 
 /// An alert that this hub has taken: nobody else sends it, and nobody ever again.
 package struct DueAlert: Sendable, Equatable {

@@ -1,6 +1,7 @@
 import Hub
 import Logging
 import Matching
+import Postgres
 import Wire
 
 /// Decides who of those that the audience statement names may see the row: exactly those to whom a SELECT with the claims

@@ -1,4 +1,5 @@
 package import Hub
+import Postgres
 
 extension PushStore {
     /// Notes the token of a Live Activity, which this hub updates from here on. One that rotates replaces the one before;

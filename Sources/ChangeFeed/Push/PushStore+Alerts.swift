@@ -1,3 +1,5 @@
+import Postgres
+
 extension PushStore {
     /// Goes on where this hub's last process ended: what that one held waits at least until `moment` (milliseconds since
     /// 1970), as its users have time to come back, and what it was about to send is not sent again.

@@ -1,5 +1,6 @@
 import Hub
 package import Matching
+import Postgres
 
 extension PushStore {
     /// Who is to hear of changes: whom the operator's statement names, who has a phone or an activity registered, and to

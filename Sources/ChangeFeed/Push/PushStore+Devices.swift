@@ -1,4 +1,5 @@
 package import Hub
+import Postgres
 
 extension PushStore {
     /// Notes a phone's token. What the same phone (`session`) had before it, or `old`, is forgotten; a token that another

@@ -1,5 +1,6 @@
 import Hub
 import Logging
+import Postgres
 
 /// What `live_activity.facts` says of a conversation.
 package enum FactsAnswer: Sendable, Equatable {

@@ -1,5 +1,6 @@
 package import Hub
 package import Logging
+package import Postgres
 
 /// What the pushing half of a hub keeps in Postgres: phones, Live Activities, and the alerts that are to be sent, shared
 /// by all hubs of one database.

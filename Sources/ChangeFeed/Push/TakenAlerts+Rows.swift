@@ -1,4 +1,5 @@
 import Hub
+import Postgres
 
 extension TakenAlerts {
     private struct Key: Hashable {

@@ -1,6 +1,7 @@
 import Hub
 import Logging
 import Matching
+import Postgres
 
 /// Brings members to the present between two windows.
 extension FeedSession {

@@ -1,5 +1,6 @@
 import Hub
 import Matching
+import Postgres
 
 /// One long reading for all who lacked too much, on a session of its own: Postgres sorts and sends while the feed goes on,
 /// and the feed takes what has arrived between its windows.

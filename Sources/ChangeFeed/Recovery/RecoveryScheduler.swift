@@ -1,5 +1,6 @@
 import Hub
 import Matching
+import Postgres
 
 /// Members who are brought what they missed: who they are, how far they have come, and what of a reading is for whom.
 ///

@@ -1,5 +1,6 @@
 import Hub
 import Matching
+import Postgres
 
 /// RecoveryWindow.sql for some starts at once.
 enum RecoveryStatement {

@@ -2,6 +2,7 @@ import CPostgres
 import Glibc
 package import Hub
 package import Logging
+import Postgres
 import Synchronization
 
 /// Writes down whom the hub serves with row changes (`roost.session`), so that the next process knows who was there.

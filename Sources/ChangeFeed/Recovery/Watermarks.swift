@@ -1,3 +1,5 @@
+import Postgres
+
 /// Marks, and the snapshot that each of them stands for: how far the feed had handed on.
 ///
 /// Loops and sessions remember marks, which are numbers; only here, on the feed's thread, is there a snapshot to each.

@@ -1,4 +1,5 @@
 package import Hub
+import Postgres
 
 /// Changes for filters that only Postgres can decide: all others go on meanwhile.
 extension ChangeSubscriptions {

@@ -2,6 +2,7 @@ import Dispatch
 package import Hub
 package import Logging
 import Matching
+import Postgres
 import Synchronization
 
 /// Brings row changes to those who asked for them: keeps what every group of subscribers wants, matches each change

@@ -1,5 +1,6 @@
 import Hub
 import Matching
+import Postgres
 
 /// One batch of entries on its way to the loops: matched, judged, encoded.
 struct DeliveryBatch: ~Copyable {

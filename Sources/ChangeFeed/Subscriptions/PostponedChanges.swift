@@ -1,5 +1,6 @@
 package import Hub
 package import Matching
+import Postgres
 
 /// Changes whose readers are not known, as a policy failed: they are judged again until it works.
 ///

@@ -1,5 +1,6 @@
 import Hub
 import Matching
+import Postgres
 import Wire
 
 /// Turns what a client wrote into filters that are bound to tables, asking Postgres where the hub cannot be sure.

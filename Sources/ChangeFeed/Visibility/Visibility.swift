@@ -1,6 +1,7 @@
 package import Hub
 import Logging
 import Matching
+import Postgres
 
 /// Decides which rows a subscriber may see: exactly those that a SELECT with the same claims would show.
 ///

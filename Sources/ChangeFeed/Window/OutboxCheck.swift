@@ -1,3 +1,4 @@
+import Postgres
 import Wire
 
 /// What tells whether anything went from the outbox that was not read (Migration012Losses.sql), and when it was looked at.

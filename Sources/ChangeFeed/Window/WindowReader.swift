@@ -1,5 +1,6 @@
 import Hub
 import Matching
+import Postgres
 import Wire
 
 /// Takes the rows of one window as they arrive and hands them on in batches.

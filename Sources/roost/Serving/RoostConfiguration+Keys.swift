@@ -1,6 +1,7 @@
 import ChangeFeed
 import Identity
 import Logging
+import Postgres
 import Push
 import Settings
 

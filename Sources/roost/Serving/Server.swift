@@ -7,6 +7,7 @@ import Identity
 import Logging
 import Notify
 import Ops
+import Postgres
 import Push
 import Settings
 

@@ -1,6 +1,7 @@
 import ChangeFeed
 import Foundation
 import Hub
+import Postgres
 import Testing
 
 /// Tests that take more than a few seconds run with ROOST_SLOW=1 only.

@@ -1,5 +1,6 @@
 import ChangeFeed
 import Foundation
+import Postgres
 import Testing
 
 extension FeedTests {

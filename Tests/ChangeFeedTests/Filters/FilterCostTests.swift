@@ -2,6 +2,7 @@ import ChangeFeed
 import Foundation
 import Hub
 import Matching
+import Postgres
 import Testing
 
 extension FeedTests {

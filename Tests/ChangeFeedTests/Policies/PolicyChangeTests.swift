@@ -1,6 +1,7 @@
 import ChangeFeed
 import Hub
 import Matching
+import Postgres
 import Testing
 
 extension FeedTests {

@@ -1,6 +1,7 @@
 import ChangeFeed
 import Foundation
 import Hub
+import Postgres
 import TestSupport
 import Testing
 

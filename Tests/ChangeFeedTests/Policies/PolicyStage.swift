@@ -2,6 +2,7 @@ import ChangeFeed
 import Hub
 import Logging
 import Matching
+import Postgres
 import Testing
 
 /// A database with policies, the engine that asks them, and what real statements as the same users show.

@@ -1,5 +1,6 @@
 import ChangeFeed
 import Hub
+import Postgres
 import Testing
 
 extension FeedTests {

@@ -1,5 +1,6 @@
 import ChangeFeed
 import Foundation
+import Postgres
 import Synchronization
 
 /// A private Postgres for the tests, on a socket only; stopped when the process ends.

@@ -2,11 +2,11 @@ import CPostgres
 import Glibc
 
 /// A conninfo taken apart, with the defaults a hub needs where the user said nothing.
-struct ConnectionOptions {
+package struct ConnectionOptions {
     private(set) var values: [(keyword: String, value: String)] = []
 
     /// - Throws: `PostgresError` where libpq cannot read the string.
-    init(conninfo: String) throws {
+    package init(conninfo: String) throws {
         var message: UnsafeMutablePointer<CChar>?
         guard let options = PQconninfoParse(conninfo, &message) else {
             let reason = message.map { String(cString: $0).trimmed } ?? "out of memory"
@@ -125,5 +125,60 @@ struct ConnectionOptions {
                 PQconnectStartParams(keywords.baseAddress, texts.baseAddress, 0)
             }
         }
+    }
+}
+
+extension PostgresConnection {
+    /// - Throws: `PostgresError` with what every host said.
+    static func connect(
+        _ options: ConnectionOptions, _ waiter: any SocketWaiter, within limit: Duration
+    ) throws -> OpaquePointer {
+        var reasons: [String] = []
+        for host in options.hosts {
+            guard let raw = host.start() else { throw PostgresError(.connection, "Out of memory while connecting.") }
+            do {
+                try establish(raw, host, waiter, within: min(limit, host.connectLimit))
+                return raw
+            } catch {
+                PQfinish(raw)
+                let reason = (error as? PostgresError)?.message ?? "\(error)"
+                reasons.append(reason + (host.remedy(for: reason) ?? ""))
+            }
+        }
+        throw PostgresError(.connection, reasons.joined(separator: "; "))
+    }
+
+    private static func establish(
+        _ raw: OpaquePointer, _ host: ConnectionOptions, _ waiter: any SocketWaiter, within limit: Duration
+    ) throws {
+        let deadline = ContinuousClock.now + limit
+        var state = PGRES_POLLING_WRITING
+        while true {
+            guard PQstatus(raw) != CONNECTION_BAD else { throw failure(of: raw) }
+            do {
+                switch state {
+                case PGRES_POLLING_OK: return
+                case PGRES_POLLING_READING: try waiter.wait(for: PQsocket(raw), events: Int16(POLLIN), until: deadline)
+                case PGRES_POLLING_WRITING: try waiter.wait(for: PQsocket(raw), events: Int16(POLLOUT), until: deadline)
+                default: throw failure(of: raw)
+                }
+            } catch let error as PostgresError where error.kind == .timeout {
+                throw PostgresError(
+                    .timeout, "\(host.hostName) did not answer a connection within \(limit.components.seconds) s")
+            }
+            state = PQconnectPoll(raw)
+        }
+    }
+}
+
+/// A connection string, looked at without connecting.
+package enum DatabaseURL {
+    /// - Throws: `PostgresError` where no connection could ever be made with it. Its message quotes nothing of the string,
+    ///   in which a password stands.
+    package static func check(_ conninfo: String) throws {
+        let options = try ConnectionOptions(conninfo: conninfo)
+        let ports = options.values.first { $0.keyword == "port" }?.value ?? ""
+        let areRight = ports.split(separator: ",").allSatisfy { (1...65_535).contains(Int($0) ?? 0) }
+        guard areRight else { throw ConnectionOptions.unreadable("a port is a number from 1 to 65535") }
     }
 }

@@ -24,14 +24,23 @@ package struct PostgresError: Error, Sendable, CustomStringConvertible {
 }
 
 /// The SQLSTATEs that the feed tells apart.
-enum SQLState {
-    static let undefinedTable = "42P01"
-    static let undefinedFunction = "42883"
-    static let invalidSchema = "3F000"
-    static let insufficientPrivilege = "42501"
-    static let lockNotAvailable = "55P03"
-    static let queryCanceled = "57014"
-    static let deadlock = "40P01"
-    static let duplicateObject = "42710"
-    static let invalidName = "42602"
+package enum SQLState {
+    package static let undefinedTable = "42P01"
+    package static let undefinedFunction = "42883"
+    package static let invalidSchema = "3F000"
+    package static let insufficientPrivilege = "42501"
+    package static let lockNotAvailable = "55P03"
+    package static let queryCanceled = "57014"
+    package static let deadlock = "40P01"
+    package static let duplicateObject = "42710"
+    package static let invalidName = "42602"
+}
+
+extension String {
+    /// Without the line break and spaces libpq ends its messages with, and on one line.
+    var trimmed: String {
+        split(whereSeparator: \.isNewline).map { line in
+            String(line.drop(while: \.isWhitespace).reversed().drop(while: \.isWhitespace).reversed())
+        }.joined(separator: "; ")
+    }
 }

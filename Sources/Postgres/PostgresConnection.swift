@@ -1,27 +1,27 @@
 import CPostgres
 import Glibc
-import Logging
+package import Logging
 
 /// One session with Postgres, never blocking in libpq: all waiting is the waiter's, under a deadline.
 ///
 /// Confined to the thread that made it.
-final class PostgresConnection {
+package final class PostgresConnection {
     private let raw: OpaquePointer
     private let notices: NoticeSink
     private let logger: Logger
-    let waiter: any SocketWaiter
+    package let waiter: any SocketWaiter
     /// A deadline passed or the socket broke: nothing more may be asked here.
-    private(set) var isBroken = false
+    package private(set) var isBroken = false
     private var unfinished: QueryResult?
 
-    var descriptor: Int32 { PQsocket(raw) }
+    package var descriptor: Int32 { PQsocket(raw) }
     /// The process of the session, as Postgres tells it; a pooler tells another.
-    private(set) var backendID: Int32
+    package private(set) var backendID: Int32
     /// As libpq counts: 150004 is 15.4.
-    var serverVersion: Int { Int(PQserverVersion(raw)) }
+    package var serverVersion: Int { Int(PQserverVersion(raw)) }
 
     /// Which server and database this is, to tell it from others that the process may know.
-    var serverName: String {
+    package var serverName: String {
         [PQhost(raw), PQport(raw), PQdb(raw)].map { $0.map { String(cString: $0) } ?? "" }.joined(separator: "/")
     }
 
@@ -29,7 +29,7 @@ final class PostgresConnection {
     ///
     /// - Parameter limit: for each host to connect, where `connect_timeout` is not shorter, and for the set-up.
     /// - Throws: `PostgresError`, also where a pooler lends sessions by the transaction; nothing was set then.
-    convenience init(
+    package convenience init(
         _ options: ConnectionOptions, waiter: any SocketWaiter, logger: Logger, within limit: Duration = .seconds(10)
     ) throws {
         try self.init(bare: options, waiter: waiter, logger: logger, within: limit)
@@ -39,7 +39,7 @@ final class PostgresConnection {
             }
             backendID = process
         }
-        try run(SQL.session, within: limit)
+        try run(SessionSQL.setUp, within: limit)
     }
 
     /// A session as Postgres gives it.
@@ -64,7 +64,8 @@ final class PostgresConnection {
     }
 
     /// One statement with text parameters; waits for its whole result.
-    func query(_ sql: String, _ parameters: [String?] = [], within limit: Duration = .seconds(10)) throws -> QueryResult
+    package func query(_ sql: String, _ parameters: [String?] = [], within limit: Duration = .seconds(10)) throws
+        -> QueryResult
     {
         try send(sql, parameters)
         return try finish(until: .now + limit)
@@ -72,7 +73,7 @@ final class PostgresConnection {
 
     /// A script of several statements without parameters; the last result counts.
     @discardableResult
-    func run(_ script: String, within limit: Duration = .seconds(10)) throws -> QueryResult {
+    package func run(_ script: String, within limit: Duration = .seconds(10)) throws -> QueryResult {
         try usable()
         guard PQsendQuery(raw, script) == 1 else { throw broken() }
         return try finish(until: .now + limit)
@@ -80,7 +81,7 @@ final class PostgresConnection {
 
     /// Runs a script of several statements without parameters, and returns the results of those that went well, up to
     /// the first that did not. `script` is UTF-8 without a NUL.
-    func results(
+    package func results(
         of script: [UInt8], within limit: Duration
     ) throws -> (finished: [QueryResult], failure: PostgresError?) {
         try usable()
@@ -103,7 +104,7 @@ final class PostgresConnection {
     }
 
     /// Sends without waiting; `takeResult` tells when the answer is there.
-    func send(_ sql: String, _ parameters: [String?] = []) throws {
+    package func send(_ sql: String, _ parameters: [String?] = []) throws {
         try usable()
         let texts = parameters.map { $0.map { strdup($0) } ?? nil }
         defer { texts.forEach { free($0) } }
@@ -115,7 +116,7 @@ final class PostgresConnection {
     }
 
     /// Reads what has arrived and returns a finished statement's result, or nil while it runs.
-    func takeResult() throws -> QueryResult? {
+    package func takeResult() throws -> QueryResult? {
         try consume()
         while PQisBusy(raw) == 0 {
             // Only the null after the last result says that the session takes the next statement.
@@ -131,7 +132,7 @@ final class PostgresConnection {
     /// Sends a statement and hands its rows on as they arrive, one at a time.
     ///
     /// - Parameter row: returns false to have the rest thrown away; `limit` is counted anew from each row.
-    func stream(_ sql: String, within limit: Duration, row: (QueryResult) throws -> Bool) throws {
+    package func stream(_ sql: String, within limit: Duration, row: (QueryResult) throws -> Bool) throws {
         try send(sql)
         guard PQsetSingleRowMode(raw) == 1 else { throw broken() }
         var wantsMore = true
@@ -143,12 +144,12 @@ final class PostgresConnection {
     }
 
     /// Sends a statement whose rows `takeRow` hands out.
-    func beginRows(_ sql: String) throws {
+    package func beginRows(_ sql: String) throws {
         try send(sql)
         guard PQsetSingleRowMode(raw) == 1 else { throw broken() }
     }
 
-    enum Arrival {
+    package enum Arrival {
         case row(QueryResult)
         /// Nothing has arrived; the socket says when.
         case pending
@@ -156,7 +157,7 @@ final class PostgresConnection {
     }
 
     /// The next row of `beginRows`, without waiting. What is not taken stays with Postgres, but for what the socket holds.
-    func takeRow() throws -> Arrival {
+    package func takeRow() throws -> Arrival {
         while true {
             if PQisBusy(raw) == 1 {
                 guard PQflush(raw) >= 0 else { throw broken() }
@@ -170,7 +171,7 @@ final class PostgresConnection {
     }
 
     /// Takes in what has arrived and returns how many notifications were among it.
-    func takeNotifications() throws -> Int {
+    package func takeNotifications() throws -> Int {
         try consume()
         var count = 0
         while let notification = PQnotifies(raw) {
@@ -181,7 +182,7 @@ final class PostgresConnection {
     }
 
     /// Whether nothing has arrived. What Postgres says to a session that asked nothing is, most often, that it ends it.
-    var isSilent: Bool {
+    package var isSilent: Bool {
         var socket = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         return poll(&socket, 1, 0) == 0
     }
@@ -241,5 +242,23 @@ final class PostgresConnection {
 
     static func failure(of raw: OpaquePointer) -> PostgresError {
         PostgresError(.connection, String(cString: PQerrorMessage(raw)).trimmed)
+    }
+}
+
+/// Sends Postgres' notices and warnings to the log.
+private final class NoticeSink {
+    private let logger: Logger
+
+    init(logger: Logger) { self.logger = logger }
+
+    /// The sink must outlive the connection; the connection owns it.
+    func attach(to connection: OpaquePointer) {
+        _ = PQsetNoticeProcessor(
+            connection,
+            { context, message in
+                guard let context, let message else { return }
+                let sink = Unmanaged<NoticeSink>.fromOpaque(context).takeUnretainedValue()
+                sink.logger.debug("Postgres says: \(String(cString: message).trimmed)")
+            }, Unmanaged.passUnretained(self).toOpaque())
     }
 }

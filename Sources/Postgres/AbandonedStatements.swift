@@ -12,8 +12,8 @@ import Synchronization
 /// Postgres' connections would run out.
 ///
 /// One for the process; from any thread.
-final class AbandonedStatements: Sendable {
-    static let shared = AbandonedStatements()
+package final class AbandonedStatements: Sendable {
+    package static let shared = AbandonedStatements()
 
     private struct Backend {
         let server: String
@@ -37,7 +37,7 @@ final class AbandonedStatements: Sendable {
     private let queue = DispatchQueue(label: "roost-cancel", attributes: .concurrent)
 
     /// How many there were since the process began.
-    var total: Int { content.withLock { $0.total } }
+    package var total: Int { content.withLock { $0.total } }
 
     /// Has the statement that `connection` runs cancelled, and remembers its backend. Does not wait.
     ///
@@ -69,13 +69,13 @@ final class AbandonedStatements: Sendable {
     /// Finds out which backends are gone, by asking on a connection that has just been opened.
     ///
     /// - Throws: `PostgresError` of kind `connection` where too many still run.
-    func demandFew(on connection: PostgresConnection) throws {
+    package func demandFew(on connection: PostgresConnection) throws {
         let server = connection.serverName
         let known = content.withLock { $0.backends.filter { $0.server == server } }
         guard !known.isEmpty else { return }
         let now = ContinuousClock.now
         let result = try connection.query(
-            SQL.runningBackends,
+            SessionSQL.runningBackends,
             [
                 "{" + known.map { "\($0.process)" }.joined(separator: ",") + "}",
                 "{" + known.map { "\(($0.since.duration(to: now)).milliseconds)" }.joined(separator: ",") + "}",

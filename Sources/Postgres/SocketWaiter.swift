@@ -19,9 +19,14 @@ package final class PlainWaiter: SocketWaiter {
 }
 
 /// What poll(2) takes: whole milliseconds, rounded up so that a wait never ends just before its deadline.
-func milliseconds(until deadline: ContinuousClock.Instant) -> Int32 {
+package func milliseconds(until deadline: ContinuousClock.Instant) -> Int32 {
     let left = deadline - .now
     guard left > .zero else { return 0 }
     let (seconds, attoseconds) = left.components
     return Int32(clamping: min(seconds, 100_000) * 1000 + (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000)
+}
+
+extension Duration {
+    /// Whole milliseconds, rounded down.
+    package var milliseconds: Int64 { components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000 }
 }

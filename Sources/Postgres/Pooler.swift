@@ -19,7 +19,7 @@ package enum Pooler {
     /// - Returns: `refusal` where no hub can work there; nil where one can, or where there is no answer within `limit`.
     package static func problem(of conninfo: String, within limit: Duration) -> String? {
         do {
-            _ = try AdminSession.open(conninfo, within: limit)
+            _ = try PostgresConnection(conninfo, within: limit)
             return nil
         } catch {
             return (error as? PostgresError)?.isOfPooler == true ? refusal : nil
@@ -62,4 +62,16 @@ package enum Pooler {
 extension PostgresError {
     /// Nothing is wrong but the way to the database.
     package var isOfPooler: Bool { message == Pooler.refusal }
+}
+
+/// Tells a server that takes writes from a standby.
+package enum Primary {
+    /// - Throws: `PostgresError` where the server is in recovery: a hub there can neither listen nor store its cursor.
+    package static func demand(on connection: PostgresConnection) throws {
+        guard try connection.query("select pg_is_in_recovery()").flag(0, 0) else { return }
+        throw PostgresError(
+            .connection,
+            "This server is a standby (in recovery), and a hub needs the primary; name the primary in "
+                + "ROOST_DATABASE_URL, or all of them (host=a,b): the hub then takes the one that is the primary.")
+    }
 }

@@ -1,34 +1,37 @@
 import CPostgres
 
 /// The rows of one statement, as text; owns libpq's memory of them.
-final class QueryResult {
+package final class QueryResult {
     private let raw: OpaquePointer
 
     init(owning raw: OpaquePointer) { self.raw = raw }
 
     deinit { PQclear(raw) }
 
-    var status: ExecStatusType { PQresultStatus(raw) }
-    var count: Int { Int(PQntuples(raw)) }
-    var width: Int { Int(PQnfields(raw)) }
-    var affectedRows: Int { Int(String(cString: PQcmdTuples(raw))) ?? 0 }
+    /// Whether the statement is one that returns rows, and went well.
+    package var isTable: Bool { status == PGRES_TUPLES_OK }
 
-    func bytes(_ row: Int, _ column: Int) -> UnsafeBufferPointer<UInt8>? {
+    var status: ExecStatusType { PQresultStatus(raw) }
+    package var count: Int { Int(PQntuples(raw)) }
+    package var width: Int { Int(PQnfields(raw)) }
+    package var affectedRows: Int { Int(String(cString: PQcmdTuples(raw))) ?? 0 }
+
+    package func bytes(_ row: Int, _ column: Int) -> UnsafeBufferPointer<UInt8>? {
         guard PQgetisnull(raw, Int32(row), Int32(column)) == 0, let start = PQgetvalue(raw, Int32(row), Int32(column))
         else { return nil }
         let length = Int(PQgetlength(raw, Int32(row), Int32(column)))
         return UnsafeBufferPointer(start: UnsafeRawPointer(start).assumingMemoryBound(to: UInt8.self), count: length)
     }
 
-    func text(_ row: Int, _ column: Int) -> String? {
+    package func text(_ row: Int, _ column: Int) -> String? {
         bytes(row, column).map { String(decoding: $0, as: UTF8.self) }
     }
 
-    func flag(_ row: Int, _ column: Int) -> Bool { bytes(row, column)?.first == UInt8(ascii: "t") }
+    package func flag(_ row: Int, _ column: Int) -> Bool { bytes(row, column)?.first == UInt8(ascii: "t") }
 
-    func integer(_ row: Int, _ column: Int) -> Int64? { text(row, column).flatMap { Int64($0) } }
+    package func integer(_ row: Int, _ column: Int) -> Int64? { text(row, column).flatMap { Int64($0) } }
 
-    var error: PostgresError? {
+    package var error: PostgresError? {
         switch status {
         case PGRES_FATAL_ERROR, PGRES_BAD_RESPONSE, PGRES_NONFATAL_ERROR: break
         default: return nil
