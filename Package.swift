@@ -43,8 +43,10 @@ let package = Package(
         ),
         .target(
             name: "Identity",
-            dependencies: ["CCurl", "Hub", "Signatures", "Wire", logging], swiftSettings: strict),
+            dependencies: ["CCurl", "Documents", "Hub", "Signatures", "Wire", logging], swiftSettings: strict),
         .target(name: "Signatures", dependencies: ["CCrypto"], swiftSettings: strict),
+        .systemLibrary(name: "CJansson", pkgConfig: "jansson", providers: [.apt(["libjansson-dev"])]),
+        .target(name: "Documents", dependencies: ["CJansson"], swiftSettings: strict),
         .target(name: "CCrypto", linkerSettings: [.linkedLibrary("crypto")]),
         .target(
             name: "CCurl",
@@ -66,7 +68,7 @@ let package = Package(
         .target(
             name: "Push",
             dependencies: [
-                "CCurl", "Hub", "Signatures", "Wire", logging,
+                "CCurl", "Documents", "Hub", "Signatures", "Wire", logging,
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
                 .product(name: "OrderedCollections", package: "swift-collections"),
@@ -79,7 +81,8 @@ let package = Package(
             ],
             swiftSettings: strict),
         .target(
-            name: "Ops", dependencies: ["CMalloc", "COpsFiles", "Gateway", "HTTP", "Hub", "Wire", logging],
+            name: "Ops",
+            dependencies: ["CMalloc", "COpsFiles", "Documents", "Gateway", "HTTP", "Hub", "Wire", logging],
             exclude: ["Web"], swiftSettings: strict),
         .target(name: "COpsFiles"),
         .target(
@@ -99,8 +102,8 @@ let package = Package(
         .executableTarget(
             name: "roost",
             dependencies: [
-                "ChangeFeed", "Demo", "Gateway", "HTTP", "Hub", "Identity", "Notify", "Ops", "Postgres", "Push",
-                "RoostClient", "Settings", "Wire", logging,
+                "ChangeFeed", "Demo", "Documents", "Gateway", "HTTP", "Hub", "Identity", "Notify", "Ops", "Postgres",
+                "Push", "RoostClient", "Settings", "Wire", logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: testable
@@ -127,13 +130,16 @@ let package = Package(
         // What the end-to-end tests drive RoostClient with.
         .executableTarget(
             name: "client-probe", dependencies: ["RoostClient"], path: "Tests/ClientProbe", swiftSettings: strict),
-        .testTarget(name: "RoostClientTests", dependencies: ["RoostClient", "Wire"], swiftSettings: quick),
+        .testTarget(
+            name: "RoostClientTests", dependencies: ["RoostClient", "Wire", "TestSupport"], swiftSettings: quick),
         .testTarget(name: "LoadTests", dependencies: ["roost-load", "Wire"], swiftSettings: quick),
-        .testTarget(name: "WireTests", dependencies: ["Wire", "TestSupport"], swiftSettings: strict),
+        .testTarget(name: "WireTests", dependencies: ["Documents", "Wire", "TestSupport"], swiftSettings: strict),
+        .testTarget(name: "DocumentsTests", dependencies: ["Documents"], swiftSettings: quick),
         .testTarget(name: "HTTPTests", dependencies: ["HTTP", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "MatchingTests", dependencies: ["Matching", "Wire", "TestSupport"], swiftSettings: quick),
         .testTarget(name: "HubTests", dependencies: ["Hub", "Matching", "Wire", "TestSupport"], swiftSettings: quick),
-        .testTarget(name: "GatewayTests", dependencies: ["Gateway", "Hub", "Wire"], swiftSettings: quick),
+        .testTarget(
+            name: "GatewayTests", dependencies: ["Gateway", "Hub", "Wire", "TestSupport"], swiftSettings: quick),
         .testTarget(
             name: "IdentityTests",
             dependencies: ["CTestKeys", "Identity", "Hub", "Signatures", "Wire", logging, "TestSupport"],
@@ -147,7 +153,7 @@ let package = Package(
         .testTarget(name: "SettingsTests", dependencies: ["Settings"], swiftSettings: quick),
         .testTarget(
             name: "PushTests",
-            dependencies: ["CTestKeys", "Push", "Hub", "Signatures", "Wire", logging],
+            dependencies: ["CTestKeys", "Push", "Hub", "Signatures", "Wire", logging, "TestSupport"],
             swiftSettings: quick),
         .testTarget(name: "RoostTests", dependencies: ["roost", "Hub", "Push"], swiftSettings: quick),
         .testTarget(name: "PostgresTests", dependencies: ["Postgres"], swiftSettings: quick),

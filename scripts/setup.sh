@@ -14,6 +14,7 @@ packages=(
     libwebsockets-dev libwebsockets-evlib-uv libuv1-dev libcap-dev libssl-dev liburing-dev # the gateway
     libcurl4-openssl-dev # the keys of jwks.url, and the connections to APNs
     libnghttp2-dev # what is spoken on these
+    libjansson-dev # JSON documents: key sets, APNs' answers, the operator's page
     libpq-dev postgresql # the change feed; the server is for the demo and the tests
 )
 services=(haproxy nginx-light pgbouncer) # packages that start a server of their own

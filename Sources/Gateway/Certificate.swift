@@ -1,5 +1,6 @@
 import CWebSockets
 import Glibc
+import Wire
 
 /// A server's certificate with its chain and its private key, read from two PEM files and never changed.
 ///
@@ -25,14 +26,8 @@ package final class Certificate: @unchecked Sendable {
 
     /// When it expires, for people.
     package var expiry: String {
-        var (seconds, parts) = (time_t(ends), tm())
-        gmtime_r(&seconds, &parts)
-        return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 32) { buffer in
-            guard let base = buffer.baseAddress, strftime(base, buffer.count, "%Y-%m-%dT%H:%M:%SZ", &parts) > 0 else {
-                return ""
-            }
-            return String(cString: base)
-        }
+        let time = CivilTime(secondsSince1970: ends)
+        return "\(time.day)T\(time.clock)Z"
     }
 
     /// What clients will have against it now; nil if that is nothing.

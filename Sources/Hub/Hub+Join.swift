@@ -225,17 +225,6 @@ extension Hub {
 
     private func randomUUID() -> String {
         let (high, low) = (random.next() as UInt64, random.next() as UInt64)
-        // RFC 9562, section 5.4: version 4, variant 10.
-        let a = high & 0xFFFF_FFFF_FFFF_0FFF | 0x4000
-        let b = low & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000
-        func hex(_ value: UInt64, _ digits: Int) -> String {
-            let text = String(value, radix: 16)
-            return String(repeating: "0", count: digits - text.count) + text
-        }
-        return [
-            hex(a >> 32, 8), hex(a >> 16 & 0xFFFF, 4), hex(a & 0xFFFF, 4), hex(b >> 48, 4),
-            hex(b & 0xFFFF_FFFF_FFFF, 12),
-        ]
-        .joined(separator: "-")
+        return UUIDText.write(UInt128(high) << 64 | UInt128(low), version: 4)
     }
 }

@@ -54,7 +54,7 @@ package final class Hub {
     package var hearOthers: () -> Void = {}
     /// Leases that the other loops have not heard of.
     var offers: [PresenceLease] = []
-    var timetable = Timetable()
+    var timetable = Timetable<HubDuty>()
     /// For the metrics: what was refused for a limit, and what was read later for a rate.
     package internal(set) var refused: [Limit: Int] = [:]
     package internal(set) var slowed: [Pace: Int] = [:]

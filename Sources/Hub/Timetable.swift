@@ -1,50 +1,79 @@
 import HeapModule
 
-/// What the hub has to do at a certain time, to the millisecond; what can wait for the next second is in `tick`.
-struct Timetable {
-    enum Duty: Hashable {
-        /// Leases of presences end.
-        case leases
-        /// News of presence, and counts, that waited for company.
-        case presence(ChannelKey)
-        case occupancy(ChannelKey)
-        case typing(ChannelKey)
-        /// Joins wait for others' sockets, or to be written down.
-        case arrivals
-    }
-
-    private struct Entry: Comparable {
+/// What is due when: one time for each subject, in milliseconds of whatever clock its owner uses.
+///
+/// A heap of times, of which the first is always in force; to change or forget a time costs nothing but an entry that is
+/// skipped when it comes up. Entries that were overtaken never make up more than half of the heap.
+package struct Timetable<Subject: Hashable> {
+    fileprivate struct Entry: Comparable {
         let at: Int64
-        let duty: Duty
+        let subject: Subject
 
         static func < (one: Entry, other: Entry) -> Bool { one.at < other.at }
         static func == (one: Entry, other: Entry) -> Bool { one.at == other.at }
     }
 
     private var entries = Heap<Entry>()
-    /// When each is due. Entries of other times are leftovers.
-    private var due: [Duty: Int64] = [:]
+    /// When each subject is due. Entries of other times were overtaken.
+    private var times: [Subject: Int64] = [:]
 
-    /// The time of the next duty, in monotonic milliseconds.
-    var next: Int64? { entries.min?.at }
+    package init() {}
 
-    /// Sees to it that the duty is done at that time, or earlier if that is noted already.
-    mutating func note(_ duty: Duty, at time: Int64) {
-        if let known = due[duty], known <= time { return }
-        due[duty] = time
-        entries.insert(Entry(at: time, duty: duty))
+    /// How many entries the heap has, those that were overtaken among them.
+    package var entryCount: Int { entries.count }
+
+    /// The time at which the next subject is due.
+    package var next: Int64? { entries.min?.at }
+
+    /// Sees to it that the subject is due at that time, or earlier if that is noted already.
+    package mutating func note(_ subject: Subject, at time: Int64) {
+        if let known = times[subject], known <= time { return }
+        insert(subject, at: time)
     }
 
-    mutating func forget(_ duty: Duty) { due[duty] = nil }
+    /// Sees to it that the subject is due at that time and at no other; nil forgets it.
+    package mutating func set(_ subject: Subject, at time: Int64?) {
+        guard times[subject] != time else { return }
+        if let time { insert(subject, at: time) } else { times[subject] = nil }
+        settle()
+    }
 
-    /// A duty whose time has come.
-    mutating func take(at now: Int64) -> Duty? {
-        while let entry = entries.min, entry.at <= now {
-            entries.removeMin()
-            guard due[entry.duty] == entry.at else { continue }
-            due[entry.duty] = nil
-            return entry.duty
+    package mutating func forget(_ subject: Subject) { set(subject, at: nil) }
+
+    /// Takes a subject whose time has come; it has none from here on.
+    package mutating func take(at now: Int64) -> Subject? {
+        guard let entry = entries.min, entry.at <= now else { return nil }
+        entries.removeMin()
+        times[entry.subject] = nil
+        settle()
+        return entry.subject
+    }
+
+    private mutating func insert(_ subject: Subject, at time: Int64) {
+        times[subject] = time
+        entries.insert(Entry(at: time, subject: subject))
+        // Times that lie hours ahead are overtaken for hours: they must not pile up.
+        if entries.count > 2 * times.count + 64 {
+            entries = Heap(times.map { Entry(at: $1, subject: $0) })
         }
-        return nil
     }
+
+    private mutating func settle() {
+        while let entry = entries.min, times[entry.subject] != entry.at { entries.removeMin() }
+    }
+}
+
+extension Timetable: Sendable where Subject: Sendable {}
+extension Timetable.Entry: Sendable where Subject: Sendable {}
+
+/// What the hub has to do at a certain time, to the millisecond; what can wait for the next second is in `tick`.
+enum HubDuty: Hashable {
+    /// Leases of presences end.
+    case leases
+    /// News of presence, and counts, that waited for company.
+    case presence(ChannelKey)
+    case occupancy(ChannelKey)
+    case typing(ChannelKey)
+    /// Joins wait for others' sockets, or to be written down.
+    case arrivals
 }

@@ -1,3 +1,4 @@
+import Documents
 import Signatures
 import Wire
 
@@ -20,14 +21,15 @@ package struct JWKSet: Sendable {
         if bytes.starts(with: "-----BEGIN".utf8) {
             throw KeyProblem("it is a PEM file and not a JWK Set; convert the public key to a JWK")
         }
-        let json: JSON
-        do { json = try JSON(parsing: bytes) } catch {
+        let document: JSONDocument
+        do { document = try JSONDocument(parsing: bytes, limits: .init(bytes: Self.maximumBytes)) } catch {
+            // jansson's own words may quote a key.
             throw KeyProblem("it is not JSON, at byte \(error.offset)")
         }
-        guard let list = json["keys"], list.kind == .array else {
+        guard let list = document["keys"], list.kind == .array else {
             throw KeyProblem("it is no JWK Set: an object with an array \"keys\" was expected")
         }
-        let entries = list.elements(upTo: Self.maximumKeys + 1)
+        let entries = list.elements
         guard entries.count <= Self.maximumKeys else {
             throw KeyProblem("it has more than \(Self.maximumKeys) keys")
         }
@@ -43,13 +45,13 @@ package struct JWKSet: Sendable {
 
 /// One JWK (RFC 7517, section 4), as far as it verifies signatures.
 struct JWK {
-    private let json: JSON
+    private let json: JSONDocument
     private let id: String?
     /// `alg`: what the key is limited to.
     private let algorithm: SignatureAlgorithm?
 
     /// Nil where the key is not for verifying: by `use`, by `key_ops`, or by an `alg` that is no signature's.
-    init?(_ json: JSON) {
+    init?(_ json: JSONDocument) {
         guard json.kind == .object else { return nil }
         if let use = json["use"], use.string != "sig" { return nil }
         if let operations = json["key_ops"], !operations.elements.contains(where: { $0.string == "verify" }) {

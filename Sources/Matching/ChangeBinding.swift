@@ -40,18 +40,14 @@ package struct ChangeBinding: Sendable {
 
     /// The entry with `"id":id` in place of any id of the client's, everything else as it was.
     package func echo(id: Int) -> [UInt8] {
-        var out: [UInt8] = [UInt8(ascii: "{")]
-        out.reserveCapacity(raw.bytes.count + 20)
+        var out = JSONWriter(reserving: raw.bytes.count + 20)
+        out.openObject()
         raw.forEachMember { member in
-            guard !member.isNamed("id") else { return }
-            out.append(UInt8(ascii: "\""))
-            out.append(contentsOf: member.rawKey)
-            out.append(contentsOf: "\":".utf8)
-            out.append(contentsOf: member.value.bytes)
-            out.append(UInt8(ascii: ","))
+            if !member.isNamed("id") { out.member(member) }
         }
-        out.append(contentsOf: "\"id\":\(id)}".utf8)
-        return out
+        out.member("id", id)
+        out.closeObject()
+        return out.bytes
     }
 
     /// The ids of a channel's entries: equal parameters share one, different ones never do.

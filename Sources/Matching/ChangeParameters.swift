@@ -48,3 +48,53 @@ package struct ChangeParameters: Sendable {
         return Selection(value.elements.compactMap(\.string))
     }
 }
+
+/// The columns a subscription asked for, whatever their order; the primary key comes with them.
+package struct Selection: Hashable, Sendable {
+    /// Sorted by their bytes, each once.
+    package let columns: [String]
+
+    /// nil if `columns` is empty, which means that all are wanted.
+    package init?(_ columns: [String]) {
+        guard !columns.isEmpty else { return nil }
+        self.columns = Set(columns).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+    }
+
+    package func includes(_ column: Column) -> Bool {
+        column.isPrimaryKey || columns.contains(column.name)
+    }
+
+    /// Checks that `table` has all of the columns.
+    package func check(in table: Table) throws(SubscriptionError) {
+        for name in columns where table.column(name) == nil {
+            throw .missingColumn(name, in: table)
+        }
+    }
+}
+
+extension SubscriptionError {
+    static func missingColumn(_ name: String, in table: Table) -> SubscriptionError {
+        SubscriptionError("column \(quote(name)) does not exist in table \"\(table.schema).\(table.name)\"")
+    }
+}
+
+/// Why a subscription to row changes is refused, in one sentence for the person who wrote it.
+package struct SubscriptionError: Error, Hashable, Sendable, CustomStringConvertible {
+    package let message: String
+
+    package init(_ message: String) {
+        self.message = message
+    }
+
+    package var description: String { message }
+
+    /// A client's text between quotation marks, shortened so that a message stays readable.
+    package static func quote(_ text: String) -> String {
+        let limit = 100
+        let scalars = text.unicodeScalars
+        guard let end = scalars.index(scalars.startIndex, offsetBy: limit, limitedBy: scalars.endIndex),
+            end != scalars.endIndex
+        else { return "\"\(text)\"" }
+        return "\"\(String(scalars[..<end]))…\""
+    }
+}

@@ -71,3 +71,41 @@ package enum Comparison: Sendable, Equatable {
     /// Everything else (bpchar, citext, interval, json, arrays, ranges, non-deterministic collations, …).
     case postgres
 }
+
+extension Column {
+    /// The hub has the column's values as text in bytes.
+    var isComparedAsText: Bool { comparison == .text || comparison == .textByBytes }
+
+    /// like, match and their kin exist for the type.
+    var isTextLike: Bool {
+        isComparedAsText || ["text", "varchar", "bpchar", "name", "citext"].contains(type)
+    }
+
+    /// The hub orders the column's values as Postgres does.
+    var isOrderedInProcess: Bool {
+        switch comparison {
+        case .text, .canonical, .postgres: false
+        default: true
+        }
+    }
+}
+
+/// Which tables a subscription is about: one, those of a schema, or all.
+package struct TablePattern: Hashable, Sendable {
+    /// nil for every schema.
+    package let schema: String?
+    /// nil for every table.
+    package let name: String?
+
+    /// `*` stands for every schema or table.
+    package init(schema: String, name: String) {
+        self.schema = schema == "*" ? nil : schema
+        self.name = name == "*" ? nil : name
+    }
+
+    package var isWildcard: Bool { schema == nil || name == nil }
+
+    package func includes(_ table: Table) -> Bool {
+        (schema == nil || schema == table.schema) && (name == nil || name == table.name)
+    }
+}

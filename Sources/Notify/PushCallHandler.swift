@@ -133,24 +133,23 @@ struct PushCallHandler {
     private static let done = HTTPResponse(status: 204, headers: [("access-control-allow-origin", "*")])
 
     private static func object(_ members: [(String, String)]) -> [UInt8] {
-        var object = ObjectWriter()
-        for (key, value) in members { object.add(key, value) }
-        return object.bytes
+        JSONWriter.object { object in
+            for (key, value) in members { object.member(key, value) }
+        }
     }
 
     /// The activities of a user. Of a token only its beginning: whoever sees the list could use it otherwise.
     private static func list(_ activities: [ActivityRegistration]) -> [UInt8] {
-        let registrations = activities.map { activity in
-            var object = ObjectWriter()
-            object.add("activityId", activity.id)
-            object.add("environment", activity.destination.environment.rawValue)
-            object.add("tokenPrefix", activity.destination.token.prefix)
-            if let conversation = activity.conversation { object.add("conversationId", conversation) }
-            object.add("registeredAt", activity.registeredAt)
-            return object.bytes
+        JSONWriter.object { list in
+            list.array("registrations", activities) { writer, activity in
+                writer.object { object in
+                    object.member("activityId", activity.id)
+                    object.member("environment", activity.destination.environment.rawValue)
+                    object.member("tokenPrefix", activity.destination.token.prefix)
+                    if let conversation = activity.conversation { object.member("conversationId", conversation) }
+                    object.member("registeredAt", activity.registeredAt)
+                }
+            }
         }
-        var list = ObjectWriter()
-        list.add("registrations", json: ObjectWriter.array(registrations))
-        return list.bytes
     }
 }

@@ -1,5 +1,5 @@
+import Documents
 import HTTP
-import Wire
 
 /// `/livez`, `/readyz` and `/healthz`, as those who run containers expect them.
 ///
@@ -21,7 +21,7 @@ struct HealthPages {
     private func page(of checks: [HealthCheck], else failure: String, _ isVerbose: Bool) -> HTTPResponse {
         let problem = Self.problem(of: checks)
         let status: UInt32 = problem == nil ? 200 : 503
-        if isVerbose { return .json(status, Self.json(checks, also: "")) }
+        if isVerbose { return .json(status, Self.json(checks)) }
         return .text(status, problem.map { "\(failure): \($0)\n" } ?? "ok\n")
     }
 
@@ -36,20 +36,23 @@ struct HealthPages {
         // All that liveness asks is asked of readiness, too.
         let checks = health.readiness
         let isReady = Self.problem(of: checks) == nil
-        return .json(isAlive ? 200 : 503, Self.json(checks, also: "\"live\":\(isAlive),\"ready\":\(isReady),"))
+        return .json(
+            isAlive ? 200 : 503, Self.json(checks, also: [("live", .bool(isAlive)), ("ready", .bool(isReady))]))
     }
 
     private static func problem(of checks: [HealthCheck]) -> String? { checks.lazy.compactMap(\.problem).first }
 
-    /// - Parameter facts: members that go before the checks, each with its comma.
-    private static func json(_ checks: [HealthCheck], also facts: String) -> [UInt8] {
-        let items = checks.map { check in
-            let reason = check.problem.map { ",\"reason\":\(quoted($0))" } ?? ""
-            return "{\"name\":\(quoted(check.name)),\"ok\":\(check.problem == nil)\(reason)}"
+    /// - Parameter facts: members that stand before the checks.
+    private static func json(_ checks: [HealthCheck], also facts: [(String, JSONDocument)] = []) -> [UInt8] {
+        let items = checks.map { check -> JSONDocument in
+            var members: [(String, JSONDocument)] = [
+                ("name", .text(check.name)), ("ok", .bool(check.problem == nil)),
+            ]
+            if let problem = check.problem { members.append(("reason", .text(problem))) }
+            return .object(members)
         }
         let isWell = problem(of: checks) == nil
-        return Array("{\"ok\":\(isWell),\(facts)\"checks\":[\(items.joined(separator: ","))]}\n".utf8)
+        let page = JSONDocument.object([("ok", .bool(isWell))] + facts + [("checks", .array(items))])
+        return page.bytes + [UInt8(ascii: "\n")]
     }
-
-    private static func quoted(_ text: String) -> String { String(decoding: JSONString.encode(text), as: UTF8.self) }
 }

@@ -145,7 +145,7 @@ package enum JSONScanner {
         case UInt8(ascii: "u"):
             at += 1
             for _ in 0..<4 {
-                guard at < bytes.count, JSONString.hexValue(bytes[at]) != nil else {
+                guard at < bytes.count, Hexadecimal.value(bytes[at]) != nil else {
                     throw JSON.SyntaxError(offset: at)
                 }
                 at += 1

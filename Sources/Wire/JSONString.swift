@@ -27,7 +27,7 @@ package enum JSONString {
             let escape = raw[at + 1]
             if escape == UInt8(ascii: "u"), at + 6 <= raw.endIndex {
                 if !plain.isEmpty { flush() }
-                units.append(raw[(at + 2)..<(at + 6)].reduce(0) { $0 << 4 | UInt16(hexValue($1) ?? 0) })
+                units.append(raw[(at + 2)..<(at + 6)].reduce(0) { $0 << 4 | UInt16(Hexadecimal.value($1) ?? 0) })
                 at += 6
             } else {
                 if !units.isEmpty { flush() }
@@ -47,15 +47,6 @@ package enum JSONString {
         case UInt8(ascii: "r"): 0x0D
         case UInt8(ascii: "t"): 0x09
         default: escape
-        }
-    }
-
-    static func hexValue(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case 0x30...0x39: byte - 0x30
-        case 0x41...0x46: byte - 0x41 + 10
-        case 0x61...0x66: byte - 0x61 + 10
-        default: nil
         }
     }
 
@@ -95,14 +86,10 @@ package enum JSONString {
         case 0x09: out.append(UInt8(ascii: "t"))
         case 0..<0x20:
             out.append(contentsOf: "u00".utf8)
-            out.append(hexDigit(byte >> 4))
-            out.append(hexDigit(byte & 15))
+            out.append(Hexadecimal.digit(byte >> 4))
+            out.append(Hexadecimal.digit(byte & 15))
         default: out.append(byte)
         }
-    }
-
-    private static func hexDigit(_ value: UInt8) -> UInt8 {
-        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
     }
 
     /// How many bytes `encode` makes of a text, its quotes included.

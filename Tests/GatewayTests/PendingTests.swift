@@ -1,4 +1,5 @@
 import Gateway
+import TestSupport
 import Testing
 import Wire
 
@@ -53,7 +54,7 @@ import Wire
     }
 
     @Test(arguments: 0..<20 as Range<UInt64>) func listsAgreeWithAModel(seed: UInt64) {
-        var random = Random(state: seed)
+        var random = SeededGenerator(seed: seed)
         var table = MessageTable()
         var lists = PendingLists()
         let slots: Range<Int32> = 0..<6
@@ -109,15 +110,5 @@ import Wire
             }
         }
         #expect(table.count == 0)
-    }
-}
-
-private struct Random: RandomNumberGenerator {
-    var state: UInt64
-
-    /// A linear congruential generator with Knuth's constants for MMIX; its upper half is good enough here.
-    mutating func next() -> UInt64 {
-        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-        return state >> 33
     }
 }

@@ -58,14 +58,4 @@ import Testing
         #expect((document["figures"] as? [[String: Any]])?.count == record.figures.count)
         #expect(document["remarks"] as? [String] == record.remarks)
     }
-
-    @Test(
-        arguments: [
-            (0, "0"), (1, "1"), (0.1, "0.1"), (-2.5, "-2.5"), (1e300, "1e+300"), (1e-7, "1e-07"), (.infinity, "null"),
-        ] as [(Double, String)])
-    func numbersAreWrittenExactly(_ number: Double, _ text: String) {
-        var writer = JSONWriter()
-        writer.value(number)
-        #expect(writer.text == text)
-    }
 }

@@ -36,16 +36,4 @@ import Testing
         #expect(read("RL=0000beefz00000100000001") == nil)
         #expect(read("RL=0000beefb0000010000000G") == nil)
     }
-
-    @Test(arguments: [0, 1, 15, 16, 0xFFFF_FFFF_FFFF] as [UInt64])
-    func hexadecimal(value: UInt64) {
-        let text = Hexadecimal.text(value, width: 14)
-        #expect(text.utf8.count == 14)
-        Array(text.utf8).withUnsafeBytes { #expect(Hexadecimal.value($0, 0, width: 14) == value) }
-    }
-
-    @Test(arguments: ["0x", "AB", "g0", "/0", ":0", "`0"])
-    func whatIsNoHexadecimal(text: String) {
-        Array(text.utf8).withUnsafeBytes { #expect(Hexadecimal.value($0, 0, width: 2) == nil) }
-    }
 }

@@ -19,4 +19,7 @@ package struct SeededGenerator: RandomNumberGenerator {
     package mutating func chance(_ count: Int) -> Bool { Int.random(in: 0..<count, using: &self) == 0 }
 
     package mutating func pick<T>(_ choices: [T]) -> T { choices[below(choices.count)] }
+
+    /// Nil where there is nothing to pick from.
+    package mutating func pick<T>(from choices: [T]) -> T? { choices.isEmpty ? nil : pick(choices) }
 }

@@ -1,9 +1,10 @@
+import Documents
 import Foundation
 import TestSupport
 import Testing
 import Wire
 
-/// The scanner against Foundation's `JSONSerialization`: both take the same documents and see the same values.
+/// The scanner against two others: all take the same documents and see the same values, but for what the tests name.
 @Suite struct JSONDifferentialTests {
     private static let documents: [[UInt8]] =
         Corpus.text
@@ -45,6 +46,80 @@ import Wire
         }
         #expect(accepted > Self.runs / 20)
         #expect(accepted < Self.runs / 2)
+    }
+
+    /// jansson refuses some of what RFC 8259 leaves open and the scanner takes, and nothing else:
+    ///   - half of a surrogate pair alone (section 8.2), which the scanner reads as U+FFFD, because browsers send it;
+    ///   - integers beyond 64 bits and numbers beyond a `Double` (section 6), which the scanner keeps as they are written;
+    ///   - U+0000 in a key, which no C string has.
+    ///
+    /// That jansson takes a zero byte for the end of a text is for its wrapper to catch. Deeper than 128 both refuse a document,
+    /// and of a repeated key both take the last value.
+    @Test func agreesWithJansson() {
+        var mutator = Mutator(random: SeededGenerator(seed: 2_14))
+        var accepted = 0
+        let limits = JSONDocument.Limits(bytes: 1_000_000, depth: JSONScanner.depthLimit)
+        for _ in 0..<Self.runs {
+            let document = mutator.mutate(mutator.random.pick(Self.documents), with: Self.documents)
+            let theirs = Result { () throws(JSONDocument.Problem) in try JSONDocument(parsing: document, limits: limits)
+            }
+            let ours: JSON
+            do { ours = try JSON(parsing: document) } catch {
+                if case .success = theirs { Issue.record("refused: \(String(decoding: document, as: UTF8.self))") }
+                continue
+            }
+            accepted += 1
+            switch theirs {
+            case .success(let theirs): if !Self.isSame(ours, theirs) { Issue.record("\(ours)\n\(theirs)") }
+            case .failure(let problem):
+                if !Self.hasLoneSurrogate(document), !Self.hasNumberBeyondJansson(ours), !Self.hasZeroInAKey(ours) {
+                    Issue.record("accepted: \(ours); \(problem)")
+                }
+            }
+        }
+        #expect(accepted > Self.runs / 20)
+        #expect(accepted < Self.runs / 2)
+    }
+
+    @Test(arguments: [1, 127, 128, 129, 200]) func bothHaveTheSameDepth(depth: Int) {
+        let document = Array((String(repeating: "[", count: depth) + String(repeating: "]", count: depth)).utf8)
+        let limits = JSONDocument.Limits(bytes: 1000, depth: JSONScanner.depthLimit)
+        #expect(((try? JSON(parsing: document)) != nil) == (depth <= 128))
+        #expect(((try? JSONDocument(parsing: document, limits: limits)) != nil) == (depth <= 128))
+    }
+
+    private static func hasNumberBeyondJansson(_ json: JSON) -> Bool {
+        let isWhole =
+            json.kind == .number && !json.bytes.contains { ![0x2D].contains($0) && !(0x30...0x39).contains($0) }
+        var found =
+            isWhole ? Int64(String(decoding: json.bytes, as: UTF8.self)) == nil : json.double?.isFinite == false
+        found = found || json.elements.contains(where: hasNumberBeyondJansson)
+        json.forEachMember { found = found || hasNumberBeyondJansson($0.value) }
+        return found
+    }
+
+    private static func hasZeroInAKey(_ json: JSON) -> Bool {
+        var found = json.elements.contains(where: hasZeroInAKey)
+        json.forEachMember { found = found || $0.key.utf8.contains(0) || hasZeroInAKey($0.value) }
+        return found
+    }
+
+    private static func isSame(_ ours: JSON, _ theirs: JSONDocument) -> Bool {
+        switch ours.kind {
+        case .null: return theirs.isNull
+        case .bool: return theirs.bool == ours.bool
+        case .string: return theirs.string.map { Array($0.utf8) } == ours.string.map { Array($0.utf8) }
+        case .number: return theirs.kind == .integer ? theirs.int == ours.int : theirs.double == ours.double
+        case .array:
+            let (mine, others) = (ours.elements, theirs.elements)
+            return mine.count == others.count && zip(mine, others).allSatisfy { isSame($0, $1) }
+        case .object:
+            var mine: [[UInt8]: JSON] = [:]
+            ours.forEachMember { mine[Array($0.key.utf8)] = $0.value }
+            let others = theirs.members
+            return mine.count == others.count
+                && others.allSatisfy { key, value in mine[Array(key.utf8)].map { isSame($0, value) } ?? false }
+        }
     }
 
     /// `[1,]`: Foundation lets it pass.

@@ -11,7 +11,7 @@ enum MessageRow {
         let id = row["id"]?.string ?? ""
         let metadata = Array("{\"id\":".utf8) + JSONString.encode(id) + [UInt8(ascii: "}")]
         let user: UserBroadcast
-        if let bytes = row["binary_payload"]?.string.flatMap(bytea) {
+        if let bytes = row["binary_payload"]?.string.flatMap({ Hexadecimal.bytea(Array($0.utf8)) }) {
             user = UserBroadcast(
                 event: row["event"]?.string ?? "", encoding: .raw, payload: bytes[...], metadata: metadata)
         } else {
@@ -23,26 +23,5 @@ enum MessageRow {
         let broadcast = user.encoding == .raw ? Broadcast.user(user) : .text(user.textPayload() ?? [])
         let key = ChannelKey(topic: ChannelKey.prefix + topic, isPrivate: row["private"]?.bool ?? false)
         return DatabaseBroadcast(key: key, id: id, broadcast: broadcast)
-    }
-
-    /// Postgres' hex format of bytea: `\x00ff`.
-    private static func bytea(_ text: String) -> [UInt8]? {
-        let digits = Array(text.utf8)
-        guard digits.starts(with: "\\x".utf8), digits.count % 2 == 0 else { return nil }
-        var out: [UInt8] = []
-        out.reserveCapacity(digits.count / 2 - 1)
-        for index in stride(from: 2, to: digits.count, by: 2) {
-            guard let high = digit(digits[index]), let low = digit(digits[index + 1]) else { return nil }
-            out.append(high << 4 | low)
-        }
-        return out
-    }
-
-    private static func digit(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-        default: nil
-        }
     }
 }

@@ -4,6 +4,7 @@ package import Hub
 package import Logging
 import Postgres
 import Synchronization
+import Wire
 
 /// Writes down whom the hub serves with row changes (`roost.session`), so that the next process knows who was there.
 ///
@@ -264,18 +265,10 @@ extension RecoveryBook.Record {
 
 extension RecoveryKey {
     /// The form of a uuid, which Postgres keeps in 16 bytes.
-    fileprivate var text: String {
-        [high, low].map { word in
-            let digits = String(word, radix: 16)
-            return String(repeating: "0", count: 16 - digits.count) + digits
-        }.joined()
-    }
+    fileprivate var text: String { UUIDText.write(UInt128(high) << 64 | UInt128(low)) }
 
     fileprivate init?(text: String) {
-        let digits = text.filter { $0 != "-" }
-        guard digits.count == 32, let high = UInt64(digits.prefix(16), radix: 16),
-            let low = UInt64(digits.suffix(16), radix: 16)
-        else { return nil }
-        self.init(high: high, low: low)
+        guard let value = UUIDText.parse(Array(text.utf8)) else { return nil }
+        self.init(high: UInt64(truncatingIfNeeded: value >> 64), low: UInt64(truncatingIfNeeded: value))
     }
 }

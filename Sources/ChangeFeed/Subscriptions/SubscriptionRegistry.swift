@@ -96,7 +96,7 @@ struct SubscriptionRegistry: ~Copyable {
     mutating func match(_ change: RowChange) -> Matches {
         let matches = index.match(change)
         guard matches.undecided.count > mostUndecided else { return matches }
-        var tally = UndecidedTally()
+        var tally = UndecidedCount()
         tally.count(matches)
         return endExcess(of: tally, over: mostUndecided) == nil ? matches : index.match(change)
     }
@@ -104,7 +104,7 @@ struct SubscriptionRegistry: ~Copyable {
     /// Ends filters so that no more than `most` questions of those that were counted are left.
     ///
     /// - Returns: whose they were; nil where none ended.
-    mutating func endExcess(of tally: UndecidedTally, over most: Int) -> Set<Int>? {
+    mutating func endExcess(of tally: UndecidedCount, over most: Int) -> Set<Int>? {
         let excess = tally.excess(over: most) { byNumber[$0]?.memberCount ?? 0 }
         for (number, bindings) in excess {
             guard let definition = byNumber[number] else { continue }

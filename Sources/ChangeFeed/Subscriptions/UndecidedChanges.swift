@@ -88,8 +88,8 @@ struct UndecidedChanges {
     // MARK: Too much
 
     /// What Postgres has to decide.
-    var tally: UndecidedTally {
-        var tally = UndecidedTally()
+    var tally: UndecidedCount {
+        var tally = UndecidedCount()
         for item in items { tally.count(item.matches) }
         return tally
     }

@@ -1,3 +1,5 @@
+import Wire
+
 /// What somebody has of the changes: all that one snapshot sees, and of what a later one sees those up to an id.
 ///
 /// It is enough to go on from on any hub of the same database. The rows between the two snapshots are one window of the
@@ -47,7 +49,7 @@ extension FeedCursor {
             let id = Int64(Substring(text.utf8.dropFirst(point + 1)), radix: 36), id >= 0,
             // Int64 would read a sign, too.
             utf8[(point + 1)...].allSatisfy({ $0 != UInt8(ascii: "+") && $0 != UInt8(ascii: "-") }),
-            let bytes = CursorBytes.decoded(utf8[..<point])
+            let bytes = Base64URL.decode(utf8[..<point])
         else { return nil }
         var reader = CursorBytes.Reader(bytes)
         guard reader.byte() == Self.version, let epoch = reader.word(), let seen = reader.snapshot(above: 0),
@@ -61,7 +63,7 @@ extension FeedCursor {
         for shift in stride(from: 0, to: 32, by: 8) { bytes.append(UInt8(truncatingIfNeeded: epoch.value >> shift)) }
         CursorBytes.append(seen, above: 0, to: &bytes)
         CursorBytes.append(window, above: seen.xmax, to: &bytes)
-        return CursorBytes.encoded(bytes)
+        return Base64URL.encode(bytes)
     }
 }
 
@@ -141,46 +143,5 @@ enum CursorBytes {
             }
             return Snapshot(xmax: xmax, running: running)
         }
-    }
-
-    // MARK: base64url without padding
-
-    private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
-    private static let values = alphabet.enumerated().reduce(into: [UInt8?](repeating: nil, count: 256)) {
-        $0[Int($1.element)] = UInt8($1.offset)
-    }
-
-    static func encoded(_ bytes: [UInt8]) -> String {
-        var out: [UInt8] = []
-        out.reserveCapacity(bytes.count * 4 / 3 + 1)
-        var bits: UInt32 = 0
-        var count = 0
-        for byte in bytes {
-            bits = bits << 8 | UInt32(byte)
-            count += 8
-            while count >= 6 {
-                count -= 6
-                out.append(alphabet[Int(bits >> count & 0x3F)])
-            }
-        }
-        if count > 0 { out.append(alphabet[Int(bits << (6 - count) & 0x3F)]) }
-        return String(decoding: out, as: UTF8.self)
-    }
-
-    static func decoded(_ text: ArraySlice<UInt8>) -> [UInt8]? {
-        var out: [UInt8] = []
-        var bits: UInt32 = 0
-        var count = 0
-        for character in text {
-            guard let value = values[Int(character)] else { return nil }
-            bits = bits << 6 | UInt32(value)
-            count += 6
-            if count >= 8 {
-                count -= 8
-                out.append(UInt8(truncatingIfNeeded: bits >> count))
-            }
-        }
-        // One text for each cursor: what is left over is less than a character, and nothing.
-        return count < 6 && bits & ((1 << count) - 1) == 0 ? out : nil
     }
 }

@@ -1,3 +1,5 @@
+import Wire
+
 /// Postgres' text of a timestamptz under UTC and ISO, `2026-11-21 08:00:00.123456+00`.
 package enum Timestamps {
     /// As clients read it: `2026-11-21T08:00:00.123Z`.
@@ -22,12 +24,9 @@ package enum Timestamps {
     /// Since 1970; nil where it is no time of our days.
     package static func microseconds(_ text: UnsafeBufferPointer<UInt8>) -> Int64? {
         guard text.count >= 19, text[4] == UInt8(ascii: "-"), text[10] == UInt8(ascii: " ") else { return nil }
-        func number(_ range: Range<Int>) -> Int64 { range.reduce(0) { $0 * 10 + Int64(text[$1] &- 48) } }
-        let (year, month, day) = (number(0..<4), number(5..<7), number(8..<10))
-        // Days from the first of March on, so that leap days come last.
-        let (y, m) = month > 2 ? (year, month - 3) : (year - 1, month + 9)
-        let days = 365 * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 1 - 719_468
-        let seconds = days * 86_400 + number(11..<13) * 3600 + number(14..<16) * 60 + number(17..<19)
+        func number(_ range: Range<Int>) -> Int { range.reduce(0) { $0 * 10 + Int(text[$1] &- 48) } }
+        let date = CivilDate(year: number(0..<4), month: number(5..<7), day: number(8..<10))
+        let seconds = date.daysSince1970 * 86_400 + number(11..<13) * 3600 + number(14..<16) * 60 + number(17..<19)
         var fraction: Int64 = 0
         var place = text.count > 19 && text[19] == UInt8(ascii: ".") ? 20 : text.count
         var unit: Int64 = 100_000
@@ -36,7 +35,7 @@ package enum Timestamps {
             unit /= 10
             place += 1
         }
-        return seconds * 1_000_000 + fraction
+        return Int64(seconds) * 1_000_000 + fraction
     }
 
     /// A number that differs where the times do.

@@ -55,7 +55,9 @@ package struct BoundFilter: Sendable {
             expressions.count == 1 ? expressions[0] : expressions.map { "(\($0))" }.joined(separator: " and ")
         return PostgresCondition(
             table: record.table, expression: expressions.isEmpty ? "true" : expression, sources: sources,
-            cells: Self.object(cells))
+            cells: JSONWriter.object { object in
+                for (name, json) in cells { object.member(name, json: json) }
+            })
     }
 
     private func value(
@@ -76,16 +78,120 @@ package struct BoundFilter: Sendable {
     private static func place(of column: Column, in table: Table) -> Int? {
         table.columns.firstIndex { $0.name == column.name }
     }
+}
 
-    private static func object(_ cells: [(name: String, json: ArraySlice<UInt8>)]) -> [UInt8] {
-        var out: [UInt8] = [UInt8(ascii: "{")]
-        for (name, json) in cells {
-            if out.count > 1 { out.append(UInt8(ascii: ",")) }
-            JSONString.encode(name, into: &out)
-            out.append(UInt8(ascii: ":"))
-            out.append(contentsOf: json)
+/// Whether a row meets a filter.
+package enum Verdict: Sendable, Equatable {
+    case match
+    case noMatch
+    /// Only Postgres can tell.
+    case unknown
+}
+
+/// A condition on a column of a table, ready to be evaluated.
+final class BoundCondition: Sendable {
+    let column: Column
+    /// The column's place in the table the filter was bound to.
+    let index: Int
+    let test: BoundTest
+    let isNegated: Bool
+    /// What the client wrote, from which SQL is made when Postgres has to decide.
+    let source: FilterCondition
+
+    init(column: Column, index: Int, test: BoundTest, isNegated: Bool, source: FilterCondition) {
+        self.column = column
+        self.index = index
+        self.test = test
+        self.isNegated = isNegated
+        self.source = source
+    }
+
+    /// Whether the row is one of those a hash finds: the column equals one of some values.
+    var equalTo: [ComparedValue]? {
+        guard !isNegated else { return nil }
+        switch test {
+        case .equals(let value): return [value]
+        case .member(let values, _): return Array(values)
+        default: return nil
         }
-        out.append(UInt8(ascii: "}"))
-        return out
+    }
+
+    func verdict(on value: RowValue) -> Verdict {
+        switch value {
+        case .absent: return .noMatch
+        case .opaque: return .unknown
+        case .null:
+            guard let answer = test.forNull else { return .noMatch }
+            return answer != isNegated ? .match : .noMatch
+        case .omitted:
+            // It is not NULL. Beyond that nobody knows, and a row too many is better than a row lost.
+            if case .isNull = test { return isNegated ? .match : .noMatch }
+            return .match
+        case .value(let value):
+            switch test.answer(for: value) {
+            case .yes: return isNegated ? .noMatch : .match
+            case .no: return isNegated ? .match : .noMatch
+            case .null: return .noMatch
+            case .unknown: return .unknown
+            }
+        }
+    }
+}
+
+/// What a bound condition asks of a column's value. SQL's logic has three values; nil is its NULL.
+enum BoundTest: Sendable {
+    case isNull
+    case isBoolean(Bool)
+    case equals(ComparedValue)
+    /// IS DISTINCT FROM
+    case differs(ComparedValue)
+    case ordered(FilterOperator, ComparedValue)
+    case member(Set<ComparedValue>, hasNull: Bool)
+    case like(LikePattern)
+    /// For Postgres; NULL needs no question, unless it is a matter of IS DISTINCT FROM.
+    case asked(isDistinct: Bool)
+
+    /// The answer for a row whose column is NULL.
+    var forNull: Bool? {
+        switch self {
+        case .isNull: true
+        case .isBoolean: false
+        case .differs: true
+        case .asked(let isDistinct): isDistinct ? true : nil
+        // Nothing is a member of an empty list, not even NULL.
+        case .member(let values, let hasNull): values.isEmpty && !hasNull ? false : nil
+        case .equals, .ordered, .like: nil
+        }
+    }
+
+    enum Answer {
+        case yes, no, null, unknown
+    }
+
+    func answer(for value: ComparedValue) -> Answer {
+        switch self {
+        case .isNull: .no
+        case .isBoolean(let wanted): value == .ordinal(wanted ? 1 : 0) ? .yes : .no
+        case .equals(let other): value == other ? .yes : .no
+        case .differs(let other): value == other ? .no : .yes
+        case .ordered(let name, let other): isOrdered(value, name, other) ? .yes : .no
+        case .member(let values, let hasNull): values.contains(value) ? .yes : hasNull ? .null : .no
+        case .like(let pattern):
+            if case .bytes(let text) = value, let isMatch = pattern.matches(text) {
+                isMatch ? .yes : .no
+            } else {
+                .unknown
+            }
+        case .asked: .unknown
+        }
+    }
+
+    private func isOrdered(_ value: ComparedValue, _ name: FilterOperator, _ other: ComparedValue) -> Bool {
+        switch name {
+        case .lt: value.precedes(other)
+        case .lte: !other.precedes(value)
+        case .gt: other.precedes(value)
+        default: !value.precedes(other)
+        }
     }
 }

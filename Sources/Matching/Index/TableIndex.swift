@@ -1,4 +1,4 @@
-/// The entries of one table.
+/// The entries of one table, by the operation that they want to hear of.
 struct TableIndex: Sendable {
     private var insert = EventIndex()
     private var update = EventIndex()
@@ -40,4 +40,126 @@ struct TableIndex: Sendable {
 
 extension RowChange.Operation {
     static let all: [RowChange.Operation] = [.insert, .update, .delete]
+}
+
+/// The entries of one table for one event: those that wait for a value in buckets, the others in a list to scan.
+struct EventIndex: Sendable {
+    struct ColumnIndex: Sendable {
+        /// As the filters were bound to it; a column that has changed its type since is another one.
+        let column: Column
+        var buckets: [ComparedValue: Int32] = [:]
+    }
+
+    private(set) var scan: Int32?
+    private(set) var columns: [ColumnIndex] = []
+    /// Which bucket a list is, to drop it when it is empty.
+    private var owners: [Int32: (column: String, value: ComparedValue)] = [:]
+
+    var isEmpty: Bool { scan == nil && columns.isEmpty }
+
+    mutating func link(_ entry: Int32, by equality: BoundCondition?, in table: inout EntryTable) {
+        guard let equality, let values = equality.equalTo else {
+            let list = scan ?? table.makeList()
+            scan = list
+            table.link(entry, to: list)
+            return
+        }
+        let place = place(of: equality.column)
+        for value in Set(values) {
+            let list = columns[place].buckets[value] ?? table.makeList()
+            columns[place].buckets[value] = list
+            owners[list] = (equality.column.name, value)
+            table.link(entry, to: list)
+        }
+    }
+
+    /// Forgets a list that has become empty; false if it is none of this index'.
+    mutating func drop(_ list: Int32) -> Bool {
+        if scan == list {
+            scan = nil
+            return true
+        }
+        guard let owner = owners.removeValue(forKey: list) else { return false }
+        for place in columns.indices where columns[place].column.name == owner.column {
+            guard columns[place].buckets[owner.value] == list else { continue }
+            columns[place].buckets[owner.value] = nil
+            if columns[place].buckets.isEmpty { columns.remove(at: place) }
+            break
+        }
+        return true
+    }
+
+    private mutating func place(of column: Column) -> Int {
+        let known = columns.firstIndex {
+            $0.column.name == column.name && $0.column.comparison == column.comparison && $0.column.type == column.type
+        }
+        if let known { return known }
+        columns.append(ColumnIndex(column: column))
+        return columns.count - 1
+    }
+}
+
+/// Matches one change with the entries of its table, and collects who gets it.
+struct IndexSearch {
+    private let layout: Int
+    private var record: RowRecord
+    private var matches = Matches()
+    /// For groups of which several bindings may match.
+    private var merge = DeliveryMerge()
+
+    init(change: RowChange, table: Table, layout: Int) {
+        self.layout = layout
+        record = RowRecord(change, table: table)
+    }
+
+    mutating func run(on index: EventIndex, _ entries: EntryTable) -> Matches {
+        for column in index.columns { look(up: column, in: entries) }
+        if let scan = index.scan { test(entries.list(scan), in: entries, byResidual: false) }
+        matches.deliveries += merge.deliveries
+        if !matches.undecided.isEmpty { matches.record = record }
+        return matches
+    }
+
+    private mutating func look(up index: EventIndex.ColumnIndex, in entries: EntryTable) {
+        guard let place = record.table.columns.firstIndex(where: { $0.name == index.column.name }) else { return }
+        let column = record.table.columns[place]
+        let isSameType = column.comparison == index.column.comparison && column.type == index.column.type
+        switch record.value(at: place) {
+        case .absent, .null: return
+        case .value(let value) where isSameType:
+            if let list = index.buckets[value] { test(entries.list(list), in: entries, byResidual: true) }
+        case .value, .omitted, .opaque:
+            // The value cannot be looked up, so every filter on the column is a candidate. An entry with a list of
+            // values stands in several buckets.
+            var seen: Set<Int32> = []
+            for list in index.buckets.values {
+                for entry in entries.list(list).entries where seen.insert(entry).inserted {
+                    test(entry, in: entries, byResidual: false)
+                }
+            }
+        }
+    }
+
+    private mutating func test(_ list: EntryTable.List, in entries: EntryTable, byResidual: Bool) {
+        for entry in list.entries { test(entry, in: entries, byResidual: byResidual) }
+    }
+
+    private mutating func test(_ number: Int32, in entries: EntryTable, byResidual: Bool) {
+        let entry = entries[number]
+        let filter = byResidual ? entry.residual : entry.filter
+        let verdict = filter.evaluate(&record, isSameLayout: entry.layout == layout)
+        if verdict != .noMatch { note(entry, byResidual: byResidual, verdict) }
+    }
+
+    private mutating func note(_ entry: EntryTable.Entry, byResidual: Bool, _ verdict: Verdict) {
+        if verdict == .unknown {
+            matches.undecided.append(
+                Matches.Undecided(entry: entry, isFoundByValue: byResidual, isLasting: entry.layout == layout))
+        } else if entry.hasSiblings {
+            merge.add(entry.ids[0], to: entry.group, entry.selection)
+        } else {
+            matches.deliveries.append(
+                Matches.Delivery(group: entry.group, selection: entry.selection, ids: entry.ids))
+        }
+    }
 }

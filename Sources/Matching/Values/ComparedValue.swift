@@ -1,3 +1,5 @@
+import Wire
+
 /// A value in the form the hub compares and hashes it: two values of one column are equal in Postgres exactly when
 /// these are.
 enum ComparedValue: Hashable, Sendable {
@@ -30,5 +32,64 @@ enum ComparedValue: Hashable, Sendable {
         // Both came through the same column's reader.
         default: false
         }
+    }
+}
+
+/// Reads a value out of a record: JSON as `row_to_json` and `to_json` write it.
+enum CellReader {
+    /// nil if the text is none that the column's type would give; then Postgres has to look at it.
+    static func read(_ cell: ArraySlice<UInt8>, of column: Column) -> ComparedValue? {
+        let json = JSON(trusted: cell)
+        switch column.comparison {
+        case .decimal: return decimal(json)
+        case .float: return float(json, isSingle: column.type == "float4")
+        case .boolean: return json.bool.map { .ordinal($0 ? 1 : 0) }
+        case .text, .textByBytes: return text(json).map(ComparedValue.bytes)
+        case .uuid: return text(json).flatMap(UUIDText.parse).map(ComparedValue.uuid)
+        case .date, .timestamp, .timestamptz: return moment(json, column.comparison)
+        case .canonical: return canonical(json)
+        case .postgres: return nil
+        }
+    }
+
+    private static func decimal(_ json: JSON) -> ComparedValue? {
+        if json.kind == .number { return ExactDecimal(json.bytes).map(ComparedValue.decimal) }
+        switch json.string {
+        case "NaN": return .decimal(.nan)
+        case "Infinity": return .decimal(.infinity)
+        case "-Infinity": return .decimal(.negativeInfinity)
+        // An oid is written as a string.
+        default: return text(json).flatMap { ExactDecimal($0) }.map(ComparedValue.decimal)
+        }
+    }
+
+    private static func float(_ json: JSON, isSingle: Bool) -> ComparedValue? {
+        let text = json.kind == .number ? String(decoding: json.bytes, as: UTF8.self) : json.string
+        guard let text else { return nil }
+        // A real is equal to what its decimal text rounds to as a real, not as a double.
+        return isSingle ? Float(text).map { .float(Double($0)) } : Double(text).map { .float($0) }
+    }
+
+    private static func moment(_ json: JSON, _ comparison: Comparison) -> ComparedValue? {
+        guard let text = text(json) else { return nil }
+        if text.elementsEqual("infinity".utf8) { return .infinity }
+        if text.elementsEqual("-infinity".utf8) { return .negativeInfinity }
+        return ISOMoment(text)?.value(as: comparison)
+    }
+
+    /// Scalars only: their JSON is the type's output.
+    private static func canonical(_ json: JSON) -> ComparedValue? {
+        switch json.kind {
+        case .string: text(json).map(ComparedValue.bytes)
+        case .number, .bool: .bytes(Array(json.bytes))
+        case .object, .array, .null: nil
+        }
+    }
+
+    /// The bytes of a string.
+    private static func text(_ json: JSON) -> [UInt8]? {
+        guard json.kind == .string else { return nil }
+        let raw = json.bytes.dropFirst().dropLast()
+        return raw.contains(UInt8(ascii: "\\")) ? Array(JSONString.decode(raw).utf8) : Array(raw)
     }
 }

@@ -1,3 +1,4 @@
+import Documents
 import Gateway
 import Hub
 
@@ -36,7 +37,7 @@ extension Dashboard {
         }
     }
 
-    private func tell(_ topic: OpsTopic, _ payload: JSONValue) {
+    private func tell(_ topic: OpsTopic, _ payload: JSONDocument) {
         answered(topic)
         push("state", topic, payload)
     }

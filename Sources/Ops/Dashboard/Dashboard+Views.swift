@@ -1,15 +1,16 @@
+import Documents
 import Gateway
 import Hub
 
 /// How the page is told what loops answered.
 extension Dashboard {
-    func history(_ samples: [Sample]) -> JSONValue {
+    func history(_ samples: [Sample]) -> JSONDocument {
         ["samples": .array(samples.map(\.json)), "version": .text(sources.version), "node": .text(sources.node)]
     }
 
     /// A second's sample, and all figures as the metrics have them but for histograms, whose news the sample has.
-    func overview(_ sample: Sample) -> JSONValue {
-        let figures = sources.figures().compactMap { figure -> (String, JSONValue)? in
+    func overview(_ sample: Sample) -> JSONDocument {
+        let figures = sources.figures().compactMap { figure -> (String, JSONDocument)? in
             guard case .number(let value) = figure.value else { return nil }
             return (figure.label.isEmpty ? figure.name : "\(figure.name){\(figure.label)}", .rounded(value))
         }
@@ -19,7 +20,7 @@ extension Dashboard {
         ]
     }
 
-    var configuration: JSONValue {
+    var configuration: JSONDocument {
         [
             "settings": .array(
                 sources.settings().map {
@@ -28,7 +29,7 @@ extension Dashboard {
         ]
     }
 
-    static func json(_ lines: [LogBook.Line], level: String) -> JSONValue {
+    static func json(_ lines: [LogBook.Line], level: String) -> JSONDocument {
         [
             "level": .text(level),
             "lines": .array(
@@ -41,7 +42,7 @@ extension Dashboard {
         ]
     }
 
-    static func json(_ loads: [ChannelLoad]) -> JSONValue {
+    static func json(_ loads: [ChannelLoad]) -> JSONDocument {
         [
             "channels": .array(
                 loads.map {
@@ -54,9 +55,9 @@ extension Dashboard {
         ]
     }
 
-    static func json(_ sockets: [SocketView]) -> JSONValue { .array(sockets.map(json)) }
+    static func json(_ sockets: [SocketView]) -> JSONDocument { .array(sockets.map(json)) }
 
-    private static func json(_ socket: SocketView) -> JSONValue {
+    private static func json(_ socket: SocketView) -> JSONDocument {
         [
             "id": .text(socket.id.description), "loop": .integer(socket.id.loop), "address": .text(socket.address),
             "user": .optional(socket.user), "channels": .integer(socket.channels), "seconds": .integer(socket.seconds),
@@ -66,7 +67,7 @@ extension Dashboard {
     }
 
     /// A connection that is gone has no `socket`.
-    static func json(_ report: ConnectionReport?) -> JSONValue {
+    static func json(_ report: ConnectionReport?) -> JSONDocument {
         guard let report else { return ["socket": .null] }
         let connection = report.connection
         return [
@@ -77,7 +78,7 @@ extension Dashboard {
         ]
     }
 
-    private static func json(_ membership: ConnectionView.Membership) -> JSONValue {
+    private static func json(_ membership: ConnectionView.Membership) -> JSONDocument {
         [
             "topic": .text(membership.key.topic), "private": .bool(membership.key.isPrivate),
             "joined": .bool(membership.isJoined), "user": .optional(membership.user),
@@ -86,7 +87,7 @@ extension Dashboard {
         ]
     }
 
-    private static func json(_ entry: TraceEntry) -> JSONValue {
+    private static func json(_ entry: TraceEntry) -> JSONDocument {
         [
             "number": .integer(entry.number), "at": .integer(Int(entry.at)), "out": .bool(entry.isOutgoing),
             "topic": .text(entry.head.topic), "event": .text(entry.head.event), "excerpt": .text(entry.head.excerpt),
@@ -95,11 +96,11 @@ extension Dashboard {
     }
 
     /// Each loop has members of its own; all of them know of everybody who is present.
-    static func json(_ reports: [ChannelReport]) -> JSONValue {
+    static func json(_ reports: [ChannelReport]) -> JSONDocument {
         let members = reports.flatMap { report in
             zip(report.view.members, report.members).map { json($0, $1, isPrivate: report.view.key.isPrivate) }
         }
-        let rooms = [false, true].compactMap { isPrivate -> JSONValue? in
+        let rooms = [false, true].compactMap { isPrivate -> JSONDocument? in
             let views = reports.map(\.view).filter { $0.key.isPrivate == isPrivate }
             guard let fullest = views.max(by: { $0.presentCount < $1.presentCount }) else { return nil }
             return [
@@ -117,7 +118,7 @@ extension Dashboard {
         ]
     }
 
-    private static func json(_ member: ChannelView.Member, _ id: ConnectionID, isPrivate: Bool) -> JSONValue {
+    private static func json(_ member: ChannelView.Member, _ id: ConnectionID, isPrivate: Bool) -> JSONDocument {
         [
             "id": .text(id.description), "user": .optional(member.user), "role": .text(member.role),
             "presenceKey": .text(member.presenceKey), "present": .bool(member.isPresent),
@@ -125,7 +126,7 @@ extension Dashboard {
         ]
     }
 
-    private static func json(_ event: ChannelEvent, loop: Int) -> JSONValue {
+    private static func json(_ event: ChannelEvent, loop: Int) -> JSONDocument {
         [
             "number": .integer(event.number), "loop": .integer(loop), "at": .integer(Int(event.at)),
             "event": .text(event.event), "receivers": .integer(event.receivers), "bytes": .integer(event.bytes),

@@ -1,3 +1,4 @@
+import Documents
 package import Gateway
 import Glibc
 package import HTTP
@@ -161,7 +162,7 @@ package final class Dashboard: OpsSocketHandler {
     // MARK: Telling
 
     /// To all pages that look at the topic; written once.
-    func push(_ event: StaticString, _ topic: OpsTopic, _ payload: JSONValue) {
+    func push(_ event: StaticString, _ topic: OpsTopic, _ payload: JSONDocument) {
         let bytes = payload.bytes
         for session in state.withLock({ Array($0.sessions.values) }) {
             for name in session.joined.keys where OpsTopic(name) == topic { session.push(event, name, bytes) }

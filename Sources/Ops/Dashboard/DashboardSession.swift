@@ -1,3 +1,4 @@
+import Documents
 import Gateway
 import Wire
 
@@ -29,7 +30,7 @@ struct DashboardSession: Sendable {
         joined[topic] = nil
     }
 
-    func reply(to frame: ClientFrame, ok: Bool, _ response: JSONValue) {
+    func reply(to frame: ClientFrame, ok: Bool, _ response: JSONDocument) {
         let joinRef = joined[frame.topic] ?? frame.joinRef
         socket.send(frames(frame.topic).reply(joinRef: joinRef, ref: frame.ref, ok: ok, response: response.bytes))
     }
@@ -41,7 +42,7 @@ struct DashboardSession: Sendable {
     /// The word that a leave is done (Phoenix).
     func close(_ topic: String, joinRef: JSON) {
         socket.send(
-            frames(topic).push("phx_close", joinRef: joinRef, ref: joinRef, payload: JSONValue.object([]).bytes))
+            frames(topic).push("phx_close", joinRef: joinRef, ref: joinRef, payload: JSONDocument.object([]).bytes))
     }
 
     private func frames(_ topic: String) -> ServerFrame {

@@ -1,3 +1,5 @@
+import Documents
+
 /// What the hub did in one second, and what it held at the end of it.
 struct Sample: Sendable {
     /// One event loop's part.
@@ -30,7 +32,7 @@ struct Sample: Sendable {
     var cores = 0.0
     var loops: [Loop] = []
 
-    var json: JSONValue {
+    var json: JSONDocument {
         [
             "at": .rounded(at), "connections": .integer(connections), "pending": .integer(pendingBytes),
             "framesIn": .rounded(framesIn), "framesOut": .rounded(framesOut), "bytesIn": .rounded(bytesIn),

@@ -51,40 +51,48 @@ package struct ActivityPayload: Sendable {
 
     /// The JSON. Nothing in a Live Activity is ever cut: where it has more bytes than `limit`, this throws.
     package func bytes(limit: Int = PayloadLimit.device) throws(PayloadError) -> [UInt8] {
-        var aps = ObjectWriter()
-        aps.add("timestamp", timestamp)
-        aps.add("event", event.rawValue)
+        var writer = JSONWriter()
+        writer.openObject()
+        writer.key("aps")
+        writer.openObject()
+        try write(into: &writer)
+        writer.closeObject()
+        writer.closeObject()
+        guard writer.bytes.count <= limit else {
+            throw PayloadError.tooLarge(bytes: writer.bytes.count, limit: limit)
+        }
+        return writer.bytes
+    }
+
+    private func write(into aps: inout JSONWriter) throws(PayloadError) {
+        aps.member("timestamp", timestamp)
+        aps.member("event", event.rawValue)
         if let contentState {
             guard contentState.kind == .object else { throw PayloadError.noObject(key: "content-state") }
-            aps.add("content-state", json: contentState.bytes)
+            aps.member("content-state", json: contentState.bytes)
         } else if event != .end {
             throw PayloadError.noObject(key: "content-state")
         }
-        aps.add("stale-date", staleDate)
+        aps.member("stale-date", staleDate)
         if let relevanceScore {
             guard relevanceScore.isFinite else { throw PayloadError.badRelevanceScore }
-            aps.add("relevance-score", json: String(relevanceScore).utf8)
+            aps.member("relevance-score", json: Array(String(relevanceScore).utf8))
         }
-        if let alert { aps.add("alert", json: alert.json.bytes) }
+        if let alert { aps.member("alert", json: alert.json.bytes) }
         switch step {
         case .start(let start, _): try write(start, into: &aps)
-        case .end(_, let dismissal?): aps.add("dismissal-date", dismissal)
+        case .end(_, let dismissal?): aps.member("dismissal-date", dismissal)
         case .update, .end: break
         }
-        var whole = ObjectWriter()
-        whole.add("aps", json: aps.bytes)
-        let bytes = whole.bytes
-        guard bytes.count <= limit else { throw PayloadError.tooLarge(bytes: bytes.count, limit: limit) }
-        return bytes
     }
 
-    private func write(_ start: ActivityStart, into aps: inout ObjectWriter) throws(PayloadError) {
+    private func write(_ start: ActivityStart, into aps: inout JSONWriter) throws(PayloadError) {
         guard start.attributes.kind == .object else { throw PayloadError.noObject(key: "attributes") }
-        aps.add("attributes-type", start.attributesType)
-        aps.add("attributes", json: start.attributes.bytes)
+        aps.member("attributes-type", start.attributesType)
+        aps.member("attributes", json: start.attributes.bytes)
         switch start.input {
-        case .token: aps.add("input-push-token", 1)
-        case .channel(let id): aps.add("input-push-channel", id)
+        case .token: aps.member("input-push-token", 1)
+        case .channel(let id): aps.member("input-push-channel", id)
         case nil: break
         }
     }
@@ -118,11 +126,12 @@ package struct ActivityAlert: Sendable {
     package let json: JSON
 
     package init(title: String, body: String, sound: String? = "default") {
-        var alert = ObjectWriter()
-        alert.add("title", title)
-        alert.add("body", body)
-        if let sound { alert.add("sound", sound) }
-        json = JSON(trusted: alert.bytes[...])
+        let alert = JSONWriter.object { alert in
+            alert.member("title", title)
+            alert.member("body", body)
+            if let sound { alert.member("sound", sound) }
+        }
+        json = JSON(trusted: alert[...])
     }
 
     /// Checks an alert that a caller sent. Title and body are texts, or objects with `loc-key` and `loc-args` (Apple:

@@ -33,23 +33,25 @@ package struct AlertPayload: Sendable, Equatable {
 
     /// The JSON, however large it is.
     package var bytes: [UInt8] {
-        var alert = ObjectWriter()
-        title?.write("title", into: &alert)
-        subtitle?.write("subtitle", into: &alert)
-        body?.write("body", into: &alert)
-        var aps = ObjectWriter()
-        if !alert.isEmpty { aps.add("alert", json: alert.bytes) }
-        if let badge { aps.add("badge", max(0, badge)) }
-        if let sound { aps.add("sound", sound) }
-        if let threadID { aps.add("thread-id", threadID) }
-        if let category { aps.add("category", category) }
-        // So that the app's own extension may decrypt, or load an avatar.
-        aps.add("mutable-content", 1)
-        var whole = ObjectWriter()
-        whole.add("aps", json: aps.bytes)
-        if let conversationID { whole.add("conversationId", conversationID) }
-        if let messageID { whole.add("messageId", messageID) }
-        return whole.bytes
+        JSONWriter.object { whole in
+            whole.object("aps") { aps in
+                if title != nil || subtitle != nil || body != nil {
+                    aps.object("alert") { alert in
+                        title?.write("title", into: &alert)
+                        subtitle?.write("subtitle", into: &alert)
+                        body?.write("body", into: &alert)
+                    }
+                }
+                if let badge { aps.member("badge", max(0, badge)) }
+                if let sound { aps.member("sound", sound) }
+                if let threadID { aps.member("thread-id", threadID) }
+                if let category { aps.member("category", category) }
+                // So that the app's own extension may decrypt, or load an avatar.
+                aps.member("mutable-content", 1)
+            }
+            if let conversationID { whole.member("conversationId", conversationID) }
+            if let messageID { whole.member("messageId", messageID) }
+        }
     }
 
     /// The size of the final JSON, in bytes.
@@ -82,14 +84,14 @@ package enum AlertText: Sendable, Equatable {
     /// A key in the app's `Localizable` strings; the phone puts the arguments in, in its own language.
     case localized(key: String, arguments: [String])
 
-    func write(_ name: String, into alert: inout ObjectWriter) {
+    func write(_ name: String, into alert: inout JSONWriter) {
         switch self {
-        case .text(let text): alert.add(name, text)
+        case .text(let text): alert.member(name, text)
         case .localized(let key, let arguments):
             // The keys of the body have no prefix.
             let prefix = name == "body" ? "" : name + "-"
-            alert.add(prefix + "loc-key", key)
-            if !arguments.isEmpty { alert.add(prefix + "loc-args", arguments) }
+            alert.member(prefix + "loc-key", key)
+            if !arguments.isEmpty { alert.member(prefix + "loc-args", arguments) }
         }
     }
 
@@ -108,21 +110,19 @@ package enum AlertText: Sendable, Equatable {
 
     private static func shortened(_ text: String, by excess: Int) -> String {
         let ellipsis = "…"
-        var room = ObjectWriter.size(of: text) - excess - ellipsis.utf8.count
+        var room = size(of: text) - excess - ellipsis.utf8.count
         var end = text.startIndex
         while end < text.endIndex {
             let next = text.index(after: end)
-            room -= ObjectWriter.size(of: text[end..<next])
+            room -= size(of: String(text[end..<next]))
             guard room >= 0 else { break }
             end = next
         }
         while end > text.startIndex, text[text.index(before: end)].isWhitespace { end = text.index(before: end) }
-        let short = text[..<end] + ellipsis
-        return ObjectWriter.size(of: short) < ObjectWriter.size(of: text) ? String(short) : text
+        let short = String(text[..<end]) + ellipsis
+        return size(of: short) < size(of: text) ? short : text
     }
-}
 
-extension ObjectWriter {
     /// The size of a text in JSON without its quotes, in bytes.
-    fileprivate static func size(of text: some StringProtocol) -> Int { JSONString.encode(String(text)).count - 2 }
+    private static func size(of text: String) -> Int { JSONString.encodedCount(text) - 2 }
 }

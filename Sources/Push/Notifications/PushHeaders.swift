@@ -1,4 +1,5 @@
 import Signatures
+import Wire
 
 extension Push {
     /// The request's headers as `roost_apns_post` takes them: names and values, each with a NUL behind it.
@@ -39,8 +40,6 @@ package enum CollapseID {
     package static func fitting(_ text: String) -> String {
         let bytes = Array(text.utf8)
         if (1...limit).contains(bytes.count), bytes.allSatisfy({ (0x21...0x7E).contains($0) }) { return text }
-        let digits = Array("0123456789abcdef".utf8)
-        let hex = HashFunction.sha256.hash(bytes).flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
-        return String(decoding: hex, as: UTF8.self)
+        return Hexadecimal.text(HashFunction.sha256.hash(bytes))
     }
 }

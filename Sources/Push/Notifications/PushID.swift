@@ -1,4 +1,5 @@
 import Signatures
+import Wire
 
 /// The id of one notification: APNs' `apns-id`, a lower-case UUID.
 ///
@@ -10,13 +11,14 @@ package struct PushID: Hashable, Sendable {
 
     /// Makes a fresh id (RFC 9562, version 4).
     package init() {
-        self.init(shaping: (0..<16).map { _ in UInt8.random(in: .min ... .max) }, version: 4)
+        text = UUIDText.write(.random(in: .min ... .max), version: 4)
     }
 
     /// Makes the same id for the same name, on every hub and after every restart: the first 16 bytes of the name's
     /// SHA-256 as a UUID of version 8, which is for ids made by a rule of one's own (RFC 9562, section 5.8).
     package init(named name: String) {
-        self.init(shaping: Array(HashFunction.sha256.hash(Array(name.utf8)).prefix(16)), version: 8)
+        let hash = HashFunction.sha256.hash(Array(name.utf8)).prefix(16)
+        text = UUIDText.write(hash.reduce(0) { $0 << 8 | UInt128($1) }, version: 8)
     }
 
     /// Nil where `text` is no UUID.
@@ -27,21 +29,6 @@ package struct PushID: Hashable, Sendable {
             groups.joined().utf8.allSatisfy({ UnicodeScalar($0).properties.isASCIIHexDigit })
         else { return nil }
         self.text = lower
-    }
-
-    private init(shaping random: [UInt8], version: UInt8) {
-        var bytes = random
-        bytes[6] = bytes[6] & 0x0F | version << 4
-        bytes[8] = bytes[8] & 0x3F | 0x80
-        var text: [UInt8] = []
-        text.reserveCapacity(36)
-        let digits = Array("0123456789abcdef".utf8)
-        for (index, byte) in bytes.enumerated() {
-            if [4, 6, 8, 10].contains(index) { text.append(UInt8(ascii: "-")) }
-            text.append(digits[Int(byte >> 4)])
-            text.append(digits[Int(byte & 15)])
-        }
-        self.text = String(decoding: text, as: UTF8.self)
     }
 }
 

@@ -27,14 +27,16 @@ package struct TemplateVariables: Sendable {
     }
 
     package mutating func set(_ name: String, _ texts: [String]) {
-        values[name] = JSON(trusted: ObjectWriter.array(texts.map { JSONString.encode($0) })[...])
+        var list = JSONWriter()
+        list.array(texts) { $0.value($1) }
+        values[name] = JSON(trusted: list.bytes[...])
     }
 
     /// All values as a JSON object, in the order of their names.
     package var json: [UInt8] {
-        var object = ObjectWriter()
-        for (name, value) in values.sorted(by: { $0.key < $1.key }) { object.add(name, json: value.bytes) }
-        return object.bytes
+        JSONWriter.object { object in
+            for (name, value) in values.sorted(by: { $0.key < $1.key }) { object.member(name, json: value.bytes) }
+        }
     }
 
     /// Cuts a text to what fits a lock screen. Does nothing where the variable is missing or is no text.

@@ -1,3 +1,4 @@
+import Documents
 import Wire
 
 /// The answer of APNs to a request.
@@ -18,13 +19,16 @@ struct Answer: Equatable {
     }
 
     init(status: Int, body: [UInt8], date: String) {
-        let json: JSON?
+        let document: JSONDocument?
         // A body that is no JSON comes from something between us and APNs: its status has to do.
-        do { json = try JSON(parsing: body) } catch { json = nil }
+        do { document = try JSONDocument(parsing: body, limits: Self.limits) } catch { document = nil }
         self.init(
-            status: status, reason: json?["reason"]?.string.map { Self.printable($0) } ?? "",
-            timestamp: json?["timestamp"]?.int.map(Int64.init), date: HTTPDate.milliseconds(date))
+            status: status, reason: document?["reason"]?.string.map { Self.printable($0) } ?? "",
+            timestamp: document?["timestamp"]?.int.map(Int64.init), date: HTTPDate.milliseconds(date))
     }
+
+    /// Of a body; APNs' have some 60 bytes.
+    private static let limits = JSONDocument.Limits(bytes: 65_536, depth: 8)
 
     /// A reason as it may stand in logs and metrics: short and plain ASCII.
     static func printable(_ reason: String) -> String {
@@ -102,21 +106,14 @@ enum HTTPDate {
     /// Milliseconds since 1970; nil for any other format: the obsolete ones are not sent over HTTP/2.
     static func milliseconds(_ text: String) -> Int64? {
         let parts = text.split(separator: " ")
-        guard parts.count == 6, parts[5] == "GMT", let day = Int64(parts[1]), let year = Int64(parts[3]),
+        guard parts.count == 6, parts[5] == "GMT", let day = Int(parts[1]), let year = Int(parts[3]),
             let month = months.firstIndex(of: String(parts[2])), (1...31).contains(day), (1970...9999).contains(year)
         else { return nil }
-        let time = parts[4].split(separator: ":").compactMap { Int64($0) }
+        let time = parts[4].split(separator: ":").compactMap { Int($0) }
         guard time.count == 3, (0..<24).contains(time[0]), (0..<60).contains(time[1]), (0...60).contains(time[2]) else {
             return nil
         }
-        let days = daysSince1970(year, Int64(month) + 1, day)
-        return 1000 * (days * 86_400 + time[0] * 3600 + time[1] * 60 + time[2])
-    }
-
-    /// By the Gregorian calendar; a year is counted from March, so that the leap day is its last.
-    private static func daysSince1970(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
-        let year = month <= 2 ? year - 1 : year
-        let dayOfYear = (153 * ((month + 9) % 12) + 2) / 5 + day - 1
-        return 365 * year + year / 4 - year / 100 + year / 400 + dayOfYear - 719_468
+        let date = CivilDate(year: year, month: month + 1, day: day)
+        return 1000 * Int64(date.daysSince1970 * 86_400 + time[0] * 3600 + time[1] * 60 + time[2])
     }
 }

@@ -1,5 +1,4 @@
 import DequeModule
-import HeapModule
 import Hub
 
 /// The notifications that wait to be sent, and those that are in flight.
@@ -21,8 +20,10 @@ struct SendQueue {
     var lanes: [String: Lane] = [:]
     /// Lanes that may have a notification to send, by server. An entry that is out of date is skipped.
     var ready: [ServerName: Deque<String>] = [:]
-    var delayed = Heap<Due<String>>()
-    var deadlines = Heap<Due<Ticket>>()
+    /// Lanes that are kept back, in monotonic milliseconds.
+    var delayed = Timetable<String>()
+    /// When notifications that wait are out of date, in milliseconds since 1970.
+    var deadlines = Timetable<Ticket>()
     private var lastTicket: Ticket = 0
 
     init(capacity: Int) { self.capacity = capacity }
@@ -43,7 +44,7 @@ struct SendQueue {
         if entries.count >= capacity { return finished.append((push, .overflow)) }
         lastTicket += 1
         entries[lastTicket] = QueuedPush(push)
-        deadlines.insert(Due(time: push.deadline, subject: lastTicket))
+        deadlines.set(lastTicket, at: push.deadline)
         lanes[push.lane, default: Lane()].waiting.append(lastTicket)
         list(push.lane)
         compact()
@@ -71,6 +72,7 @@ struct SendQueue {
     mutating func finish(_ ticket: Ticket, _ outcome: PushOutcome) {
         guard let entry = land(ticket) else { return }
         entries[ticket] = nil
+        deadlines.forget(ticket)
         finished.append((entry.push, outcome))
         list(entry.push.lane)
     }
@@ -98,18 +100,16 @@ struct SendQueue {
     /// Ends what is past its deadline, and lists the lanes whose delay is over.
     mutating func advance(to now: HubTime) {
         expire(at: now)
-        while let due = delayed.min, due.time <= now.monotonic {
-            delayed.removeMin()
-            guard let until = lanes[due.subject]?.notBefore, until <= now.monotonic else { continue }
-            lanes[due.subject]?.notBefore = nil
-            list(due.subject)
+        while let name = delayed.take(at: now.monotonic) {
+            lanes[name]?.notBefore = nil
+            list(name)
         }
     }
 
     /// When `advance` has something to do, in monotonic milliseconds.
     func nextDue(at now: HubTime) -> Int64? {
-        let deadline = deadlines.min.map { $0.time - now.unix + now.monotonic }
-        return [deadline, delayed.min?.time].compactMap { $0 }.min()
+        let deadline = deadlines.next.map { $0 - now.unix + now.monotonic }
+        return [deadline, delayed.next].compactMap { $0 }.min()
     }
 
     /// Ends all that is not in flight.
@@ -125,17 +125,22 @@ extension SendQueue {
     mutating func list(_ name: String) {
         guard let lane = lanes[name] else { return }
         if lane.isEmpty {
-            lanes[name] = nil
+            discard(name)
         } else if lane.isReady, let ticket = lane.waiting.first, let server = entries[ticket]?.server {
             ready[server, default: []].append(name)
         }
+    }
+
+    private mutating func discard(_ name: String) {
+        lanes[name] = nil
+        delayed.forget(name)
     }
 
     /// Keeps a lane back until `time`, in monotonic milliseconds.
     mutating func delay(_ name: String, until time: Int64?) {
         guard let time else { return list(name) }
         lanes[name]?.notBefore = time
-        delayed.insert(Due(time: time, subject: name))
+        delayed.set(name, at: time)
     }
 
     /// A notification is no longer in flight.
@@ -151,10 +156,11 @@ extension SendQueue {
     /// Ends a notification that waits.
     mutating func remove(_ ticket: Ticket, _ outcome: PushOutcome) {
         guard let entry = entries.removeValue(forKey: ticket) else { return }
+        deadlines.forget(ticket)
         let name = entry.push.lane
         if let index = lanes[name]?.waiting.firstIndex(of: ticket) { lanes[name]?.waiting.remove(at: index) }
         finished.append((entry.push, outcome))
-        if lanes[name]?.isEmpty == true { lanes[name] = nil }
+        if lanes[name]?.isEmpty == true { discard(name) }
     }
 
     /// Ends all of a lane that wait.
@@ -164,26 +170,18 @@ extension SendQueue {
 
     /// Ends what waits and is past its deadline.
     mutating func expire(at now: HubTime) {
-        while let due = deadlines.min, due.time <= now.unix {
-            deadlines.removeMin()
+        while let ticket = deadlines.take(at: now.unix) {
             // One that is in flight is looked at when it comes back.
-            guard let entry = entries[due.subject], lanes[entry.push.lane]?.inFlight != due.subject else { continue }
-            remove(due.subject, .expired)
+            guard let entry = entries[ticket], lanes[entry.push.lane]?.inFlight != ticket else { continue }
+            remove(ticket, .expired)
             list(entry.push.lane)
         }
     }
 
-    /// Drops entries of the heaps and lists that are out of date, once they are the greater part, so that what an hour
-    /// of newcomers leaves behind while nothing can be sent is bounded.
+    /// Drops entries of the lists that are out of date, once they are the greater part, so that what an hour of newcomers
+    /// leaves behind while nothing can be sent is bounded.
     mutating func compact() {
-        let slack = 64
-        if deadlines.count > 2 * entries.count + slack {
-            deadlines = Heap(deadlines.unordered.filter { entries[$0.subject] != nil })
-        }
-        if delayed.count > 2 * lanes.count + slack {
-            delayed = Heap(delayed.unordered.filter { lanes[$0.subject]?.notBefore == $0.time })
-        }
-        for (server, names) in ready where names.count > 2 * lanes.count + slack {
+        for (server, names) in ready where names.count > 2 * lanes.count + 64 {
             var seen: Set<String> = []
             ready[server] = Deque(
                 names.filter { name in
@@ -223,13 +221,4 @@ struct QueuedPush {
         self.push = push
         server = ServerName(push.target)
     }
-}
-
-/// Something that is to happen at a time, in milliseconds of whatever clock its owner uses.
-struct Due<Subject>: Comparable {
-    let time: Int64
-    let subject: Subject
-
-    static func < (one: Due, other: Due) -> Bool { one.time < other.time }
-    static func == (one: Due, other: Due) -> Bool { one.time == other.time }
 }

@@ -1,4 +1,5 @@
 public import Foundation
+import Wire
 
 extension JSONDecoder {
     /// A decoder for rows as Postgres writes them: it reads a `Date` from the text of `timestamptz`, `timestamp` (as UTC)
@@ -48,7 +49,7 @@ package enum PostgresTime {
         guard let year = number(&rest, 4), skip("-", &rest), let month = number(&rest, 2), skip("-", &rest),
             let day = number(&rest, 2), (1...12).contains(month), (1...31).contains(day)
         else { return nil }
-        var seconds = Double(days(year, month, day) * 86_400)
+        var seconds = Double(CivilDate(year: year, month: month, day: day).daysSince1970 * 86_400)
         if rest.isEmpty { return Date(timeIntervalSince1970: seconds) }
         guard skip("T", &rest) || skip(" ", &rest), let hour = number(&rest, 2), skip(":", &rest),
             let minute = number(&rest, 2), skip(":", &rest), let second = number(&rest, 2), hour <= 24, minute <= 59,
@@ -69,12 +70,7 @@ package enum PostgresTime {
 
     /// Writes a time in UTC, with milliseconds.
     package static func text(_ date: Date) -> String {
-        let milliseconds = Int((date.timeIntervalSince1970 * 1000).rounded())
-        let (day, rest) = milliseconds.quotientAndFloor(86_400_000)
-        let (year, month, dayOfMonth) = civil(day)
-        let parts = [rest / 3_600_000, rest / 60_000 % 60, rest / 1000 % 60].map { pad($0, 2) }
-        let time = parts.joined(separator: ":") + "." + pad(rest % 1000, 3) + "Z"
-        return "\(pad(year, 4))-\(pad(month, 2))-\(pad(dayOfMonth, 2))T\(time)"
+        CivilTime(millisecondsSince1970: Int((date.timeIntervalSince1970 * 1000).rounded())).text
     }
 
     /// Reads the zone: seconds east of UTC; 0 where there is none.
@@ -100,37 +96,5 @@ package enum PostgresTime {
         guard let byte = rest.first, byte == character.asciiValue else { return false }
         rest = rest.dropFirst()
         return true
-    }
-
-    private static func pad(_ number: Int, _ digits: Int) -> String {
-        let text = String(number)
-        return String(repeating: "0", count: max(0, digits - text.count)) + text
-    }
-
-    // MARK: The proleptic Gregorian calendar, in eras of 400 years that begin in March
-
-    private static func days(_ year: Int, _ month: Int, _ day: Int) -> Int {
-        let y = month <= 2 ? year - 1 : year
-        let era = (y >= 0 ? y : y - 399) / 400
-        let yearOfEra = y - era * 400
-        let dayOfYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1
-        return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
-    }
-
-    private static func civil(_ days: Int) -> (year: Int, month: Int, day: Int) {
-        let (era, dayOfEra) = (days + 719_468).quotientAndFloor(146_097)
-        let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
-        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-        let shifted = (5 * dayOfYear + 2) / 153
-        let month = shifted < 10 ? shifted + 3 : shifted - 9
-        return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, dayOfYear - (153 * shifted + 2) / 5 + 1)
-    }
-}
-
-extension Int {
-    /// Division that rounds down, so that the rest is never negative.
-    fileprivate func quotientAndFloor(_ divisor: Int) -> (quotient: Int, rest: Int) {
-        let (quotient, rest) = quotientAndRemainder(dividingBy: divisor)
-        return rest < 0 ? (quotient - 1, rest + divisor) : (quotient, rest)
     }
 }

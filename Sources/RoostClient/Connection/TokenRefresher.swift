@@ -1,4 +1,5 @@
 import Foundation
+import Wire
 
 /// Decides when the app is asked for a token: at each connection, before the last one expires, and when the hub refuses
 /// it. Pure; a part of `ConnectionMachine`.
@@ -127,8 +128,6 @@ package struct TokenClaims: Equatable {
     private static func payload(of token: String) -> Data? {
         let parts = token.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 3 else { return nil }
-        var text = parts[1].replacing("-", with: "+").replacing("_", with: "/")
-        text += String(repeating: "=", count: (4 - text.count % 4) % 4)
-        return Data(base64Encoded: String(text))
+        return Base64URL.decode(parts[1].utf8).map { Data($0) }
     }
 }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import ChangeFeed
+import Documents
 import Glibc
 import Hub
 import Identity
@@ -109,11 +110,16 @@ struct FindingsReport {
 
     /// `{"findings": [{"severity", "subject", "message"}], "errors": …, "warnings": …}` on one line.
     var json: String {
-        let items = findings.map {
-            "{\"severity\":\(JSONString.quoted($0.severity.rawValue)),\"subject\":\(JSONString.quoted($0.subject)),"
-                + "\"message\":\(JSONString.quoted($0.message))}"
+        let items = findings.map { finding -> JSONDocument in
+            [
+                "severity": .text(finding.severity.rawValue), "subject": .text(finding.subject),
+                "message": .text(finding.message),
+            ]
         }
-        return "{\"findings\":[\(items.joined(separator: ","))],\"errors\":\(errors),\"warnings\":\(warnings)}"
+        let report: JSONDocument = [
+            "findings": .array(items), "errors": .integer(errors), "warnings": .integer(warnings),
+        ]
+        return report.description
     }
 
     private var summary: String {

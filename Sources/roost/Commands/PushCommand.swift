@@ -95,22 +95,26 @@ struct PushCommand: AsyncParsableCommand {
 
     /// As the line of a file that it could be.
     private func single(_ defaults: PushLine.Defaults) throws -> Push {
-        var members = ["\"\(token == nil ? "channel" : "token")\":\(JSONString.quoted(token ?? channel ?? ""))"]
-        if let collapseID { members.append("\"collapseId\":\(JSONString.quoted(collapseID))") }
-        members.append("\"payload\":\(payload ?? alert)")
-        let text = members.joined(separator: ",")
+        let line = JSONWriter.object { line in
+            line.member(token == nil ? "channel" : "token", token ?? channel ?? "")
+            if let collapseID { line.member("collapseId", collapseID) }
+            if let payload { line.member("payload", json: Array(payload.utf8)) } else { line.object("payload", alert) }
+        }
         do {
-            return try PushLine(parsing: Array("{\(text)}".utf8), defaults).push
+            return try PushLine(parsing: line, defaults).push
         } catch {
             throw RunFailure("This is no push: \(error).", .usage)
         }
     }
 
-    private var alert: String {
-        let texts = [("title", title), ("body", body)].compactMap { name, text in
-            text.map { "\"\(name)\":\(JSONString.quoted($0))" }
+    private func alert(_ payload: inout JSONWriter) {
+        payload.object("aps") { aps in
+            aps.object("alert") { alert in
+                if let title { alert.member("title", title) }
+                if let body { alert.member("body", body) }
+            }
+            aps.member("sound", "default")
         }
-        return "{\"aps\":{\"alert\":{\(texts.joined(separator: ","))},\"sound\":\"default\"}}"
     }
 
     @Sendable private static func kind(_ name: String) throws -> PushKind {

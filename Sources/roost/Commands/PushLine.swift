@@ -1,3 +1,4 @@
+import Documents
 import Glibc
 import Hub
 import Push
@@ -128,19 +129,19 @@ struct PushLines {
 extension PushOutcome {
     /// The line that `roost push` prints.
     func line(for id: PushID) -> String {
-        var members = [("id", JSONString.quoted(id.text)), ("outcome", JSONString.quoted(name))]
+        var members: [(String, JSONDocument)] = [("id", .text(id.text)), ("outcome", .text(name))]
         switch self {
         case .refused(let status, let reason):
-            members += [("status", "\(status)"), ("reason", JSONString.quoted(reason))]
+            members += [("status", .integer(status)), ("reason", .text(reason))]
         case .badToken(let reason):
-            members += [("status", "400"), ("reason", JSONString.quoted(reason))]
+            members += [("status", .integer(400)), ("reason", .text(reason))]
         case .unregistered(let since):
-            members.append(("status", "410"))
-            if let since { members.append(("since", "\(since)")) }
+            members.append(("status", .integer(410)))
+            if let since { members.append(("since", .integer(since))) }
         case .tooLarge(let bytes, let limit):
-            members += [("bytes", "\(bytes)"), ("limit", "\(limit)")]
+            members += [("bytes", .integer(bytes)), ("limit", .integer(limit))]
         case .delivered, .superseded, .expired, .overflow, .unanswered, .stopped: break
         }
-        return "{" + members.map { "\"\($0.0)\":\($0.1)" }.joined(separator: ",") + "}"
+        return JSONDocument.object(members).description
     }
 }

@@ -1,4 +1,3 @@
-import Glibc
 import Logging
 import Wire
 
@@ -13,7 +12,7 @@ struct LogLine {
 
     /// - Parameter time: milliseconds since 1970.
     init(time: Int64, _ level: Logger.Level, _ message: String, _ source: String, _ metadata: Logger.Metadata) {
-        self.time = Self.shown(time)
+        self.time = CivilTime(millisecondsSince1970: Int(time)).text
         self.level = level
         self.message = message
         self.source = source
@@ -65,17 +64,5 @@ struct LogLine {
     private static func onOneLine(_ text: String) -> String {
         guard text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else { return text }
         return text.unicodeScalars.map { $0.properties.generalCategory == .control ? " " : String($0) }.joined()
-    }
-
-    private static func shown(_ time: Int64) -> String {
-        var seconds = time_t(time / 1000)
-        var parts = tm()
-        gmtime_r(&seconds, &parts)
-        let text = withUnsafeTemporaryAllocation(of: CChar.self, capacity: 32) { buffer -> String in
-            guard let base = buffer.baseAddress, strftime(base, 32, "%Y-%m-%dT%H:%M:%S", &parts) > 0 else { return "" }
-            return String(cString: base)
-        }
-        let milliseconds = String(time % 1000)
-        return text + "." + String(repeating: "0", count: 3 - milliseconds.count) + milliseconds + "Z"
     }
 }

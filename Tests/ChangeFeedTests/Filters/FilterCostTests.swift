@@ -3,6 +3,7 @@ import Foundation
 import Hub
 import Matching
 import Postgres
+import TestSupport
 import Testing
 
 extension FeedTests {
@@ -305,7 +306,7 @@ extension FeedTests {
         /// The worst that is let in, on the worst rows: compiled once and held against five texts of up to 8 KB. Measured
         /// here: 3.5 ms for all of it.
         @Test func whatIsLetInIsDecidedInTime() throws {
-            var random = Generator(state: 7)
+            var random = SeededGenerator(seed: 7)
             func pick(_ texts: [String]) -> String { texts[Int(random.next() % UInt64(texts.count))] }
             let atoms = ["a", "b", ".", "[^a]", "[^b]", "[ab]", #"\w"#, #"\W"#, "[^c-x]", #"\D"#, "x", "1", "[à-ü]"]
             let ends = ["", "*", "+", "?", "{2}", "{0,9}", "{30}", "{120}", "{250}", "{3,}", "*?"]
@@ -362,18 +363,5 @@ extension FeedTests {
                 "the worst of \(patterns.count) expressions took \(worst.0) ms for five rows of up to 8 KB: \(worst.1)")
             #expect(worst.0 < 150, "\(worst.1)")
         }
-    }
-}
-
-/// So that a failing case comes again (splitmix64).
-private struct Generator: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
     }
 }

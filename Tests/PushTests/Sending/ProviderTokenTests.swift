@@ -1,4 +1,5 @@
 import Hub
+import TestSupport
 import Testing
 
 @testable import Push
@@ -7,7 +8,7 @@ struct ProviderTokenCacheTests {
     /// A day, with a clock that is set now and then, and an APNs that finds tokens too old at random.
     @Test(arguments: [1, 2, 3, 4, 5] as [UInt64])
     func neverMintsTwiceWithin20MinutesNorSendsWithAnOldOne(_ seed: UInt64) throws {
-        var random = Seeded(seed)
+        var random = SeededGenerator(seed: seed)
         var cache = ProviderTokenCache(try Samples.key())
         var now = Samples.start
         var mints: [Int64] = []

@@ -47,7 +47,7 @@ struct SendQueueTests {
             bench.turn()
             let queue = bench.sender.queue
             #expect(queue.count <= 500)
-            #expect(queue.deadlines.count + queue.delayed.count <= 2200 && queue.lanes.count <= 500)
+            #expect(queue.deadlines.entryCount + queue.delayed.entryCount <= 2200 && queue.lanes.count <= 500)
             #expect(queue.ready.values.allSatisfy { $0.count <= 1100 })
         }
         bench.transport.opens = true

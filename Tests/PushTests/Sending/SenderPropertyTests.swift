@@ -1,4 +1,5 @@
 import Hub
+import TestSupport
 import Testing
 
 @testable import Push
@@ -43,7 +44,7 @@ struct SenderPropertyTests {
 /// An APNs that does whatever it likes, and the account of what it saw.
 struct Storm {
     var bench: SenderBench
-    private var random: Seeded
+    private var random: SeededGenerator
     private(set) var added: [PushID] = []
     /// In which order a lane's were added.
     private(set) var place: [PushID: Int] = [:]
@@ -62,7 +63,7 @@ struct Storm {
             $0.queue = 60
             $0.connections = 1 + Int(seed % 3)
         }
-        random = Seeded(seed)
+        random = SeededGenerator(seed: seed)
     }
 
     private mutating func chance(_ one: Int) -> Bool { Int.random(in: 0..<one, using: &random) == 0 }

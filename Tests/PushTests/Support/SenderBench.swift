@@ -15,7 +15,7 @@ struct SenderBench {
         change(&configuration)
         transport = FakeTransport()
         sender = Sender(
-            SenderRules(configuration), key: configuration.key, over: transport, random: Seeded(seed))
+            SenderRules(configuration), key: configuration.key, over: transport, random: SeededGenerator(seed: seed))
     }
 
     mutating func add(_ pushes: Push...) {

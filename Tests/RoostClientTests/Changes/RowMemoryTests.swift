@@ -1,4 +1,5 @@
 import RoostClient
+import TestSupport
 import Testing
 import Wire
 
@@ -80,7 +81,7 @@ import Wire
 
     /// Streams that are repeated from random places: each version once, and never an older one after a newer one.
     @Test(arguments: 0..<20 as Range<UInt64>) func repeatsFromAnywhere(seed: UInt64) {
-        var chance = Chance(seed: seed)
+        var chance = SeededGenerator(seed: seed)
         let stream = (0..<300).map { (row: chance.below(10), number: Int64($0)) }
         var memory = RowMemory(limit: 64)
         var got: [(row: Int, number: Int64)] = []

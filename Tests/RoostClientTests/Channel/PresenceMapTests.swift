@@ -1,4 +1,5 @@
 import RoostClient
+import TestSupport
 import Testing
 import Wire
 
@@ -93,7 +94,7 @@ import Wire
 
     /// Random joins, changes, leaves and losses: the map is what the model says after each state and diff.
     @Test(arguments: 0..<20 as Range<UInt64>) func aModel(seed: UInt64) {
-        var chance = Chance(seed: seed)
+        var chance = SeededGenerator(seed: seed)
         var map = PresenceMap()
         var model: [String: [String]] = [:]
         _ = map.state(state(model))
@@ -104,12 +105,12 @@ import Wire
                 model[key, default: []].append("\(step)")
                 _ = map.diff(diff(joins: [key: ["\(step)"]]))
             case 2:
-                guard let gone = chance.pick(model[key] ?? []) else { continue }
+                guard let gone = chance.pick(from: model[key] ?? []) else { continue }
                 model[key]?.removeAll { $0 == gone }
                 if model[key] == [] { model[key] = nil }
                 _ = map.diff(diff(leaves: [key: [gone]]))
             case 3:
-                guard let old = chance.pick(model[key] ?? []) else { continue }
+                guard let old = chance.pick(from: model[key] ?? []) else { continue }
                 model[key]?.removeAll { $0 == old }
                 model[key, default: []].append("\(step)")
                 _ = map.diff(diff(joins: [key: ["\(step)"]], leaves: [key: [old]]))

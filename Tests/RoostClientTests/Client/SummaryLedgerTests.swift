@@ -1,5 +1,6 @@
 import Foundation
 import RoostClient
+import TestSupport
 import Testing
 
 @Suite struct SummaryLedgerTests {
@@ -68,7 +69,7 @@ import Testing
     /// In any order and any number of times: what is shown is the newest of what has arrived, or the first end that
     /// was not older than it.
     @Test(arguments: 0..<50) func agreesWithAPlainRule(_ seed: Int) {
-        var random = Chance(seed: UInt64(seed))
+        var random = SeededGenerator(seed: UInt64(seed))
         var ledger = SummaryLedger<Int>()
         var newest: [String: (time: Int, state: Int)] = [:]
         var ended: Set<String> = []

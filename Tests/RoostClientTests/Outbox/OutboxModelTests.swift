@@ -1,5 +1,6 @@
 import Foundation
 import RoostClient
+import TestSupport
 import Testing
 
 /// An outbox whose process dies between any two writes, whose sends end in every way, whose storage fails: against a
@@ -18,7 +19,7 @@ import Testing
 
 /// A server, a network, a disk and a phone, for a seed.
 struct OutboxWorld {
-    private var random: Chance
+    private var random: SeededGenerator
     private let storageFails: Bool
     private let disk = Disk()
     private var storage: DyingStorage
@@ -45,7 +46,7 @@ struct OutboxWorld {
     var delivered: Int { known.count }
 
     init(seed: UInt64, storageFails: Bool) throws {
-        random = Chance(seed: seed)
+        random = SeededGenerator(seed: seed)
         self.storageFails = storageFails
         storage = DyingStorage(disk)
         core = OutboxCore(storage: storage, options: options)
@@ -74,8 +75,8 @@ struct OutboxWorld {
     private mutating func enqueue() throws {
         count += 1
         let isRepeat = random.below(8) == 0
-        let localID = (isRepeat ? random.pick(sorted(lanes.keys)) : nil) ?? random.id()
-        let lane = lanes[localID] ?? random.pick(["a", "b", "c"]) ?? ""
+        let localID = (isRepeat ? random.pick(from: sorted(lanes.keys)) : nil) ?? random.id()
+        let lane = lanes[localID] ?? random.pick(from: ["a", "b", "c"]) ?? ""
         let isKnown = core.queue[localID] != nil || reportedSent.contains(localID)
         do {
             let admission = try core.enqueue(Data(), localID: localID, lane: lane)
@@ -111,7 +112,7 @@ struct OutboxWorld {
     }
 
     private mutating func answer() throws {
-        guard let attempt = random.pick(running) else { return }
+        guard let attempt = random.pick(from: running) else { return }
         running.removeAll { $0 == attempt }
         let isThere = known.contains(attempt.localID)
         switch random.below(5) {
@@ -160,12 +161,12 @@ struct OutboxWorld {
     }
 
     private mutating func changeArrives() throws {
-        let localID = random.below(4) == 0 ? random.id() : random.pick(sorted(known))
+        let localID = random.below(4) == 0 ? random.id() : random.pick(from: sorted(known))
         if let localID { finish(localID) }
     }
 
     private mutating func lookAtFailed() throws {
-        guard let localID = random.pick(sorted(failed.filter { core.queue[$0] != nil })) else { return }
+        guard let localID = random.pick(from: sorted(failed.filter { core.queue[$0] != nil })) else { return }
         let retries = random.below(2) == 0
         if !retries { discarded.insert(localID) }
         failed.remove(localID)
@@ -238,25 +239,8 @@ struct OutboxWorld {
     }
 }
 
-/// Randomness that a seed repeats (SplitMix64).
-struct Chance: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
-
-    mutating func below(_ bound: Int) -> Int { Int(next() % UInt64(bound)) }
-
-    mutating func pick<T>(_ choices: [T]) -> T? { choices.isEmpty ? nil : choices[below(choices.count)] }
-
-    mutating func id() -> UUID {
+extension SeededGenerator {
+    fileprivate mutating func id() -> UUID {
         var bytes = UUID().uuid
         withUnsafeMutableBytes(of: &bytes) { for index in $0.indices { $0[index] = UInt8(truncatingIfNeeded: next()) } }
         return UUID(uuid: bytes)

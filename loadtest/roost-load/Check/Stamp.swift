@@ -1,3 +1,5 @@
+import Wire
+
 /// What a message carries so that it is recognised wherever it arrives.
 ///
 /// On the wire: `RL=`, then in hexadecimal the run (8), a letter for the kind, the stream (6), the number (8), and where
@@ -55,44 +57,15 @@ struct StampCode: Sendable {
     func read(_ frame: UnsafeRawBufferPointer, at start: Int) -> Stamp? {
         let rest = start + Self.timelessCount - 11
         guard rest <= frame.count, let kind = Stamp.Kind(rawValue: frame[start]),
-            let stream = Hexadecimal.value(frame, start + 1, width: 6),
-            let number = Hexadecimal.value(frame, start + 7, width: 8)
+            let stream = Hexadecimal.number(frame, start + 1, width: 6),
+            let number = Hexadecimal.number(frame, start + 7, width: 8)
         else { return nil }
         var stamp = Stamp(kind: kind, stream: Int(stream), number: Int(number))
-        if kind != .row, rest + 28 <= frame.count, let due = Hexadecimal.value(frame, rest, width: 14),
-            let sent = Hexadecimal.value(frame, rest + 14, width: 14)
+        if kind != .row, rest + 28 <= frame.count, let due = Hexadecimal.number(frame, rest, width: 14),
+            let sent = Hexadecimal.number(frame, rest + 14, width: 14)
         {
             (stamp.due, stamp.sent) = (due, sent)
         }
         return stamp
-    }
-}
-
-/// Numbers of a fixed width, without strings in between.
-enum Hexadecimal {
-    private static let digits = Array("0123456789abcdef".utf8)
-
-    static func text(_ value: UInt64, width: Int) -> String {
-        var bytes: [UInt8] = []
-        append(value, width: width, to: &bytes)
-        return String(decoding: bytes, as: UTF8.self)
-    }
-
-    /// The lowest `width` digits.
-    static func append(_ value: UInt64, width: Int, to bytes: inout [UInt8]) {
-        for place in (0..<width).reversed() { bytes.append(digits[Int(value >> UInt64(4 * place) & 15)]) }
-    }
-
-    /// Nil where there is something else than lower-case digits.
-    @inline(__always)
-    static func value(_ bytes: UnsafeRawBufferPointer, _ start: Int, width: Int) -> UInt64? {
-        var value: UInt64 = 0
-        for at in start..<(start + width) {
-            let byte = bytes[at]
-            let digit = byte &- 48 < 10 ? byte &- 48 : byte &- 87
-            guard digit < 16, byte < 58 || byte > 96 else { return nil }
-            value = value << 4 | UInt64(digit)
-        }
-        return value
     }
 }

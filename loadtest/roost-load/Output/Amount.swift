@@ -1,4 +1,5 @@
 import Glibc
+import Wire
 
 /// Figures with their units, as people read them.
 enum Amount {
@@ -145,14 +146,7 @@ enum Moment {
     static func text(secondsSince1970 seconds: Double) -> String {
         // Year 0 to 9999.
         guard seconds.isFinite, (-62_167_219_200..<253_402_300_800).contains(seconds) else { return "–" }
-        var time = time_t(seconds)
-        var parts = tm()
-        guard gmtime_r(&time, &parts) != nil else { return "–" }
-        return [
-            "\(Int(parts.tm_year) + 1900)-", padded(parts.tm_mon + 1), "-", padded(parts.tm_mday), " ",
-            padded(parts.tm_hour), ":", padded(parts.tm_min), ":", padded(parts.tm_sec), " UTC",
-        ].joined()
+        let time = CivilTime(secondsSince1970: Int(seconds))
+        return "\(time.day) \(time.clock) UTC"
     }
-
-    private static func padded(_ number: Int32) -> String { number < 10 ? "0\(number)" : "\(number)" }
 }

@@ -1,3 +1,5 @@
+import Wire
+
 /// When what is due: open loop, so that what is late delays nothing that comes after it.
 struct Schedule: Sendable {
     /// A second; zero schedules nothing.

@@ -1,4 +1,5 @@
 import HeapModule
+import Wire
 
 /// The scenario `storm`: everybody is cut off at once and comes back.
 final class StormBehaviour: ScenarioBehaviour {

@@ -1,5 +1,6 @@
 import Hub
 import Push
+import TestSupport
 import Testing
 import Wire
 
@@ -244,9 +245,9 @@ struct ActivityWorld {
 
 /// Draws what happens to a world, the same for the same seed on every machine, so that a failure can be run again.
 struct ActivityDice {
-    private var random: Seeded
+    private var random: SeededGenerator
 
-    init(seed: UInt64) { random = Seeded(seed) }
+    init(seed: UInt64) { random = SeededGenerator(seed: seed) }
 
     mutating func below(_ bound: Int) -> Int { Int(truncatingIfNeeded: random.next() >> 1) % bound }
 

@@ -2,13 +2,13 @@ import Matching
 import Testing
 
 @Suite("Whose filters are too many")
-struct UndecidedTallyTests {
+struct UndecidedCountTests {
     private static let table = Fixture.table(
         [Fixture.column("id", "int8", .decimal, key: true), Fixture.column("body", "text", .text)], name: "messages",
         oid: 10)
 
     /// Groups with so many patterns each, by number; `row` as Postgres may decide it.
-    private func tally(_ patterns: [Int: Int], rows: Int = 1, table: Table = table) throws -> UndecidedTally {
+    private func tally(_ patterns: [Int: Int], rows: Int = 1, table: Table = table) throws -> UndecidedCount {
         var index = SubscriptionIndex()
         for (group, count) in patterns {
             index.add(
@@ -18,7 +18,7 @@ struct UndecidedTallyTests {
                         filter: try Fixture.filter("body=ilike.\(group) \($0)%", Self.table))
                 }, as: group)
         }
-        var tally = UndecidedTally()
+        var tally = UndecidedCount()
         for row in 0..<rows { tally.count(index.match(Fixture.change(#"{"id":\#(row),"body":"x"}"#, table: table))) }
         return tally
     }

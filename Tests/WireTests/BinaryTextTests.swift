@@ -45,3 +45,50 @@ import Wire
         }
     }
 }
+
+@Suite struct HexadecimalTests {
+    @Test(arguments: [0, 1, 15, 16, 0xFFFF_FFFF_FFFF] as [UInt64])
+    func numbers(_ value: UInt64) {
+        let text = Hexadecimal.text(value, width: 14)
+        #expect(text.utf8.count == 14)
+        Array(text.utf8).withUnsafeBytes { #expect(Hexadecimal.number($0, 0, width: 14) == value) }
+    }
+
+    @Test(arguments: ["0x", "AB", "g0", "/0", ":0", "`0"])
+    func whatIsNoNumber(_ text: String) {
+        Array(text.utf8).withUnsafeBytes { #expect(Hexadecimal.number($0, 0, width: 2) == nil) }
+    }
+
+    @Test func everyDigitInEitherCase() {
+        for byte in UInt8.min ... .max {
+            #expect(Hexadecimal.value(byte).map(Int.init) == Int(String(UnicodeScalar(byte)), radix: 16))
+        }
+        #expect(Hexadecimal.text([0, 0x0A, 0xF0, 0xFF]) == "000af0ff")
+    }
+
+    @Test func bytea() {
+        #expect(Hexadecimal.bytea(Array(#"\x00ff4a"#.utf8)) == [0, 0xFF, 0x4A])
+        #expect(Hexadecimal.bytea(Array(#"\x"#.utf8)) == [])
+        for text in ["", "\\", "00", #"\x0"#, #"\x0g"#, #"\000"#] {
+            #expect(Hexadecimal.bytea(Array(text.utf8)) == nil)
+        }
+    }
+}
+
+@Suite struct UUIDTextTests {
+    @Test func agreesWithFoundation() {
+        var random = SeededGenerator(seed: 9562)
+        for _ in 0..<200 {
+            let value = UInt128.random(in: .min ... .max, using: &random)
+            let text = UUIDText.write(value)
+            #expect(UUID(uuidString: text)?.uuidString.lowercased() == text)
+            #expect(UUIDText.parse(Array(text.utf8)) == value)
+        }
+    }
+
+    /// RFC 9562, appendix A.3, and section 4.1: the variant is the two bits 10.
+    @Test func versionAndVariant() {
+        #expect(UUIDText.write(.max, version: 4) == "ffffffff-ffff-4fff-bfff-ffffffffffff")
+        #expect(UUIDText.write(0, version: 8) == "00000000-0000-8000-8000-000000000000")
+    }
+}

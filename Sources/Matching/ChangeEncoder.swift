@@ -1,0 +1,177 @@
+import Wire
+
+/// Writes the `data` of a `postgres_changes` event. Values are spliced as they came from Postgres, never written anew.
+package struct ChangeEncoder: Sendable {
+    /// What all changes of a table have in common, by its oid.
+    private var tables: [UInt32: TableTexts] = [:]
+
+    package init() {}
+
+    /// The bytes for those who are shown `view`.
+    package mutating func data(for change: RowChange, view: ChangeView = ChangeView()) -> [UInt8] {
+        let texts = self.texts(for: change.table, view)
+        let whole = write(change, texts, isReduced: false, hasError: change.isReduced)
+        guard whole.count > ChangeLimits.dataBytes else { return whole }
+        return write(change, texts, isReduced: true, hasError: true)
+    }
+
+    private mutating func texts(for table: Table, _ view: ChangeView) -> TableTexts.Viewed {
+        // An altered table is another one.
+        if tables[table.oid]?.table !== table { tables[table.oid] = TableTexts(table) }
+        return tables[table.oid, default: TableTexts(table)].viewed(view)
+    }
+
+    private func write(
+        _ change: RowChange, _ texts: TableTexts.Viewed, isReduced: Bool, hasError: Bool
+    ) -> [UInt8] {
+        var out: [UInt8] = []
+        out.reserveCapacity(
+            texts.head.count + texts.columns.count + (change.record?.count ?? 0) + (change.oldRecord?.count ?? 0) + 160)
+        out.append(contentsOf: texts.head)
+        JSONString.encode(change.commitTimestamp, into: &out)
+        out.append(contentsOf: #","type":""#.utf8)
+        out.append(contentsOf: change.operation.rawValue.utf8)
+        out.append(contentsOf: #"","columns":"#.utf8)
+        out.append(contentsOf: texts.columns)
+        if change.operation != .delete {
+            out.append(contentsOf: #","record":"#.utf8)
+            write(change.record, texts.shown, change.table, isReduced, into: &out)
+        }
+        if change.operation != .insert {
+            out.append(contentsOf: #","old_record":"#.utf8)
+            write(change.oldRecord, texts.shownOfOld, change.table, isReduced, into: &out)
+        }
+        out.append(
+            contentsOf: hasError ? #","errors":["Error 413: Payload Too Large"]}"#.utf8 : #","errors":null}"#.utf8)
+        return out
+    }
+
+    private func write(
+        _ record: [UInt8]?, _ shown: TableTexts.Columns, _ table: Table, _ isReduced: Bool, into out: inout [UInt8]
+    ) {
+        guard let record, shown != .none else {
+            out.append(contentsOf: "{}".utf8)
+            return
+        }
+        if shown == .all, !isReduced {
+            out.append(contentsOf: record)
+            return
+        }
+        out.append(UInt8(ascii: "{"))
+        var isFirst = true
+        var fields = RowFields(table: table)
+        fields.forEach(in: record[...]) { column, rawKey, value in
+            guard shown.includes(column), !isReduced || value.count <= ChangeLimits.reducedValueBytes else { return }
+            out.append(contentsOf: isFirst ? "\"".utf8 : ",\"".utf8)
+            isFirst = false
+            out.append(contentsOf: rawKey)
+            out.append(contentsOf: "\":".utf8)
+            out.append(contentsOf: value)
+        }
+        out.append(UInt8(ascii: "}"))
+    }
+}
+
+/// Which part of a change a subscriber is shown.
+package struct ChangeView: Hashable, Sendable {
+    /// What the subscription asked for; nil for all columns.
+    package let selection: Selection?
+    /// The columns the role may SELECT; nil for all.
+    package let granted: Set<String>?
+    package let oldRecord: OldRecord
+
+    package enum OldRecord: Hashable, Sendable {
+        /// The columns of the replica identity, as Postgres would show them to logical replication.
+        case replicaIdentity
+        /// The primary key alone: all that may be told of a row version whose visibility nobody can judge, or that the
+        /// subscriber could not see.
+        case primaryKey
+    }
+
+    package init(
+        selection: Selection? = nil, granted: Set<String>? = nil, oldRecord: OldRecord = .replicaIdentity
+    ) {
+        self.selection = selection
+        self.granted = granted
+        self.oldRecord = oldRecord
+    }
+
+    func shows(_ column: Column) -> Bool {
+        (selection?.includes(column) ?? true) && (granted?.contains(column.name) ?? true)
+    }
+
+    func showsOld(_ column: Column) -> Bool {
+        shows(column)
+            && (oldRecord == .primaryKey ? column.isPrimaryKey && column.isReplicaIdentity : column.isReplicaIdentity)
+    }
+}
+
+/// The parts of `data` that are the same for all changes of a table, once for each view of it.
+struct TableTexts: Sendable {
+    let table: Table
+    /// Bounded: clients choose their columns.
+    private var views: [ChangeView: Viewed] = [:]
+    private static let viewLimit = 64
+
+    init(_ table: Table) {
+        self.table = table
+    }
+
+    /// Which columns a record shows.
+    enum Columns: Equatable, Sendable {
+        case none
+        case all
+        case some([Bool])
+
+        /// A member that is no column any more goes with the whole record only.
+        func includes(_ column: Int?) -> Bool {
+            switch self {
+            case .none: false
+            case .all: true
+            case .some(let shown): column.map { shown[$0] } ?? false
+            }
+        }
+
+        /// - Parameter isWhole: whether a record may be shown with what is no column of the table.
+        init(_ shown: [Bool], isWhole: Bool) {
+            self = isWhole && shown.allSatisfy { $0 } ? .all : shown.contains(true) ? .some(shown) : .none
+        }
+    }
+
+    struct Viewed: Sendable {
+        /// From the opening brace to the place of the commit timestamp.
+        let head: [UInt8]
+        let columns: [UInt8]
+        let shown: Columns
+        let shownOfOld: Columns
+    }
+
+    mutating func viewed(_ view: ChangeView) -> Viewed {
+        if let known = views[view] { return known }
+        if views.count >= Self.viewLimit { views.removeAll() }
+        let made = make(view)
+        views[view] = made
+        return made
+    }
+
+    private func make(_ view: ChangeView) -> Viewed {
+        let isShown = table.columns.map { view.shows($0) }
+        let isShownOfOld = table.columns.map { view.showsOld($0) }
+        var head = Array(#"{"schema":"#.utf8)
+        JSONString.encode(table.schema, into: &head)
+        head.append(contentsOf: #","table":"#.utf8)
+        JSONString.encode(table.name, into: &head)
+        head.append(contentsOf: #","commit_timestamp":"#.utf8)
+        var columns = JSONWriter()
+        columns.array(zip(table.columns, isShown).lazy.filter(\.1).map(\.0)) { columns, column in
+            columns.object {
+                $0.member("name", column.name)
+                $0.member("type", column.type)
+            }
+        }
+        let isWhole = view.granted == nil
+        return Viewed(
+            head: head, columns: columns.bytes, shown: Columns(isShown, isWhole: isWhole),
+            shownOfOld: Columns(isShownOfOld, isWhole: isWhole))
+    }
+}
