@@ -4,18 +4,18 @@ import Wire
 /// The page's buttons. Each is logged with the address it came from.
 extension Dashboard {
     func command(_ frame: ClientFrame, _ session: DashboardSession) {
-        guard case .json(let payload) = frame.body, let gateway = state.withLock({ $0.gateway }) else { return }
+        guard case .json(let payload) = frame.body else { return }
         switch frame.event {
         case "disconnect":
             guard let id = payload["connection"]?.string.flatMap({ ConnectionID($0) }) else {
                 return refuse(frame, session, "say which connection: {\"connection\": ID}")
             }
-            disconnect(id, frame, session, gateway)
+            disconnect(id, frame, session)
         case "disconnect_user":
             guard let user = payload["user"]?.string, !user.isEmpty else {
                 return refuse(frame, session, "say which user: {\"user\": SUB}")
             }
-            disconnect(user: user, frame, session, gateway)
+            disconnect(user: user, frame, session)
         case "log_level":
             guard let level = payload["level"]?.string, sources.setLogLevel(level) else {
                 return refuse(frame, session, "there is no such level; see log.level")
@@ -27,7 +27,7 @@ extension Dashboard {
     }
 
     private func disconnect(
-        _ id: ConnectionID, _ frame: ClientFrame, _ session: DashboardSession, _ gateway: Gateway
+        _ id: ConnectionID, _ frame: ClientFrame, _ session: DashboardSession
     ) {
         gateway.disconnect(id) { wasThere in
             guard wasThere else { return self.refuse(frame, session, "the connection is gone already") }
@@ -37,7 +37,7 @@ extension Dashboard {
     }
 
     private func disconnect(
-        user: String, _ frame: ClientFrame, _ session: DashboardSession, _ gateway: Gateway
+        user: String, _ frame: ClientFrame, _ session: DashboardSession
     ) {
         gateway.disconnect(user: user) { count in
             self.note("disconnected the user \(user), who had \(count) connections", session)

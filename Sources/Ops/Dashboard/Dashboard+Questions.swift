@@ -24,7 +24,7 @@ extension Dashboard {
     }
 
     func ask(_ topic: OpsTopic) {
-        guard let gateway = state.withLock({ $0.gateway }), mayAsk(topic) else { return }
+        guard mayAsk(topic) else { return }
         switch topic {
         case .channels: gateway.busiestChannels(limit: Self.busiest) { self.tell(topic, Self.json($0)) }
         case .slow: gateway.slowReaders(limit: Self.busiest) { self.tell(topic, ["sockets": Self.json($0)]) }

@@ -8,7 +8,6 @@ import Notify
 import Ops
 import Push
 import Settings
-import Synchronization
 
 /// The rooms of one hub. This is the place where they are made, once, each after those it leans on, and where they start.
 struct HubRooms: Sendable {
@@ -28,13 +27,14 @@ struct HubRooms: Sendable {
     let presenceKeeper: PresenceKeeper
     /// Nil where systemd did not ask to be told.
     let supervision: Supervision?
+    /// Whom the gateway's loops ask.
+    private let services: GatewayServices
     private let whenReady: @Sendable () -> Void
 
     /// Makes the rooms. Reads the certificate and the key for pushes, and waits for nothing.
     init(_ server: Server) throws {
         let (configuration, logger, tokens) = (server.configuration, server.configuration.logger, server.tokens)
         let (databaseURL, statements) = (server.databaseURL, server.statements)
-        let rooms = RoomsReference()
         let health = Health()
         let reload = Reload(configuration, logger: logger, read: server.read)
 
@@ -44,29 +44,10 @@ struct HubRooms: Sendable {
         let apns = try configuration.apns()
         let shared = SharedState(configuration, tellsUsers: usersStatement != nil, sendsPushes: apns != nil)
 
-        // Pushes, and whatever else answers HTTP requests and the operator.
-        let pushService = try apns.flatMap { try Self.pushService(server, $0, shared, logger, rooms) }
-        let figures: @Sendable () -> [Figure] = {
-            ProcessFigures.all(version: Roost.version)
-                + [Figure("roost_ready", .gauge, "1 while /readyz says ok.", health.problem == nil ? 1 : 0)]
-                + (rooms.all?.figures ?? []) + (pushService?.figures ?? [])
-        }
-        let access = OpsAccess(host: configuration.opsHost, token: configuration.opsToken)
-        let dashboard = Dashboard(
-            access: access, health: health, log: LogOutput.standard.book,
-            sources: reload.dashboard(.standard, figures), logger: logger)
-        let handlers: [any HTTPHandler] =
-            [PushAPI(service: pushService, verifier: tokens, clock: { Clock.now() }), ClientHealth()]
-            + (server.handler.map { [$0] } ?? [])
-
-        // The sockets.
-        var settings = configuration.gateway(sharing: shared)
-        settings.certificates = certificates
+        // The sockets, and pushes.
         let gateway = Gateway(
-            configuration: settings, verifier: tokens, handler: Handlers(handlers: handlers),
-            opsHandler: OpsPages(health: health, access: access, figures: figures), opsSocketHandler: dashboard,
-            logger: logger)
-        dashboard.attach(gateway)
+            configuration: configuration.gateway, sharing: shared.hub, certificates: certificates, logger: logger)
+        let pushService = try apns.flatMap { try Self.pushService(server, $0, shared, gateway, logger) }
 
         // What reads and writes the database.
         let sessions = SessionWriter(
@@ -91,12 +72,29 @@ struct HubRooms: Sendable {
             users?.restore(left, until: Clock.now().monotonic + restartWindow)
         }
 
+        // What answers HTTP requests and the operator.
+        let figures = HubFigures(
+            health: health, gateway: gateway, history: shared.history, subscriptions: subscriptions,
+            pushService: pushService)
+        let access = OpsAccess(host: configuration.opsHost, token: configuration.opsToken)
+        let handlers: [any HTTPHandler] =
+            [PushAPI(service: pushService, verifier: tokens, clock: { Clock.now() }), ClientHealth()]
+            + (server.handler.map { [$0] } ?? [])
+        var services = GatewayServices(verifier: tokens)
+        services.feed = subscriptions
+        services.authority = authority
+        services.handler = Handlers(handlers: handlers)
+        services.opsHandler = OpsPages(health: health, access: access, figures: { figures.all })
+        services.opsSocketHandler = Dashboard(
+            access: access, health: health, log: LogOutput.standard.book, gateway: gateway,
+            sources: reload.dashboard(.standard, { figures.all }), logger: logger)
+
         // Who watches over them.
         health.ask(
             HealthProbes(
                 mostBehind: .seconds(configuration.safetyPollSeconds + configuration.readyLagSeconds),
                 loops: { gateway.silences }, feed: { subscriptions.behind }))
-        supervision = Supervision(problem: { health.problem }, beats: { gateway.beats }, logger: logger)
+        supervision = Supervision(problem: { health.problem }, beats: { gateway.heartbeats }, logger: logger)
 
         self.configuration = configuration
         self.logger = logger
@@ -110,8 +108,8 @@ struct HubRooms: Sendable {
         self.subscriptions = subscriptions
         self.authority = authority
         self.presenceKeeper = presenceKeeper
+        self.services = services
         whenReady = server.whenReady
-        rooms.set(self)
     }
 
     /// Brings back whom the hub's last process served, opens the ports and starts the threads. Reads from the database, for
@@ -127,12 +125,12 @@ struct HubRooms: Sendable {
             whenReady()
         }
         sessions.restore()
-        gateway.restorePresence(shared.restore(presenceKeeper.restore(), within: configuration.restartSeconds))
+        let present = shared.restore(presenceKeeper.restore(), within: configuration.restartSeconds)
         // First, so that nobody is answered who is not written down.
         if configuration.recoveryWindowSeconds > 0 {
             sessions.record { [subscriptions] in subscriptions.withdrawSessionList(whenDone: $0) }
         }
-        try gateway.start(feed: subscriptions, authority: authority)
+        try gateway.start(services, restoring: present)
         supervision?.begin()
         MemoryReturn().begin()
         authority.start()
@@ -143,7 +141,7 @@ struct HubRooms: Sendable {
 
     /// What sends pushes, with the rules of the configuration; nil where the app's bundle id is not set.
     private static func pushService(
-        _ server: Server, _ apns: APNsConfiguration, _ shared: SharedState, _ logger: Logger, _ rooms: RoomsReference
+        _ server: Server, _ apns: APNsConfiguration, _ shared: SharedState, _ gateway: Gateway, _ logger: Logger
     ) throws -> PushService? {
         guard let presenceView = shared.presenceView, let bundle = server.configuration.push.topic else { return nil }
         let rules = try server.configuration.pushRules(
@@ -153,7 +151,7 @@ struct HubRooms: Sendable {
         }
         return PushService(
             conninfo: server.databaseURL, rules: rules, apns: apns, presence: presenceView, logger: logger,
-            clock: { Clock.now() }, show: { rooms.all?.gateway.show($0) })
+            clock: { Clock.now() }, show: { gateway.show($0) })
     }
 }
 
@@ -190,6 +188,20 @@ struct SharedState: Sendable {
         }
     }
 
+    /// What the gateway's loops share of it.
+    var hub: SharedHubState {
+        var hub = SharedHubState()
+        hub.recovery = recovery
+        hub.history = history
+        hub.presences = presences
+        hub.presenceLog = presenceLog
+        hub.users = users
+        hub.devices = presenceView?.devices
+        hub.typing = presenceView?.typing
+        hub.summaryJoins = presenceView?.joins
+        return hub
+    }
+
     /// Brings back whom the hub's last process served, for a while: whoever comes back in it was never gone.
     ///
     /// - Returns: what the loops are to show.
@@ -200,32 +212,6 @@ struct SharedState: Sendable {
         for record in restored.presences { presenceLog.put(record) }
         return presences.restore(restored.presences, until: until)
     }
-}
-
-extension RoostConfiguration {
-    /// The gateway's configuration, with what its loops share with each other and with other rooms.
-    func gateway(sharing shared: SharedState) -> GatewayConfiguration {
-        var gateway = gateway
-        gateway.book = shared.recovery
-        gateway.history = shared.history
-        gateway.presences = shared.presences
-        gateway.presenceLog = shared.presenceLog
-        gateway.users = shared.users
-        gateway.devices = shared.presenceView?.devices
-        gateway.typingBoard = shared.presenceView?.typing
-        gateway.summaryJoins = shared.presenceView?.joins
-        return gateway
-    }
-}
-
-/// The rooms, for those who are made before all of them are there and ask or tell them something later.
-final class RoomsReference: Sendable {
-    private let rooms = Mutex<HubRooms?>(nil)
-
-    func set(_ all: HubRooms) { rooms.withLock { $0 = all } }
-
-    /// Nil until all are made.
-    var all: HubRooms? { rooms.withLock { $0 } }
 }
 
 /// The operator's statements, where the configuration has none: those of the sample chat, or nothing.
