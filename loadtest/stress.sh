@@ -7,5 +7,5 @@ cd "$(dirname "$0")/.."
     echo "stress: .venv is missing: scripts/setup.sh --tests" >&2
     exit 69
 }
-# The tests' harness: a private Postgres, the hub as a child, tokens.
-PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=Tests/EndToEnd exec .venv/bin/python loadtest/stress "$@"
+# The tests' harness has a private Postgres, the hub as a child and tokens; the benchmark's folder has the bytes of a WebSocket.
+PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=Tests/EndToEnd:loadtest/bench exec .venv/bin/python loadtest/stress "$@"

@@ -76,34 +76,34 @@ import Testing
     }
 
     @Test func rampsHoldBack() {
-        var gate = RampGate(atOnce: 2, perSecond: 10)
-        #expect(gate.opens(underWay: 2) == nil)
-        gate.passed(at: 1_000_000_000)
-        #expect(gate.opens(underWay: 1) == 1_000_000_000)
-        gate.passed(at: 1_000_000_000)
-        #expect(gate.opens(underWay: 1) == 1_100_000_000)
-        var open = RampGate(atOnce: 1, perSecond: 0)
+        var limiter = RampLimiter(atOnce: 2, perSecond: 10)
+        #expect(limiter.opens(underWay: 2) == nil)
+        limiter.passed(at: 1_000_000_000)
+        #expect(limiter.opens(underWay: 1) == 1_000_000_000)
+        limiter.passed(at: 1_000_000_000)
+        #expect(limiter.opens(underWay: 1) == 1_100_000_000)
+        var open = RampLimiter(atOnce: 1, perSecond: 0)
         open.passed(at: 5)
         #expect(open.opens(underWay: 0) == 0)
     }
 
     @Test func theSameSeedIsTheSameScript() throws {
-        func deeds() throws -> [ChatDeed] {
+        func actions() throws -> [ChatAction] {
             let target = try Target(url: "ws://127.0.0.1", path: nil)
             var plan = LoadPlan(scenario: .chat, target: target, dialect: Dialect(), run: 1, seed: 7, sockets: 20)
             (plan.rate, plan.seconds) = (10, 10)
-            plan.chat = ChatTerms(members: 5, types: true, readers: 0.5, churn: 6)
+            plan.chat = ChatPlan(members: 5, types: true, readers: 0.5, churn: 6)
             let roster = Roster(plan, worker: 0)
             var script = ChatScript(plan, roster, RowSchedule(plan, worker: 0, conversations: 4, of: 4), worker: 0)
             script.begin(at: 1_000_000_000)
-            var deeds: [ChatDeed] = []
+            var actions: [ChatAction] = []
             while script.nextDue != .max {
-                if let deed = script.next(at: script.nextDue) { deeds.append(deed) }
+                if let action = script.next(at: script.nextDue) { actions.append(action) }
             }
-            return deeds
+            return actions
         }
-        let first = try deeds()
-        #expect(first == (try deeds()))
+        let first = try actions()
+        #expect(first == (try actions()))
         #expect(first.count { $0.kind == .typingBegins } > 70)
         #expect((120...280).contains(first.count { $0.kind == .receipt }))
         #expect(first.count { $0.kind == .departure } == 20)

@@ -47,9 +47,9 @@ import Testing
             let all = (0..<3).reduce(0) { $0 + Roster.conversations(of: $1, three) }
             #expect(all == 10)
             let schedule = RowSchedule(three, worker: worker, conversations: roster.members.count, of: all)
-            for (conversation, seats) in roster.members.enumerated() {
+            for (conversation, memberships) in roster.members.enumerated() {
                 let stream = schedule.stream(of: conversation)
-                #expect(seats.map { roster.numbers[$0] % 10 }.allSatisfy { $0 == stream })
+                #expect(memberships.map { roster.numbers[$0] % 10 }.allSatisfy { $0 == stream })
                 #expect(schedule.conversation(ofStream: stream) == conversation)
             }
             numbers += roster.numbers
@@ -59,15 +59,15 @@ import Testing
 
     @Test func everySocketHasItsSeats() throws {
         var plan = try plan(.chat, sockets: 95, workers: 2)
-        plan.chat = ChatTerms(members: 10, conversationsPerSocket: 3)
+        plan.chat = ChatPlan(members: 10, conversationsPerSocket: 3)
         for worker in 0..<2 {
             let roster = Roster(plan, worker: worker)
             #expect(roster.members.count == Roster.conversations(of: worker, plan))
             #expect(roster.conversations.allSatisfy { $0 >= 0 })
             #expect(roster.members.flatMap { $0 }.sorted() == Array(roster.conversations.indices))
-            for seats in roster.members {
-                #expect((10...12).contains(seats.count))
-                #expect(Set(seats.map { $0 / 3 }).count == seats.count)
+            for memberships in roster.members {
+                #expect((10...12).contains(memberships.count))
+                #expect(Set(memberships.map { $0 / 3 }).count == memberships.count)
             }
             #expect(Roster(plan, worker: worker).members == roster.members)
         }

@@ -4,27 +4,27 @@ import Testing
 @testable import roost_load
 
 @Suite struct WorkerTests {
-    @Test func ordersAndWordsGoThroughTheLine() throws {
+    @Test func messagesGoThroughTheLine() throws {
         var ends: [Int32] = [-1, -1]
         #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
         defer { for end in ends { close(end) } }
         let parent = Link(descriptor: ends[0]), worker = Link(descriptor: ends[1])
         let target = try Target(url: "wss://127.0.0.1:1", path: nil)
         var plan = LoadPlan(scenario: .soak, target: target, dialect: Dialect(), run: 3, seed: 4, sockets: 5)
-        plan.rows = RowTerms(
+        plan.rows = RowPlan(
             conninfo: "dbname=x", schema: "public", table: "t", filterColumn: "c", insert: "insert", writers: 2,
-            bearers: ["a", "b"])
-        try parent.send(Order.plan(plan, worker: 1))
-        guard case .plan(let heard, worker: 1)? = try worker.receive(Order.self) else {
+            tokens: ["a", "b"])
+        try parent.send(ParentMessage.plan(plan, worker: 1))
+        guard case .plan(let heard, worker: 1)? = try worker.receive(ParentMessage.self) else {
             Issue.record("That was no plan.")
             return
         }
-        #expect(heard.rows?.bearers == ["a", "b"])
+        #expect(heard.rows?.tokens == ["a", "b"])
         #expect(heard.target.isSecure)
         var result = WorkerResult(count: DeliveryCount(delivered: 7))
         result.latencies[.commit] = HistogramDump(values: [5], counts: [9])
-        try worker.send(Word.result(result))
-        guard case .result(let told)? = try parent.receive(Word.self) else {
+        try worker.send(WorkerMessage.result(result))
+        guard case .result(let told)? = try parent.receive(WorkerMessage.self) else {
             Issue.record("That was no result.")
             return
         }
@@ -37,7 +37,7 @@ import Testing
         #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
         close(ends[1])
         defer { close(ends[0]) }
-        #expect(try Link(descriptor: ends[0]).receive(Word.self) == nil)
+        #expect(try Link(descriptor: ends[0]).receive(WorkerMessage.self) == nil)
     }
 
     @Test func rowsAreJudgedByTheirCommits() {

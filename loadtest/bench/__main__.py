@@ -4,8 +4,11 @@ import argparse
 import contextlib
 import os
 import pathlib
+import platform
 import signal
+import subprocess
 import sys
+import time
 
 import bigtx
 import changes
@@ -27,7 +30,6 @@ import tls
 import visibility
 import writers
 from cluster import Cluster
-from conditions import conditions
 from programs import BenchError, Programs
 
 PARTS = {"fanout": fanout.measure, "sockets": sockets.measure, "changes": changes.measure, "writers": writers.measure,
@@ -35,7 +37,7 @@ PARTS = {"fanout": fanout.measure, "sockets": sockets.measure, "changes": change
          "presence": members.presence, "typing": members.typing, "push": push.measure, "channels": channels.measure,
          "idle": idle.measure, "inbound": inbound.measure, "posts": posts.measure, "rows": rows.measure, "bigtx": bigtx.measure,
          "loops": loops.measure, "scrape": scrape.measure, "tls": tls.measure, "hostile": hostile.measure}
-#: Minutes long, or they kill hubs, stall readers and fill channels.
+#: These take minutes, or kill hubs, stall readers and fill channels.
 BY_NAME = ("storm", "slow", "presence", "typing", "push", "channels", "idle", "inbound", "posts", "rows", "bigtx", "loops",
            "scrape", "tls", "hostile")
 
@@ -56,6 +58,16 @@ def parse_arguments():
         if part not in PARTS:
             parser.error(f"there is no part {part}; there are {', '.join(PARTS)}")
     return arguments
+
+
+def conditions(programs, loops):
+    """What the figures were taken on."""
+    cpu = next((line.split(":")[1].strip() for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+                if line.startswith("model name")), "unknown")
+    version = subprocess.run([programs.roost, "--version"], capture_output=True, text=True).stdout.strip()
+    return (f"roost {version} with {loops} loop{'s' if loops != 1 else ''}, {time.strftime('%Y-%m-%d %H:%M')}; "
+            f"{os.cpu_count()} × {cpu}, Linux {platform.release()}; "
+            f"load average at the start {os.getloadavg()[0]:.1f} (figures taken on a busy machine are noise)")
 
 
 def main():

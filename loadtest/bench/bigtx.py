@@ -6,10 +6,10 @@ import threading
 import time
 
 from commits import Commits
-from members import resident, started
-from rooms import SILENCE, Rooms
+from crowd import Rooms
+from hub import SILENCE, Hub
+from processes import Threads, most_resident, resident
 from table import show, verdict
-from threads import Threads
 
 ROWS = 100_000
 LISTENERS, RATE = 100, 50
@@ -41,9 +41,7 @@ def measure(programs, cluster, arguments):
         for turn in range(arguments.rounds or (1 if arguments.quick else 3)):
             database = cluster.create(f"bigtx{number}_{turn}")
             cluster.psql(database, OTHER)
-            hub = started(programs, cluster, database, arguments, **SILENCE)
-            hub.watch = ["public.roost_load", "public.other"]
-            with hub:
+            with Hub(programs, cluster, database, arguments.loops, ["public.roost_load", "public.other"], **SILENCE) as hub:
                 run = Run(cluster, hub, channels).run(calm)
             for what, key in (("broadcasts", "broadcasts"), ("row changes of another table", "changes")):
                 before, during = run.noticed[key]
@@ -80,12 +78,12 @@ class Run:
             for crowd in (self.listeners, self.readers):
                 prefer(crowd)
             before = self.load(lambda: time.sleep(calm))
-            self.resting = resident(self.hub)
+            self.resting = resident(self.hub.pid)
             pathlib.Path(f"/proc/{self.hub.pid}/clear_refs").write_text("5")
             during = self.load(lambda: self.transact(takers))
-            self.peak = peak(self.hub)
+            self.peak = most_resident(self.hub.pid)
             time.sleep(3)
-            self.after = resident(self.hub)
+            self.after = resident(self.hub.pid)
             self.noticed = {key: (before[key], during[key]) for key in before}
             lost = [points["lost"] for load in (before, during) for points in load.values()]
             self.lost, self.disorder = sum(lost) + self.missing, sum(
@@ -144,8 +142,3 @@ def prefer(crowd):
         os.setpriority(os.PRIO_PROCESS, crowd.process.pid, -15)
     except PermissionError:
         pass  # then "tester late" tells
-
-
-def peak(hub):
-    with open(f"/proc/{hub.pid}/status") as file:
-        return next(int(line.split()[1]) for line in file if line.startswith("VmHWM:")) * 1024

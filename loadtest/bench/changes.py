@@ -4,6 +4,7 @@ import statistics
 import time
 
 from hub import Hub
+from processes import cpu_us
 from table import show, spread, verdict
 
 P50_BUDGET = 2
@@ -30,14 +31,9 @@ def measure(programs, cluster, arguments):
 def rest(processes, seconds=10):
     """What hub and backends use when nothing happens; their safety poll comes every 5 s."""
     named = [process.split("=") for process in processes[1::2]]
-    before = {name: cpu_nanoseconds(pid) for name, pid in named}
+    before = {name: cpu_us(int(pid)) for name, pid in named}
     time.sleep(seconds)
-    return ", ".join(f"{name} {(cpu_nanoseconds(pid) - before[name]) / seconds / 1e7:.3f} %" for name, pid in named)
-
-
-def cpu_nanoseconds(pid):
-    # The kernel's clock of a process (clock_getcpuclockid): exact, and it keeps what ended threads have used.
-    return time.clock_gettime_ns(~int(pid) << 3 | 2)
+    return ", ".join(f"{name} {(cpu_us(int(pid)) - before[name]) / seconds / 1e4:.3f} %" for name, pid in named)
 
 
 def report(results, rounds):

@@ -3,8 +3,9 @@
 import statistics
 import time
 
-from members import cpu_us, resident, started
-from rooms import SILENCE, Rooms
+from crowd import Rooms
+from hub import SILENCE, Hub
+from processes import cpu_us, resident
 from table import show, spread, verdict
 
 SOCKETS, ROOM = 10_000, 10
@@ -22,9 +23,9 @@ def measure(programs, cluster, arguments):
 
 def exchange(hub, crowd, **command):
     """Hub CPU µs per delivery of what is published, and how many deliveries are missing."""
-    first, before = crowd.ask("listen", seconds=0)["delivered"], cpu_us(hub)
+    first, before = crowd.ask("listen", seconds=0)["delivered"], cpu_us(hub.pid)
     state = crowd.ask("publish", **command)
-    return (cpu_us(hub) - before) / (state["delivered"] - first), state["missing"]
+    return (cpu_us(hub.pid) - before) / (state["delivered"] - first), state["missing"]
 
 
 # Channels of ten
@@ -44,7 +45,7 @@ def small(programs, cluster, arguments, rounds):
             {"topics": rooms, "window": 1, "expected": ROOM - 1, "times": len(rooms) * bursts},
     }
     found, missing = {name: [] for name in ways}, 0
-    with started(programs, cluster, cluster.create("channels_small"), arguments, **SILENCE) as hub, \
+    with Hub(programs, cluster, cluster.create("channels_small"), arguments.loops, **SILENCE) as hub, \
             Rooms(hub, SOCKETS) as crowd:
         crowd.ask("join", channels=[[["realtime:everybody", {}], [rooms[number // ROOM][0], {}]]
                                     for number in range(SOCKETS)])
@@ -87,17 +88,17 @@ def many(programs, cluster, arguments, rounds):
     figures = {key: ([], []) for key, _ in ways.values()}
     missing = 0
     hold = 10 if arguments.quick else 20
-    with started(programs, cluster, cluster.create("channels_few"), arguments, **SILENCE) as one, \
-            started(programs, cluster, cluster.create("channels_many"), arguments, **SILENCE) as hundred, \
+    with Hub(programs, cluster, cluster.create("channels_few"), arguments.loops, **SILENCE) as one, \
+            Hub(programs, cluster, cluster.create("channels_many"), arguments.loops, **SILENCE) as hundred, \
             Rooms(one, JOINERS) as few, Rooms(hundred, JOINERS) as much:
         pairs = ((one, few), (hundred, much))
         for _, crowd in pairs:
             crowd.ask("join", channels=[[[lobby, {}]]] * JOINERS)
         time.sleep(1)
-        memory = resident(hundred)
+        memory = resident(hundred.pid)
         spent = join(hundred, much, others)
         time.sleep(1)
-        memory = (resident(hundred) - memory) / JOINERS / (CHANNELS - 2)
+        memory = (resident(hundred.pid) - memory) / JOINERS / (CHANNELS - 2)
         for which, (hub, crowd) in enumerate(pairs):
             figures["join"][which].append(join(hub, crowd, [[[topic, ECHO]] for topic, _ in own]))
         for _ in range(rounds):
@@ -108,14 +109,14 @@ def many(programs, cluster, arguments, rounds):
                     figures[key][which].append(cost)
                     missing += lacking
         for _, crowd in pairs:
-            crowd.ask("beat", period=10)
+            crowd.ask("keep_alive", period=10)
         for _ in range(rounds):
-            before = [cpu_us(hub) for hub, _ in pairs]
+            before = [cpu_us(hub.pid) for hub, _ in pairs]
             for _, crowd in pairs:
                 crowd.tell("listen", seconds=hold)
             states = [crowd.hear() for _, crowd in pairs]
             for which, (hub, _) in enumerate(pairs):
-                figures["idle"][which].append((cpu_us(hub) - before[which]) / 1e4 / hold)
+                figures["idle"][which].append((cpu_us(hub.pid) - before[which]) / 1e4 / hold)
     rows = []
     for name, (key, digits) in ways.items():
         alone, among = figures[key]
@@ -130,6 +131,6 @@ def many(programs, cluster, arguments, rounds):
 
 def join(hub, crowd, channels):
     """CPU µs per join."""
-    before = cpu_us(hub)
+    before = cpu_us(hub.pid)
     crowd.ask("join", channels=channels)
-    return (cpu_us(hub) - before) / sum(map(len, channels))
+    return (cpu_us(hub.pid) - before) / sum(map(len, channels))

@@ -7,8 +7,7 @@ import subprocess
 import tempfile
 import time
 
-from ports import free_port
-from programs import BenchError
+from programs import BenchError, free_port
 
 TABLE = """create table public.roost_load (
     id bigint generated always as identity primary key,
@@ -72,6 +71,21 @@ class Cluster:
         """A psql that takes statements, a line each, and says nothing."""
         return subprocess.Popen([self.bin / "psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", self.url(database)], text=True,
                                 stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def log_by_who_asks(self):
+        """From now on the server's log says who asks: `asked` counts by it."""
+        self.psql("postgres", "alter system set log_line_prefix = '%a|%d|'")
+        self.psql("postgres", "select pg_reload_conf()")
+
+    def log_statements(self, database):
+        """Of sessions that begin from now on."""
+        self.psql("postgres", f"alter database {database} set log_statement = 'all'")
+
+    def asked(self, database):
+        """The statements of the hub's sessions."""
+        return [line for line in (self.folder / "log").read_text(errors="replace").splitlines()
+                if line.startswith("roost") and f"|{database}|" in line
+                and (" statement: " in line or " execute " in line)]
 
     def backends(self, database, application):
         """The processes of a program's sessions."""

@@ -6,7 +6,7 @@ import subprocess
 import time
 
 from hub import Hub
-from ports import free_port
+from programs import free_port
 from table import show, spread, verdict
 
 BUDGET = {1: 1.10, 4: 1.15, 16: 1.15}

@@ -4,9 +4,10 @@ import statistics
 import time
 
 from commits import Commits
-from hub import Hub
+from crowd import Rooms
+from hub import SILENCE, Hub
+from processes import cpu_us
 from programs import BenchError
-from rooms import SILENCE, Rooms
 from table import show, spread, verdict
 
 OTHERS, HOSTILE = 20, 100
@@ -38,9 +39,7 @@ def measure(programs, cluster, arguments):
         for renewed in (False, True):
             database = cluster.create(f"hostile_{number}_{int(renewed)}")
             cluster.psql(database, TABLES)
-            hub = Hub(programs, cluster, database, arguments.loops, watch=["public.roost_load", "public.quiet"])
-            hub.environment |= {key: str(value) for key, value in SILENCE.items()}
-            with hub:
+            with Hub(programs, cluster, database, arguments.loops, ["public.roost_load", "public.quiet"], **SILENCE) as hub:
                 found = beside(cluster, hub, database, pattern, EACH.get(name, 1), renewed, rounds)
                 hub.log.seek(0)
                 ended = sum("is not served any more" in line for line in hub.log)
@@ -98,11 +97,11 @@ def phase(cluster, database, others, table):
     others.ask("points")
     before = others.ask("listen", seconds=0)["delivered"]
     sessions = cluster.backends(database, "roost filters")
-    cpu, filters, began = cluster.cpu_microseconds(), ticks(sessions), time.monotonic()
+    cpu, filters, began = cluster.cpu_microseconds(), cpu_seconds(sessions), time.monotonic()
     writer.start()
     others.ask("listen", seconds=SECONDS)
     took = time.monotonic() - began
-    cpu, filters = cluster.cpu_microseconds() - cpu, ticks(sessions) - filters
+    cpu, filters = cluster.cpu_microseconds() - cpu, cpu_seconds(sessions) - filters
     writer.finish()
     expected = before + len(writer.done) * OTHERS
     state = others.ask("listen", seconds=30, until=expected)
@@ -111,12 +110,12 @@ def phase(cluster, database, others, table):
     return others.ask("points", commits=writer.done) | {"cpu": cpu / took / 1e4, "filters": 100 * filters / took}
 
 
-def ticks(pids):
-    """CPU seconds of backends."""
+def cpu_seconds(pids):
+    """Of those processes that are still there."""
     spent = 0
     for pid in pids:
         try:
-            spent += time.clock_gettime_ns(~pid << 3 | 2) / 1e9
+            spent += cpu_us(pid) / 1e6
         except OSError:
             pass
     return spent

@@ -1,20 +1,38 @@
 """A hub of its own for a measurement."""
 
+import base64
+import hashlib
+import hmac
+import json
 import os
 import signal
 import subprocess
+import time
 import urllib.request
 
-from ports import free_port
-from programs import BenchError
+from programs import BenchError, free_port
 
 SECRET = "a-secret-for-benchmarks-only-0123456789"
+#: Settings of a hub that leaves sockets alone that say nothing: neither its pings nor heartbeats are to be in a figure.
+SILENCE = {"ROOST_TIMEOUTS_PING_AFTER": 3000, "ROOST_TIMEOUTS_IDLE": 6000}
+#: Settings of a hub that bounds nobody.
+NO_LIMITS = {"ROOST_LIMITS_MESSAGES_PER_SECOND": 0, "ROOST_LIMITS_BYTES_PER_SECOND": 0, "ROOST_LIMITS_FAILURES_PER_MINUTE": 0}
+
+
+def token(subject):
+    """Of a user, as the hub's configuration verifies it."""
+    def encoded(data):
+        return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+    now = int(time.time())
+    claims = {"role": "authenticated", "sub": subject, "iat": now, "exp": now + 86400}
+    text = ".".join(encoded(json.dumps(part).encode()) for part in ({"alg": "HS256", "typ": "JWT"}, claims))
+    return f"{text}.{encoded(hmac.new(SECRET.encode(), text.encode(), hashlib.sha256).digest())}"
 
 
 class Hub:
-    """`roost serve` on a database; migrated, and ready when entered."""
+    """`roost serve` on a database; migrated, and ready when entered. `settings` are environment variables."""
 
-    def __init__(self, programs, cluster, database, loops, watch=(), ops=False):
+    def __init__(self, programs, cluster, database, loops, watch=(), ops=False, **settings):
         self.programs, self.cluster, self.database, self.watch = programs, cluster, database, watch
         self.port = free_port()
         self.ops_port = free_port() if ops else 0
@@ -22,7 +40,7 @@ class Hub:
             "ROOST_DATABASE_URL": cluster.url(database), "ROOST_HTTP_PORT": str(self.port), "ROOST_OPS_PORT": str(self.ops_port),
             "ROOST_JWT_SECRET": SECRET, "ROOST_LOOPS": str(loops), "ROOST_LOG_LEVEL": "warning",
             "ROOST_DRAIN_SECONDS": "0",
-        }
+        } | {name: str(value) for name, value in settings.items()}
 
     def __enter__(self):
         self.command("migrate")

@@ -4,9 +4,9 @@ import collections
 import statistics
 
 from channels import exchange
-from members import cpu_us, started
-from rooms import SILENCE, Rooms
-from storm import asked
+from crowd import Rooms
+from hub import SILENCE, Hub
+from processes import cpu_us
 from table import show, spread, verdict
 
 MANY, FEW = 19_000, 100
@@ -31,8 +31,8 @@ def message(programs, cluster, arguments):
     rounds = arguments.rounds or (3 if arguments.quick else 5)
     times = 300 if arguments.quick else 1000
     found, missing = {(count, again): [] for count in (FEW, MANY) for again in (False, True)}, 0
-    with started(programs, cluster, cluster.create("idle_few"), arguments, **SILENCE) as small, \
-            started(programs, cluster, cluster.create("idle_many"), arguments, **SILENCE) as large, \
+    with Hub(programs, cluster, cluster.create("idle_few"), arguments.loops, **SILENCE) as small, \
+            Hub(programs, cluster, cluster.create("idle_many"), arguments.loops, **SILENCE) as large, \
             Rooms(small, FEW) as few, Rooms(large, MANY) as many:
         for crowd in (few, many):
             crowd.ask("join", channels=[[[f"realtime:pair {number // 2}", {}]] for number in range(crowd.count)])
@@ -61,24 +61,20 @@ def message(programs, cluster, arguments):
 
 def rest(programs, cluster, arguments):
     seconds = 20 if arguments.quick else 60
-    # What the hub asks of Postgres is counted in the server's log, by who asks.
-    cluster.psql("postgres", "alter system set log_line_prefix = '%a|%d|'")
-    cluster.psql("postgres", "select pg_reload_conf()")
+    cluster.log_by_who_asks()
     rows, others = [], []
     for sockets, period in ((0, 0), (SLEEPERS, 0), (SLEEPERS, 25)):
         database = cluster.create(f"idle_rest_{sockets}_{period}")
-        cluster.psql("postgres", f"alter database {database} set log_statement = 'all'")
-        hub = started(programs, cluster, database, arguments, **SILENCE)
-        hub.watch = ["public.roost_load"]
-        with hub, Rooms(hub, sockets) as crowd:
+        cluster.log_statements(database)
+        with Hub(programs, cluster, database, arguments.loops, ["public.roost_load"], **SILENCE) as hub, Rooms(hub, sockets) as crowd:
             crowd.ask("join", channels=[[[f"realtime:room {number // 10}", {}]] for number in range(sockets)])
             if period:
-                crowd.ask("beat", period=period)
+                crowd.ask("keep_alive", period=period)
             crowd.ask("listen", seconds=3)
-            began, before = len(asked(cluster, database)), cpu_us(hub)
+            began, before = len(cluster.asked(database)), cpu_us(hub.pid)
             crowd.ask("listen", seconds=seconds)
-            percent = (cpu_us(hub) - before) / 1e4 / seconds
-            new = asked(cluster, database)[began:]
+            percent = (cpu_us(hub.pid) - before) / 1e4 / seconds
+            new = cluster.asked(database)[began:]
         kinds = collections.Counter(kind(line) for line in new)
         others.extend(line for line in new if kind(line) == OTHER)
         rows.append([f"{sockets:,}", f"every {period} s" if period else "none", f"{percent:.3f}",

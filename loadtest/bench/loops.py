@@ -3,10 +3,10 @@
 import statistics
 
 from channels import exchange
-from members import started
-from rooms import SILENCE, Rooms
+from crowd import Rooms
+from hub import SILENCE, Hub
+from processes import Threads
 from table import show, spread, verdict
-from threads import Threads
 
 SOCKETS, ROOM = 2000, 10
 BUDGET = 1.7
@@ -24,9 +24,7 @@ def measure(programs, cluster, arguments):
             {"topics": rooms, "window": len(rooms), "expected": ROOM - 1, "times": bursts},
     }
     found, missing = {name: {1: [], 2: []} for name in ways}, 0
-    hubs = {}
-    for loops in (1, 2):
-        hubs[loops] = started(programs, cluster, cluster.create(f"loops{loops}"), arguments, ROOST_LOOPS=loops, **SILENCE)
+    hubs = {loops: Hub(programs, cluster, cluster.create(f"loops{loops}"), loops, **SILENCE) for loops in (1, 2)}
     with hubs[1], hubs[2], Rooms(hubs[1], SOCKETS) as alone, Rooms(hubs[2], SOCKETS) as both:
         for crowd in (alone, both):
             crowd.ask("join", channels=[[["realtime:everybody", {}], [rooms[number // ROOM][0], {}]]

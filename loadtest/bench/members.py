@@ -1,13 +1,11 @@
 """Members of channels: what presence costs when many come and go, and what typing costs when many type."""
 
-import json
-import pathlib
 import statistics
-import subprocess
-import sys
 import time
 
+from crowd import Crowd
 from hub import Hub
+from processes import cpu_us, resident
 from programs import BenchError
 from table import show, spread, verdict
 
@@ -18,38 +16,23 @@ MEMORY_BUDGET = 5
 REST = 1.0  # seconds of silence after which nothing more is expected
 
 
-class Crowd:
+class Members(Crowd):
+    """So many members of so many channels; the commands are those of `MemberCrowd`."""
+    script = "member_crowd.py"
+
     def __init__(self, hub, count, channels=1, watches=True):
-        script = pathlib.Path(__file__).with_name("members_crowd.py")
+        super().__init__(hub, count, channels, "watch" if watches else "track")
         self.count = count
-        self.process = subprocess.Popen(
-            [sys.executable, script, str(hub.port), str(count), str(channels), "watch" if watches else "track"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def __enter__(self):
-        self.ask(do="connect")
-        self.until(lambda state: state["open"] == self.count, 60)
+        self.ask("connect")
+        self.until(lambda state: state["open"] == self.count)
         return self
-
-    def __exit__(self, *_):
-        self.process.stdin.close()
-        try:
-            self.process.wait(10)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-
-    def ask(self, **command):
-        self.process.stdin.write(json.dumps(command) + "\n")
-        self.process.stdin.flush()
-        return json.loads(self.process.stdout.readline())
 
     def until(self, holds, within=60):
         deadline = time.monotonic() + within
         while True:
-            state = self.ask(do="state")
-            if state["errors"]:
-                raise BenchError(f"the hub refused something: {state['errors']}")
+            state = self.ask("report")
             if holds(state):
                 return state
             if time.monotonic() > deadline:
@@ -58,8 +41,8 @@ class Crowd:
 
     def all_say(self, what, rate):
         """Until everybody was answered."""
-        before = self.ask(do="state")["replies"]
-        self.ask(do=what, rate=rate)
+        before = self.ask("report")["replies"]
+        self.ask(what, rate=rate)
         return self.until(lambda state: state["replies"] - before == self.count)
 
     def at_rest(self, seconds=REST):
@@ -73,17 +56,6 @@ class Crowd:
                 return state
 
 
-def cpu_us(hub):
-    # The kernel's clock of a process (clock_getcpuclockid): exact, and it keeps what ended threads have used.
-    return time.clock_gettime_ns(~hub.pid << 3 | 2) / 1000
-
-
-def started(programs, cluster, database, arguments, **settings):
-    hub = Hub(programs, cluster, database, arguments.loops)
-    hub.environment |= {name: str(value) for name, value in settings.items()}
-    return hub
-
-
 # Presence
 
 
@@ -94,7 +66,7 @@ def presence(programs, cluster, arguments):
     results = {name: [] for name in variants}
     for _ in range(rounds):
         for name, settings in variants.items():
-            with started(programs, cluster, database, arguments, **settings) as hub, Crowd(hub, MEMBERS) as crowd:
+            with Hub(programs, cluster, database, arguments.loops, **settings) as hub, Members(hub, MEMBERS) as crowd:
                 results[name].append(churn(hub, crowd))
     rows = []
     for name, found in results.items():
@@ -113,17 +85,17 @@ def presence(programs, cluster, arguments):
 
 
 def churn(hub, crowd):
-    crowd.ask(do="forget")
-    before, began, testers = cpu_us(hub), time.monotonic(), crowd.ask(do="state")["cpu"]
+    crowd.ask("forget")
+    before, began, testers = cpu_us(hub.pid), time.monotonic(), crowd.ask("report")["cpu"]
     # Each joins and tracks, and is answered twice.
-    crowd.ask(do="join", rate=RATE)
+    crowd.ask("join", rate=RATE)
     crowd.until(lambda state: state["replies"] == 2 * MEMBERS and not state["to_do"])
     joined = crowd.at_rest()["by_kind"]
-    crowd.ask(do="leave", rate=RATE)
+    crowd.ask("leave", rate=RATE)
     crowd.until(lambda state: state["replies"] >= 3 * MEMBERS and not state["to_do"])
     state = crowd.at_rest()
-    seconds, spent, changes = time.monotonic() - began - 2 * REST, cpu_us(hub) - before, 2 * MEMBERS
-    seen = known(crowd.ask(do="hand over")["kept"])
+    seconds, spent, changes = time.monotonic() - began - 2 * REST, cpu_us(hub.pid) - before, 2 * MEMBERS
+    seen = known(crowd.ask("hand_over")["kept"])
     return {
         "cpu": spent / changes, "bytes": state["bytes"] / changes, "seconds": seconds,
         "frames": state["frames"]["presence_diff"] / changes, "states": joined["presence_state"] / changes,
@@ -146,31 +118,26 @@ def memory(programs, cluster, arguments, database):
     sockets = 1000 if arguments.quick else 5000
     rows = []
     for name, channels in (("one each", sockets), ("for ten each", sockets // 10), ("one for all", 1)):
-        with started(programs, cluster, database, arguments) as hub:
+        with Hub(programs, cluster, database, arguments.loops) as hub:
             # The first sockets touch memory that is the hub's and not theirs.
-            with Crowd(hub, FIRST, FIRST, watches=False) as crowd:
+            with Members(hub, FIRST, FIRST, watches=False) as crowd:
                 crowd.all_say("join", 2000)
                 crowd.all_say("track", 2000)
                 crowd.at_rest()
-            idle = resident(hub)
+            idle = resident(hub.pid)
             # Without lists: how long those are that others wait for is another question.
-            with Crowd(hub, sockets, channels, watches=False) as crowd:
+            with Members(hub, sockets, channels, watches=False) as crowd:
                 crowd.all_say("join", 2000)
                 crowd.at_rest()
-                joined = resident(hub)
+                joined = resident(hub.pid)
                 crowd.all_say("track", 2000)
                 crowd.at_rest()
-                tracked = resident(hub)
+                tracked = resident(hub.pid)
         per_socket = (tracked - idle) / sockets / 1024
         rows.append([name, f"{(joined - idle) / sockets / 1024:.2f}", f"{per_socket:.2f}",
                      verdict(per_socket <= MEMORY_BUDGET)])
     show(f"Memory of {sockets:,} idle sockets that joined a channel and track their presence, KB per socket",
          ["channels", "joined", "tracked, too", f"≤ {MEMORY_BUDGET}"], rows)
-
-
-def resident(hub):
-    with open(f"/proc/{hub.pid}/smaps_rollup") as file:
-        return next(int(line.split()[1]) for line in file if line.startswith("Rss:")) * 1024
 
 
 # Typing
@@ -181,19 +148,19 @@ def typing(programs, cluster, arguments):
     database = cluster.create("typing")
     found = []
     for _ in range(rounds):
-        with started(programs, cluster, database, arguments) as hub, Crowd(hub, TYPISTS, watches=False) as crowd:
+        with Hub(programs, cluster, database, arguments.loops) as hub, Members(hub, TYPISTS, watches=False) as crowd:
             crowd.all_say("join", 500)
             crowd.at_rest()
-            crowd.ask(do="forget")
-            testers, before, began = crowd.ask(do="state")["cpu"], cpu_us(hub), time.monotonic()
-            crowd.ask(do="type", rate=STARTS, seconds=SECONDS)
+            crowd.ask("forget")
+            testers, before, began = crowd.ask("report")["cpu"], cpu_us(hub.pid), time.monotonic()
+            crowd.ask("type", rate=STARTS, seconds=SECONDS)
             crowd.until(lambda state: not state["to_do"])
-            state, seconds = crowd.ask(do="state"), time.monotonic() - began
-            spent = cpu_us(hub) - before
+            state, seconds = crowd.ask("report"), time.monotonic() - began
+            spent = cpu_us(hub.pid) - before
             # All end by themselves.
             crowd.at_rest(4)
             still = {}
-            for _, _, _, _, payload in crowd.ask(do="hand over")["kept"]:
+            for _, _, _, _, payload in crowd.ask("hand_over")["kept"]:
                 still[payload["payload"]["user_id"]] = payload["payload"]["typing"]
             found.append({
                 "frames": state["frames"]["typing"] / TYPISTS / seconds, "bytes": state["bytes"] / TYPISTS / seconds,

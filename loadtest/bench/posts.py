@@ -7,17 +7,14 @@ import statistics
 import subprocess
 import time
 
-from crowd import token
-from members import cpu_us, started
-from ports import free_port
-from programs import BenchError
+from hub import NO_LIMITS, Hub, token
+from processes import cpu_us
+from programs import BenchError, free_port
 from table import show, spread, verdict
 
 SENDERS = 50
 SIZE = 150
 BUDGET = 6  # µs more than the limit's
-NO_LIMITS = {"ROOST_LIMITS_MESSAGES_PER_SECOND": 0, "ROOST_LIMITS_BYTES_PER_SECOND": 0,
-             "ROOST_LIMITS_FAILURES_PER_MINUTE": 0}
 
 
 def measure(programs, cluster, arguments):
@@ -32,7 +29,7 @@ def measure(programs, cluster, arguments):
         "GET /healthcheck": (request("GET /healthcheck", None, b""), 200),
     }
     broadcast = requests["a broadcast"][0]
-    with started(programs, cluster, cluster.create("posts"), arguments, **NO_LIMITS) as hub, limit() as least:
+    with Hub(programs, cluster, cluster.create("posts"), arguments.loops, **NO_LIMITS) as hub, limit() as least:
         ways = {"the limit": (least, broadcast, 202)} | {
             name: (hub, data, status) for name, (data, status) in requests.items()}
         found = {(name, senders): [] for name in ways for senders in (SENDERS, 1)}
@@ -109,12 +106,12 @@ def send(server, data, status, senders, bursts):
         size = size or len(answer)
         if not answer.startswith(head) or len(answer) != size:
             raise BenchError(f"instead of {status} came {answer[:200]!r}")
-    before = cpu_us(server)
+    before = cpu_us(server.pid)
     for _ in range(bursts):
         for answer in burst():
             if len(answer) != size:
                 raise BenchError(f"an answer is not like the first: {answer[:200]!r}")
-    spent = cpu_us(server) - before
+    spent = cpu_us(server.pid) - before
     for made in sockets:
         made.close()
     return spent / (bursts * senders)

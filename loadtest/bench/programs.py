@@ -1,13 +1,20 @@
-"""The programs that a benchmark runs."""
+"""The programs that a benchmark runs, and ports for them."""
 
 import json
 import pathlib
 import resource
+import socket
 import subprocess
 
 
 class BenchError(Exception):
     """One sentence for whoever runs the benchmark."""
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
 
 class Programs:

@@ -10,15 +10,16 @@ import threading
 import time
 import urllib.request
 
-from changes import cpu_nanoseconds
+from commits import Commits
 from hub import Hub
-from ports import free_port
-from programs import BenchError
+from processes import cpu_us
+from programs import BenchError, free_port
 from table import show, spread
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TEAM, KEY, TOPIC = "TEAM567890", "KEY4567890", "com.example.roost"
 PHONES, PER_SECOND, DELAY = 1000, 1000, 0.02
+TOGETHER = 20  # rows of a transaction
 
 TABLE = """create table public.push_load (id bigint generated always as identity primary key, reader text not null, body text not null);
 grant select on public.push_load to service_role"""
@@ -41,15 +42,20 @@ def measure(programs, cluster, arguments):
         sent, used = [], []
         for _ in range(rounds):
             results["without"].append(load(programs, cluster, database, hub, duration))
-            before, cpu = apns.count(), cpu_nanoseconds(hub.pid)
-            with writing(cluster, database) as written:
+            before, cpu = apns.count(), cpu_us(hub.pid)
+            writer = Alerts(cluster, database)
+            writer.start()
+            try:
                 results["with"].append(load(programs, cluster, database, hub, duration))
-            until(lambda: apns.count() - before >= written[0], 60, f"{written[0]} pushes")
-            if apns.count() - before != written[0]:
-                raise BenchError(f"{apns.count() - before} pushes for {written[0]} rows")
-            sent.append(written[0] / duration)
-            base = results["without"][-1]["hub_cpu_percent"] * duration * 1e7
-            used.append((cpu_nanoseconds(hub.pid) - cpu - base) / written[0] / 1000)
+            finally:
+                writer.finish()
+            written = TOGETHER * len(writer.done)
+            until(lambda: apns.count() - before >= written, 60, f"{written} pushes")
+            if apns.count() - before != written:
+                raise BenchError(f"{apns.count() - before} pushes for {written} rows")
+            sent.append(written / duration)
+            base = results["without"][-1]["hub_cpu_percent"] * duration * 1e4
+            used.append((cpu_us(hub.pid) - cpu - base) / written)
     rows = [[name] + [spread([result[f"commit_{point}_us"] / 1000 for result in results[name]], 2)
                       for point in ("p50", "p90", "p99", "max")] for name in results]
     show(f"Commit → client beside {PER_SECOND} alerts/s, the server taking {DELAY * 1000:.0f} ms; 1,000 subscribers, 500 commits/s; "
@@ -74,32 +80,16 @@ class PushingHub(Hub):
         }
 
 
-@contextlib.contextmanager
-def writing(cluster, database):
+class Alerts(Commits):
     """A thousand rows a second, each for another phone, in small transactions."""
-    session = cluster.session(database)
-    written, stop = [0], threading.Event()
 
-    def write():
-        step = PER_SECOND // 50
-        begin = time.monotonic()
-        while not stop.is_set():
-            first = written[0] % PHONES + 1
-            session.stdin.write(f"insert into push_load (reader, body) select 'user' || n, 'Hello' "
-                                f"from generate_series({first}, {first + step - 1}) n;\n")
-            session.stdin.flush()
-            written[0] += step
-            stop.wait(max(0, begin + written[0] / PER_SECOND - time.monotonic()))
+    def __init__(self, cluster, database):
+        super().__init__(cluster, database, PER_SECOND / TOGETHER, self.insert)
 
-    thread = threading.Thread(target=write)
-    thread.start()
-    try:
-        yield written
-    finally:
-        stop.set()
-        thread.join()
-        session.stdin.close()
-        session.wait(30)
+    def insert(self, due):
+        first = TOGETHER * len(self.done) % PHONES + 1
+        return ("insert into push_load (reader, body) select 'user' || n, 'Hello' "
+                f"from generate_series({first}, {first + TOGETHER - 1}) n")
 
 
 class StandIn:

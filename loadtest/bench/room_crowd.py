@@ -1,23 +1,18 @@
-"""Sockets of one process that join channels, publish, and count what comes; rooms.py starts it and talks to it in JSON.
+"""Sockets that join channels, publish, and count what comes.
 
 A message's number is the time, in nanoseconds, at which it was due: so a delivery tells how late it is, and the order of those
-that one sender sent. What is read is searched for numbers and not decoded. One epoll loop and no library.
-"""
+that one sender sent. What is read is searched for numbers and not decoded."""
 
 import array
 import bisect
 import collections
 import itertools
-import json
-import os
 import re
-import resource
-import select
-import socket
 import sys
 import time
 
-from storm_crowd import masked
+from fleet import OPEN, Client, Fleet
+from websocket import TEXT, frame, message
 
 NUMBER = re.compile(rb'"(?:n|stamp)":"(\d{12,})"')
 ANSWER = re.compile(rb'"phx_reply"|"Subscribed to|"status":"error"')
@@ -27,55 +22,42 @@ RAMP = 64
 OVERLAP = 40
 
 
-class Member:
-    __slots__ = ("number", "socket", "rest", "owed", "to_join", "last", "count", "ref")
+class Member(Client):
+    __slots__ = ("owed", "to_join", "last", "ref")
 
-    def __init__(self, number):
-        self.number, self.socket, self.rest, self.to_join = number, None, b"", collections.deque()
-        self.owed = self.ref = self.last = self.count = 0  # answers, the newest join's ref, the newest number, messages
+    def __init__(self, number, token):
+        super().__init__(number, token)
+        self.to_join = collections.deque()
+        self.owed = self.ref = self.last = 0  # answers that are to come, the newest join's ref, the newest number
 
 
-class Crowd:
+class RoomCrowd(Fleet):
     def __init__(self, port, token):
-        self.port, self.token = port, token
-        self.epoll = select.epoll()
-        self.members, self.by_file = [], {}
-        self.buffer = bytearray(1 << 20)
-        self.view = memoryview(self.buffer)
+        super().__init__(port)
+        self.token, self.members = token, []
         self.numbers, self.delays = array.array("q"), array.array("q")
-        self.errors = collections.Counter()
-        self.delivered = self.disorder = self.joining = self.closed = 0
-        self.late, self.beat_every, self.next_beat, self.beater = 0, 0, 0, 0
+        self.delivered = self.disorder = self.joining = 0
+        self.late, self.heartbeat_every, self.next_heartbeat, self.next_member = 0, 0, 0, 0
 
-    def run(self):
+    def serve(self):
+        # A command takes its time: sockets are read while one is executed, and not in between.
         for line in sys.stdin:
-            command = json.loads(line)
-            answer = getattr(self, command.pop("do"))(**command) or {}
-            print(json.dumps(answer | {"delivered": self.delivered, "disorder": self.disorder, "errors": self.errors,
-                                       "cpu": time.process_time()}), flush=True)
+            self.execute(line)
+
+    def state(self):
+        return super().state() | {"delivered": self.delivered, "disorder": self.disorder}
 
     # Commands
 
     def connect(self, count):
         for _ in range(count):
-            member = Member(len(self.members))
-            member.socket = socket.create_connection(("127.0.0.1", self.port))
-            member.socket.sendall((
-                f"GET /realtime/v1/websocket?vsn=2.0.0&apikey={self.token} HTTP/1.1\r\n"
-                f"Host: 127.0.0.1:{self.port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-                "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n").encode())
-            head = b""
-            while not head.endswith(b"\r\n\r\n"):
-                piece = member.socket.recv(4096)
-                if not piece:
-                    sys.exit(f"the hub closed socket {member.number} instead of upgrading it")
-                head += piece
-            if b" 101 " not in head[:20]:
-                sys.exit(f"the hub refused socket {member.number}: {head[:40].decode('latin-1')}")
-            member.socket.setblocking(False)
+            member = Member(len(self.members), self.token)
             self.members.append(member)
-            self.by_file[member.socket.fileno()] = member
-            self.epoll.register(member.socket.fileno(), select.EPOLLIN)
+            self.dial(member)
+            while member.phase != OPEN:
+                self.turn(1)
+                if self.errors:
+                    sys.exit(f"the hub refused socket {member.number}: {dict(self.errors)}")
 
     def join(self, channels):
         """By member, the channels that it joins, each a topic and a config. Returns when all were answered."""
@@ -101,10 +83,10 @@ class Crowd:
             sent = collections.defaultdict(list)
             for _ in range(window):
                 topic, sender = next(turn)
-                sent[sender].append(message(topic, time.monotonic_ns(), filler))
+                sent[sender].append(broadcast(topic, time.monotonic_ns(), filler))
             target = self.delivered + window * expected
-            for sender, frames in sent.items():
-                self.say(self.members[sender], b"".join(frames))
+            for sender, each in sent.items():
+                self.send(self.members[sender], b"".join(each))
             deadline = time.monotonic() + 30
             while self.delivered < target:
                 self.turn(0.1)
@@ -121,7 +103,7 @@ class Crowd:
             while (now := time.monotonic_ns()) < due:
                 self.turn((due - now) / 1e9)
             self.late = max(self.late, now - due)
-            self.say(self.members[-1], message(topic, due, filler))
+            self.send(self.members[-1], broadcast(topic, due, filler))
         return {"sent": count}
 
     def listen(self, seconds, until=None):
@@ -130,9 +112,9 @@ class Crowd:
         while time.monotonic() < end and (until is None or self.delivered < until):
             self.turn(min(0.05, max(0, end - time.monotonic())))
 
-    def beat(self, period):
+    def keep_alive(self, period):
         """From now on every member sends a heartbeat so often, in seconds."""
-        self.beat_every, self.next_beat = period / len(self.members), time.monotonic()
+        self.heartbeat_every, self.next_heartbeat = period / len(self.members), time.monotonic()
 
     def points(self, commits=()):
         """How late deliveries were since this was last asked, in ms: from when they were due, or else from the commit of the
@@ -148,10 +130,6 @@ class Crowd:
         self.numbers, self.delays, self.late = array.array("q"), array.array("q"), 0
         return answer
 
-    def counts(self):
-        """How many messages each member was delivered."""
-        return {"counts": [member.count for member in self.members]}
-
     # Sockets
 
     def join_next(self, member):
@@ -160,38 +138,19 @@ class Crowd:
         # Row changes are live when the second answer says so.
         member.owed = 2 if config.get("postgres_changes") else 1
         ref = str(member.ref)
-        self.say(member, masked(1, json.dumps([ref, ref, topic, "phx_join", {"config": config}]).encode()))
-
-    def say(self, member, data):
-        member.socket.setblocking(True)
-        member.socket.sendall(data)
-        member.socket.setblocking(False)
+        self.send(member, message(topic, "phx_join", {"config": config}, ref, ref))
 
     def turn(self, timeout):
-        for file, _ in self.epoll.poll(timeout, 512):
-            self.read(self.by_file[file])
-        while self.beat_every and time.monotonic() >= self.next_beat:
-            self.say(self.members[self.beater], masked(1, b'[null,"0","phoenix","heartbeat",{}]'))
-            self.beater = (self.beater + 1) % len(self.members)
-            self.next_beat += self.beat_every
+        is_open = super().turn(timeout)
+        while self.heartbeat_every and time.monotonic() >= self.next_heartbeat:
+            self.send(self.members[self.next_member], message("phoenix", "heartbeat", {}, "0", None))
+            self.next_member = (self.next_member + 1) % len(self.members)
+            self.next_heartbeat += self.heartbeat_every
+        return is_open
 
-    def read(self, member):
-        kept = len(member.rest)
-        if kept:
-            self.buffer[:kept] = member.rest
-        try:
-            count = member.socket.recv_into(self.view[kept:])
-        except BlockingIOError:
-            return
-        except OSError as error:
-            count = 0
-            self.errors[type(error).__name__] += 1
-        if not count:
-            self.errors["closed"] += 1
-            self.epoll.unregister(member.socket.fileno())
-            return
-        now, end, taken = time.monotonic_ns(), kept + count, 0
-        for match in (ANSWER if member.owed else NUMBER).finditer(self.view[:end]):
+    def take(self, member, start, end):
+        now, taken = time.monotonic_ns(), start
+        for match in (ANSWER if member.owed else NUMBER).finditer(self.buffer, start, end):
             taken = match.end()
             if member.owed:
                 self.answered(member, match[0])
@@ -199,15 +158,13 @@ class Crowd:
                 number = int(match[1])
                 self.disorder += number <= member.last
                 member.last = number
-                member.count += 1
                 self.delivered += 1
                 self.numbers.append(number)
                 self.delays.append(now - number)
-        member.rest = bytes(self.view[max(taken, end - OVERLAP):end])
+        return max(taken, end - OVERLAP)
 
     def answered(self, member, what):
         if what == b'"status":"error"':
-            self.errors["refused"] += 1
             sys.exit("the hub refused a join")
         member.owed -= 1
         if member.owed == 0 and member.to_join:
@@ -216,13 +173,10 @@ class Crowd:
             self.joining -= 1
 
 
-def message(topic, number, filler):
-    return masked(1, f'["1",null,"{topic}","broadcast",{{"type":"broadcast","event":"m","payload":{{"n":"{number}",'
-                     f'"x":"{filler}"}}}}]'.encode())
+def broadcast(topic, number, filler):
+    return frame(TEXT, f'["1",null,"{topic}","broadcast",{{"type":"broadcast","event":"m","payload":{{"n":"{number}",'
+                       f'"x":"{filler}"}}}}]'.encode())
 
 
 if __name__ == "__main__":
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    os.environ.pop("PYTHONPATH", None)
-    Crowd(int(sys.argv[1]), sys.argv[2]).run()
+    RoomCrowd(int(sys.argv[1]), sys.argv[2]).serve()

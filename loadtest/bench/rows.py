@@ -5,10 +5,10 @@ import statistics
 import time
 
 from commits import Commits
-from members import started
-from rooms import Rooms
+from crowd import Rooms
+from hub import Hub
+from processes import Threads
 from table import show, spread, verdict
-from threads import Threads
 
 RATE = 5000
 SUBSCRIBERS, CONVERSATIONS = 1000, 100
@@ -26,7 +26,6 @@ values (('00000000-0000-4000-8000-' || lpad((n % {all})::text, 12, '0'))::uuid, 
 end loop; end $$"""
 
 
-
 def measure(programs, cluster, arguments):
     rounds = arguments.rounds or (1 if arguments.quick else 3)
     seconds = 10 if arguments.quick else 30
@@ -38,9 +37,7 @@ def measure(programs, cluster, arguments):
     rows = []
     for number, (name, way) in enumerate(ways.items()):
         database = cluster.create(f"rows{number}")
-        hub = started(programs, cluster, database, arguments)
-        hub.watch = ["public.roost_load"]
-        with hub:
+        with Hub(programs, cluster, database, arguments.loops, ["public.roost_load"]) as hub:
             found = [way(programs, cluster, hub, seconds) for _ in range(rounds)]
         lost, wrong = (sum(each[key] for each in found) for key in ("lost", "wrong"))
         # A machine may be too small for the writers and the tester beside the hub; then its busiest thread tells.
@@ -77,7 +74,7 @@ def follow(cluster, hub, seconds, sql, is_one=True):
              "filter": f"conversation_id=eq.00000000-0000-4000-8000-{number % CONVERSATIONS:012}"}]}]]
             for number in range(SUBSCRIBERS)])
         writer = Commits(cluster, hub.database, RATE / size, sql)
-        tester, threads, began = crowd.ask("beat", period=25)["cpu"], Threads(hub.pid), time.monotonic()
+        tester, threads, began = crowd.ask("keep_alive", period=25)["cpu"], Threads(hub.pid), time.monotonic()
         writer.start()
         crowd.ask("listen", seconds=seconds)
         writer.finish()

@@ -6,10 +6,10 @@ import statistics
 import threading
 import time
 
-from hub import Hub
-from members import cpu_us
+from crowd import Rooms
+from hub import SILENCE, Hub
+from processes import cpu_us
 from programs import BenchError
-from rooms import SILENCE, Rooms
 from table import show, spread, verdict
 
 SOCKETS = 10_000
@@ -20,8 +20,7 @@ PERCENT_BUDGET = 1
 def measure(programs, cluster, arguments):
     rounds = arguments.rounds or (3 if arguments.quick else 5)
     seconds = 10 if arguments.quick else 30
-    hub = Hub(programs, cluster, cluster.create("scrape"), arguments.loops, watch=["public.roost_load"], ops=True)
-    hub.environment |= {name: str(value) for name, value in SILENCE.items()}
+    hub = Hub(programs, cluster, cluster.create("scrape"), arguments.loops, ["public.roost_load"], ops=True, **SILENCE)
     found, scraper = {False: [], True: []}, Scraper()
     with hub, Rooms(hub, SOCKETS) as crowd:
         crowd.ask("join", channels=[[[f"realtime:room {number // 10}", {}]] for number in range(SOCKETS)])
@@ -29,10 +28,10 @@ def measure(programs, cluster, arguments):
         for turn in range(rounds + 1):
             for scrapes in (False, True):
                 with scraper.scraping(hub.ops_port) if scrapes else contextlib.nullcontext():
-                    before = cpu_us(hub)
+                    before = cpu_us(hub.pid)
                     crowd.ask("listen", seconds=seconds)
                     if turn:
-                        found[scrapes].append((cpu_us(hub) - before) / 1e4 / seconds)
+                        found[scrapes].append((cpu_us(hub.pid) - before) / 1e4 / seconds)
     extra = [scraped - silent for silent, scraped in zip(found[False], found[True])]
     show(f"{SOCKETS:,} silent sockets, joined ten by ten, {arguments.loops} loop(s): CPU % of a core; median of "
          f"{rounds} rounds of {seconds} s", ["nobody scrapes", f"a scrape every {INTERVAL} s", "the difference", "budget"],

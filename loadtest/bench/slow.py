@@ -4,18 +4,17 @@ Sockets in three parts: ten read the busy channel (broadcasts and row changes), 
 joined the busy channel and reads nothing. Three runs: without it; with it; with another one as soon as one was ended.
 """
 
-import contextlib
 import json
 import os
 import re
 import selectors
-import socket
 import threading
 import time
 
 from hub import Hub
 from programs import BenchError
 from table import show
+from websocket import TEXT, Connection, frame, message
 
 SOCKETS = 500
 BUSY = 10
@@ -48,36 +47,17 @@ def measure(programs, cluster, arguments):
         print(f"\nMemory, {name}, MB every {step} s: " + " ".join(f"{value:.1f}" for value in run.memory[::step]))
 
 
-class Socket:
-    """Joined to a channel; reads what comes and notes how old it is."""
+class Reader:
+    """A connection to a channel, which reads what comes and notes how old it is."""
 
-    def __init__(self, hub, topic, changes, small=False):
-        self.socket = socket.socket()
-        if small:
-            # What the peer's kernel takes is not what is measured.
-            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16_384)
-        self.socket.settimeout(20)
-        self.socket.connect(("127.0.0.1", hub.port))
-        self.socket.sendall(
-            f"GET /realtime/v1/websocket?vsn=2.0.0&apikey={hub.token} HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\n"
-            "Connection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n".encode())
-        self.wait_for(b"\r\n\r\n")
+    def __init__(self, hub, topic, changes, receive_buffer=None):
+        self.connection = Connection(hub.port, hub.token, receive_buffer=receive_buffer)
+        self.socket = self.connection.socket
         bindings = [{"event": "INSERT", "schema": "public", "table": "roost_load"}] if changes else []
-        self.send(["1", "1", topic, "phx_join", {"config": {"postgres_changes": bindings}}])
+        self.connection.push(topic, "phx_join", {"config": {"postgres_changes": bindings}})
+        self.connection.wait_for(b"Subscribed" if changes else b"phx_reply")
         self.rest = b""
-        self.wait_for(b"Subscribed" if changes else b"phx_reply")
         self.socket.setblocking(False)
-
-    def wait_for(self, wanted):
-        seen = b""
-        while wanted not in seen:
-            data = self.socket.recv(65536)
-            if not data:
-                raise BenchError("the hub closed a socket")
-            seen += data
-
-    def send(self, *frames):
-        self.socket.sendall(b"".join(map(framed, frames)))
 
     def read(self, delays):
         try:
@@ -97,12 +77,9 @@ class Socket:
         return True
 
 
-def framed(message):
-    """A masked text frame; the mask is zero, which RFC 6455 leaves to the client."""
-    payload = json.dumps(message, separators=(",", ":")).encode()
-    size = len(payload)
-    head = bytes([0x81, 0x80 | size]) if size < 126 else bytes([0x81, 0xFE]) + size.to_bytes(2, "big")
-    return head + bytes(4) + payload
+def broadcast(topic, **payload):
+    return frame(TEXT, json.dumps([None, None, topic, "broadcast", {"type": "broadcast", "event": "m", "payload": payload}],
+                                  separators=(",", ":")).encode())
 
 
 class Run:
@@ -113,11 +90,11 @@ class Run:
         self.is_over, self.failure = False, None
 
     def run(self):
-        busy = [Socket(self.hub, "realtime:busy", True) for _ in range(BUSY)]
-        calm = [Socket(self.hub, "realtime:calm", False) for _ in range(SOCKETS - BUSY - 3)]
-        publisher, quiet = Socket(self.hub, "realtime:busy", False), Socket(self.hub, "realtime:calm", False)
+        busy = [Reader(self.hub, "realtime:busy", True) for _ in range(BUSY)]
+        calm = [Reader(self.hub, "realtime:calm", False) for _ in range(SOCKETS - BUSY - 3)]
+        publisher, quiet = Reader(self.hub, "realtime:busy", False), Reader(self.hub, "realtime:calm", False)
         threads = [threading.Thread(target=target, daemon=True) for target in (
-            lambda: self.publish(publisher), lambda: self.whisper(quiet), self.insert, self.stall, self.watch)]
+            lambda: self.publish(publisher), lambda: self.publish_calmly(quiet), self.insert, self.stall, self.watch)]
         reader = threading.Thread(target=self.read, args=(busy + calm, [publisher, quiet]), daemon=True)
         reader.start()
         for thread in threads:
@@ -139,7 +116,7 @@ class Run:
             raise BenchError(self.failure)
         self.figures, self.lost = self.hub.figures(), missing()
         for one in (*busy, *calm, publisher, quiet):
-            one.socket.close()
+            one.connection.close()
         return self
 
     def points(self, kind):
@@ -157,7 +134,7 @@ class Run:
             if time.monotonic() > beat:
                 beat += HEARTBEAT
                 for one in (*sockets, *senders):
-                    one.send([None, "9", "phoenix", "heartbeat", {}])
+                    one.socket.sendall(message("phoenix", "heartbeat", {}, "9", None))
             for key, _ in selector.select(0.1):
                 if not key.data.read(self.delays):
                     self.failure = ("the hub closed a socket that reads: this tester was itself too slow, the machine is busy; "
@@ -177,25 +154,20 @@ class Run:
         filler = "y" * 100
 
         def send(batch):
-            stamp = str(time.monotonic_ns())
-            frame = [None, None, "realtime:busy", "broadcast", {"type": "broadcast", "event": "m", "payload": {"b": stamp, "x": filler}}]
-            sender.socket.sendall(framed(frame) * batch)
+            sender.socket.sendall(broadcast("realtime:busy", b=str(time.monotonic_ns()), x=filler) * batch)
             self.sent[b"b"] += batch
         self.paced(RATE, 25, send)
 
-    def whisper(self, sender):
+    def publish_calmly(self, sender):
         sender.socket.setblocking(True)
 
         def send(batch):
-            sender.send([None, None, "realtime:calm", "broadcast",
-                         {"type": "broadcast", "event": "m", "payload": {"c": str(time.monotonic_ns())}}])
+            sender.socket.sendall(broadcast("realtime:calm", c=str(time.monotonic_ns())))
             self.sent[b"c"] += 1
         self.paced(5, 1, send)
 
     def insert(self):
-        with contextlib.ExitStack() as stack:
-            session = stack.enter_context(self.cluster.session(self.database))
-
+        with self.cluster.session(self.database) as session:
             def send(batch):
                 session.stdin.write("insert into roost_load (conversation_id, stamp) values "
                                     f"(gen_random_uuid(), '{time.monotonic_ns()}');\n")
@@ -210,12 +182,13 @@ class Run:
         held = []
         while self.most > self.stalled and time.monotonic() < end - 1:
             if self.hub.figures().get("roost_slow_reader_cut_total", 0) >= self.stalled:
-                held.append(Socket(self.hub, "realtime:busy", True, small=True))
+                # What this reader's kernel takes is not what is measured.
+                held.append(Reader(self.hub, "realtime:busy", True, receive_buffer=16_384))
                 self.stalled += 1
             time.sleep(0.2)
         time.sleep(max(0, end - time.monotonic()))
         for one in held:
-            one.socket.close()
+            one.connection.close()
 
     def watch(self):
         for _ in range(self.seconds):

@@ -1,17 +1,15 @@
 """Everybody comes back at once: after a kill -9 of the hub, and after a restart under load."""
 
 import collections
-import json
-import pathlib
 import re
 import signal
-import subprocess
-import sys
-import threading
 import time
 import uuid
 
+from commits import Commits
+from crowd import Crowd
 from hub import Hub
+from processes import cpu_us
 from programs import BenchError
 from table import show
 
@@ -25,93 +23,76 @@ end $$;
 grant select on public.roost_load to authenticated"""
 
 
+class Subscribers(Crowd):
+    """Some of the sockets; the commands are those of `StormCrowd`. That they are cut off is what it is about."""
+    script = "storm_crowd.py"
+
+    def check(self, answer):
+        pass
+
+
 class Crowds:
     """The sockets, spread over processes: one has no more than 20,000 files, and one core."""
 
-    def __init__(self, port, sockets, processes=2):
-        script = pathlib.Path(__file__).with_name("storm_crowd.py")
+    def __init__(self, hub, sockets, processes=2):
         share = -(-sockets // processes)
         self.sockets = sockets
-        self.processes = [
-            subprocess.Popen([sys.executable, script, str(port), str(first), str(min(share, sockets - first)),
-                              ",".join(CONVERSATIONS)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-            for first in range(0, sockets, share)]
+        self.crowds = [Subscribers(hub, first, min(share, sockets - first), ",".join(CONVERSATIONS))
+                       for first in range(0, sockets, share)]
 
-    def ask(self, **command):
-        for process in self.processes:
-            process.stdin.write(json.dumps(command) + "\n")
-            process.stdin.flush()
-        return [json.loads(process.stdout.readline()) for process in self.processes]
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for crowd in self.crowds:
+            crowd.__exit__()
+
+    def ask(self, do, **command):
+        for crowd in self.crowds:
+            crowd.tell(do, **command)
+        return [crowd.hear() for crowd in self.crowds]
 
     def until_joined(self, within, reconnects=0):
         """Waits until all are joined, after so many losses in all. When the last one was, on the monotonic clock."""
         deadline = time.monotonic() + within
         while True:
-            states = self.ask(do="state")
-            if (sum(state["joined"] for state in states) == self.sockets
-                    and sum(state["reconnects"] for state in states) >= reconnects):
+            states = self.ask("report")
+            joined = sum(state["joined"] for state in states)
+            if joined == self.sockets and sum(state["reconnects"] for state in states) >= reconnects:
                 return max(state["last"] for state in states)
             if time.monotonic() > deadline:
-                joined = sum(state["joined"] for state in states)
                 raise BenchError(f"{joined} of {self.sockets} sockets joined within {within} s; "
                                  f"{[state['errors'] for state in states]}")
             time.sleep(0.1)
 
     def cpu(self):
-        return sum(state["cpu"] for state in self.ask(do="state"))
-
-    def end(self):
-        for process in self.processes:
-            process.stdin.close()
-        for process in self.processes:
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+        return sum(state["cpu"] for state in self.ask("report"))
 
 
-class Writer(threading.Thread):
-    """Writes at a steady rate, whatever becomes of the hub; `rows` has when each was handed to Postgres."""
+class Rows(Commits):
+    """Written at a steady rate, whatever becomes of the hub, for each conversation in turn. A row's number is when it was due, in
+    monotonic nanoseconds."""
 
     def __init__(self, cluster, database):
-        super().__init__(daemon=True)
-        self.session = cluster.session(database)
-        self.rows = []  # (conversation, number, when)
-        self.ended = threading.Event()
+        super().__init__(cluster, database, RATE, lambda number: "insert into roost_load (conversation_id, stamp) "
+                         f"values ('{self.conversation(len(self.done))}', '{number}')")
 
-    def run(self):
-        due = time.monotonic()
-        while not self.ended.is_set():
-            number = len(self.rows)
-            conversation = CONVERSATIONS[number % len(CONVERSATIONS)]
-            self.session.stdin.write(
-                f"insert into roost_load (conversation_id, stamp) values ('{conversation}', '{number}');\n")
-            self.session.stdin.flush()
-            self.rows.append((conversation, number, time.monotonic()))
-            due += 1 / RATE
-            self.ended.wait(max(0, due - time.monotonic()))
-
-    def finish(self):
-        self.ended.set()
-        self.join()
-        self.session.stdin.close()
-        if self.session.wait() != 0:
-            raise BenchError("the writer's session failed")
+    @staticmethod
+    def conversation(turn):
+        return CONVERSATIONS[turn % len(CONVERSATIONS)]
 
     def between(self, began, ended):
+        """The numbers by conversation of the rows that were due between two moments, in seconds."""
         found = collections.defaultdict(list)
-        for conversation, number, at in self.rows:
-            if began <= at <= ended:
-                found[conversation].append(number)
+        for turn, (number, _) in enumerate(self.done):
+            if began <= number / 1e9 <= ended:
+                found[self.conversation(turn)].append(number)
         return found
 
 
 def measure(programs, cluster, arguments):
     sizes = (1000, 10_000)
-    # What the hub asks of Postgres is counted in the server's log, by who asks.
-    cluster.psql("postgres", "alter system set log_line_prefix = '%a|%d|'")
-    cluster.psql("postgres", "select pg_reload_conf()")
+    cluster.log_by_who_asks()
     rows = [storm(programs, cluster, arguments, sockets, signal.SIGKILL) for sockets in sizes]
     rows.append(storm(programs, cluster, arguments, 5000, signal.SIGTERM))
     show(f"All sockets come back at once while {RATE} rows/s are written; seconds from the start of the new process",
@@ -122,33 +103,29 @@ def measure(programs, cluster, arguments):
 def storm(programs, cluster, arguments, sockets, number):
     database = cluster.create(f"storm_{sockets}_{number.name.lower()}")
     cluster.psql(database, GRANT)
-    cluster.psql("postgres", f"alter database {database} set log_statement = 'all'")
-    with Hub(programs, cluster, database, arguments.loops, watch=["public.roost_load"]) as hub:
-        hub.environment["ROOST_DRAIN_SECONDS"] = "3"
-        crowds = Crowds(hub.port, sockets)
-        try:
-            crowds.until_joined(120)
-            writer = Writer(cluster, database)
-            writer.start()
-            time.sleep(3)
-            lost_at = time.monotonic()
-            hub.process.send_signal(number)
-            hub.process.wait(30)
-            time.sleep(2)
-            queries, testers = len(asked(cluster, database)), crowds.cpu()
-            began = time.monotonic()
-            hub.start()
-            joined = crowds.until_joined(120, reconnects=sockets) - began
-            missed = writer.between(lost_at, began)
-            caught_up, _ = await_all(crowds, writer, missed)
-            spent = time.clock_gettime_ns(~hub.pid << 3 | 2) / 1000
-            testers = crowds.cpu() - testers
-            new = asked(cluster, database)[queries:]
-            time.sleep(2)
-            writer.finish()
-            _, verdict = await_all(crowds, writer, missed)
-        finally:
-            crowds.end()
+    cluster.log_statements(database)
+    hub = Hub(programs, cluster, database, arguments.loops, ["public.roost_load"], ROOST_DRAIN_SECONDS=3)
+    with hub, Crowds(hub, sockets) as crowds:
+        crowds.until_joined(120)
+        rows = Rows(cluster, database)
+        rows.start()
+        time.sleep(3)
+        lost_at = time.monotonic()
+        hub.process.send_signal(number)
+        hub.process.wait(30)
+        time.sleep(2)
+        queries, testers = len(cluster.asked(database)), crowds.cpu()
+        began = time.monotonic()
+        hub.start()
+        joined = crowds.until_joined(120, reconnects=sockets) - began
+        missed = rows.between(lost_at, began)
+        caught_up, _ = await_all(crowds, rows, missed)
+        spent = cpu_us(hub.pid)
+        testers = crowds.cpu() - testers
+        new = cluster.asked(database)[queries:]
+        time.sleep(2)
+        rows.finish()
+        _, verdict = await_all(crowds, rows, missed)
     if verdict["lost"]:
         print(f"lost: {verdict['examples']}")
     return [f"{sockets:,}", {signal.SIGKILL: "kill -9", signal.SIGTERM: "SIGTERM, 3 s drain"}[number], f"{joined:.2f}",
@@ -158,22 +135,15 @@ def storm(programs, cluster, arguments, sockets, number):
             f"{verdict['repeats']:,}"]
 
 
-def await_all(crowds, writer, missed, within=30):
+def await_all(crowds, rows, missed, within=30):
     """Until nothing is missing of what was written so far. When the last of the missed rows came, and the verdict."""
-    rows = writer.between(0, time.monotonic() - 0.1)
+    written = rows.between(0, time.monotonic() - 0.1)
     deadline = time.monotonic() + within
     while True:
-        answers = crowds.ask(do="verdict", rows=rows, missed=missed)
+        answers = crowds.ask("judge", rows=written, missed=missed)
         lost = sum(answer["lost"] for answer in answers)
         if not lost or time.monotonic() > deadline:
             return 0 if lost else max(answer["caught_up"] for answer in answers), {
                 "lost": lost, "repeats": sum(answer["repeats"] for answer in answers),
                 "examples": sum((answer["examples"] for answer in answers), [])}
         time.sleep(0.2)
-
-
-def asked(cluster, database):
-    """The statements of the hub's sessions."""
-    return [line for line in (cluster.folder / "log").read_text(errors="replace").splitlines()
-            if line.startswith("roost") and f"|{database}|" in line
-            and (" statement: " in line or " execute " in line)]

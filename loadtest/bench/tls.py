@@ -31,10 +31,9 @@ def measure(programs, cluster, arguments):
     with contextlib.ExitStack() as stack:
         hubs = {}
         for number, (name, settings) in enumerate(ways.items()):
-            hub = Hub(programs, cluster, database, arguments.loops)
             # One name for all would be one place in the feed for all.
-            hub.environment |= settings | {"ROOST_NODE_NAME": f"hub-{number}"}
-            hubs[name] = stack.enter_context(hub)
+            settings = settings | {"ROOST_NODE_NAME": f"hub-{number}"}
+            hubs[name] = stack.enter_context(Hub(programs, cluster, database, arguments.loops, **settings))
         # The first round warms up.
         for turn in range(rounds + 1):
             for name, hub in hubs.items():

@@ -5,9 +5,10 @@ import statistics
 import time
 import uuid
 
-from crowd import Subscriber, token
-from hub import Hub
+from hub import Hub, token
+from programs import BenchError
 from table import show, spread, verdict
+from websocket import Connection
 
 MEMBERS = 500
 LATENCY_BUDGET = 50
@@ -77,7 +78,7 @@ def commit_to_client(programs, cluster, database, hub, seconds):
 
 def decide(cluster, database, hub, rows):
     """500 users without a filter, so that every row is a question about each of them; one may see it."""
-    crowd = [Subscriber(hub.port, user(n)) for n in range(MEMBERS)]
+    connections = [subscribed(hub, user(n)) for n in range(MEMBERS)]
     writer = cluster.session(database)
 
     def insert(count):
@@ -86,21 +87,34 @@ def decide(cluster, database, hub, rows):
             f"an ordinary length, nothing more' from generate_series(1, {count});\n")
         writer.stdin.flush()
         began = time.monotonic()
-        crowd[0].take(count)
+        while count:
+            count -= connections[0].receive()[3] == "postgres_changes"
         return time.monotonic() - began
 
     for _ in range(20):
         insert(1)
     single = statistics.median(insert(1) for _ in range(100))
-    for subscriber in crowd:
-        subscriber.heartbeat()
+    for connection in connections:
+        connection.push("phoenix", "heartbeat", {}, "2", None)
     insert(rows)
     window = min(insert(rows) for _ in range(2))
     writer.stdin.close()
     writer.wait()
-    for subscriber in crowd:
-        subscriber.connection.close()
+    for connection in connections:
+        connection.close()
     return MEMBERS / single, MEMBERS * rows / window
+
+
+def subscribed(hub, subject):
+    """A connection that is told of every row of public.messages its user may see."""
+    connection = Connection(hub.port, token(subject))
+    connection.push("realtime:all", "phx_join", {"config": {"postgres_changes": [
+        {"event": "INSERT", "schema": "public", "table": "messages"}]}})
+    while (answer := connection.receive())[3] != "system":
+        pass
+    if answer[4]["status"] != "ok":
+        raise BenchError(f"the hub refused a subscription: {answer[4]['message']}")
+    return connection
 
 
 def report(latency, decisions, rounds):

@@ -84,3 +84,18 @@ struct RoostMicro: ParsableCommand {
         if !improved.isEmpty { print("Allocate less, and --record keeps it so: \(improved.joined(separator: ", "))") }
     }
 }
+
+/// Everything that is measured.
+enum Catalogue {
+    static var all: [Operation] {
+        DecodeOperations.all + EncodeOperations.all + FilterOperations.all + WindowOperations.all
+            + PresenceOperations.all + TypingOperations.all + HubOperations.all
+    }
+}
+
+/// Why nothing could be measured, as one sentence.
+struct MicroFailure: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ sentence: String) { description = sentence }
+}

@@ -1,8 +1,8 @@
 import ArgumentParser
 import Glibc
 
-/// The load tester. A scenario is a command in `Commands/`; what its clients do and check lives in a folder of its name,
-/// the sockets below all of them in `Client/`.
+/// The load tester. A scenario is a command in `Commands/` and a behaviour in `Scenarios/`; the sockets below all of them are
+/// in `Client/`.
 @main
 struct RoostLoad: ParsableCommand {
     static let configuration = CommandConfiguration(

@@ -2,10 +2,10 @@
 
 import asyncio
 import json
-import urllib.parse
 
 from channel import Channel
 from journal import Journal
+from websocket import VERSION_1, VERSION_2
 from wire import Wire
 
 HEARTBEAT = 25
@@ -20,7 +20,6 @@ class RawClient:
         self.habit = habit  # "counts": refs go on over reconnects; "anew": they begin with 1; "page": it is reloaded, too
         self.name, self.version, self.port, self.token = name, version, port, token
         self._pace = None
-        self.path = "/realtime/v1/websocket?" + urllib.parse.urlencode({"apikey": token, "vsn": f"{version}.0.0"})
         self.channels = {}
         self.journal = Journal()
         self.tamper = None  # see selftest.py
@@ -91,7 +90,7 @@ class RawClient:
 
     async def _connect(self):
         try:
-            self._wire = await Wire.open(self, self.port, self.path)
+            self._wire = await Wire.open(self, self.port, self.token, VERSION_2 if self.version == 2 else VERSION_1)
             self._wire.slow_down(self._pace)
         except OSError as error:
             self.lost(f"not reached: {type(error).__name__}")

@@ -1,12 +1,11 @@
 """One WebSocket as a transport: text frames in and out, pings answered, and every way to lose it."""
 
 import asyncio
-import base64
 import os
 import socket
 import struct
 
-from support.websocket import CLOSE, PING, PONG, TEXT, frame
+from websocket import CLOSE, PING, PONG, TEXT, frame, frames, upgrade
 
 
 class Wire(asyncio.Protocol):
@@ -15,8 +14,8 @@ class Wire(asyncio.Protocol):
     Nothing is read while it is paused: a client that hangs keeps its bytes in the kernel, unread, as a real one does.
     """
 
-    def __init__(self, owner, port, path):
-        self.owner, self.port, self.path = owner, port, path
+    def __init__(self, owner, request):
+        self.owner, self.request = owner, request
         self.transport = None
         self._buffer = bytearray()
         self._upgraded = False
@@ -24,8 +23,9 @@ class Wire(asyncio.Protocol):
         self._pace = None  # bytes a second
 
     @classmethod
-    async def open(cls, owner, port, path):
-        _, wire = await asyncio.get_running_loop().create_connection(lambda: cls(owner, port, path), "127.0.0.1", port)
+    async def open(cls, owner, port, token, version):
+        request = upgrade(port, token, version)
+        _, wire = await asyncio.get_running_loop().create_connection(lambda: cls(owner, request), "127.0.0.1", port)
         return wire
 
     # Losing it
@@ -63,23 +63,20 @@ class Wire(asyncio.Protocol):
     # Sending
 
     def send(self, text):
-        self._send(TEXT, text)
+        self._send(TEXT, text.encode())
 
     def ping(self):
         self._send(PING, b"")
 
     def _send(self, opcode, payload):
         if self.transport and not self.transport.is_closing():
-            self.transport.write(frame(opcode, payload))
+            self.transport.write(frame(opcode, payload, mask=os.urandom(4)))
 
     # asyncio.Protocol
 
     def connection_made(self, transport):
         self.transport = transport
-        key = base64.b64encode(os.urandom(16)).decode()
-        transport.write(
-            f"GET {self.path} HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-            f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n\r\n".encode())
+        transport.write(self.request)
 
     def connection_lost(self, error):
         if self.owner:
@@ -92,22 +89,12 @@ class Wire(asyncio.Protocol):
         self._buffer += data
         if not self._upgraded and not self._upgrade():
             return
-        position, size = 0, len(self._buffer)
-        while self.owner and size - position >= 2:
-            opcode, length, head = self._buffer[position] & 0x0F, self._buffer[position + 1], 2
-            if length == 126:
-                if size - position < 4:
-                    break
-                length, head = int.from_bytes(self._buffer[position + 2:position + 4], "big"), 4
-            elif length == 127:
-                if size - position < 10:
-                    break
-                length, head = int.from_bytes(self._buffer[position + 2:position + 10], "big"), 10
-            if size - position < head + length:
+        position = 0
+        for opcode, begin, end in frames(self._buffer):
+            if not self.owner:
                 break
-            start = position + head
-            position = start + length
-            self._take(opcode, bytes(self._buffer[start:position]))
+            position = end
+            self._take(opcode, bytes(self._buffer[begin:end]))
         del self._buffer[:position]
 
     def _upgrade(self):

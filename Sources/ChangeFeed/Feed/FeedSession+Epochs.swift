@@ -5,7 +5,7 @@ import Postgres
 extension FeedSession {
     /// - Parameter restore: what was there when the dump had been restored.
     static func newIncarnation(behind restore: Snapshot) -> String {
-        TemplateText.fill(TemplateText.cut(TemplateText.code(of: SQL.newIncarnation)), ["base": restore.text])
+        SQLTemplate(withoutComments: SQL.newIncarnation).filled(["base": restore.text])
     }
 
     /// Writes the epoch of this connection, and waits until a crash of the server does not forget it.

@@ -1,5 +1,6 @@
 import Hub
 import Matching
+import Postgres
 
 /// How the engine answers for one table, role and command, until the catalog changes.
 struct PolicyPlan {
@@ -99,18 +100,16 @@ struct PolicyFunction {
             isStored
             ? "exists (select from \(stored)(rows_, picks[k:k]))"
             : "(select \(condition) from \(row.item("rows_", at: "picks[k]")))"
-        let body = SQLTemplate.filled(
-            SQL.policyBody,
+        let body = SQLTemplate(SQL.policyBody).filled(
             [
                 "type": row.type, "role": SQLText.literal(question.role), "table": "\(question.table.oid)",
                 "many": many, "one": one,
                 "marks": SQLText.literal(description.marks), "whole": "\(description.readsRow)",
             ])
-        creation = SQLTemplate.filled(SQL.policyFunction, ["name": name, "body": SQLText.literal(body)])
+        creation = SQLTemplate(SQL.policyFunction).filled(["name": name, "body": SQLText.literal(body)])
         preparation =
             isStored
-            ? SQLTemplate.filled(
-                SQL.policyStored,
+            ? SQLTemplate(SQL.policyStored).filled(
                 ["name": name, "type": row.type, "query": row.query(of: "picks", where: condition)])
             : nil
     }

@@ -11,7 +11,7 @@ enum ActivityRow {
         """
 
     /// A statement with the columns in place of `{activity}`.
-    static func statement(_ template: String) -> String { SQLTemplate.filled(template, ["activity": columns]) }
+    static func statement(_ template: String) -> String { SQLTemplate(template).filled(["activity": columns]) }
 
     /// What is no activity of roost's is left out.
     static func all(_ rows: QueryResult) -> [OwnedActivity] {

@@ -7,7 +7,7 @@ struct AudienceStatement {
 
     /// - Parameter statement: a query with the parameter `$1 jsonb`.
     init(_ statement: String) {
-        sql = SQLTemplate.filled(SQL.audience, ["statement": Self.bare(statement)])
+        sql = SQLTemplate(SQL.audience).filled(["statement": Self.bare(statement)])
     }
 
     /// As it can stand in brackets, where it takes no semicolon.

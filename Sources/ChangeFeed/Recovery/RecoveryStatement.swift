@@ -4,8 +4,8 @@ import Postgres
 
 /// RecoveryWindow.sql for some starts at once.
 enum RecoveryStatement {
-    private static let pieces = TemplateText.cut(TemplateText.code(of: SQL.recoveryWindow))
-    private static let slice = TemplateText.cut(TemplateText.code(of: SQL.recoverySlice))
+    private static let window = SQLTemplate(withoutComments: SQL.recoveryWindow)
+    private static let slice = SQLTemplate(withoutComments: SQL.recoverySlice)
 
     enum Reading {
         /// Looks at so many rows at most, and brings about so many bytes of them, in no order.
@@ -39,10 +39,11 @@ enum RecoveryStatement {
         case .ordered:
             parts["only"] = "where wanted"
             parts["rest"] = "order by id"
-            return TemplateText.fill(pieces, parts)
+            return window.filled(parts)
         case .limit(let rows, let bytes):
+            parts["only"] = ""
             parts["rest"] = "limit \(rows)"
-            return TemplateText.fill(slice, ["missed": TemplateText.fill(pieces, parts), "most": String(bytes)])
+            return slice.filled(["missed": window.filled(parts), "most": String(bytes)])
         }
     }
 }

@@ -1,5 +1,5 @@
 -- Begins the history of this database anew, after a dump was restored into it: no cursor of before means anything, every
--- hub goes on behind the restore (@base@, a snapshot), and nothing is known to be deleted.
+-- hub goes on behind the restore ({base}, a snapshot), and nothing is known to be deleted.
 --
 -- Of the changes that the dump brought, those that name a transaction from before the restore lie behind nobody's place
 -- and are pruned as they age. Those from there on would be taken for new: a transaction writes its changes itself, or in
@@ -8,7 +8,7 @@
 -- Locks: the row of roost.meta, then rows of roost.change, then the cursors' rows.
 do $$
 declare
-    base pg_snapshot := '@base@';
+    base pg_snapshot := '{base}';
 begin
     perform from roost.meta for update;
     if not exists (

@@ -9,14 +9,14 @@
 --   * A row that is here though its transaction is not finished came by another way, as out of a dump; it is left out,
 --     or it would come in every window until then (ForeignChanges.sql deletes it).
 --   * A row is new if its transaction was not finished in S1: either xid >= xmax(S1), or xid in xip(S1).
---   * @xmax@ and @xip@ are literals, not parameters, so that the planner sees how narrow the range is.
+--   * {xmax} and {xip} are literals, not parameters, so that the planner sees how narrow the range is.
 -- Locks: none.
 select 0 as id, 0::oid as relid, ''::"char" as op, false as reduced, pg_current_snapshot()::text as at,
-       @version@ as committed, @touched@ as record, @outbox@ as old_record
+       {version} as committed, {touched} as record, {outbox} as old_record
 union all
 select id, relid, op, reduced, at::text, :committed, record, old_record from roost.change
-where xid >= '@xmax@'::xid8 and pg_visible_in_snapshot(xid, (select pg_current_snapshot()))
+where xid >= '{xmax}'::xid8 and pg_visible_in_snapshot(xid, (select pg_current_snapshot()))
 union all
 select id, relid, op, reduced, at::text, :committed, record, old_record from roost.change
-where xid = any ('@xip@'::xid8[]) and pg_visible_in_snapshot(xid, (select pg_current_snapshot()))
+where xid = any ('{xip}'::xid8[]) and pg_visible_in_snapshot(xid, (select pg_current_snapshot()))
 order by id

@@ -1,3 +1,5 @@
+import Postgres
+
 /// A `pg_snapshot` as Postgres writes it, `xmin:xmax:xip,xip,…`: which transactions were finished.
 package struct Snapshot: Sendable, Equatable {
     package let text: String
@@ -38,31 +40,31 @@ package struct Snapshot: Sendable, Equatable {
             members: members.isEmpty ? nil : members.sorted().map(String.init).joined(separator: ","))
     }
 
-    private static let version = "(" + TemplateText.code(of: SQL.catalogVersion) + ")"
+    private static let version = "(" + SQLTemplate.withoutComments(SQL.catalogVersion) + ")"
 
-    private static let outbox = "(" + TemplateText.code(of: SQL.outboxLook) + ")"
+    private static let outbox = "(" + SQLTemplate.withoutComments(SQL.outboxLook) + ")"
 
     // Cut up once, and without its comments: this is sent hundreds of times a second.
     private static let withCommitTimestamps = WindowTemplate(committed: "pg_xact_commit_timestamp(xid::xid)::text")
     private static let withoutCommitTimestamps = WindowTemplate(committed: "null::text")
 }
 
-/// Window.sql and MembersInWindow.sql, cut where a window's own parts go.
+/// Window.sql and MembersInWindow.sql, with places for a window's own parts.
 private struct WindowTemplate {
-    private let window: [Substring]
-    private static let members = TemplateText.cut(TemplateText.code(of: SQL.membersInWindow))
+    private let window: SQLTemplate
+    private static let members = SQLTemplate(withoutComments: SQL.membersInWindow)
 
     init(committed: String) {
-        window = TemplateText.cut(TemplateText.code(of: SQL.window).replacing(":committed", with: committed))
+        window = SQLTemplate(withoutComments: SQL.window.replacing(":committed", with: committed))
     }
 
     func statement(xmax: String, xip: String, version: String, outbox: String, members: String?) -> String {
         var parts = ["xmax": xmax, "xip": xip, "version": version, "outbox": outbox, "touched": "null::json"]
         if let members {
             parts["members"] = members
-            parts["touched"] = TemplateText.fill(Self.members, parts)
+            parts["touched"] = Self.members.filled(parts)
         }
-        return TemplateText.fill(window, parts)
+        return window.filled(parts)
     }
 }
 

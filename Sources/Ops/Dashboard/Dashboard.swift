@@ -29,7 +29,7 @@ package final class Dashboard: OpsSocketHandler {
     let state = Mutex(State())
     let access: OpsAccess
     let health: Health
-    let log: LogBook
+    let log: RecentLog
     let gateway: Gateway
     let sources: DashboardSources
     let logger: Logger
@@ -39,7 +39,7 @@ package final class Dashboard: OpsSocketHandler {
     private static let patience = 10
 
     package init(
-        access: OpsAccess, health: Health, log: LogBook, gateway: Gateway, sources: DashboardSources, logger: Logger
+        access: OpsAccess, health: Health, log: RecentLog, gateway: Gateway, sources: DashboardSources, logger: Logger
     ) {
         self.access = access
         self.health = health
@@ -135,7 +135,7 @@ package final class Dashboard: OpsSocketHandler {
     private func refresh(_ topic: OpsTopic, _ sample: Sample) {
         switch topic {
         case .overview: push("sample", topic, overview(sample))
-        case .log: tellLog()
+        case .log: pushLog()
         // It does not change while the process lives.
         case .configuration: break
         case .channels, .slow, .newest, .channel, .connection, .user: ask(topic)
@@ -155,7 +155,7 @@ package final class Dashboard: OpsSocketHandler {
         state.withLock { $0.asked[topic] = nil }
     }
 
-    // MARK: Telling
+    // MARK: Pushing
 
     /// To all pages that look at the topic; written once.
     func push(_ event: StaticString, _ topic: OpsTopic, _ payload: JSONDocument) {
@@ -165,7 +165,7 @@ package final class Dashboard: OpsSocketHandler {
         }
     }
 
-    private func tellLog() {
+    private func pushLog() {
         let level = sources.logLevel()
         for session in state.withLock({ Array($0.sessions.values) }) {
             for name in session.joined.keys where OpsTopic(name) == .log {
@@ -186,4 +186,32 @@ package final class Dashboard: OpsSocketHandler {
         clock_gettime(clock, &time)
         return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
     }
+}
+
+/// Where the page's data comes from and what its buttons do, as far as other rooms know it.
+package struct DashboardSources: Sendable {
+    /// A setting as it may be shown.
+    package struct Setting: Sendable {
+        package let key: String
+        package let value: String
+        package let origin: String
+
+        package init(key: String, value: String, origin: String) {
+            self.key = key
+            self.value = value
+            self.origin = origin
+        }
+    }
+
+    package var version = ""
+    package var node = ""
+    /// All figures of the metrics.
+    package var figures: @Sendable () -> [Figure] = { [] }
+    /// What is in force.
+    package var settings: @Sendable () -> [Setting] = { [] }
+    package var logLevel: @Sendable () -> String = { "" }
+    /// False where there is no such level.
+    package var setLogLevel: @Sendable (String) -> Bool = { _ in false }
+
+    package init() {}
 }

@@ -15,7 +15,7 @@ final class LogOutput: Sendable {
 
     private let state = Mutex(State())
     /// The newest lines that operators should know, for their page.
-    let book = LogBook()
+    let recent = RecentLog()
     private let rank = Atomic<Int>(Logger.Level.info.rank)
 
     /// The least level that is logged; lines below it are dropped. May be set from any thread.
@@ -39,7 +39,7 @@ final class LogOutput: Sendable {
         }
         switch verdict {
         case .logged:
-            book.note(event.level, event.message.description)
+            recent.note(event.level, event.message.description)
             write(LogLine(time: now, event.level, event.message.description, event.source, metadata), format)
         case .firstSuppressed:
             // Their number has to be logged also where no line of the kind follows.

@@ -86,7 +86,7 @@ struct HubRooms: Sendable {
         services.handler = Handlers(handlers: handlers)
         services.opsHandler = OpsPages(health: health, access: access, figures: { figures.all })
         services.opsSocketHandler = Dashboard(
-            access: access, health: health, log: LogOutput.standard.book, gateway: gateway,
+            access: access, health: health, log: LogOutput.standard.recent, gateway: gateway,
             sources: reload.dashboard(.standard, { figures.all }), logger: logger)
 
         // Who watches over them.
@@ -94,7 +94,7 @@ struct HubRooms: Sendable {
             HealthProbes(
                 mostBehind: .seconds(configuration.safetyPollSeconds + configuration.readyLagSeconds),
                 loops: { gateway.silences }, feed: { subscriptions.behind }))
-        supervision = Supervision(problem: { health.problem }, beats: { gateway.heartbeats }, logger: logger)
+        supervision = Supervision(problem: { health.problem }, heartbeats: { gateway.heartbeats }, logger: logger)
 
         self.configuration = configuration
         self.logger = logger

@@ -11,7 +11,7 @@ import Synchronization
 final class Supervision: Sendable {
     private let notifier: SystemdNotifier
     private let problem: @Sendable () -> String?
-    private let beats: @Sendable () -> [Int]
+    private let heartbeats: @Sendable () -> [Int]
     private let logger: Logger
     private let state: Mutex<State>
 
@@ -25,9 +25,9 @@ final class Supervision: Sendable {
     ///
     /// - Parameters:
     ///   - problem: why the hub is not ready; nil when it is.
-    ///   - beats: as `ServiceReport.Standing` has them.
+    ///   - heartbeats: as `ServiceReport.Status` has them.
     init?(
-        problem: @escaping @Sendable () -> String?, beats: @escaping @Sendable () -> [Int], logger: Logger
+        problem: @escaping @Sendable () -> String?, heartbeats: @escaping @Sendable () -> [Int], logger: Logger
     ) {
         let environment = ProcessInfo.processInfo.environment
         do throws(SystemdNotifier.Failure) {
@@ -38,7 +38,7 @@ final class Supervision: Sendable {
             return nil
         }
         self.problem = problem
-        self.beats = beats
+        self.heartbeats = heartbeats
         self.logger = logger
         let watchdog = SystemdWatchdog.interval(environment: environment, pid: getpid())
         state = Mutex(State(report: ServiceReport(watchdog: watchdog)))
@@ -57,7 +57,7 @@ final class Supervision: Sendable {
 
     /// Reports what has changed since the last report.
     func look() {
-        send { report, standing in report.lines(standing) }
+        send { report, status in report.lines(status) }
     }
 
     /// Reports that the configuration is about to be read again.
@@ -69,7 +69,7 @@ final class Supervision: Sendable {
     ///
     /// - Parameter outcome: a few words, as `configuration reloaded`.
     func reloaded(_ outcome: String) {
-        send { report, standing in report.reloaded(outcome, standing) }
+        send { report, status in report.reloaded(outcome, status) }
     }
 
     /// Reports that the hub is stopping.
@@ -79,13 +79,14 @@ final class Supervision: Sendable {
     }
 
     /// Sends the lines that `what` makes of the report. What could not be sent is new the next time, too.
-    private func send(_ what: (inout ServiceReport, ServiceReport.Standing) -> [String]) {
-        let (problem, beats) = (problem(), beats())
+    private func send(_ what: (inout ServiceReport, ServiceReport.Status) -> [String]) {
+        let (problem, heartbeats) = (problem(), heartbeats())
         state.withLock { state in
             guard let began = state.began else { return }
             var report = state.report
             let lines = what(
-                &report, ServiceReport.Standing(problem: problem, beats: beats, age: ContinuousClock.now - began))
+                &report,
+                ServiceReport.Status(problem: problem, heartbeats: heartbeats, age: ContinuousClock.now - began))
             do throws(SystemdNotifier.Failure) {
                 if !lines.isEmpty { try notifier.send(lines) }
                 state.report = report

@@ -2,8 +2,7 @@
 
 import shutil
 
-from peers.peer import Peer
-from traffic import Traffic
+from peers.peer import Peer, Traffic
 
 
 class Limit(Peer):

@@ -1,7 +1,6 @@
 """mosquitto with MQTT over WebSockets."""
 
-from peers.peer import Peer
-from traffic import Traffic
+from peers.peer import Peer, Traffic
 
 TOPIC = b"\x00\x05bench"
 

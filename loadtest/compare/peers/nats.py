@@ -2,8 +2,7 @@
 
 import os
 
-from peers.peer import Peer
-from traffic import Traffic
+from peers.peer import Peer, Traffic
 
 HELLO = b'CONNECT {"verbose":false}\r\n'
 

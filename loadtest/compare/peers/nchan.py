@@ -4,8 +4,7 @@ import os
 import pathlib
 import signal
 
-from peers.peer import Peer, package_version
-from traffic import Traffic
+from peers.peer import Peer, Traffic, package_version
 
 MODULE = pathlib.Path("/usr/lib/nginx/modules/ngx_nchan_module.so")
 

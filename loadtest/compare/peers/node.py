@@ -3,8 +3,7 @@
 import os
 import subprocess
 
-from peers.peer import HERE, Peer, package_version
-from traffic import Traffic
+from peers.peer import HERE, Peer, Traffic, package_version
 
 
 class Node(Peer):

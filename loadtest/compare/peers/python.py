@@ -2,8 +2,7 @@
 
 import subprocess
 
-from peers.peer import HERE, Peer, package_version
-from traffic import Traffic
+from peers.peer import HERE, Peer, Traffic, package_version
 
 #: Debian's own, which its packages belong to, whatever else is in PATH.
 INTERPRETER = "/usr/bin/python3"

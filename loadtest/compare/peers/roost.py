@@ -6,8 +6,7 @@ import subprocess
 
 from cluster import Cluster
 from hub import Hub
-from peers.peer import Peer, Server, end
-from traffic import Traffic
+from peers.peer import Peer, Server, Traffic, end
 
 JOIN = b'["1","1","realtime:bench","phx_join",{"config":{}}]'
 PUBLISH = b'["1","2","realtime:bench","broadcast",{"type":"broadcast","event":"m","payload":{"t":"'

@@ -21,7 +21,7 @@ final class Fleet<Behaviour: FleetBehaviour> {
     private let secure: SecureContext?
     private var queue: Deque<Int> = []
     private var underWay = 0
-    private var gate: RampGate
+    private var limiter: RampLimiter
     private var heartbeat: Heartbeat
     /// The sockets that receive into little room: those that will stall.
     var smallBuffers = 0
@@ -32,7 +32,7 @@ final class Fleet<Behaviour: FleetBehaviour> {
         dialer = Dialer(endpoint: plan.endpoint, sources: plan.sources)
         secure = plan.endpoint.target.isSecure ? try SecureContext(plan.endpoint) : nil
         poller = try Poller()
-        gate = RampGate(atOnce: plan.ramp, perSecond: plan.rampRate)
+        limiter = RampLimiter(atOnce: plan.ramp, perSecond: plan.rampRate)
         heartbeat = Heartbeat(sockets: plan.slots, period: plan.heartbeatSeconds, from: Clock.now)
         try OpenFiles.allow(plan.slots + OpenFiles.spare)
         sockets = ContiguousArray(repeating: ClientSocket(), count: plan.slots)
@@ -56,7 +56,7 @@ final class Fleet<Behaviour: FleetBehaviour> {
         var now = Clock.now
         try dialQueued(now)
         var wake = min(moment, heartbeat.nextDue)
-        if !queue.isEmpty, let opens = gate.opens(underWay: underWay) { wake = min(wake, opens) }
+        if !queue.isEmpty, let opens = limiter.opens(underWay: underWay) { wake = min(wake, opens) }
         let slots = sockets.count
         try poller.wait(nanoseconds: wake > now ? wake - now : 0) { slot, events in
             if slot < slots { try serve(slot, events) } else { try other(slot) }
@@ -69,9 +69,9 @@ final class Fleet<Behaviour: FleetBehaviour> {
     }
 
     private func dialQueued(_ now: UInt64) throws {
-        while let slot = queue.first, let opens = gate.opens(underWay: underWay), opens <= now {
+        while let slot = queue.first, let opens = limiter.opens(underWay: underWay), opens <= now {
             queue.removeFirst()
-            gate.passed(at: now)
+            limiter.passed(at: now)
             guard sockets[slot].phase == .closed else { continue }
             let descriptor = try dialer.dial(plan.number(slot), room: slot < smallBuffers ? 8192 : nil)
             sockets[slot] = ClientSocket(descriptor: descriptor, phase: .connecting, dialled: now)

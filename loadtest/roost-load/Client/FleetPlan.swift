@@ -38,8 +38,8 @@ protocol FleetBehaviour: AnyObject {
     func turnEnded()
 }
 
-/// How many sockets may begin to connect now.
-struct RampGate {
+/// Bounds how many sockets connect at a time, and how many begin in a second.
+struct RampLimiter {
     private let atOnce: Int
     /// Nanoseconds from one to the next; 0 without a bound.
     private let interval: UInt64
@@ -50,7 +50,7 @@ struct RampGate {
         interval = perSecond > 0 ? UInt64(1e9 / perSecond) : 0
     }
 
-    /// When the next may, if there are `underWay`; nil while there are too many.
+    /// When the next socket may begin, if so many are connecting; nil while these are too many.
     func opens(underWay: Int) -> UInt64? { underWay < atOnce ? due : nil }
 
     mutating func passed(at now: UInt64) {
@@ -59,7 +59,7 @@ struct RampGate {
     }
 }
 
-/// What sockets met with that they should not, by sentence.
+/// What went wrong with sockets, counted by sentence.
 struct Troubles: Codable, Sendable {
     private static let most = 24
     private(set) var counts: [String: Int] = [:]

@@ -1,6 +1,6 @@
 import Wire
 
-/// What a socket says first.
+/// What a socket sends when it is connected, and how many answers it then waits for.
 struct Opening {
     var frames: [[UInt8]] = []
     /// How many messages have to come before it has joined.

@@ -1,6 +1,6 @@
 import ArgumentParser
 
-struct IdleCommand: ParsableCommand {
+struct IdleCommand: LoadCommand {
     static let configuration = CommandConfiguration(
         commandName: "idle",
         abstract: "Open sockets that join a channel and then do nothing.",
@@ -15,7 +15,7 @@ struct IdleCommand: ParsableCommand {
     var target: TargetOptions
 
     @OptionGroup(title: "Sockets")
-    var crowd: CrowdOptions
+    var sockets: SocketOptions
 
     @OptionGroup(title: "Report")
     var report: ReportOptions
@@ -32,14 +32,14 @@ struct IdleCommand: ParsableCommand {
         guard hold > 0 else { throw ValidationError("--hold must be over 0.") }
     }
 
-    func run() throws {
-        var plan = try crowd.plan(.idle, target, channels: shared ? 1 : crowd.sockets)
+    func plan() throws -> LoadPlan {
+        var plan = try sockets.plan(.idle, target, channels: shared ? 1 : sockets.count)
         plan.seconds = hold
-        try LoadRun(plan: plan, target: target, report: report).run()
+        return plan
     }
 }
 
-struct FanoutCommand: ParsableCommand {
+struct FanoutCommand: LoadCommand {
     static let configuration = CommandConfiguration(
         commandName: "fanout",
         abstract: "Publish to channels and measure broadcast → client.",
@@ -54,7 +54,7 @@ struct FanoutCommand: ParsableCommand {
     var target: TargetOptions
 
     @OptionGroup(title: "Sockets")
-    var crowd: CrowdOptions
+    var sockets: SocketOptions
 
     @OptionGroup(title: "Messages")
     var message: MessageOptions
@@ -68,16 +68,16 @@ struct FanoutCommand: ParsableCommand {
     @OptionGroup(title: "Report")
     var report: ReportOptions
 
-    func run() throws {
-        var plan = try crowd.plan(.fanout, target, channels: 1, raw: raw.protocol)
+    func plan() throws -> LoadPlan {
+        var plan = try sockets.plan(.fanout, target, channels: 1, raw: raw.protocol)
         plan.target.subprotocol = raw.subprotocol
         message.set(in: &plan)
         schedule.set(in: &plan)
-        try LoadRun(plan: plan, target: target, report: report).run()
+        return plan
     }
 }
 
-struct SlowCommand: ParsableCommand {
+struct SlowCommand: LoadCommand {
     static let configuration = CommandConfiguration(
         commandName: "slow",
         abstract: "A fan-out some of whose readers stop reading: do the others notice, and what becomes of them?",
@@ -92,7 +92,7 @@ struct SlowCommand: ParsableCommand {
     var target: TargetOptions
 
     @OptionGroup(title: "Sockets")
-    var crowd: CrowdOptions
+    var sockets: SocketOptions
 
     @OptionGroup(title: "Messages")
     var message: MessageOptions
@@ -107,21 +107,21 @@ struct SlowCommand: ParsableCommand {
     var stalled = 10
 
     func validate() throws {
-        guard (0..<crowd.sockets).contains(stalled) else {
+        guard (0..<sockets.count).contains(stalled) else {
             throw ValidationError("--stalled is less than --sockets: somebody has to read.")
         }
     }
 
-    func run() throws {
-        var plan = try crowd.plan(.slow, target, channels: 1)
+    func plan() throws -> LoadPlan {
+        var plan = try sockets.plan(.slow, target, channels: 1)
         message.set(in: &plan)
         schedule.set(in: &plan)
         plan.stalled = stalled
-        try LoadRun(plan: plan, target: target, report: report).run()
+        return plan
     }
 }
 
-struct PresenceCommand: ParsableCommand {
+struct PresenceCommand: LoadCommand {
     static let configuration = CommandConfiguration(
         commandName: "presence",
         abstract: "Members of channels come, change and go: how soon do the others know, and do they know right?",
@@ -136,7 +136,7 @@ struct PresenceCommand: ParsableCommand {
     var target: TargetOptions
 
     @OptionGroup(title: "Sockets")
-    var crowd: CrowdOptions
+    var sockets: SocketOptions
 
     @OptionGroup(title: "Schedule")
     var schedule: ScheduleOptions
@@ -145,17 +145,17 @@ struct PresenceCommand: ParsableCommand {
     var report: ReportOptions
 
     func validate() throws {
-        guard crowd.channelsPerSocket == 1 else { throw ValidationError("Here every socket is in one channel.") }
+        guard sockets.channelsPerSocket == 1 else { throw ValidationError("Here every socket is in one channel.") }
     }
 
-    func run() throws {
-        var plan = try crowd.plan(.presence, target, channels: (crowd.sockets + 99) / 100)
+    func plan() throws -> LoadPlan {
+        var plan = try sockets.plan(.presence, target, channels: (sockets.count + 99) / 100)
         schedule.set(in: &plan)
-        try LoadRun(plan: plan, target: target, report: report).run()
+        return plan
     }
 }
 
-struct StormCommand: ParsableCommand {
+struct StormCommand: LoadCommand {
     static let configuration = CommandConfiguration(
         commandName: "storm",
         abstract: "Everybody is cut off at once and comes back: how long until the last has joined?",
@@ -170,7 +170,7 @@ struct StormCommand: ParsableCommand {
     var target: TargetOptions
 
     @OptionGroup(title: "Sockets")
-    var crowd: CrowdOptions
+    var sockets: SocketOptions
 
     @OptionGroup(title: "Report")
     var report: ReportOptions
@@ -185,11 +185,11 @@ struct StormCommand: ParsableCommand {
         guard within > 0 else { throw ValidationError("--within must be over 0.") }
     }
 
-    func run() throws {
-        var plan = try crowd.plan(.storm, target, channels: crowd.sockets)
-        plan.ramp = target.ramp ?? crowd.sockets
+    func plan() throws -> LoadPlan {
+        var plan = try sockets.plan(.storm, target, channels: sockets.count)
+        plan.ramp = target.ramp ?? sockets.count
         plan.seconds = within
         plan.waitsForCut = waitForCut
-        try LoadRun(plan: plan, target: target, report: report).run()
+        return plan
     }
 }

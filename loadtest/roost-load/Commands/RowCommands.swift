@@ -1,6 +1,6 @@
 import ArgumentParser
 
-struct ChangesCommand: ParsableCommand {
+struct ChangesCommand: LoadCommand {
     static let configuration = CommandConfiguration(
         commandName: "changes",
         abstract: "Insert rows at a fixed rate and measure commit → client.",
@@ -47,17 +47,17 @@ struct ChangesCommand: ParsableCommand {
         }
     }
 
-    func run() throws {
+    func plan() throws -> LoadPlan {
         var plan = try target.plan(.changes, sockets: subscribers, run: rows.runNumber)
         plan.channels = conversations
         plan.rate = rate
         (plan.seconds, plan.warmUp, plan.settle) = (duration, warmUp, rows.settle)
-        plan.rows = try rows.terms(sockets: subscribers)
-        try LoadRun(plan: plan, target: target, report: report).run()
+        plan.rows = try rows.plan(sockets: subscribers)
+        return plan
     }
 }
 
-struct ChatCommand: ParsableCommand {
+struct ChatCommand: LoadCommand {
     static let configuration = CommandConfiguration(
         commandName: "chat",
         abstract: "Conversations: rows through Postgres, typing, read receipts, presence, people who come and go.",
@@ -88,13 +88,10 @@ struct ChatCommand: ParsableCommand {
         guard duration > 0 else { throw ValidationError("--duration must be over 0.") }
     }
 
-    func run() throws {
-        let plan = try chat.plan(.chat, target, rows, duration: duration)
-        try LoadRun(plan: plan, target: target, report: report).run()
-    }
+    func plan() throws -> LoadPlan { try chat.plan(.chat, target, rows, duration: duration) }
 }
 
-struct SoakCommand: ParsableCommand {
+struct SoakCommand: LoadCommand {
     static let configuration = CommandConfiguration(
         commandName: "soak",
         abstract: "The conversations of `chat` for long: does memory stay flat, does latency stay low?",
@@ -128,8 +125,5 @@ struct SoakCommand: ParsableCommand {
         }
     }
 
-    func run() throws {
-        let plan = try chat.plan(.soak, target, rows, duration: duration)
-        try LoadRun(plan: plan, target: target, report: report, memoryTolerance: memoryTolerance).run()
-    }
+    func plan() throws -> LoadPlan { try chat.plan(.soak, target, rows, duration: duration) }
 }

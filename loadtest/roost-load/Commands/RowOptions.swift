@@ -38,12 +38,12 @@ struct RowOptions: ParsableArguments {
         }
     }
 
-    func terms(sockets: Int) throws -> RowTerms {
+    func plan(sockets: Int) throws -> RowPlan {
         let name = table.split(separator: ".").map(String.init)
-        return RowTerms(
+        return RowPlan(
             conninfo: database, schema: name[0], table: name[1], filterColumn: filterColumn,
             insert: insert ?? "insert into \(table) (\(filterColumn), stamp) values ($1, $2)", writers: writers,
-            bearers: try tokens.map { try TokenList(path: $0, subscribers: sockets).tokens } ?? [])
+            tokens: try tokens.map { try TokenList(path: $0, subscribers: sockets).tokens } ?? [])
     }
 }
 
@@ -89,8 +89,8 @@ struct ChatOptions: ParsableArguments {
         var plan = try target.plan(scenario, sockets: sockets, run: rows.runNumber)
         plan.rate = rate
         (plan.seconds, plan.warmUp, plan.settle) = (duration, warmUp, rows.settle)
-        plan.rows = try rows.terms(sockets: sockets)
-        plan.chat = ChatTerms(
+        plan.rows = try rows.plan(sockets: sockets)
+        plan.chat = ChatPlan(
             members: members, conversationsPerSocket: conversationsPerSocket, types: typing, readers: readers,
             tracksPresence: presence, churn: churn)
         return plan

@@ -32,8 +32,8 @@ struct LoadPlan: Codable, Sendable {
     var stalled = 0
     /// Whether sockets wait until the server cuts them off, instead of going themselves.
     var waitsForCut = false
-    var rows: RowTerms?
-    var chat = ChatTerms()
+    var rows: RowPlan?
+    var chat = ChatPlan()
 
     /// Sockets that only publish.
     var publishers: Int {
@@ -110,7 +110,7 @@ struct Target: Codable, Sendable {
 }
 
 /// How rows are written.
-struct RowTerms: Codable, Sendable {
+struct RowPlan: Codable, Sendable {
     /// As libpq understands it.
     var conninfo: String
     var schema: String
@@ -121,11 +121,11 @@ struct RowTerms: Codable, Sendable {
     /// Sessions that write, of all workers together.
     var writers: Int
     /// What each subscriber adds to its joins, in the order of the sockets' numbers; empty for nothing.
-    var bearers: [String] = []
+    var tokens: [String] = []
 }
 
 /// What people do in conversations beside reading: rows alone where all is zero.
-struct ChatTerms: Codable, Sendable {
+struct ChatPlan: Codable, Sendable {
     /// Sockets in a conversation; 0 spreads the sockets over `channels` conversations in turn.
     var members = 0
     var conversationsPerSocket = 1

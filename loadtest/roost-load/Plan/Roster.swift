@@ -1,13 +1,14 @@
-/// Who is in which of a worker's conversations. A seat is one socket's place in one of them: seat `slot * perSocket + i`.
+/// Who is in which of a worker's conversations. A membership is one socket's part in one of them, and has the number
+/// `slot * perSocket + i`.
 struct Roster: Sendable {
     let perSocket: Int
     /// The sockets' numbers among those of all workers.
     let numbers: [Int]
-    /// Seats by conversation.
+    /// Memberships by conversation.
     let members: [[Int]]
-    /// Conversations by seat; -1 where there is none.
+    /// Conversations by membership; -1 where there is none.
     let conversations: [Int]
-    /// The place of a seat in its conversation.
+    /// The place of a membership in its conversation.
     let places: [Int]
 
     init(_ plan: LoadPlan, worker: Int) {
@@ -28,8 +29,10 @@ struct Roster: Sendable {
         }
         var conversations = [Int](repeating: -1, count: numbers.count * perSocket)
         var places = conversations
-        for (conversation, seats) in members.enumerated() {
-            for (place, seat) in seats.enumerated() { (conversations[seat], places[seat]) = (conversation, place) }
+        for (conversation, memberships) in members.enumerated() {
+            for (place, membership) in memberships.enumerated() {
+                (conversations[membership], places[membership]) = (conversation, place)
+            }
         }
         self.conversations = conversations
         self.places = places
@@ -60,7 +63,7 @@ struct Roster: Sendable {
     }
 }
 
-/// Which socket is in which channels: socket g in `k` of them, from channel g × k on.
+/// Which socket is in which channels: socket `n` is in `perSocket` of them, from channel `n × perSocket` on.
 struct ChannelMap: Sendable {
     let sockets: Int
     let channels: Int

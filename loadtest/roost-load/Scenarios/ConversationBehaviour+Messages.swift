@@ -9,31 +9,33 @@ extension ConversationBehaviour {
     var nextDue: UInt64 { script.nextDue }
 
     func act(at now: UInt64, _ fleet: Fleet<ConversationBehaviour>) throws {
-        while let deed = script.next(at: now) {
-            switch deed.kind {
+        while let action = script.next(at: now) {
+            switch action.kind {
             case .departure:
-                guard fleet.sockets[deed.subject].phase == .ready else { continue }
-                left(deed.subject)
-                try fleet.leave(deed.subject)
-            case .comeback: fleet.open(deed.subject)
-            case .typingBegins: try say(deed, .typing, 0, fleet) { frames.typing(deed.subject, true, $0) }
-            case .typingEnds: try say(deed, .typing, 0, fleet) { frames.typing(deed.subject, false, $0) }
+                guard fleet.sockets[action.subject].phase == .ready else { continue }
+                left(action.subject)
+                try fleet.leave(action.subject)
+            case .comeback: fleet.open(action.subject)
+            case .typingBegins: try say(action, .typing, 0, fleet) { frames.typing(action.subject, true, $0) }
+            case .typingEnds: try say(action, .typing, 0, fleet) { frames.typing(action.subject, false, $0) }
             case .receipt:
-                let row = rows.schedule.number(of: deed.tick)
-                try say(deed, .broadcast, receipts[deed.subject], fleet) { frames.receipt(deed.subject, row: row, $0) }
+                let row = rows.schedule.number(of: action.tick)
+                try say(action, .broadcast, receipts[action.subject], fleet) {
+                    frames.receipt(action.subject, row: row, $0)
+                }
             }
         }
     }
 
     private func say(
-        _ deed: ChatDeed, _ kind: Stamp.Kind, _ number: Int, _ fleet: Fleet<ConversationBehaviour>,
+        _ action: ChatAction, _ kind: Stamp.Kind, _ number: Int, _ fleet: Fleet<ConversationBehaviour>,
         _ frame: ([UInt8]) -> [UInt8]
     ) throws {
-        let slot = deed.subject / roster.perSocket
+        let slot = action.subject / roster.perSocket
         // Whoever is away says nothing.
         guard fleet.sockets[slot].phase == .ready else { return }
-        let stamp = Stamp(kind: kind, stream: stream(deed.subject), number: number, due: deed.due, sent: Clock.now)
-        if kind == .broadcast { receipts[deed.subject] += 1 }
+        let stamp = Stamp(kind: kind, stream: stream(action.subject), number: number, due: action.due, sent: Clock.now)
+        if kind == .broadcast { receipts[action.subject] += 1 }
         try fleet.send(frame(code.bytes(of: stamp)), on: slot)
         meter.sent += 1
     }
@@ -60,24 +62,25 @@ extension ConversationBehaviour {
 
     private func takeRow(_ stamp: Stamp, _ slot: Int, _ now: UInt64) {
         guard let conversation = rows.schedule.conversation(ofStream: stamp.stream),
-            let seat = windows.seat(of: slot, in: conversation)
+            let membership = windows.membership(of: slot, in: conversation)
         else {
             meter.count.wrong += 1
             return
         }
-        guard windows.isOccupied(seat), meter.count.count(windows.takeRow(stamp.number, seat)) else { return }
+        guard windows.isActive(membership), meter.count.count(windows.takeRow(stamp.number, membership)) else { return }
         rows.arrived(rows.schedule.tick(stamp.number, in: conversation), at: now)
     }
 
     private func takeReceipt(_ stamp: Stamp, _ slot: Int, _ now: UInt64) {
-        let speaker = stamp.stream / plan.workers
-        guard stamp.stream % plan.workers == worker, speaker < roster.conversations.count,
-            let seat = windows.seat(of: slot, in: roster.conversations[speaker]), seat != speaker
+        let sender = stamp.stream / plan.workers
+        guard stamp.stream % plan.workers == worker, sender < roster.conversations.count,
+            let membership = windows.membership(of: slot, in: roster.conversations[sender]), membership != sender
         else {
             meter.count.wrong += 1
             return
         }
-        guard windows.isOccupied(seat), meter.count.count(windows.takeReceipt(stamp.number, from: speaker, seat))
+        guard windows.isActive(membership),
+            meter.count.count(windows.takeReceipt(stamp.number, from: sender, membership))
         else { return }
         meter.record(.broadcast, from: stamp.due, to: now, due: stamp.due)
         meter.record(.sent, from: stamp.sent, to: now, due: stamp.due)

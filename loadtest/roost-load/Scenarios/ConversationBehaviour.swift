@@ -8,8 +8,8 @@ final class ConversationBehaviour: ScenarioBehaviour {
     let code: StampCode
     var script: ChatScript
     var rows: RowCheck
-    var windows: SeatWindows
-    /// How many read receipts each seat has sent.
+    var windows: MembershipWindows
+    /// How many read receipts each membership has sent.
     var receipts: [Int]
     var start: UInt64 = .max
     let worker: Int
@@ -27,7 +27,7 @@ final class ConversationBehaviour: ScenarioBehaviour {
         code = StampCode(run: plan.run)
         script = ChatScript(plan, roster, schedule, worker: worker)
         rows = RowCheck(schedule, writers: ((plan.rows?.writers ?? 1) + plan.workers - 1) / plan.workers)
-        windows = SeatWindows(roster, hearsReceipts: plan.chat.readers > 0)
+        windows = MembershipWindows(roster, hearsReceipts: plan.chat.readers > 0)
         receipts = [Int](repeating: 0, count: roster.conversations.count)
         meter = Meter(primary: plan.scenario.primaryLatency)
     }
@@ -66,7 +66,7 @@ final class ConversationBehaviour: ScenarioBehaviour {
 
     // MARK: The end
 
-    func settle(_ claims: [UInt64], _ fleet: Fleet<ConversationBehaviour>) {
+    func settle(_ channelSums: [UInt64], _ fleet: Fleet<ConversationBehaviour>) {
         rowEnds = rows.begun()
         failures = rows.log.failures
     }
@@ -76,9 +76,9 @@ final class ConversationBehaviour: ScenarioBehaviour {
     /// What those who are there have not got yet.
     private func missing(_ fleet: Fleet<ConversationBehaviour>) -> Int {
         var missing = 0
-        for seat in roster.conversations.indices where windows.isOccupied(seat) {
-            let conversation = roster.conversations[seat]
-            missing += windows.missing(seat, rowEnd: rowEnds[conversation], receipts)
+        for membership in roster.conversations.indices where windows.isActive(membership) {
+            let conversation = roster.conversations[membership]
+            missing += windows.missing(membership, rowEnd: rowEnds[conversation], receipts)
             // What the database has refused nobody waits for.
             missing -= failures[conversation] ?? 0
         }
@@ -87,10 +87,10 @@ final class ConversationBehaviour: ScenarioBehaviour {
 
     func conclude(_ result: inout WorkerResult, _ fleet: Fleet<ConversationBehaviour>) {
         meter.count.lost += max(0, missing(fleet))
-        for seat in roster.conversations.indices where windows.isOccupied(seat) {
-            let conversation = roster.conversations[seat]
+        for membership in roster.conversations.indices where windows.isActive(membership) {
+            let conversation = roster.conversations[membership]
             meter.count.expected +=
-                windows.expected(seat, rowEnd: rowEnds[conversation], receipts) - (failures[conversation] ?? 0)
+                windows.expected(membership, rowEnd: rowEnds[conversation], receipts) - (failures[conversation] ?? 0)
         }
         let failed = failures.values.reduce(0, +)
         result.sums["commits"] = Double(rows.log.committedCount)
@@ -106,11 +106,11 @@ final class ConversationBehaviour: ScenarioBehaviour {
 
     func joined(_ slot: Int, at now: UInt64, _ fleet: Fleet<ConversationBehaviour>) throws {
         meter.recordAlways(.join, from: fleet.sockets[slot].dialled, to: now)
-        try frames.forEachSeat(of: slot) { seat, conversation in
-            windows.begin(seat, rowsIssued: rows.issued(in: conversation, at: now), receipts)
+        try frames.forEachMembership(of: slot) { membership, conversation in
+            windows.begin(membership, rowsIssued: rows.issued(in: conversation, at: now), receipts)
             guard plan.chat.tracksPresence else { return }
-            let stamp = Stamp(kind: .presence, stream: stream(seat), number: 0, due: now, sent: now)
-            try fleet.send(frames.track(seat, code.bytes(of: stamp)), on: slot)
+            let stamp = Stamp(kind: .presence, stream: stream(membership), number: 0, due: now, sent: now)
+            try fleet.send(frames.track(membership, code.bytes(of: stamp)), on: slot)
         }
     }
 
@@ -122,15 +122,15 @@ final class ConversationBehaviour: ScenarioBehaviour {
     }
 
     func left(_ slot: Int) {
-        frames.forEachSeat(of: slot) { seat, _ in
-            guard windows.isOccupied(seat) else { return }
-            let (missing, expected) = windows.end(seat)
+        frames.forEachMembership(of: slot) { membership, _ in
+            guard windows.isActive(membership) else { return }
+            let (missing, expected) = windows.end(membership)
             meter.count.lost += missing
             meter.count.expected += expected
         }
     }
 
-    func stream(_ seat: Int) -> Int { seat * plan.workers + worker }
+    func stream(_ membership: Int) -> Int { membership * plan.workers + worker }
 }
 
 /// Matches the rows that the sockets receive with what was inserted.

@@ -101,10 +101,10 @@ final class FanoutBehaviour: ScenarioBehaviour {
         try stalled.goOn(fleet)
     }
 
-    var claims: [UInt64] { publishers?.claims ?? [] }
+    var channelSums: [UInt64] { publishers?.channelSums ?? [] }
 
-    func settle(_ claims: [UInt64], _ fleet: Fleet<FanoutBehaviour>) {
-        ends = claims.map(Int.init)
+    func settle(_ channelSums: [UInt64], _ fleet: Fleet<FanoutBehaviour>) {
+        ends = channelSums.map(Int.init)
         forEachOwedWindow { owed += windows[$0].expected(before: $1) }
     }
 
@@ -190,7 +190,7 @@ struct Publishers {
     }
 
     /// How many messages each channel was sent by this worker.
-    var claims: [UInt64] { numbers.map(UInt64.init) }
+    var channelSums: [UInt64] { numbers.map(UInt64.init) }
 
     private mutating func skipOthers() {
         while tick < schedule.total, templates[tick % plan.channels] == nil { tick += 1 }

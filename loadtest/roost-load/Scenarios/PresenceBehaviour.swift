@@ -164,15 +164,15 @@ final class PresenceBehaviour: ScenarioBehaviour {
     // MARK: The end
 
     /// Who is present in each channel.
-    var claims: [UInt64] {
-        var claims = [UInt64](repeating: 0, count: plan.channels)
+    var channelSums: [UInt64] {
+        var channelSums = [UInt64](repeating: 0, count: plan.channels)
         for slot in states.indices where states[slot] == .present {
-            claims[channel(slot)] &+= PresenceSum.hash(key(slot).utf8)
+            channelSums[channel(slot)] &+= PresenceSum.hash(key(slot).utf8)
         }
-        return claims
+        return channelSums
     }
 
-    func settle(_ claims: [UInt64], _ fleet: Fleet<PresenceBehaviour>) { wanted = claims }
+    func settle(_ channelSums: [UInt64], _ fleet: Fleet<PresenceBehaviour>) { wanted = channelSums }
 
     func isSettled(_ fleet: Fleet<PresenceBehaviour>) -> Bool { mistaken == 0 }
 

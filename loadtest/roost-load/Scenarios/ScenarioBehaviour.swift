@@ -21,11 +21,12 @@ protocol ScenarioBehaviour: FleetBehaviour {
     /// Whether what had begun has ended.
     var hasStopped: Bool { get }
 
-    /// What this worker knows and others need to judge their deliveries; those of all workers are added up.
-    var claims: [UInt64] { get }
+    /// By channel, what this worker knows and the others need to judge what they received: how many messages it published there, or
+    /// the sum of its members. Those of all workers are added up.
+    var channelSums: [UInt64] { get }
 
-    /// - Parameter claims: of all workers.
-    func settle(_ claims: [UInt64], _ fleet: Fleet<Self>) throws
+    /// - Parameter channelSums: those of all workers, added up.
+    func settle(_ channelSums: [UInt64], _ fleet: Fleet<Self>) throws
 
     /// Whether everything has come that has to.
     func isSettled(_ fleet: Fleet<Self>) -> Bool
@@ -38,8 +39,8 @@ extension ScenarioBehaviour {
     func prepare() throws {}
     func turnEnded() {}
     var hasStopped: Bool { true }
-    var claims: [UInt64] { [] }
-    func settle(_ claims: [UInt64], _ fleet: Fleet<Self>) throws {}
+    var channelSums: [UInt64] { [] }
+    func settle(_ channelSums: [UInt64], _ fleet: Fleet<Self>) throws {}
     func isSettled(_ fleet: Fleet<Self>) -> Bool { true }
     func conclude(_ result: inout WorkerResult, _ fleet: Fleet<Self>) {}
 }

@@ -1,0 +1,94 @@
+import Documents
+import Gateway
+import Hub
+import Wire
+
+/// What is asked of the loops for those who look at it.
+extension Dashboard {
+    /// Connections, channels and members that a page is shown of each.
+    private static let most = 100
+    private static let busiest = 25
+
+    /// The first that a page is sent of a topic it has joined.
+    func greet(_ session: DashboardSession, _ topic: OpsTopic, _ name: String) {
+        switch topic {
+        case .overview:
+            let samples = state.withLock { $0.history.elements }
+            session.push("history", name, history(samples).bytes)
+        case .log:
+            let lines = log.lines(after: 0)
+            state.withLock { $0.sessions[session.socket.id]?.logged = lines.last?.number ?? 0 }
+            session.push("lines", name, Self.json(lines, level: sources.logLevel()).bytes)
+        case .configuration: session.push("settings", name, configuration.bytes)
+        case .channels, .slow, .newest, .channel, .connection, .user: ask(topic)
+        }
+    }
+
+    func ask(_ topic: OpsTopic) {
+        guard mayAsk(topic) else { return }
+        switch topic {
+        case .channels: gateway.busiestChannels(limit: Self.busiest) { self.answer(topic, Self.json($0)) }
+        case .slow: gateway.slowReaders(limit: Self.busiest) { self.answer(topic, ["sockets": Self.json($0)]) }
+        case .newest: gateway.newestSockets(limit: Self.busiest) { self.answer(topic, ["sockets": Self.json($0)]) }
+        case .channel(let name): gateway.channel(name, limit: Self.most) { self.answer(topic, Self.json($0)) }
+        case .connection(let id): gateway.connection(id) { self.answer(topic, Self.json($0)) }
+        case .user(let user):
+            gateway.sockets(ofUser: user, limit: Self.most) { self.answer(topic, ["sockets": Self.json($0)]) }
+        case .overview, .log, .configuration: answered(topic)
+        }
+    }
+
+    private func answer(_ topic: OpsTopic, _ payload: JSONDocument) {
+        answered(topic)
+        push("state", topic, payload)
+    }
+}
+
+/// The page's buttons. Each is logged with the address it came from.
+extension Dashboard {
+    func command(_ frame: ClientFrame, _ session: DashboardSession) {
+        guard case .json(let payload) = frame.body else { return }
+        switch frame.event {
+        case "disconnect":
+            guard let id = payload["connection"]?.string.flatMap({ ConnectionID($0) }) else {
+                return refuse(frame, session, "say which connection: {\"connection\": ID}")
+            }
+            disconnect(id, frame, session)
+        case "disconnect_user":
+            guard let user = payload["user"]?.string, !user.isEmpty else {
+                return refuse(frame, session, "say which user: {\"user\": SUB}")
+            }
+            disconnect(user: user, frame, session)
+        case "log_level":
+            guard let level = payload["level"]?.string, sources.setLogLevel(level) else {
+                return refuse(frame, session, "there is no such level; see log.level")
+            }
+            note("set the level of the log to \(level)", session)
+            session.reply(to: frame, ok: true, ["level": .text(level)])
+        default: refuse(frame, session, "there is no such command; there are disconnect, disconnect_user, log_level")
+        }
+    }
+
+    private func disconnect(_ id: ConnectionID, _ frame: ClientFrame, _ session: DashboardSession) {
+        gateway.disconnect(id) { wasThere in
+            guard wasThere else { return self.refuse(frame, session, "the connection is gone already") }
+            self.note("disconnected the connection \(id)", session)
+            session.reply(to: frame, ok: true, ["closed": .integer(1)])
+        }
+    }
+
+    private func disconnect(user: String, _ frame: ClientFrame, _ session: DashboardSession) {
+        gateway.disconnect(user: user) { count in
+            self.note("disconnected the user \(user), who had \(count) connections", session)
+            session.reply(to: frame, ok: true, ["closed": .integer(count)])
+        }
+    }
+
+    private func refuse(_ frame: ClientFrame, _ session: DashboardSession, _ reason: String) {
+        session.reply(to: frame, ok: false, ["reason": .text(reason)])
+    }
+
+    private func note(_ deed: String, _ session: DashboardSession) {
+        logger.notice("the operator at \(session.socket.address) \(deed)")
+    }
+}

@@ -1,0 +1,136 @@
+import Documents
+import Gateway
+import Hub
+
+/// How the page is told what loops answered.
+extension Dashboard {
+    func history(_ samples: [Sample]) -> JSONDocument {
+        ["samples": .array(samples.map(\.json)), "version": .text(sources.version), "node": .text(sources.node)]
+    }
+
+    /// A second's sample, and all figures as the metrics have them but for histograms, whose news the sample has.
+    func overview(_ sample: Sample) -> JSONDocument {
+        let figures = sources.figures().compactMap { figure -> (String, JSONDocument)? in
+            guard case .number(let value) = figure.value else { return nil }
+            return (figure.label.isEmpty ? figure.name : "\(figure.name){\(figure.label)}", .rounded(value))
+        }
+        return [
+            "sample": sample.json, "problem": .optional(health.problem), "figures": .object(figures),
+            "logLevel": .text(sources.logLevel()),
+        ]
+    }
+
+    var configuration: JSONDocument {
+        [
+            "settings": .array(
+                sources.settings().map {
+                    ["key": .text($0.key), "value": .text($0.value), "origin": .text($0.origin)]
+                })
+        ]
+    }
+
+    static func json(_ lines: [RecentLog.Line], level: String) -> JSONDocument {
+        [
+            "level": .text(level),
+            "lines": .array(
+                lines.map {
+                    [
+                        "number": .integer($0.number), "at": .rounded($0.at), "level": .text($0.level),
+                        "text": .text($0.text),
+                    ]
+                }),
+        ]
+    }
+
+    static func json(_ loads: [ChannelLoad]) -> JSONDocument {
+        [
+            "channels": .array(
+                loads.map {
+                    [
+                        "topic": .text($0.key.topic), "private": .bool($0.key.isPrivate),
+                        "sockets": .integer($0.sockets), "present": .integer($0.present),
+                        "messages": .integer($0.messages), "deliveries": .integer($0.deliveries),
+                    ]
+                })
+        ]
+    }
+
+    static func json(_ sockets: [SocketView]) -> JSONDocument { .array(sockets.map(json)) }
+
+    private static func json(_ socket: SocketView) -> JSONDocument {
+        [
+            "id": .text(socket.id.description), "loop": .integer(socket.id.loop), "address": .text(socket.address),
+            "user": .optional(socket.user), "channels": .integer(socket.channels), "seconds": .integer(socket.seconds),
+            "pending": .integer(socket.pendingBytes), "behind": .bool(socket.isBehind),
+            "writtenOff": .bool(socket.isWrittenOff), "closing": .bool(socket.isClosing),
+        ]
+    }
+
+    /// A connection that is gone has no `socket`.
+    static func json(_ report: ConnectionReport?) -> JSONDocument {
+        guard let report else { return ["socket": .null] }
+        let connection = report.connection
+        return [
+            "socket": json(report.socket), "version": .text(connection.version == .v1 ? "1.0.0" : "2.0.0"),
+            "role": .text(connection.role), "silence": .integer(report.silence),
+            "appState": .optional(connection.appState?.rawValue),
+            "memberships": .array(connection.memberships.map(json)), "trace": .array(report.trace.map(json)),
+        ]
+    }
+
+    private static func json(_ membership: ConnectionView.Membership) -> JSONDocument {
+        [
+            "topic": .text(membership.key.topic), "private": .bool(membership.key.isPrivate),
+            "joined": .bool(membership.isJoined), "user": .optional(membership.user),
+            "presenceKey": .text(membership.presenceKey), "present": .bool(membership.isPresent),
+            "changes": .integer(membership.changes),
+        ]
+    }
+
+    private static func json(_ entry: TraceEntry) -> JSONDocument {
+        [
+            "number": .integer(entry.number), "at": .integer(Int(entry.at)), "out": .bool(entry.isOutgoing),
+            "topic": .text(entry.head.topic), "event": .text(entry.head.event), "excerpt": .text(entry.head.excerpt),
+            "bytes": .integer(entry.bytes), "queue": .integer(entry.queue),
+        ]
+    }
+
+    /// Each loop has members of its own; all of them know of everybody who is present.
+    static func json(_ reports: [ChannelReport]) -> JSONDocument {
+        let members = reports.flatMap { report in
+            zip(report.view.members, report.members).map { json($0, $1, isPrivate: report.view.key.isPrivate) }
+        }
+        let rooms = [false, true].compactMap { isPrivate -> JSONDocument? in
+            let views = reports.map(\.view).filter { $0.key.isPrivate == isPrivate }
+            guard let fullest = views.max(by: { $0.presentCount < $1.presentCount }) else { return nil }
+            return [
+                "private": .bool(isPrivate), "sockets": .integer(views.reduce(0) { $0 + $1.sockets }),
+                "presentCount": .integer(fullest.presentCount),
+                "present": .array(
+                    fullest.present.map { ["key": .text($0.key), "excerpt": .text($0.excerpt)] }),
+                "typing": .integer(views.map(\.typing).max() ?? 0),
+            ]
+        }
+        let events = reports.flatMap { report in report.view.events.map { (report.loop, $0) } }
+        return [
+            "rooms": .array(rooms), "members": .array(members),
+            "events": .array(events.sorted { $0.1.at < $1.1.at }.map { json($0.1, loop: $0.0) }),
+        ]
+    }
+
+    private static func json(_ member: ChannelView.Member, _ id: ConnectionID, isPrivate: Bool) -> JSONDocument {
+        [
+            "id": .text(id.description), "user": .optional(member.user), "role": .text(member.role),
+            "presenceKey": .text(member.presenceKey), "present": .bool(member.isPresent),
+            "changes": .integer(member.changes), "private": .bool(isPrivate),
+        ]
+    }
+
+    private static func json(_ event: ChannelEvent, loop: Int) -> JSONDocument {
+        [
+            "number": .integer(event.number), "loop": .integer(loop), "at": .integer(Int(event.at)),
+            "event": .text(event.event), "receivers": .integer(event.receivers), "bytes": .integer(event.bytes),
+            "excerpt": .text(event.excerpt),
+        ]
+    }
+}
