@@ -35,7 +35,7 @@ let package = Package(
         .target(
             name: "Hub",
             dependencies: [
-                "Matching", "Wire", .product(name: "DequeModule", package: "swift-collections"),
+                "Matching", "Signatures", "Wire", .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
                 .product(name: "OrderedCollections", package: "swift-collections"),
             ],

@@ -16,7 +16,7 @@ import Synchronization
 /// Safe from any thread: the loops are reached only through their inboxes and gauges.
 package final class Gateway: Sendable {
     let configuration: GatewayConfiguration
-    let state: SharedHubState
+    let shared: HubShared
     let limits: SharedLimits
     let certificates: CertificateRefresher?
     let logger: Logger
@@ -26,11 +26,11 @@ package final class Gateway: Sendable {
 
     /// - Parameter certificates: nil: clients speak plain HTTP.
     package init(
-        configuration: GatewayConfiguration, sharing state: SharedHubState,
+        configuration: GatewayConfiguration, sharing shared: HubShared,
         certificates: CertificateRefresher? = nil, logger: Logger
     ) {
         self.configuration = configuration
-        self.state = state
+        self.shared = shared
         self.certificates = certificates
         self.logger = logger
         limits = SharedLimits(configuration.rules)
@@ -43,7 +43,7 @@ package final class Gateway: Sendable {
     ///
     /// - Parameter present: who was present when the hub's last process ended.
     package func start(
-        _ services: GatewayServices, restoring present: [PresenceBook.Restored] = []
+        _ services: GatewayServices, restoring present: [PresenceLeases.Restored] = []
     ) throws(GatewayError) {
         var ports = [(configuration.host, configuration.port)]
         if let port = configuration.opsPort { ports.append((configuration.opsHost, port)) }
@@ -75,7 +75,7 @@ package final class Gateway: Sendable {
     /// Other rules from here on, in moments on every loop. Nobody is cut off for what was allowed before.
     package func adopt(_ rules: GatewayRules) {
         limits.adopt(rules)
-        state.history.adopt(rules.limits)
+        shared.history.adopt(rules.limits)
         for inbox in inboxes { inbox.post(.adopt(rules)) }
     }
 
@@ -104,7 +104,10 @@ package final class Gateway: Sendable {
     package var heartbeats: [Int] { gauges.map(\.heartbeat) }
 
     package func stopAccepting() {
-        state.drain()
+        // Whoever is cut off from here on is expected back at the next process.
+        shared.leases.drain()
+        shared.users?.drain()
+        shared.devices?.drain()
         for inbox in inboxes { inbox.post(.stopAccepting) }
     }
 

@@ -27,6 +27,7 @@ package struct HTTPRequest: Sendable {
     }
 
     /// The request that this head begins, without its body.
+    @inlinable
     package init(_ head: some RequestHead) {
         method = Method(rawValue: head.method) ?? .other
         path = head.path

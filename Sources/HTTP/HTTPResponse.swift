@@ -45,11 +45,11 @@ extension HTTPResponse {
     ///   - closes: the connection ends behind it.
     package func write(into out: inout [UInt8], leavingOutBody: Bool, closes: Bool) {
         out.reserveCapacity(out.count + 256 + (leavingOutBody ? 0 : body.count))
-        out += "HTTP/1.1 ".utf8
+        Self.write("HTTP/1.1 ", into: &out)
         out += String(status).utf8
         out.append(UInt8(ascii: " "))
-        out += Self.reason(status).utf8
-        out += "\r\n".utf8
+        Self.write(Self.reason(status), into: &out)
+        Self.write("\r\n", into: &out)
         if !contentType.isEmpty { Self.write("content-type", contentType, into: &out) }
         if !has("cache-control") { Self.write("cache-control", "no-store", into: &out) }
         for (name, value) in headers { Self.write(name, value, into: &out) }
@@ -64,21 +64,25 @@ extension HTTPResponse {
         case (false, true): Self.write("connection", "upgrade", into: &out)
         case (false, false): break
         }
-        out += "\r\n".utf8
+        Self.write("\r\n", into: &out)
         if hasBody, !leavingOutBody { out += body }
     }
 
     private static func write(_ name: String, _ value: String, into out: inout [UInt8]) {
         out += name.utf8
-        out += ": ".utf8
+        Self.write(": ", into: &out)
         out += value.utf8
-        out += "\r\n".utf8
+        Self.write("\r\n", into: &out)
+    }
+
+    private static func write(_ text: StaticString, into out: inout [UInt8]) {
+        text.withUTF8Buffer { out.append(contentsOf: $0) }
     }
 
     private func has(_ name: String) -> Bool { headers.contains { $0.name == name } }
 
     /// RFC 9110, section 15, and RFC 6585. Some clients show nothing else of an answer.
-    private static func reason(_ status: UInt32) -> String {
+    private static func reason(_ status: UInt32) -> StaticString {
         switch status {
         case 200: "OK"
         case 201: "Created"

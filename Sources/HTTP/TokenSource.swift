@@ -1,9 +1,11 @@
-/// Finds the tokens that a request brings. `docs/protocol.md` has the order for clients.
+/// Finds the tokens that a request brings. Inlinable where every request comes by, so that it knows the kind of its head.
+/// `docs/protocol.md` has the order for clients.
 ///
 /// An opaque key of a Supabase project (`sb_publishable_…`, `sb_secret_…`) is no token, so what stands behind it counts.
 package struct TokenSource<Head: RequestHead> {
-    private let head: Head
+    @usableFromInline let head: Head
 
+    @inlinable
     package init(head: Head) { self.head = head }
 
     /// Nil where there is no token.
@@ -22,7 +24,7 @@ package struct TokenSource<Head: RequestHead> {
         return Self.first(all) ?? all.compactMap { $0 }.first
     }
 
-    private var bearer: String? {
+    @inlinable var bearer: String? {
         head.field("authorization").flatMap { value in
             let utf8 = value.utf8
             guard let space = utf8.firstIndex(of: UInt8(ascii: " ")),
@@ -33,13 +35,13 @@ package struct TokenSource<Head: RequestHead> {
         }
     }
 
-    private static func first(_ found: [String?]) -> String? {
+    @inlinable static func first(_ found: [String?]) -> String? {
         found.compactMap { $0 }.first { $0.mayBeToken }
     }
 }
 
 extension String {
-    fileprivate var mayBeToken: Bool { !isEmpty && !utf8.starts(with: "sb_".utf8) }
+    @usableFromInline var mayBeToken: Bool { !isEmpty && !utf8.starts(with: "sb_".utf8) }
 }
 
 /// The tokens of an upgrade, in the order to be believed: `x-api-key`, as the original has it, then `Authorization`, which

@@ -2,6 +2,7 @@
 package enum WebSocketHandshake {
     /// Whether a request asks for a WebSocket at all. In HTTP/1.0, and with other methods than GET, `Upgrade` means nothing
     /// (RFC 9110, section 7.8; RFC 6455, section 4.1).
+    @inlinable
     package static func isAsked(by head: some RequestHead) -> Bool {
         head.method == "GET" && !head.isHTTP10 && head.lists("websocket", in: "upgrade")
     }

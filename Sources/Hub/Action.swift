@@ -17,8 +17,8 @@ package enum Action: Sendable {
     /// What a member missed is to be read; the answer comes as `FeedEvent.recovery`.
     case recover(RecoveryID, RecoveryQuestion)
     case abandon(RecoveryID)
-    /// Sockets are to be asked at once whether they live, by `Hub.proofPing`.
-    case askForProof([SocketPlace])
+    /// Sockets are to be asked at once whether they live, by `Hub.acknowledgementPing`.
+    case ping([SocketPlace])
     /// The policies of a private channel are to be asked; the answer comes by `authorization`.
     case authorize(AuthorizationID, AuthorizationQuestion)
 }
@@ -37,13 +37,24 @@ package enum Broadcast: Sendable {
     case user(UserBroadcast)
 }
 
-/// A group of subscribers within one loop; never used twice.
-package struct ChangeGroupID: Hashable, Sendable {
-    package let loop: Int
-    package let serial: Int
+/// What a frame is worth to a client that reads more slowly than its channels speak.
+package enum FrameKind: Sendable, Equatable {
+    /// Nothing makes up for it but itself.
+    case message
+    /// A row's change. Catch-up makes up for it, so the hub keeps track of whether the client has it.
+    case change
+    /// A broadcast to a member that asked for history, which brings it again; so the hub keeps track of it, too.
+    case kept
+    /// A step between two states of a channel: the state itself says the same at any time.
+    case step(ChannelState)
 
-    package init(loop: Int, serial: Int) {
-        self.loop = loop
-        self.serial = serial
-    }
+    package var needsAcknowledgement: Bool { self == .change || self == .kept }
+}
+
+/// What a member can be told as a whole.
+package enum ChannelState: Sendable, Hashable {
+    /// Who is present: `presence_state`.
+    case presence(ChannelKey)
+    /// Who types: `typing_state`.
+    case typing(ChannelKey)
 }

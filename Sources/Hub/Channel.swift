@@ -1,49 +1,71 @@
 import Wire
 
 /// One channel, as far as this loop's connections and everybody's presence go.
-final class Channel {
-    let key: ChannelKey
+package final class Channel {
+    package let key: ChannelKey
     /// The topic as JSON text, spliced into every frame.
     let topicJSON: [UInt8]
     let topicHash: Int
     /// Memberships on this loop, those whose join is not answered yet included.
     var memberCount = 0
     /// Who hears the channel's broadcasts: everybody who joined on this loop, and in a private channel may.
-    var members = Audience()
+    package var members = Audience()
     /// Where one of them asked for it.
     var history: ChannelHistory?
-    /// Those who asked for presence, and may see it.
-    var watchers = Audience()
-    /// Those who asked for the number of those present.
-    var counters = Audience()
-    var presence = Presence()
-    /// When the watchers were told of a change last, in monotonic milliseconds; and the counters, with what.
-    var presenceToldAt = Int64.min / 2
-    var occupancyToldAt = Int64.min / 2
-    var occupancyTold: [UInt8] = []
+    var presence = ChannelPresence()
     var typing = TypingSet()
     var traffic = ChannelTraffic()
-    /// As it was when an operator looked last.
-    var seenTraffic = ChannelTraffic()
-    /// Nil unless an operator looks at the channel.
-    var tap: ChannelTap?
     /// Those who asked for row changes, by what they asked for.
     var groups: [ChangeGroup] = []
-    /// Whose join waits for a replay.
-    var awaitingReplay: [Membership] = []
-    /// By a message's id: to whom it was replayed.
-    var replayed: [String: Set<Slot>] = [:]
+    /// Of messages that were sent before a member joined.
+    var replays = ChannelReplays()
 
-    init(key: ChannelKey) {
+    package init(key: ChannelKey) {
         self.key = key
         topicJSON = JSONString.encode(key.topic)
         topicHash = ChannelKey.hash(ofTopic: key.topic)
     }
 
     /// Nothing is left that would need this object.
-    var isIdle: Bool { memberCount == 0 && presence.isEmpty && typing.isEmpty }
+    package var isIdle: Bool { memberCount == 0 && presence.list.isEmpty && typing.isEmpty }
 
     func frames(_ version: ProtocolVersion) -> ServerFrame {
         ServerFrame(version, topic: topicJSON)
+    }
+}
+
+/// The identity of a channel. A public and a private channel of one name are two rooms.
+package struct ChannelKey: Hashable, Sendable {
+    /// With its prefix, as clients write it: `realtime:room1`.
+    package let topic: String
+    package let isPrivate: Bool
+
+    package static let prefix = "realtime:"
+
+    package init(topic: String, isPrivate: Bool) {
+        self.topic = topic
+        self.isPrivate = isPrivate
+    }
+
+    /// The topic without its prefix, as SQL, HTTP and `system` messages name it.
+    package var name: Substring { Substring(topic.utf8.dropFirst(Self.prefix.utf8.count)) }
+
+    /// Topics are told apart by their bytes, as clients do it; to Swift strings that look alike are equal.
+    package static func == (one: ChannelKey, other: ChannelKey) -> Bool {
+        one.isPrivate == other.isPrivate && one.topic.hasSameBytes(as: other.topic)
+    }
+
+    /// The same for equal topics within a process, private or not.
+    static func hash(ofTopic topic: String) -> Int {
+        var hasher = Hasher()
+        var topic = topic
+        topic.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+        return hasher.finalize()
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        var topic = topic
+        topic.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+        hasher.combine(isPrivate)
     }
 }

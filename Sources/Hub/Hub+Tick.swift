@@ -6,15 +6,14 @@ extension Hub {
     package func tick(at now: HubTime) {
         advance(to: now)
         performDuties()
-        users?.advance(to: now)
-        devices?.advance(to: now)
+        users.advance(to: now)
         expireTokens(at: now)
         sweepEmptyConnections(at: now)
-        ageHistory(at: now)
+        history.tick(channels, at: now)
     }
 
     /// When `wake` is to be called next, in monotonic milliseconds. What is due may have been done by then.
-    package var nextDue: Int64? { timetable.next }
+    package var nextDue: Int64? { context.nextDue }
 
     /// To be called when something is due.
     package func wake(at now: HubTime) {
@@ -23,13 +22,17 @@ extension Hub {
     }
 
     private func performDuties() {
-        while let duty = timetable.take(at: latest.monotonic) {
+        while let duty = context.nextDuty() {
             switch duty {
-            case .leases: endLeases()
-            case .presence(let key): if let channel = channels[key] { tellPresence(of: channel) }
-            case .occupancy(let key): if let channel = channels[key] { tellOccupancy(of: channel) }
+            case .leases:
+                for channel in presence.endLeases(in: channels, &context) { discardIfIdle(channel) }
+            case .presence(let key): if let channel = channels[key] { presence.sendDiff(in: channel, &context) }
+            case .occupancy(let key): if let channel = channels[key] { presence.sendOccupancy(in: channel, &context) }
             case .arrivals: settleArrivals()
-            case .typing(let key): if let channel = channels[key] { advanceTyping(in: channel) }
+            case .typing(let key):
+                guard let channel = channels[key] else { break }
+                typing.advance(in: channel, &context)
+                discardIfIdle(channel)
             }
         }
     }

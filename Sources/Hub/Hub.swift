@@ -13,127 +13,56 @@ package import Wire
 /// **Overload**: what a slow socket has not taken yet is the gateway's, and capped there. The hub itself holds only what
 /// waits for the policies of a private channel, within `HubLimits.heldBytes`.
 package final class Hub {
-    let loop: Int
-    private(set) var limits: HubLimits
+    /// What its features have in common.
+    var context: HubContext
+    var authorization = Authorization()
+    var rows = RowSubscriptions()
+    var catchUp: CatchUp
+    var presence: Presence
+    var typing: Typing
+    var history: History
+    let users: Users
+    let summaries: Summaries
     let verifier: any TokenVerifier
-    var random: any RandomNumberGenerator
-    /// By slot.
-    private(set) var connections: [Connection?] = []
     var channels: [ChannelKey: Channel] = [:]
-    var groups: [ChangeGroupID: ChangeGroup] = [:]
-    var serial = 0
-    /// What the authority was asked and has not answered, and for whom.
-    var questions: [AuthorizationID: Membership] = [:]
-    /// Whose missed changes the feed is reading.
-    var recoveries: [RecoveryID: Membership] = [:]
-    /// Joins that are not answered yet, because something has to be known of who else is there.
-    var arrivals: [Membership] = []
-    let book: RecoveryBook
-    let history: HistoryBook
-    /// Bytes of kept messages that a socket was sent in this second.
-    var historySent: [Slot: Int] = [:]
-    /// Nil: users may have any number of sockets.
-    let ledger: (any UserLedger)?
-    private(set) var presenceRules: PresenceRules
-    private(set) var typingRules: TypingRules
-    let presences: PresenceBook
-    /// What the lists of all channels hold.
-    package internal(set) var presenceBytes = 0
-    /// Nil: nobody writes down who is present.
-    let presenceLog: PresenceLog?
-    /// Nil: nobody asks who is online.
-    let users: UserPresence?
-    /// The same for their devices, by `DeviceKey`.
-    let devices: UserPresence?
-    /// Nil: nobody asks who types.
-    let typingBoard: TypingBoard?
-    /// Nil: nobody knows what Live Activities show.
-    let summaryJoins: SummaryJoins?
     /// Applies the relays that have been posted to this hub, at once; set by whoever posts them. Not called back for
     /// anything but `apply`.
     package var hearOthers: () -> Void = {}
-    /// Leases that the other loops have not heard of.
-    var offers: [PresenceLease] = []
-    var timetable = Timetable<HubDuty>()
-    /// For the metrics: what was refused for a limit, and what was read later for a rate.
-    package internal(set) var refused: [Limit: Int] = [:]
-    package internal(set) var slowed: [Pace: Int] = [:]
-    package internal(set) var counters = HubCounters()
-    /// Up to where the feed's changes were passed on.
-    package internal(set) var mark = 0
-    /// The cursor of the last change that was passed on since the mark, where all before it was as well; nil if there was
-    /// none.
-    var passed: String?
-    /// Since the mark something came that no cursor stands for: a change waits for a policy, or changes are gone.
-    var isPassedInPart = false
-    /// The time as it was told last.
-    var latest = HubTime(monotonic: 0, unix: 0)
-    /// What was received before this, by the hub's clock, may have waited for the hub.
-    var lateUntil = Int64.min
-    /// Bytes of what waits for its answers.
-    package internal(set) var heldBytes = 0
-    /// Whether changes are flowing from the database.
-    var feedIsReady = false
     /// When connections without channels are looked for next; nil before the first tick.
     var nextSweep: Int64?
     /// No member's token runs out before this second (since 1970).
     var earliestExpiry = Int64.max
-    /// Makes `phx_ref` unique among hubs.
-    let refPrefix: String
     package private(set) var connectionCount = 0
 
-    /// What is to be done, in order. The gateway takes them after every call.
-    package var actions: [Action] = []
-
+    /// - Parameters:
+    ///   - random: makes presence keys, and names that no other hub makes.
+    ///   - shared: the same of all hubs of the process.
+    ///   - userLimiter: nil where users may have any number of sockets.
     package init(
-        loop: Int, limits: HubLimits = HubLimits(), verifier: any TokenVerifier,
-        random: any RandomNumberGenerator & Sendable, book: RecoveryBook = RecoveryBook(window: 0),
-        history: HistoryBook? = nil, ledger: (any UserLedger)? = nil, presence: PresenceRules = PresenceRules(),
-        typing: TypingRules = TypingRules(), presences: PresenceBook = PresenceBook(),
-        presenceLog: PresenceLog? = nil, users: UserPresence? = nil, devices: UserPresence? = nil,
-        typingBoard: TypingBoard? = nil, summaryJoins: SummaryJoins? = nil
+        loop: Int, limits: HubLimits, verifier: any TokenVerifier, random: any RandomNumberGenerator & Sendable,
+        presence: PresenceRules, typing: TypingRules, shared: HubShared,
+        userLimiter: (any UserConnectionLimiter)? = nil
     ) {
-        self.loop = loop
-        self.limits = limits
+        context = HubContext(loop: loop, limits: limits, random: random)
+        self.presence = Presence(rules: presence, leases: shared.leases, log: shared.presenceLog)
+        self.typing = Typing(rules: typing, registry: shared.typing)
+        history = History(store: shared.history)
+        users = Users(online: shared.users, devices: shared.devices, limiter: userLimiter)
+        summaries = Summaries(joins: shared.summaryJoins)
         self.verifier = verifier
-        self.random = random
-        self.book = book
-        self.history = history ?? HistoryBook(limits: limits, window: 0)
-        self.ledger = ledger
-        presenceRules = presence
-        typingRules = typing
-        self.presences = presences
-        self.presenceLog = presenceLog
-        self.users = users
-        self.devices = devices
-        self.typingBoard = typingBoard
-        self.summaryJoins = summaryJoins
-        var generator: any RandomNumberGenerator = random
-        refPrefix = String(generator.next(), radix: 36) + "-" + String(loop, radix: 36) + "-"
+        catchUp = CatchUp(sessions: shared.recovery)
     }
 
-    package var openQuestions: [AuthorizationID] { Array(questions.keys) }
     package var channelCount: Int { channels.count }
-    package var groupCount: Int { groups.count }
 
     /// Whose connection it is: by the token at the door, or else of a channel that it is in. Nil where none names a user.
     package func user(of slot: Slot) -> String? { connection(slot)?.subject }
 
-    /// Nil where nobody is connected.
-    func connection(_ slot: Slot) -> Connection? {
-        connections.indices.contains(Int(slot)) ? connections[Int(slot)] : nil
-    }
-
-    func nextSerial() -> Int {
-        serial += 1
-        return serial
-    }
-
     /// Other limits and rules from here on. What was let in before stays, also where it would be too much now.
     package func adopt(_ limits: HubLimits, _ presence: PresenceRules, _ typing: TypingRules) {
-        self.limits = limits
-        presenceRules = presence
-        typingRules = typing
+        context.limits = limits
+        self.presence.rules = presence
+        self.typing.rules = typing
     }
 
     // MARK: Connections
@@ -144,11 +73,10 @@ package final class Hub {
     package func connect(
         _ slot: Slot, version: ProtocolVersion, claims: Claims, isCounted: Bool = true, isPage: Bool = false
     ) {
-        while connections.count <= Int(slot) { connections.append(nil) }
         let connection = Connection(slot, version: version, claims: claims, isPage: isPage, at: latest.monotonic)
-        connections[Int(slot)] = connection
-        if isCounted { adoptUser(of: connection) }
-        comeOnline(connection, as: claims)
+        context.add(connection)
+        if isCounted { users.adopt(connection) }
+        users.comeOnline(connection, as: claims, at: latest)
         connectionCount += 1
     }
 
@@ -158,11 +86,11 @@ package final class Hub {
     package func disconnect(_ slot: Slot, at now: HubTime? = nil, isUnloaded: Bool = false) {
         guard let connection = connection(slot) else { return }
         if let now { advance(to: now) }
-        let window = onlineWindow(of: connection)
+        let window = users.window(of: connection, presence.rules)
         for membership in connection.memberships.reversed() { remove(membership, isUnloaded ? .unloaded : .lost) }
-        releaseUser(of: connection)
-        goOffline(connection, window: window)
-        connections[Int(slot)] = nil
+        users.release(connection)
+        users.goOffline(connection, window: window, at: latest)
+        context.remove(connection)
         connectionCount -= 1
     }
 
@@ -190,78 +118,140 @@ package final class Hub {
             }
             switch frame.event {
             case "broadcast": broadcast(frame, of: membership)
-            case "presence": presence(frame, of: membership)
-            case Self.appStateEvent: appState(frame, of: membership)
+            case "presence":
+                guard membership.join.isJoined || membership.grants != nil,
+                    let wanted = presence.write(in: frame, of: membership, &context)
+                else { return }
+                write(wanted, ref: frame.ref, of: membership)
+            case AppState.event: presence.appState(frame, of: membership, &context)
             case "access_token": accessToken(frame, of: membership, at: now)
             default: break  // The original answers unknown events with silence; clients count on none of them.
             }
         }
     }
 
-    // MARK: Answering
+    /// Counts what was read from a socket.
+    ///
+    /// - Parameters:
+    ///   - endsMessage: with these bytes a message was complete.
+    ///   - now: in monotonic milliseconds.
+    /// - Returns: milliseconds for which the socket is to be left unread.
+    package func pause(after bytes: Int, endsMessage: Bool, from slot: Slot, at now: Int64) -> Int64 {
+        guard let connection = connection(slot) else { return 0 }
+        return context.pause(after: bytes, endsMessage: endsMessage, on: connection, at: now)
+    }
 
-    /// Answers a frame that is about no membership.
+    // MARK: Presence
+
+    /// What the lists of all channels hold.
+    package var presenceBytes: Int { presence.listedBytes }
+    package var hasOffers: Bool { presence.leases.hasOffers }
+
+    /// Lets the other loops have the leases of those who were cut off. To be called when the relays among the actions are
+    /// on their way.
+    package func offerLeases() { presence.offerLeases(&context) }
+
+    /// Shows those who were present when the hub's last process ended, before anybody joins. Their leases are with those
+    /// that all loops share.
+    package func restorePresence(_ restored: [PresenceLeases.Restored]) {
+        for entry in restored { presence.restore(entry.meta, in: channel(entry.channel)) }
+        // Every loop shows them; the sum is to count them once.
+        if loop == 0 { counters.presenceJoins += restored.count }
+        presence.scheduleLeases(&context)
+    }
+
+    /// Tells one user what a Live Activity shows.
+    package func show(_ summary: ActivitySummary) {
+        for isPrivate in [false, true] {
+            let key = ChannelKey(topic: summary.topic, isPrivate: isPrivate)
+            if let channel = channels[key] { summaries.send(summary, in: channel, &context) }
+        }
+    }
+
+    // MARK: The context
+
+    /// What is to be done, in order. The gateway takes them after every call.
+    package var actions: [Action] {
+        get { context.actions }
+        _modify { yield &context.actions }
+    }
+    package var counters: HubCounters {
+        get { context.counters }
+        _modify { yield &context.counters }
+    }
+    /// For the metrics: what was refused for a limit.
+    package var refused: [Limit: Int] { context.refused }
+    /// For the metrics: what was read later for a rate.
+    package var slowed: [Pace: Int] { context.slowed }
+
+    var loop: Int { context.loop }
+    var limits: HubLimits { context.limits }
+    var latest: HubTime { context.now }
+    var connections: [Connection?] { context.connections }
+    func connection(_ slot: Slot) -> Connection? { context.connection(slot) }
+    func nextSerial() -> Int { context.nextSerial() }
+
+    package func advance(to now: HubTime) { context.advance(to: now) }
+    package func countRefusal(_ refusal: Refusal) { context.count(refusal) }
+
     func reply(
         to frame: ClientFrame, joinRef: JSON, on connection: Connection, ok: Bool,
         response: [UInt8] = Array("{}".utf8)
     ) {
-        let frames = ServerFrame(connection.version, topic: JSONString.encode(frame.topic))
-        let answer = frames.reply(joinRef: joinRef, ref: frame.ref, ok: ok, response: response)
-        actions.append(.send(answer, to: connection.slot))
+        context.reply(to: frame, joinRef: joinRef, on: connection, ok: ok, response: response)
     }
 
-    /// Refuses a frame that is about no membership.
     func refuse(_ frame: ClientFrame, joinRef: JSON = .null, on connection: Connection, _ refusal: Refusal) {
-        countRefusal(refusal)
-        reply(to: frame, joinRef: joinRef, on: connection, ok: false, response: refusal.response)
+        context.refuse(frame, joinRef: joinRef, on: connection, refusal)
     }
 
-    /// Answers a message of a member.
     func reply(to ref: JSON, of membership: Membership, ok: Bool, response: [UInt8] = Array("{}".utf8)) {
-        let reply = membership.frames.reply(joinRef: membership.joinRef, ref: ref, ok: ok, response: response)
-        actions.append(.send(reply, to: membership.slot))
+        context.reply(to: ref, of: membership, ok: ok, response: response)
     }
 
-    /// Refuses a message of a member. Without a ref, too: clients match replies to their refs and overlook one with
-    /// `null`, but it is on the wire for whoever looks; a `system` error would end the channel in the Python client.
     func refuse(_ ref: JSON, of membership: Membership, _ refusal: Refusal) {
-        countRefusal(refusal)
-        reply(to: ref, of: membership, ok: false, response: refusal.response)
+        context.refuse(ref, of: membership, refusal)
     }
 
-    /// A `system` message to one member.
     func system(
         _ membership: Membership, extension name: String, ok: Bool, message: String, cursor: String? = nil
     ) {
-        var payload = Self.systemPayload(membership.channel.key, extension: name, ok: ok, message: message)
-        if let cursor { payload = payload.dropLast() + Array(",\"cursor\":\"\(cursor)\"}".utf8) }
-        let frame = membership.frames.push("system", joinRef: membership.joinRef, payload: payload)
-        actions.append(.send(frame, to: membership.slot))
+        context.system(membership, extension: name, ok: ok, message: message, cursor: cursor)
     }
+}
 
-    /// All four keys are required by the Python client.
-    static func systemPayload(_ key: ChannelKey, extension name: String, ok: Bool, message: String) -> [UInt8] {
-        var out = Array("{\"extension\":".utf8)
-        JSONString.encode(name, into: &out)
-        out += (ok ? ",\"status\":\"ok\",\"message\":" : ",\"status\":\"error\",\"message\":").utf8
-        JSONString.encode(message, into: &out)
-        out += ",\"channel\":".utf8
-        JSONString.encode(key.name, into: &out)
-        out.append(UInt8(ascii: "}"))
-        return out
-    }
+/// What the hubs of all loops share with each other, and in part with other rooms. Made once; each of it is safe from any
+/// thread.
+package struct HubShared: Sendable {
+    /// Who may come back for the row changes that it missed. The feed keeps what it points to.
+    package let recovery: SessionRegistry
+    /// The broadcasts that are kept for those who come back.
+    package let history: HistoryStore
+    /// The presences of those who were cut off.
+    package let leases: PresenceLeases
+    /// Where it is noted who is present, for whoever writes it down; nil if nobody does.
+    package let presenceLog: PresenceLog?
+    /// Which users are online, for whoever asks; nil if nobody does.
+    package let users: UserPresence?
+    /// The same for their devices, by `DeviceKey`.
+    package let devices: UserPresence?
+    /// Who types, for whoever asks; nil if nobody does.
+    package let typing: TypingRegistry?
+    /// Who joins a Live Activity's channel, for whoever shows it; nil if nobody does.
+    package let summaryJoins: SummaryJoins?
 
-    /// Sends one event to an audience, encoded once for each protocol version that is in it.
-    func fanOut(
-        _ event: StaticString, _ payload: [ArraySlice<UInt8>], in channel: Channel, to audience: Audience,
-        except: Slot? = nil, kind: FrameKind = .message
+    package init(
+        recovery: SessionRegistry = SessionRegistry(), history: HistoryStore = HistoryStore(),
+        leases: PresenceLeases = PresenceLeases(), presenceLog: PresenceLog? = nil, users: UserPresence? = nil,
+        devices: UserPresence? = nil, typing: TypingRegistry? = nil, summaryJoins: SummaryJoins? = nil
     ) {
-        if !audience.isEmpty {
-            count(event, payload, in: channel, receivers: audience.count - (except == nil ? 0 : 1))
-        }
-        for version in [ProtocolVersion.v1, .v2] where !audience[version].isEmpty {
-            let frame = channel.frames(version).push(event, payload: payload)
-            actions.append(.fanOut(frame, to: audience[version], except: except, kind))
-        }
+        self.recovery = recovery
+        self.history = history
+        self.leases = leases
+        self.presenceLog = presenceLog
+        self.users = users
+        self.devices = devices
+        self.typing = typing
+        self.summaryJoins = summaryJoins
     }
 }

@@ -6,8 +6,8 @@ import Wire
 final class Membership {
     let connection: Connection
     let channel: Channel
-    /// It was removed from its connection: nothing is sent to it any more.
-    var hasEnded = false
+    /// How far its join is; ended, nothing is sent to it any more.
+    var join = JoinMachine()
     /// The channel's: a socket in a thousand channels looks for one of them without visiting each.
     let topicHash: Int
     /// The ref of the join, as JSON text. A String, because short ones are kept in place and a slice would keep the
@@ -18,36 +18,28 @@ final class Membership {
     let member: MemberID
     let echoesToSelf: Bool
     let acknowledges: Bool
-    var presenceKey: String
-    /// The client gave no key.
-    let hasMadeKey: Bool
-    /// What it is tracked as: its own, or that of a member whose presence it took over.
-    var presence: MemberID
+    var presence: MemberPresence
     /// Nil in a public channel.
-    var pass: ChannelPass?
-    /// Both or none.
-    var group: ChangeGroup?
-    var principal: ChangePrincipal?
+    var grants: ChannelGrants?
+    /// Where the join asked for row changes.
+    var rows: RowSubscription?
+    /// With them.
+    var recovery: MemberRecovery?
     /// Where the join asked for it.
     var history: MemberHistory?
-    /// With the group.
-    var recovery: MemberRecovery?
-    /// Nil until the join is answered (it waits for the change feed, and in a private channel for its policies).
-    var memberSeat: Int32?
-    var watcherSeat: Int32?
-    var counterSeat: Int32?
-    var groupSeat: Int32?
-    var principalSeat: Int32?
+    /// Its position among those who hear the channel's broadcasts. Nil until its join is answered, where it may not hear
+    /// them, and where it has history, which brings them.
+    var memberIndex: Int32?
     /// Is to be told once changes flow.
     var awaitsReplication = false
-    /// The join's request, kept until it is answered.
+    /// What the join's answer is made of, kept until it is given.
     var pending: PendingJoin?
 
     init(
         _ config: JoinConfig, of connection: Connection, in channel: Channel, joinRef: String, claims: Claims,
         member: MemberID,
-        presenceKey: String,
-        pass: ChannelPass?, pending: PendingJoin
+        presenceKey: @autoclosure () -> String,
+        grants: ChannelGrants?, pending: PendingJoin
     ) {
         self.connection = connection
         self.channel = channel
@@ -57,10 +49,8 @@ final class Membership {
         self.member = member
         echoesToSelf = config.echoesToSelf
         acknowledges = config.acknowledges
-        self.presenceKey = presenceKey
-        hasMadeKey = config.presenceKey == nil
-        presence = member
-        self.pass = pass
+        presence = MemberPresence(key: config.presenceKey, id: member, orElse: presenceKey())
+        self.grants = grants
         self.pending = pending
     }
 
@@ -68,12 +58,6 @@ final class Membership {
     var version: ProtocolVersion { connection.version }
     /// What makes frames for it.
     var frames: ServerFrame { channel.frames(version) }
-    /// Whether it hears the group's changes, or waits for them.
-    func isIn(_ group: ChangeGroup) -> Bool { !hasEnded && self.group === group }
-
-    /// Its join cannot be answered before something is known of who else is there.
-    var isArriving: Bool { recovery?.arrival != nil || history?.doubts != nil }
-
     var joinRef: JSON { JSON(trusted: Array(joinRefText.utf8)[...]) }
 }
 
@@ -95,4 +79,21 @@ final class PendingJoin {
         self.wantsOccupancy = wantsOccupancy
         self.wantsReplicationReady = wantsReplicationReady
     }
+}
+
+/// Why a member is not in its channel any more.
+enum MembershipEnd {
+    /// The client asked for it.
+    case left
+    /// The page that it belonged to is gone: its client never comes back, but the user may, in a moment.
+    case unloaded
+    /// The client joined again on the same socket, so it had not heard, or not believed, that it was in.
+    case replaced
+    /// Anything else: it may come back for what it missed.
+    case lost
+    /// It may not be there any more.
+    case revoked
+
+    /// Whether the others are told at once that it is gone.
+    var isFinal: Bool { self == .left || self == .revoked }
 }

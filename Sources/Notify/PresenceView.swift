@@ -6,12 +6,12 @@ package struct PresenceView: Sendable {
     package let users: UserPresence
     /// The devices of users, by `DeviceKey`.
     package let devices: UserPresence
-    package let typing: TypingBoard
+    package let typing: TypingRegistry
     package let presence: PresenceLog
     /// Who has just joined the channel of a Live Activity.
     package let joins = SummaryJoins()
 
-    package init(users: UserPresence, devices: UserPresence, typing: TypingBoard, presence: PresenceLog) {
+    package init(users: UserPresence, devices: UserPresence, typing: TypingRegistry, presence: PresenceLog) {
         self.users = users
         self.devices = devices
         self.typing = typing

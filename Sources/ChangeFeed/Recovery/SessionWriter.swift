@@ -13,7 +13,7 @@ import Wire
 package final class SessionWriter: Sendable {
     private let conninfo: String
     private let node: String
-    private let book: RecoveryBook
+    private let book: SessionRegistry
     private let logger: Logger
     private let signal = PresenceSignal()
     private let bell: Int32
@@ -21,7 +21,7 @@ package final class SessionWriter: Sendable {
     /// For reading at start-up, and for writing the rest at the end.
     private static let patience = Duration.seconds(3)
 
-    package init(conninfo: String, node: String, book: RecoveryBook, logger: Logger) {
+    package init(conninfo: String, node: String, book: SessionRegistry, logger: Logger) {
         self.conninfo = conninfo
         self.node = node
         self.book = book
@@ -47,7 +47,7 @@ package final class SessionWriter: Sendable {
                     conninfo, PresenceWaiter(signal: signal), logger, within: Self.patience / 2)
                 let rows = try connection.query(SQL.storedSessions, [node])
                 guard rows.count > 0 else { return }
-                book.restore((0..<rows.count).compactMap { RecoveryBook.Record(rows, $0) })
+                book.restore((0..<rows.count).compactMap { SessionRegistry.Record(rows, $0) })
             } catch let error as PostgresError where error.kind == .server && error.sqlState == nil {
                 logger.debug("Nobody is known from before the start: \(error)")
             } catch {
@@ -110,7 +110,7 @@ package final class SessionWriter: Sendable {
 /// The life of the writer's thread: connect, write all, then what changes.
 private struct SessionLoop: ~Copyable {
     private let node: String
-    private let book: RecoveryBook
+    private let book: SessionRegistry
     private let logger: Logger
     private let signal: PresenceSignal
     private let bell: Int32
@@ -125,7 +125,7 @@ private struct SessionLoop: ~Copyable {
     private static let batch = 2000
     private static let beat = Duration.seconds(1)
 
-    init(node: String, book: RecoveryBook, logger: Logger, signal: PresenceSignal, bell: Int32) {
+    init(node: String, book: SessionRegistry, logger: Logger, signal: PresenceSignal, bell: Int32) {
         self.node = node
         self.book = book
         self.logger = logger
@@ -170,7 +170,7 @@ private struct SessionLoop: ~Copyable {
     /// Whatever happened to the tables meanwhile.
     private mutating func writeAll(on connection: PostgresConnection) throws {
         book.nothingIsWritten()
-        var written: [RecoveryBook.Record] = []
+        var written: [SessionRegistry.Record] = []
         do {
             try connection.run("begin")
             _ = try connection.query(SQL.forgetSessions, [node])
@@ -216,7 +216,7 @@ private struct SessionLoop: ~Copyable {
         claimed = withdrawals
     }
 
-    private func store(_ records: [RecoveryBook.Record], on connection: PostgresConnection) throws {
+    private func store(_ records: [SessionRegistry.Record], on connection: PostgresConnection) throws {
         var (gone, keys, counts) = (TextArray(), TextArray(), TextArray())
         for record in records {
             if record.count == 0 {
@@ -253,7 +253,7 @@ private struct SessionLoop: ~Copyable {
     }
 }
 
-extension RecoveryBook.Record {
+extension SessionRegistry.Record {
     /// A row of StoredSessions.sql; nil for the one that stands for nobody.
     fileprivate init?(_ rows: QueryResult, _ row: Int) {
         guard let key = rows.text(row, 0).flatMap({ RecoveryKey(text: $0) }), let count = rows.integer(row, 1) else {

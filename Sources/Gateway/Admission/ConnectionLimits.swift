@@ -83,7 +83,7 @@ final class ConnectionLimits: Sendable {
     }
 }
 
-extension ConnectionLimits: UserLedger {
+extension ConnectionLimits: UserConnectionLimiter {
     var countsUsers: Bool { mostOfUser.load(ordering: .relaxed) > 0 }
 
     func enter(_ user: String) -> Bool {

@@ -136,7 +136,7 @@ struct Delivery: ~Copyable {
     mutating func send(_ frame: Frame, to slot: Slot, _ kind: FrameKind = .message) {
         if !tracer.isIdle { trace(frame, to: [slot], except: nil) }
         let message = messages.insert(frame)
-        if kind.needsProof { sockets[Int(slot)].hasUnproven = true }
+        if kind.needsAcknowledgement { sockets[Int(slot)].hasUnproven = true }
         let isPending = append(
             message, length: frame.bytes.count, to: slot, bulk: false, isChange: kind == .change)
         messages.retain(message, times: isPending ? 1 : 0)
@@ -148,7 +148,7 @@ struct Delivery: ~Copyable {
         let message = messages.insert(frame)
         let length = frame.bytes.count
         let inBulk = audience.count > Self.bulkThreshold
-        let (isChange, needsProof) = (kind == .change, kind.needsProof)
+        let (isChange, needsAcknowledgement) = (kind == .change, kind.needsAcknowledgement)
         var times = 0
         if case .step(let state) = kind {
             for slot in audience where slot != except && !spares(slot, state) {
@@ -156,7 +156,7 @@ struct Delivery: ~Copyable {
             }
         } else {
             for slot in audience where slot != except {
-                if needsProof { sockets[Int(slot)].hasUnproven = true }
+                if needsAcknowledgement { sockets[Int(slot)].hasUnproven = true }
                 if append(message, length: length, to: slot, bulk: inBulk, isChange: isChange) { times += 1 }
             }
             if times > 0 { beginRun(message, audience, except: except, kind) }

@@ -2,10 +2,16 @@ import HTTP
 import Hub
 import Wire
 
-/// Broadcasting over HTTP, for backends and for clients that have not joined (wire-protocol A11).
-struct BroadcastAPI {
-    let verifier: any TokenVerifier
+/// Broadcasting over HTTP, for backends and for clients that have not joined (wire-protocol A11). A loop has one: an object,
+/// because a value with all limits in it would be copied for every request.
+final class BroadcastAPI {
+    private let verifier: any TokenVerifier
     var limits: HubLimits
+
+    init(verifier: any TokenVerifier, limits: HubLimits) {
+        self.verifier = verifier
+        self.limits = limits
+    }
 
     enum Outcome {
         case refused(HTTPResponse)
@@ -168,42 +174,41 @@ enum BroadcastRoute: Equatable {
 
     /// Nil where the path is none of these.
     init?(path: String) {
-        for prefix in Self.prefixes {
-            guard let rest = Self.rest(of: path.utf8, behind: prefix) else { continue }
-            if rest.isEmpty {
-                self = .list
-                return
-            }
-            guard rest.first == UInt8(ascii: "/") else { return nil }
+        var path = path
+        guard let route = path.withUTF8({ Self.route($0) }) else { return nil }
+        self = route
+    }
+
+    private static func route(_ path: UnsafeBufferPointer<UInt8>) -> BroadcastRoute? {
+        for prefix in prefixes where begins(path[...], with: prefix) {
+            let rest = path[prefix.utf8CodeUnitCount...]
+            guard let first = rest.first else { return .list }
+            guard first == UInt8(ascii: "/") else { return nil }
             // Without that slash: it may be the marker's, where there is no topic.
-            let names = rest.dropFirst()
-            guard let (topic, event) = Self.split(names), !topic.isEmpty, !event.isEmpty else { return nil }
-            self = .message(topic: String(Substring(topic)), event: String(Substring(event)))
-            return
+            guard let (topic, event) = split(rest.dropFirst()), !topic.isEmpty, !event.isEmpty else { return nil }
+            return .message(
+                topic: String(decoding: topic, as: UTF8.self), event: String(decoding: event, as: UTF8.self))
         }
         return nil
     }
 
-    private static func rest(of path: String.UTF8View, behind prefix: StaticString) -> Substring.UTF8View? {
-        prefix.withUTF8Buffer { prefix in
-            guard path.starts(with: prefix) else { return nil }
-            return path.dropFirst(prefix.count)
-        }
+    private static func begins(_ bytes: Slice<UnsafeBufferPointer<UInt8>>, with text: StaticString) -> Bool {
+        bytes.count >= text.utf8CodeUnitCount
+            && text.withUTF8Buffer { text in
+                for at in 0..<text.count where bytes[bytes.startIndex + at] != text[at] { return false }
+                return true
+            }
     }
 
     /// At the last marker.
     private static func split(
-        _ names: Substring.UTF8View
-    ) -> (topic: Substring.UTF8View, event: Substring.UTF8View)? {
-        marker.withUTF8Buffer { marker in
-            var slash = names.endIndex
-            while let found = names[..<slash].lastIndex(of: UInt8(ascii: "/")) {
-                slash = found
-                guard names[found...].starts(with: marker) else { continue }
-                return (names[..<found], names[found...].dropFirst(marker.count))
-            }
-            return nil
+        _ names: Slice<UnsafeBufferPointer<UInt8>>
+    ) -> (topic: Slice<UnsafeBufferPointer<UInt8>>, event: Slice<UnsafeBufferPointer<UInt8>>)? {
+        for slash in names.indices.reversed()
+        where names[slash] == UInt8(ascii: "/") && begins(names[slash...], with: marker) {
+            return (names[..<slash], names[(slash + marker.utf8CodeUnitCount)...])
         }
+        return nil
     }
 }
 
@@ -215,6 +220,11 @@ enum MediaType {
     /// count (RFC 9110, section 8.3.1).
     init?(of request: HTTPRequest) {
         guard let text = request.contentType else {
+            self = .json
+            return
+        }
+        // As nearly all write it.
+        guard text != "application/json" else {
             self = .json
             return
         }

@@ -19,7 +19,7 @@ final class EventLoop {
     /// Whom the loop asks.
     let services: GatewayServices
     /// What it shares with other loops and other rooms.
-    private let state: SharedHubState
+    private let shared: HubShared
     /// What it shares with the gateway's other loops.
     let limits: SharedLimits
     let logger: Logger
@@ -74,7 +74,7 @@ final class EventLoop {
         configuration = gateway.configuration
         rules = configuration.rules
         self.services = services
-        state = gateway.state
+        shared = gateway.shared
         limits = gateway.limits
         logger = gateway.logger
         inbox = gateway.inboxes[index]
@@ -82,7 +82,9 @@ final class EventLoop {
         libuv = inbox.libuv
         gauges = gateway.gauges[index]
         certificates = gateway.certificates
-        hub = state.hub(loop: index, rules: rules, verifier: services.verifier, users: limits.connections)
+        hub = Hub(
+            loop: index, limits: rules.limits, verifier: services.verifier, random: SystemRandomNumberGenerator(),
+            presence: rules.presence, typing: rules.typing, shared: shared, userLimiter: limits.connections)
         delivery = Delivery(cap: rules.pendingBytesPerSocket, readers: limits.readers)
         admission = Admission(
             rules, verifier: services.verifier, connections: limits.connections, failing: limits.failing)
@@ -160,7 +162,7 @@ final class EventLoop {
             case .withdraw(let id, let claims): services.feed?.withdraw(claims, from: id)
             case .recover(let id, let question): services.feed?.recover(id, question)
             case .abandon(let id): services.feed?.abandon(id)
-            case .askForProof(let places):
+            case .ping(let places):
                 proofs.ask(places)
                 if places.contains(where: { $0.loop != index }) {
                     for sibling in siblings { sibling.post(.askForProof(places)) }
@@ -313,7 +315,7 @@ final class EventLoop {
         tickSockets()
         proofs.begin()
         recoveries.endPatience()
-        state.recovery.forget(at: now())
+        shared.recovery.forget(at: now())
         lookAfterCertificate()
         gauges.publish(self)
         delivery.tracer.forget(before: second)

@@ -5,7 +5,8 @@ import Wire
 /// Finds out what the sockets of a loop have certainly received: asks them by pings of the hub's, each of which proves by its
 /// answer what was sent before it.
 final class ProofRequests {
-    private unowned let loop: EventLoop
+    /// Lives as long as the process. Counting who holds it costs some 0.2 µs of a short request.
+    private unowned(unsafe) let loop: EventLoop
     /// Sockets that are yet to be asked in this second.
     private var due: [Slot] = []
     /// How many at a time.
@@ -36,7 +37,7 @@ final class ProofRequests {
             let socket = loop.delivery.sockets[slot]
             guard socket.isOpen, !socket.isClosing else { continue }
             if !socket.hasUnproven {
-                loop.hub.nothingUnproven(of: Slot(slot))
+                loop.hub.nothingUnacknowledged(of: Slot(slot))
             } else if loop.second - socket.lastProof >= Self.interval {
                 due.append(Slot(slot))
             }
@@ -68,7 +69,7 @@ final class ProofRequests {
     func ask(_ slot: Slot) {
         let loop = loop
         guard loop.delivery.sockets[Int(slot)].isOpen, !loop.delivery.sockets[Int(slot)].isClosing,
-            let ping = loop.hub.proofPing(for: slot)
+            let ping = loop.hub.acknowledgementPing(for: slot)
         else { return }
         loop.delivery.send(ping, to: slot)
         loop.delivery.proofAsked(slot, second: loop.second)

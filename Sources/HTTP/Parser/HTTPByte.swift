@@ -63,6 +63,19 @@ extension Span<UInt8> {
     }
 
     /// Whether some of the bytes are this ASCII text, in whatever case.
+    /// - Parameter text: in lower case.
+    func isEqual(_ range: Range<Int>, ignoringCase text: String) -> Bool {
+        let text = text.utf8
+        guard range.count == text.count else { return false }
+        var at = range.lowerBound
+        for byte in text {
+            guard HTTPByte.lowercased(self[at]) == byte else { return false }
+            at += 1
+        }
+        return true
+    }
+
+    /// Whether some of the bytes are this ASCII text, in whatever case.
     func isEqual(_ range: Range<Int>, ignoringCase text: StaticString) -> Bool {
         guard range.count == text.utf8CodeUnitCount else { return false }
         return text.withUTF8Buffer { text in

@@ -1,6 +1,8 @@
 import Wire
 
 /// What a request's head says (RFC 9112, RFC 9110), after `HTTPHeadParser` took it.
+///
+/// The fields stay bytes until one is asked for: of the dozen that a request brings, its answer depends on two or three.
 package struct HTTPHead: Sendable {
     /// The token as it was written. Methods are case-sensitive (RFC 9110, section 9.1).
     package let method: String
@@ -13,23 +15,33 @@ package struct HTTPHead: Sendable {
     package let query: [(name: String, value: String)]
     /// Such a client understands no chunks and no `100 Continue`.
     package let isHTTP10: Bool
-    /// Names in lower case, values without the spaces around them, in order.
-    package let fields: [(name: String, value: String)]
     package let body: HTTPBodyFraming
     /// Whether the client lets the connection stay open behind the answer (RFC 9112, section 9.3).
     package let keepsAlive: Bool
     /// Whether the client holds its body back until it is told to go on (RFC 9110, section 10.1.1).
     package let expectsContinue: Bool
+    /// The head as it came, and where its fields stand in it.
+    let bytes: [UInt8]
+    let lines: [HTTPFieldLine]
+    /// Of a target in absolute-form, for the Host header that an HTTP/1.0 client may leave out.
+    let missingHost: String?
+
+    /// Names in lower case, values without the spaces around them, in order.
+    package var fields: [(name: String, value: String)] {
+        let written = lines.map { (name: bytes.span.lowercasedText($0.name), value: bytes.span.text($0.value)) }
+        return missingHost.map { written + [("host", $0)] } ?? written
+    }
 
     /// The value of a field, nil where it is absent. The values of one that is repeated are joined with a comma and a
     /// space, as a list is (RFC 9110, section 5.3).
     /// - Parameter name: in lower case.
     package func field(_ name: String) -> String? {
         var joined: String?
-        for field in fields where field.name == name {
-            if joined == nil { joined = field.value } else { joined?.append(", \(field.value)") }
+        for line in lines where isNamed(line, name) {
+            let value = bytes.span.text(line.value)
+            if joined == nil { joined = value } else { joined?.append(", \(value)") }
         }
-        return joined
+        return joined ?? (name == "host" ? missingHost : nil)
     }
 
     /// The first value of a name in the query, nil where it is absent.
@@ -40,7 +52,11 @@ package struct HTTPHead: Sendable {
     /// Whether a field that is a list of tokens has this one, in whatever case: `upgrade` in `connection`.
     /// - Parameter name: in lower case.
     package func lists(_ token: String, in name: String) -> Bool {
-        fields.contains { $0.name == name && HTTPList.contains(token, in: $0.value) }
+        lines.contains { isNamed($0, name) && HTTPList.contains(token, in: bytes.span.text($0.value)) }
+    }
+
+    private func isNamed(_ line: HTTPFieldLine, _ name: String) -> Bool {
+        bytes.span.isEqual(line.name, ignoringCase: name)
     }
 }
 
@@ -108,14 +124,16 @@ struct HTTPFieldLine {
 
     private static func check(value: Range<Int>, in bytes: Span<UInt8>) throws(HTTPRefusal) {
         var all: UInt8 = 0
-        for at in value {
-            let byte = bytes[at]
+        let text = bytes.extracting(value)
+        // Bytes behind the first of the eight that stops are looked at again, one by one.
+        for at in PlainRun.endOfVisible(in: text, from: 0)..<text.count {
+            let byte = text[at]
             guard !HTTPByte.isControl(byte) else {
                 throw byte == HTTPByte.carriageReturn ? .bareCarriageReturn : .fieldControl
             }
             all |= byte
         }
-        guard all < 0x80 || UTF8Scanner.isValid(bytes.extracting(value)) else { throw .fieldUTF8 }
+        guard all < 0x80 || UTF8Scanner.isValid(text) else { throw .fieldUTF8 }
     }
 
     /// What is wrong with a line whose name is not followed by a colon.

@@ -1,3 +1,5 @@
+import Wire
+
 /// What a head may have at most.
 package struct HTTPLimits: Sendable {
     /// From the first byte to the empty line's last.
@@ -112,6 +114,7 @@ package struct HTTPHeadParser: Sendable {
 
     /// A line without its CR and LF.
     private mutating func nextLine(_ bytes: Span<UInt8>) throws(HTTPRefusal) -> Range<Int>? {
+        looked = PlainRun.endOfLine(in: bytes, from: looked)
         while looked < bytes.count, bytes[looked] != HTTPByte.lineFeed { looked += 1 }
         guard looked < bytes.count else {
             guard bytes.count < limits.headBytes else {
@@ -150,35 +153,29 @@ package struct HTTPHeadParser: Sendable {
 
 extension HTTPHeadParser {
     private func head(_ bytes: Span<UInt8>) throws(HTTPRefusal) -> HTTPHead {
-        var fields: [(name: String, value: String)] = []
-        fields.reserveCapacity(lines.count + 1)
         var routing = HTTPRoutingFields()
-        for line in lines {
-            let name = bytes.lowercasedText(line.name)
-            try routing.take(name, line.value, bytes)
-            fields.append((name, bytes.text(line.value)))
-        }
+        for line in lines { try routing.take(line, bytes) }
         let method = bytes.text(method)
         let target = try HTTPTarget(bytes.extracting(target), method: method)
-        if let authority = target.authority {
-            if let host = routing.host {
-                guard bytes.lowercasedText(host) == authority else { throw .authority }
-            } else if isHTTP10 {
-                fields.append(("host", authority))
-            }
+        if let authority = target.authority, let host = routing.host {
+            guard bytes.lowercasedText(host) == authority else { throw .authority }
         }
         guard routing.host != nil || isHTTP10 else { throw .noHost }
         let body = try routing.framing(isHTTP10: isHTTP10)
         func lists(_ token: String, _ name: String) -> Bool {
-            fields.contains { $0.name == name && HTTPList.contains(token, in: $0.value) }
+            lines.contains {
+                bytes.isEqual($0.name, ignoringCase: name) && HTTPList.contains(token, in: bytes.text($0.value))
+            }
         }
         let closes = routing.hasConnection && lists("close", "connection")
         let keepsAlive = isHTTP10 ? routing.hasConnection && lists("keep-alive", "connection") && !closes : !closes
         let hasContent = body != .none && body != .length(0)
         return HTTPHead(
             method: method, target: target.text, path: target.path, query: target.query, isHTTP10: isHTTP10,
-            fields: fields, body: body, keepsAlive: keepsAlive,
-            expectsContinue: routing.hasExpect && !isHTTP10 && hasContent && lists("100-continue", "expect"))
+            body: body, keepsAlive: keepsAlive,
+            expectsContinue: routing.hasExpect && !isHTTP10 && hasContent && lists("100-continue", "expect"),
+            bytes: bytes.extracting(first: lineStart).withUnsafeBufferPointer { Array($0) }, lines: lines,
+            missingHost: routing.host == nil ? target.authority : nil)
     }
 }
 
@@ -193,20 +190,22 @@ private struct HTTPRoutingFields {
     /// As many as the largest length has. Others count zeros in front, or do not.
     private static let lengthDigits = 19
 
-    mutating func take(_ name: String, _ value: Range<Int>, _ bytes: Span<UInt8>) throws(HTTPRefusal) {
-        switch name.utf8.count {
-        case 4 where name == "host":
+    mutating func take(_ line: HTTPFieldLine, _ bytes: Span<UInt8>) throws(HTTPRefusal) {
+        let value = line.value
+        func names(_ name: StaticString) -> Bool { bytes.isEqual(line.name, ignoringCase: name) }
+        switch line.name.count {
+        case 4 where names("host"):
             guard host == nil else { throw .repeatedHost }
             guard HTTPAuthority.isValid(bytes.extracting(value), needsPort: false) else { throw .host }
             host = value
-        case 6 where name == "expect":
+        case 6 where names("expect"):
             hasExpect = true
-        case 10 where name == "connection":
+        case 10 where names("connection"):
             hasConnection = true
-        case 14 where name == "content-length":
+        case 14 where names("content-length"):
             guard length == nil else { throw .repeatedLength }
             length = try number(value, bytes)
-        case 17 where name == "transfer-encoding":
+        case 17 where names("transfer-encoding"):
             guard !isChunked, isChunked(value, bytes) else { throw .coding }
             isChunked = true
         default: break

@@ -61,7 +61,9 @@ struct HTTPTarget {
         var end = 0
         while end < bytes.count, bytes[end] != UInt8(ascii: "?") { end += 1 }
         text = bytes.text(0..<bytes.count)
-        path = try Self.decoded(bytes.extracting(0..<end), plusIsSpace: false)
+        path =
+            end == bytes.count && Self.isPlain(bytes)
+            ? text : try Self.decoded(bytes.extracting(0..<end), plusIsSpace: false)
         query = end < bytes.count ? try Self.pairs(bytes.extracting((end + 1)..<bytes.count)) : []
         self.authority = authority
     }
@@ -89,12 +91,16 @@ struct HTTPTarget {
         return pairs
     }
 
-    private static func decoded(_ bytes: Span<UInt8>, plusIsSpace: Bool) throws(HTTPRefusal) -> String {
-        var isPlain = true
+    /// Whether it says what it means, escapes aside.
+    private static func isPlain(_ bytes: Span<UInt8>) -> Bool {
         for at in 0..<bytes.count where bytes[at] == UInt8(ascii: "%") || bytes[at] == UInt8(ascii: "+") {
-            isPlain = false
+            return false
         }
-        guard !isPlain else { return bytes.text(0..<bytes.count) }
+        return true
+    }
+
+    private static func decoded(_ bytes: Span<UInt8>, plusIsSpace: Bool) throws(HTTPRefusal) -> String {
+        guard !isPlain(bytes) else { return bytes.text(0..<bytes.count) }
         var out: [UInt8] = []
         out.reserveCapacity(bytes.count)
         var at = 0

@@ -30,3 +30,32 @@ package struct AuthorizationQuestion: Sendable {
         self.right = right
     }
 }
+
+/// What the policies of a private channel tell apart: the values of `realtime.messages.extension` (wire-protocol B).
+package struct ChannelExtensions: OptionSet, Sendable, Hashable {
+    package let rawValue: UInt8
+
+    package init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    package static let broadcast = ChannelExtensions(rawValue: 1)
+    package static let presence = ChannelExtensions(rawValue: 2)
+    package static let all: ChannelExtensions = [.broadcast, .presence]
+}
+
+/// The answer to an `AuthorizationQuestion`.
+package enum AuthorizationOutcome: Sendable {
+    /// The extensions for which it is a yes; none means denied. `replay` is oldest first, and empty where none was asked
+    /// for or broadcasts may not be read.
+    case decided(ChannelExtensions, replay: [ReplayedMessage] = [])
+    /// The rights are known, but the messages could not be read.
+    case replayFailed
+    /// The policies could not be asked; the client is told to come again. Never a yes.
+    case unavailable
+}
+
+/// Who decides about private channels, as the loops see it.
+package protocol ChannelAuthority: Sendable {
+    /// Answers once, from any thread and possibly before it returns; called on a loop's thread, so it must not wait. What
+    /// cannot be decided soon is answered `unavailable`.
+    func decide(_ question: AuthorizationQuestion, answer: @escaping @Sendable (AuthorizationOutcome) -> Void)
+}

@@ -1,132 +1,140 @@
 import Wire
 
-/// Private channels: what is asked of the policies, and what becomes of the answers (wire-protocol A4, A6 to A8, B).
-///
-/// A member that is not granted reading has no seat in any audience, so nothing can reach it.
+/// Rights and tokens: what members may read and write, and for how long (wire-protocol A4, A6 to A8, B).
 extension Hub {
-    /// Asks for a member; the answer comes by `authorization`.
-    func ask(_ right: AuthorizationQuestion.Right, as claims: Claims, for membership: Membership) -> AuthorizationID {
-        let id = AuthorizationID(loop: loop, serial: nextSerial())
-        questions[id] = membership
-        let topic = String(membership.channel.key.name)
-        actions.append(.authorize(id, AuthorizationQuestion(claims: claims, topic: topic, right: right)))
-        return id
+    package var openQuestions: [AuthorizationID] { Array(authorization.questions.keys) }
+    /// Bytes of what waits for the policies.
+    package var heldBytes: Int { authorization.heldBytes }
+
+    /// The authority's word.
+    package func authorization(_ id: AuthorizationID, is outcome: AuthorizationOutcome) {
+        guard let (membership, decision) = authorization.take(outcome, to: id, &context) else { return }
+        switch decision {
+        case .reading(let event): handle(event, of: membership)
+        case .renewed(let claims):
+            adopt(claims, by: membership)
+            if membership.join.isJoined { showWhatMayBeRead(to: membership) }
+            resubscribe(membership, as: claims)
+            releaseWrites(of: membership)
+        case .revoked: expel(membership, .readRevoked(topic: String(membership.channel.key.name)), .revoked)
+        case .writes: releaseWrites(of: membership)
+        }
     }
 
-    /// The authority's word. One that comes after the member left, rejoined or brought another token changes nothing.
-    package func authorization(_ id: AuthorizationID, is outcome: AuthorizationOutcome) {
-        guard let membership = questions.removeValue(forKey: id), !membership.hasEnded, let pass = membership.pass
-        else { return }
-        guard pass.readQuestion == id else { return writeDecided(id, outcome, pass, of: membership) }
-        pass.readQuestion = nil
-        switch outcome {
-        case .unavailable: refuseReading(of: membership, .databaseUnavailable)
-        case .replayFailed: refuseReading(of: membership, .replayFailed)
-        case .decided(let read, let replay):
-            if pass.read == nil {
-                joinDecided(read, replay, pass, of: membership)
+    /// Gives a member whose join is answered what it may hear and has not heard until now.
+    private func showWhatMayBeRead(to membership: Membership) {
+        if membership.memberIndex == nil, membership.history?.index == nil, membership.mayRead(.broadcast) {
+            letHear(membership, after: missedMessages(by: membership))
+        }
+        if membership.presence.watcherIndex == nil, membership.grants?.wantsPresence == true,
+            membership.mayRead(.presence)
+        {
+            presence.show(to: membership, &context)
+        }
+    }
+
+    // MARK: Writing
+
+    /// What a member wants the others to hear: at once in a public channel, by the right to do so in a private one.
+    func write(_ write: MemberWrite, ref: JSON, of membership: Membership) {
+        guard let grants = membership.grants else { return perform(write, ref, of: membership) }
+        switch authorization.admit(write, ref: ref, grants, of: membership, limits) {
+        case .performed: perform(write, ref, of: membership)
+        case .refused(let refusal): refuse(ref, of: membership, refusal)
+        case .held: releaseWrites(of: membership)
+        }
+    }
+
+    /// Performs or refuses what waits, in order, as far as it is decided.
+    func releaseWrites(of membership: Membership) {
+        while let (next, refusal) = authorization.nextWrite(of: membership, &context) {
+            if let refusal {
+                refuse(next.ref, of: membership, refusal)
             } else {
-                tokenDecided(read, pass, of: membership)
+                perform(next.write, next.ref, of: membership)
             }
         }
     }
 
-    /// Asks, at a join, what the member may read.
-    func askToRead(_ membership: Membership) {
-        guard let pass = membership.pass else { return }
-        if pass.replay != nil, !membership.channel.awaitingReplay.contains(where: { $0 === membership }) {
-            membership.channel.awaitingReplay.append(membership)
+    private func perform(_ write: MemberWrite, _ ref: JSON, of membership: Membership) {
+        switch write {
+        case .broadcast(let message) where typing.consumes(message, of: membership, &context):
+            guard membership.acknowledges, !ref.isNull else { return }
+        case .broadcast(let message):
+            deliver(message, in: membership.channel, except: membership.echoesToSelf ? nil : membership.slot)
+            actions.append(.relay(.broadcast(membership.channel.key, message)))
+            guard membership.acknowledges, !ref.isNull else { return }
+        case .track(let payload):
+            if presence.prepareToTrack(payload, of: membership, &context) { hearOthers() }
+            do { try presence.track(payload, of: membership, &context) } catch {
+                return refuse(ref, of: membership, error)
+            }
+        case .untrack:
+            presence.withdraw(membership.presence.id, in: membership.channel, &context)
         }
-        pass.readQuestion = ask(.read(replay: pass.replay?.request), as: membership.claims, for: membership)
+        reply(to: ref, of: membership, ok: true)
     }
 
-    private func joinDecided(
-        _ read: ChannelExtensions, _ replay: [ReplayedMessage], _ pass: ChannelPass, of membership: Membership
-    ) {
-        // A replay to who may not read broadcasts is refused, as in the original, not left out.
-        guard !read.isEmpty, pass.replay == nil || read.contains(.broadcast) else {
-            return refuseReading(of: membership, .unauthorized(topic: String(membership.channel.key.name)))
+    // MARK: Tokens
+
+    /// `access_token`: no reply when it is good. A bad one ends the channel in a way that clients come back from.
+    func accessToken(_ frame: ClientFrame, of membership: Membership, at now: HubTime) {
+        guard case .json(let payload) = frame.body, let token = JoinConfig.token(payload["access_token"]) else {
+            return
         }
-        pass.read = read
-        pass.replay?.messages = replay
-        completeJoin(of: membership)
+        do throws(Refusal) {
+            let claims = try verifier.verify(token, at: now)
+            if let grants = membership.grants { return renew(grants, as: claims, of: membership) }
+            adopt(claims, by: membership)
+            resubscribe(membership, as: claims)
+        } catch {
+            expel(membership, error)
+        }
     }
 
-    // MARK: New tokens
-
-    /// A new token on a private channel: what it may read is asked first. Until then the member keeps what it has, as
-    /// long as its old token is valid; its writes wait, to be judged by the new one.
-    func renew(_ pass: ChannelPass, as claims: Claims, of membership: Membership) {
-        guard claims != (pass.newClaims ?? membership.claims) else { return }
-        forgetQuestions(of: pass)
-        pass.write = WriteRights()
-        guard pass.read != nil else {
-            // The join itself is not decided: it is asked anew, for this token.
-            membership.claims = claims
-            renewHistory(of: membership)
-            earliestExpiry = min(earliestExpiry, Int64(claims.expiresAt))
-            askToRead(membership)
-            return resubscribe(membership, as: claims)
+    private func renew(_ grants: ChannelGrants, as claims: Claims, of membership: Membership) {
+        switch authorization.renew(grants, as: claims, of: membership, &context) {
+        case .asked: break
+        case .takenBack: releaseWrites(of: membership)
+        case .joinsAnew:
+            adopt(claims, by: membership)
+            authorization.askToRead(membership, &context)
+            resubscribe(membership, as: claims)
         }
-        pass.newClaims = claims == membership.claims ? nil : claims
-        if pass.newClaims == nil { return releaseWrites(of: membership) }
-        pass.readQuestion = ask(.read(replay: nil), as: claims, for: membership)
     }
 
-    /// A right that is lost ends the channel, as in the original; the client joins again and gets what is left.
-    private func tokenDecided(_ read: ChannelExtensions, _ pass: ChannelPass, of membership: Membership) {
-        guard let claims = pass.newClaims, let before = pass.read else { return }
-        guard read.isSuperset(of: before) else {
-            return expel(membership, .readRevoked(topic: String(membership.channel.key.name)), .revoked)
-        }
-        pass.read = read
-        pass.newClaims = nil
+    /// A member acts by another token from here on.
+    private func adopt(_ claims: Claims, by membership: Membership) {
         membership.claims = claims
         renewHistory(of: membership)
         earliestExpiry = min(earliestExpiry, Int64(claims.expiresAt))
-        if membership.pending == nil { seat(membership) }
-        resubscribe(membership, as: claims)
-        releaseWrites(of: membership)
     }
 
-    /// Gives a member whose join is answered the places that it may have and has not.
-    func seat(_ membership: Membership) {
-        if membership.memberSeat == nil, membership.history?.seat == nil, membership.mayRead(.broadcast) {
-            takeMemberSeat(membership, after: missedMessages(by: membership))
-        }
-        if membership.watcherSeat == nil, membership.pass?.wantsPresence == true, membership.mayRead(.presence) {
-            showPresence(to: membership)
-        }
-    }
-
-    // MARK: Refusals
-
-    /// Ends a join that waits for its answer, or a channel whose new token cannot be judged.
-    private func refuseReading(of membership: Membership, _ refusal: Refusal) {
-        if membership.pending != nil, membership.pass?.read == nil {
-            refuseJoin(of: membership, refusal)
-        } else {
-            expel(membership, refusal)
+    /// Ends channels whose token has run out.
+    ///
+    /// All members are looked at only when the earliest of their tokens is due, so an idle hub looks at none.
+    func expireTokens(at now: HubTime) {
+        guard now.unix / 1000 >= earliestExpiry else { return }
+        earliestExpiry = .max
+        for connection in connections.lazy.compactMap({ $0 }) {
+            for membership in connection.memberships.reversed() {
+                if let expired = membership.claims.expired(at: now) {
+                    expel(membership, expired)
+                } else {
+                    earliestExpiry = min(earliestExpiry, Int64(membership.claims.expiresAt))
+                }
+            }
         }
     }
 
-    private func forgetQuestions(of pass: ChannelPass) {
-        for id in pass.write.questions + [pass.readQuestion].compactMap({ $0 }) { questions[id] = nil }
-        pass.readQuestion = nil
-    }
-
-    /// Takes a member's pass out of all lists.
-    func discard(_ pass: ChannelPass, of membership: Membership) {
-        forgetQuestions(of: pass)
-        heldBytes -= pass.held.bytes
-        endReplay(pass, of: membership)
-    }
-}
-
-extension Membership {
-    /// Everybody reads all of a public channel.
-    func mayRead(_ part: ChannelExtensions) -> Bool {
-        guard let pass else { return true }
-        return pass.read?.contains(part) ?? false
+    /// Ends a channel with the reason. By `phx_error`, not `phx_close`: a close is final for every client, an error makes
+    /// it join again, and a fresh token is all it takes.
+    func expel(_ membership: Membership, _ refusal: Refusal, _ end: MembershipEnd = .lost) {
+        authorization.refuseHeld(of: membership, refusal, &context)
+        system(membership, extension: "system", ok: false, message: refusal.message)
+        remove(membership, end)
+        let error = membership.frames.push(
+            "phx_error", joinRef: membership.joinRef, ref: membership.joinRef, payload: refusal.ending)
+        actions.append(.send(error, to: membership.slot))
     }
 }

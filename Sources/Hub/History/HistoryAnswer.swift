@@ -38,3 +38,67 @@ enum HistoryGap: String {
     case tooMuch = "More was missed than is sent to one socket at once: load what you show again."
     case off = "This hub keeps no messages: load what you show again."
 }
+
+/// A join that asked for history, at the moment it is answered.
+struct HistoryArrival {
+    let session: HistorySession
+    /// The first ping whose answer will be about what it is sent.
+    let firstPing: Int
+    /// The id that it brought.
+    let after: String?
+    /// How far its loop has passed the history on: from there it hears what comes live.
+    let liveFrom: Int
+    /// Bytes that it may be sent at once. One message always may where it has had nothing yet.
+    let room: Int
+    let isFresh: Bool
+}
+
+extension KeptChannel {
+    /// Live members that may be dead ones of the client that joins, and lack something.
+    func doubts(of trace: ClientTrace, _ member: HistoryKey) -> [ClientTrace] {
+        sessions.doubts(of: trace, member) { $0.proven(readers[$0.member.loop]).position < head }
+    }
+
+    /// Works out what the member is owed, and notes it among those who may be lost.
+    mutating func answer(_ arrival: HistoryArrival) -> HistoryAnswer {
+        let session = arrival.session
+        // Asked for in any case: it marks the session that the client leaves behind as taken.
+        let found = sessions.takeOver(
+            session.key, session.trace, hasAsked: arrival.after == nil, readers: readers)
+        var (wanted, gap) = (arrival.liveFrom, HistoryGap?.none)
+        if let after = arrival.after {
+            (wanted, gap) = position(after, liveFrom: arrival.liveFrom)
+        } else if let found, found.position < arrival.liveFrom {
+            wanted = found.position
+        }
+        if gap == nil, wanted < first - 1 { gap = .tooOld }
+        let missed = after(wanted).filter { $0.position <= arrival.liveFrom }
+        let sent = Self.newest(missed, of: arrival)
+        if gap == nil, sent.count < missed.count { gap = .tooMuch }
+        let from = sent.first.map { $0.position - 1 } ?? arrival.liveFrom
+        session.settles(at: from, liveFrom: arrival.liveFrom, firstPing: arrival.firstPing)
+        return HistoryAnswer(
+            from: from, messages: Array(sent), since: since,
+            isReturn: arrival.after != nil || wanted < arrival.liveFrom, gap: gap, former: found?.member)
+    }
+
+    /// Where an id lies. One that says nothing here gets all that is kept.
+    private func position(_ id: String, liveFrom: Int) -> (Int, HistoryGap?) {
+        guard let id = HistoryID(id) else { return (0, .malformed) }
+        guard id.history == history else { return (0, .otherHistory) }
+        guard id.position <= liveFrom else { return (0, .malformed) }
+        return (id.position, nil)
+    }
+
+    private static func newest(_ missed: [KeptMessage], of arrival: HistoryArrival) -> ArraySlice<KeptMessage> {
+        var room = arrival.room
+        var start = missed.endIndex
+        while start > missed.startIndex {
+            let size = missed[start - 1].bytes
+            guard size <= room || arrival.isFresh && start == missed.endIndex else { break }
+            room -= size
+            start -= 1
+        }
+        return missed[start...]
+    }
+}

@@ -77,3 +77,53 @@ extension Broadcast {
         }
     }
 }
+
+/// Names a message of a channel's history, for a client to come back with: opaque to it, and JSON text without escapes.
+///
+/// A history begins when somebody asks for one and ends with the process, or when nobody was in the channel for a while.
+/// So an id says which history it belongs to; positions in different ones have nothing to do with each other.
+struct HistoryID: Equatable {
+    /// Chosen by chance, so that no two histories have the same.
+    let history: UInt64
+    /// Counts the messages of the history from 1. Zero lies before all of them.
+    let position: Int
+
+    init(history: UInt64, position: Int) {
+        self.history = history
+        self.position = position
+    }
+
+    init?(_ text: String) {
+        let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count == 2, let history = UInt64(parts[0], radix: 36),
+            let position = Int(parts[1], radix: 36), position >= 0
+        else { return nil }
+        self.init(history: history, position: position)
+    }
+
+    var text: String { String(history, radix: 36) + "." + String(position, radix: 36) }
+}
+
+/// `config.broadcast.history` of a join: the channel's broadcasts are to be kept for those who drop off and come back.
+///
+/// `true`, or `{"limit": messages, "seconds": seconds, "after": id}`, all of them optional. What is missing or odd takes
+/// the most that the hub keeps, as everything in a join's config does: an odd config keeps nobody out.
+struct HistoryRequest {
+    /// How many messages the channel is to keep, and for how many seconds. The most that any member asked for counts.
+    var limit: Int?
+    var seconds: Int?
+    /// The id of the last message that the client has. Nil where it names none.
+    var after: String?
+
+    /// Nil where no history is asked for.
+    init?(_ json: JSON?) {
+        guard let json else { return nil }
+        if json.kind == .object {
+            limit = json["limit"]?.int
+            seconds = json["seconds"]?.int
+            if let after = json["after"], !after.isNull { self.after = after.string ?? after.description }
+        } else {
+            guard json.bool ?? (json.string?.lowercased() == "true") else { return nil }
+        }
+    }
+}

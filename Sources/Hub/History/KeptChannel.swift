@@ -112,3 +112,66 @@ struct KeptChannel {
         return messages.isEmpty && sessions.isEmpty && now.monotonic - emptySince > lifetime
     }
 }
+
+/// A broadcast that is kept for those who may come back for it.
+struct KeptMessage: Sendable {
+    let position: Int
+    let broadcast: Broadcast
+    /// When it was sent: milliseconds, monotonic and since 1970.
+    let at: HubTime
+    /// Who sent it and did not want it back; nil where nobody is to be spared.
+    let sender: MemberID?
+    /// The id of a row of `realtime.messages`, if it is one.
+    let databaseID: String?
+
+    /// What it takes in memory, about.
+    var bytes: Int { MemberWrite.broadcast(broadcast).bytes + Self.overhead }
+
+    private static let overhead = 128
+}
+
+extension Broadcast {
+    /// The same without the frame it came in, which a slice would keep alive.
+    var copied: Broadcast {
+        guard case .broadcast(let copy) = MemberWrite.broadcast(self).copied else { return self }
+        return copy
+    }
+}
+
+/// How far one loop has passed a channel's history on to its members, and when.
+struct HistoryReader {
+    private struct Watermark {
+        /// Milliseconds, monotonic: the loop's clock as it was when the loop passed on `position`.
+        var at: Int64
+        var position: Int
+    }
+
+    /// All up to it was passed on to the members that the loop has.
+    private(set) var position: Int
+    private var watermarks: [Watermark] = []
+
+    /// One watermark stands for this many milliseconds.
+    private static let grain: Int64 = 1_000
+    /// As many as cover the time that a dead socket may go unnoticed: nothing older is asked for.
+    private static let most = 150
+
+    init(position: Int) { self.position = position }
+
+    mutating func advance(to position: Int, at now: HubTime) {
+        guard position > self.position else { return }
+        self.position = position
+        // A watermark that is made later than needed proves less than it could, never more.
+        if let last = watermarks.last, now.monotonic - last.at < Self.grain {
+            watermarks[watermarks.count - 1] = Watermark(at: now.monotonic, position: position)
+        } else {
+            watermarks.append(Watermark(at: now.monotonic, position: position))
+            if watermarks.count > Self.most { watermarks.removeFirst(watermarks.count - Self.most) }
+        }
+    }
+
+    /// What was certainly passed on before the loop's clock showed `time`; zero where nothing is known of then. What was
+    /// passed on while it showed that very time may have come before or after.
+    func position(before time: Int64) -> Int {
+        watermarks.last { $0.at < time }?.position ?? 0
+    }
+}

@@ -1,4 +1,4 @@
-import Wire
+package import Wire
 
 /// What an operator asks to see. It costs nothing until then.
 extension Hub {
@@ -6,11 +6,10 @@ extension Hub {
     package func busiestChannels(limit: Int) -> [ChannelLoad] {
         var busiest: [ChannelLoad] = []
         for channel in channels.values {
-            let (now, before) = (channel.traffic, channel.seenTraffic)
-            channel.seenTraffic = now
+            let new = channel.traffic.takeNew()
             let load = ChannelLoad(
-                key: channel.key, sockets: channel.memberCount, present: channel.presence.count,
-                messages: now.messages - before.messages, deliveries: now.deliveries - before.deliveries)
+                key: channel.key, sockets: channel.memberCount, present: channel.presence.list.count,
+                messages: new.messages, deliveries: new.deliveries)
             load.enter(&busiest, limit: limit)
         }
         return busiest
@@ -20,33 +19,30 @@ extension Hub {
     package func channels(named topic: String, limit: Int) -> [ChannelView] {
         [false, true].compactMap { isPrivate in
             guard let channel = channels[ChannelKey(topic: topic, isPrivate: isPrivate)] else { return nil }
-            let tap = channel.tap ?? ChannelTap(until: 0)
-            tap.until = latest.monotonic + ChannelTap.patience
-            channel.tap = tap
-            return view(of: channel, tap, limit: limit)
+            return view(of: channel, events: channel.traffic.observe(at: latest), limit: limit)
         }
     }
 
-    private func view(of channel: Channel, _ tap: ChannelTap, limit: Int) -> ChannelView {
+    private func view(of channel: Channel, events: [ChannelEvent], limit: Int) -> ChannelView {
         let slots = channel.members.v2.prefix(limit) + channel.members.v1.prefix(limit)
         return ChannelView(
             key: channel.key, sockets: channel.memberCount,
             members: slots.prefix(limit).compactMap { member(of: channel, $0) },
-            presentCount: channel.presence.count,
-            present: channel.presence.told(upTo: limit).map {
+            presentCount: channel.presence.list.count,
+            present: channel.presence.list.first(limit).map {
                 ChannelView.Present(
                     key: Excerpt.redacted($0.key),
                     excerpt: $0.isListed ? Excerpt.of(JSON(trusted: $0.payload[...])) : "")
             },
-            typing: channel.typing.count, events: tap.events.elements)
+            typing: channel.typing.count, events: events)
     }
 
     private func member(of channel: Channel, _ slot: Slot) -> ChannelView.Member? {
         guard let membership = connection(slot)?.memberships[channel] else { return nil }
         return ChannelView.Member(
             slot: slot, user: membership.claims.subject, role: membership.claims.role,
-            presenceKey: Excerpt.redacted(membership.presenceKey),
-            isPresent: channel.presence[membership.presence] != nil,
+            presenceKey: Excerpt.redacted(membership.presence.key),
+            isPresent: channel.presence.list[membership.presence.id] != nil,
             changes: membership.group?.subscription.bindings.count ?? 0)
     }
 
@@ -58,9 +54,9 @@ extension Hub {
             appState: connection.appState,
             memberships: connection.memberships.map { membership in
                 ConnectionView.Membership(
-                    key: membership.channel.key, isJoined: membership.pending == nil, user: membership.claims.subject,
-                    presenceKey: Excerpt.redacted(membership.presenceKey),
-                    isPresent: membership.channel.presence[membership.presence] != nil,
+                    key: membership.channel.key, isJoined: membership.join.isJoined, user: membership.claims.subject,
+                    presenceKey: Excerpt.redacted(membership.presence.key),
+                    isPresent: membership.channel.presence.list[membership.presence.id] != nil,
                     changes: membership.group?.subscription.bindings.count ?? 0)
             })
     }
@@ -74,4 +70,94 @@ extension Hub {
             return isTheirs ? connection.slot : nil
         }
     }
+}
+
+/// How busy a channel is on one loop, or on all.
+package struct ChannelLoad: Sendable {
+    package let key: ChannelKey
+    package var sockets: Int
+    /// Who is present, on whichever loop.
+    package var present: Int
+    /// Since the look before: frames, and frames times receivers.
+    package var messages: Int
+    package var deliveries: Int
+
+    private var weight: (Int, Int, Int) { (deliveries, messages, sockets) }
+
+    /// Joins what loops say of the same channels.
+    ///
+    /// Every loop has members of its own. A message reaches each loop once, and all know of everybody who is present.
+    package static func joined(_ loads: [ChannelLoad], limit: Int) -> [ChannelLoad] {
+        var all: [ChannelKey: ChannelLoad] = [:]
+        for load in loads {
+            guard var known = all[load.key] else {
+                all[load.key] = load
+                continue
+            }
+            known.sockets += load.sockets
+            known.deliveries += load.deliveries
+            known.present = max(known.present, load.present)
+            known.messages = max(known.messages, load.messages)
+            all[load.key] = known
+        }
+        return Array(all.values.sorted { $0.weight > $1.weight }.prefix(limit))
+    }
+
+    /// Puts it in its place among the busiest ones, which are in order and at most so many.
+    func enter(_ busiest: inout [ChannelLoad], limit: Int) {
+        if busiest.count == limit, let last = busiest.last, last.weight >= weight { return }
+        let place = busiest.firstIndex { $0.weight < weight } ?? busiest.count
+        busiest.insert(self, at: place)
+        if busiest.count > limit { busiest.removeLast() }
+    }
+}
+
+/// A channel as one loop has it, for an operator to look at.
+package struct ChannelView: Sendable {
+    package struct Member: Sendable {
+        package let slot: Slot
+        package let user: String?
+        package let role: String
+        package let presenceKey: String
+        package let isPresent: Bool
+        /// Entries of `postgres_changes`.
+        package let changes: Int
+    }
+
+    package struct Present: Sendable {
+        package let key: String
+        package let excerpt: String
+    }
+
+    package let key: ChannelKey
+    package let sockets: Int
+    /// The first of them.
+    package let members: [Member]
+    package let presentCount: Int
+    /// The first of them.
+    package let present: [Present]
+    package let typing: Int
+    /// From when somebody began to look.
+    package let events: [ChannelEvent]
+}
+
+/// A connection as the hub has it, for an operator to look at.
+package struct ConnectionView: Sendable {
+    package struct Membership: Sendable {
+        package let key: ChannelKey
+        /// Its join is answered.
+        package let isJoined: Bool
+        package let user: String?
+        package let presenceKey: String
+        package let isPresent: Bool
+        /// Entries of `postgres_changes`.
+        package let changes: Int
+    }
+
+    package let version: ProtocolVersion
+    /// By the token at the door, or else by the first join that names one.
+    package let user: String?
+    package let role: String
+    package let appState: AppState?
+    package let memberships: [Membership]
 }

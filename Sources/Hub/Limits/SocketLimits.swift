@@ -1,20 +1,85 @@
+import Wire
+
 /// What one socket has used of its limits: 56 bytes of every connection.
 struct SocketLimits {
-    var joins = TokenBucket()
-    var presence = TokenBucket()
-    var messages = TokenBucket()
-    var bytes = TokenBucket()
+    fileprivate var joins = TokenBucket()
+    fileprivate var presence = TokenBucket()
+    fileprivate var messages = TokenBucket()
+    fileprivate var bytes = TokenBucket()
     /// Errors for frames without a ref, which no client can match to what it sent.
-    var complaints = TokenBucket()
+    fileprivate var errors = TokenBucket()
     /// The user whose sockets this one is counted among.
     var user: String?
+}
+
+/// A rate at which a socket is read. Nobody is refused for it: what comes faster waits in the sender's kernel.
+package enum Pace: String, Sendable, CaseIterable {
+    case messagesPerSecond = "messages_per_second"
+    case bytesPerSecond = "bytes_per_second"
 }
 
 extension HubLimits {
     // Clients that come back join all of their channels at once, and track themselves in each: no rate is to be in the
     // way of that.
-    var joins: Rate? { Rate(perSecond: joinsPerSecond, burst: joinsPerSecond + channelsPerConnection) }
-    var presence: Rate? { Rate(perSecond: presencePerSecond, burst: presencePerSecond + channelsPerConnection) }
-    var messages: Rate? { Rate(perSecond: messagesPerSecond, burst: 2 * messagesPerSecond) }
-    var bytes: Rate? { Rate(perSecond: bytesPerSecond, burst: 2 * bytesPerSecond) }
+    fileprivate var joins: Rate? { Rate(perSecond: joinsPerSecond, burst: joinsPerSecond + channelsPerConnection) }
+    fileprivate var presence: Rate? {
+        Rate(perSecond: presencePerSecond, burst: presencePerSecond + channelsPerConnection)
+    }
+    fileprivate var messages: Rate? { Rate(perSecond: messagesPerSecond, burst: 2 * messagesPerSecond) }
+    fileprivate var bytes: Rate? { Rate(perSecond: bytesPerSecond, burst: 2 * bytesPerSecond) }
+}
+
+extension HubContext {
+    /// Counts a join. Every one, also one that is refused for another reason: each costs a look at a token.
+    mutating func countJoin(on connection: Connection) throws(Refusal) {
+        guard let rate = limits.joins else { return }
+        if !connection.limits.joins.take(of: rate, at: now.monotonic) {
+            throw .over(.joinsPerSecond, limits.joinsPerSecond)
+        }
+    }
+
+    /// Whether a member may track once more; if not, it was told.
+    ///
+    /// Only tracking is counted. Whoever wants to be gone may be so at any rate, and it costs nothing unless they track
+    /// again.
+    mutating func mayTrack(_ membership: Membership, ref: JSON) -> Bool {
+        guard let rate = limits.presence,
+            !membership.connection.limits.presence.take(of: rate, at: now.monotonic)
+        else { return true }
+        let refusal = Refusal.over(.presencePerSecond, limits.presencePerSecond)
+        if ref.isNull, !mayBeToldAnError(membership.connection) {
+            count(refusal)
+        } else {
+            refuse(ref, of: membership, refusal)
+        }
+        return false
+    }
+
+    /// Once a second is enough for errors that no client can match to what it sent.
+    private func mayBeToldAnError(_ connection: Connection) -> Bool {
+        guard let rate = Rate(perSecond: 1, burst: 1) else { return true }
+        return connection.limits.errors.take(of: rate, at: now.monotonic)
+    }
+
+    /// Counts what was read from a socket. What came is handled in any case; only how soon the socket is read again
+    /// depends on it.
+    ///
+    /// - Parameters:
+    ///   - endsMessage: with these bytes a message was complete.
+    ///   - now: in monotonic milliseconds.
+    /// - Returns: milliseconds for which the socket is to be left unread.
+    mutating func pause(after bytes: Int, endsMessage: Bool, on connection: Connection, at now: Int64) -> Int64 {
+        var pause: Int64 = 0
+        if let rate = limits.bytes {
+            let owed = connection.limits.bytes.spend(bytes, of: rate, at: now)
+            if owed > 0 { slowed[.bytesPerSecond, default: 0] += 1 }
+            pause = max(pause, owed)
+        }
+        if endsMessage, let rate = limits.messages {
+            let owed = connection.limits.messages.spend(1, of: rate, at: now)
+            if owed > 0 { slowed[.messagesPerSecond, default: 0] += 1 }
+            pause = max(pause, owed)
+        }
+        return pause
+    }
 }

@@ -1,111 +1,286 @@
-import OrderedCollections
 import Wire
 
-/// Who is present in a channel. Every loop keeps a whole copy: its own members' changes are applied here first and
-/// relayed, the others' arrive in the order they were made.
-///
-/// The copy has two layers: what the loop's watchers were told, and the news that they are told next. So a change may wait
-/// for others to go with it, and whoever asks for the state in between gets what the others have, and the news with them.
+/// Who is there (wire-protocol A6): what members say of themselves, who is shown it, and for how long somebody counts as
+/// present who was cut off (`Presence+Grace.swift`).
 struct Presence {
-    private var told: OrderedDictionary<MemberID, PresenceMeta> = [:]
-    /// The newest word on each member; nil: gone.
-    private var news: OrderedDictionary<MemberID, PresenceMeta?> = [:]
-    private var encoded: [UInt8]?
-    /// Metas by the bytes of their key.
-    private var keys: [[UInt8]: Int] = [:]
-    private(set) var count = 0
-    private(set) var listedCount = 0
+    var rules: PresenceRules
+    var leases: LoopLeases
+    /// Nil: nobody writes down who is present.
+    let log: PresenceLog?
+    /// What the lists of all channels hold.
     private(set) var listedBytes = 0
 
-    var isEmpty: Bool { count == 0 && news.isEmpty }
-    var hasNews: Bool { !news.isEmpty }
-    /// Distinct keys.
-    var keyCount: Int { keys.count }
-
-    subscript(member: MemberID) -> PresenceMeta? {
-        if let word = news[member] { return word }
-        return told[member]
+    init(rules: PresenceRules, leases: PresenceLeases, log: PresenceLog?) {
+        self.rules = rules
+        self.leases = LoopLeases(shared: leases)
+        self.log = log
     }
 
-    /// What changes if a member says this of itself. Nil where it said the same before: nobody needs to hear it again.
-    func tracking(_ meta: PresenceMeta) -> PresenceDiff? {
-        let old = self[meta.member]
-        if let old, Self.saysTheSame(old.payload, meta.payload) { return nil }
-        var diff = PresenceDiff()
-        var meta = meta
-        meta.previousRef = old?.ref
-        diff.joins = [meta]
-        if let old { diff.leaves = [old] }
-        return diff
-    }
+    // MARK: What a member asks for
 
-    func untracking(_ member: MemberID) -> PresenceDiff? {
-        guard let old = self[member] else { return nil }
-        var diff = PresenceDiff()
-        diff.leaves = [old]
-        return diff
-    }
-
-    /// Whether two payloads are one to whoever reads them. Some clients write the keys of an object in another order
-    /// every time.
-    static func saysTheSame(_ one: [UInt8], _ other: [UInt8]) -> Bool {
-        one == other || !one.isEmpty && !other.isEmpty && JSON(trusted: one[...]).isEqual(to: JSON(trusted: other[...]))
-    }
-
-    mutating func apply(_ diff: PresenceDiff) {
-        for meta in diff.joins { put(meta, meta.member) }
-        for meta in diff.leaves where self[meta.member]?.ref == meta.ref { put(nil, meta.member) }
-    }
-
-    private mutating func put(_ meta: PresenceMeta?, _ member: MemberID) {
-        if let old = self[member] { count(old, by: -1) }
-        if let meta { count(meta, by: 1) }
-        if meta == nil, told[member] == nil {
-            news[member] = nil
-        } else {
-            news.updateValue(meta, forKey: member)
-        }
-    }
-
-    private mutating func count(_ meta: PresenceMeta, by step: Int) {
-        count += step
-        if meta.isListed { listedCount += step }
-        listedBytes += step * meta.listedBytes
-        let key = Array(meta.key.utf8)
-        let left = (keys[key] ?? 0) + step
-        keys[key] = left == 0 ? nil : left
-    }
-
-    /// The news, as one difference to what the watchers know; from here on they know it.
-    mutating func tell() -> PresenceDiff {
-        var diff = PresenceDiff()
-        for (member, word) in news {
-            let old = told[member]
-            guard old?.ref != word?.ref else { continue }
-            if let old { diff.leaves.append(old) }
-            if var meta = word {
-                // Of several steps that are told as one, the watchers know only the first one's origin.
-                meta.previousRef = old?.ref
-                diff.joins.append(meta)
-                told[member] = meta
-            } else {
-                told[member] = nil
+    /// What a member's frame wants the others to see. Nil where it was refused.
+    func write(in frame: ClientFrame, of membership: Membership, _ hub: inout HubContext) -> MemberWrite? {
+        guard case .json(let request) = frame.body else { return nil }
+        switch request["event"]?.string?.lowercased() {
+        case "track":
+            let payload = request["payload"] ?? .emptyObject
+            if let refusal = refusal(of: payload, hub.limits) {
+                hub.refuse(frame.ref, of: membership, refusal)
+                return nil
             }
+            guard hub.mayTrack(membership, ref: frame.ref) else { return nil }
+            return .track(Array(payload.bytes))
+        case "untrack": return .untrack
+        default:
+            hub.refuse(frame.ref, of: membership, .presenceEventUnknown)
+            return nil
         }
-        news.removeAll(keepingCapacity: news.count < 64)
-        encoded = nil
-        return diff
     }
 
-    /// Some of those whom the watchers were told of.
-    func told(upTo limit: Int) -> [PresenceMeta] { Array(told.values.prefix(limit)) }
-
-    /// The payload of `presence_state`, kept until the next change: a crowd that joins at once costs one encoding.
-    mutating func state() -> [UInt8] {
-        if let encoded { return encoded }
-        var out: [UInt8] = []
-        PresenceDiff.encode(told.values, into: &out)
-        encoded = out
-        return out
+    private func refusal(of payload: JSON, _ limits: HubLimits) -> Refusal? {
+        guard payload.kind == .object else { return .presencePayloadNotAMap }
+        guard payload.bytes.count <= limits.payloadBytes else { return .over(.payloadBytes, limits.payloadBytes) }
+        guard payload.bytes.count <= rules.payloadBytes else { return .over(.presenceBytes, rules.payloadBytes) }
+        return nil
     }
+
+    /// To be called before `track`: whoever tracks wants to see the others, so diffs flow from here on, as in the original,
+    /// to those who may see them; and where the member was cut off before, it goes on as who it was.
+    ///
+    /// - Returns: whether it took a lease over, so that what the other loops said of it has to be heard before it tracks.
+    mutating func prepareToTrack(_ payload: [UInt8], of membership: Membership, _ hub: inout HubContext) -> Bool {
+        let channel = membership.channel
+        if membership.presence.watcherIndex == nil, membership.presence.counterIndex == nil,
+            membership.mayRead(.presence)
+        {
+            watch(membership)
+        }
+        guard channel.presence.list[membership.presence.id] == nil else { return false }
+        return takeOver(membership, saying: payload, &hub)
+    }
+
+    /// Throws where the channel's list has no room for it. Who is in the list stays as it was; who is not is counted, and
+    /// not shown.
+    mutating func track(_ payload: [UInt8], of membership: Membership, _ hub: inout HubContext) throws(Refusal) {
+        let channel = membership.channel
+        let old = channel.presence.list[membership.presence.id]
+        var meta = PresenceMeta(
+            member: membership.presence.id, key: membership.presence.key, ref: hub.nextRef(), payload: payload)
+        let bound = bound(on: meta, inPlaceOf: old, in: channel)
+        if let bound, old?.isListed == true { throw full(bound, isCounted: false) }
+        if bound != nil { meta = meta.unlisted }
+        if let diff = channel.presence.list.tracking(meta) {
+            if old == nil { hub.counters.presenceJoins += 1 }
+            log?.put(record(of: meta, membership))
+            announce(diff, in: channel, &hub)
+        }
+        if let bound { throw full(bound, isCounted: true) }
+    }
+
+    /// Takes a presence away that its member, or its lease, has given up.
+    mutating func withdraw(_ member: MemberID, in channel: Channel, _ hub: inout HubContext) {
+        guard let diff = channel.presence.list.untracking(member) else { return }
+        hub.counters.presenceLeaves += 1
+        announce(diff, in: channel, &hub)
+    }
+
+    // MARK: Room
+
+    /// What the channel's list has too much of for it; nil where there is room.
+    private func bound(
+        on meta: PresenceMeta, inPlaceOf old: PresenceMeta?, in channel: Channel
+    ) -> Refusal.PresenceBound? {
+        let members = channel.presence.list.listedCount - (old?.isListed == true ? 1 : 0)
+        let bytes = channel.presence.list.listedBytes - (old?.listedBytes ?? 0)
+        let total = listedBytes - (old?.listedBytes ?? 0) + meta.listedBytes
+        let bound: Refusal.PresenceBound
+        if members >= rules.listedMembers {
+            bound = .members
+        } else if bytes + meta.listedBytes > rules.listedBytes {
+            bound = .bytes
+        } else if total > rules.totalBytes {
+            bound = .total
+        } else {
+            return nil
+        }
+        // Who says what is listed already takes no room.
+        if let old, old.isListed, PresenceList.saysTheSame(old.payload, meta.payload) { return nil }
+        return bound
+    }
+
+    private func full(_ bound: Refusal.PresenceBound, isCounted: Bool) -> Refusal {
+        let value =
+            switch bound {
+            case .members: rules.listedMembers
+            case .bytes: rules.listedBytes
+            case .total: rules.totalBytes
+            }
+        return .presenceListFull(bound, value, isCounted: isCounted)
+    }
+
+    // MARK: Watching
+
+    /// Sends who is there, and from here on who comes and goes.
+    func show(to membership: Membership, _ hub: inout HubContext) {
+        watch(membership)
+        sendState(to: membership, &hub)
+    }
+
+    /// Says who is there to a watcher that was spared some who came and went.
+    func showAgain(to membership: Membership, _ hub: inout HubContext) {
+        if membership.presence.watcherIndex != nil { sendState(to: membership, &hub) }
+    }
+
+    private func sendState(to membership: Membership, _ hub: inout HubContext) {
+        let state = membership.channel.presence.list.state()
+        let frame = membership.frames.push("presence_state", joinRef: membership.joinRef, payload: state)
+        hub.send(frame, to: membership)
+    }
+
+    private func watch(_ membership: Membership) {
+        membership.presence.watcherIndex = membership.channel.presence.watchers.add(
+            membership.slot, membership.version)
+    }
+
+    /// Sends how many are present, and from here on every new number: for members that want no list of them
+    /// (`config.presence.occupancy`).
+    func showOccupancy(to membership: Membership, _ hub: inout HubContext) {
+        let channel = membership.channel
+        membership.presence.counterIndex = channel.presence.counters.add(membership.slot, membership.version)
+        hub.send(membership.frames.push("broadcast", payload: [channel.presence.occupancy[...]]), to: membership)
+    }
+
+    /// Takes a member out of the channel's audiences.
+    func stopShowing(to membership: Membership, _ hub: inout HubContext) {
+        let (channel, version) = (membership.channel, membership.version)
+        if let index = membership.presence.watcherIndex,
+            let moved = channel.presence.watchers.remove(at: index, version)
+        {
+            hub.member(moved, of: channel)?.presence.watcherIndex = index
+        }
+        if let index = membership.presence.counterIndex,
+            let moved = channel.presence.counters.remove(at: index, version)
+        {
+            hub.member(moved, of: channel)?.presence.counterIndex = index
+        }
+    }
+
+    // MARK: Changes
+
+    /// A change that is made here: for everybody, the tracker included, here and on the other loops.
+    private mutating func announce(_ diff: PresenceDiff, in channel: Channel, _ hub: inout HubContext) {
+        for meta in diff.leaves { log?.remove(meta.ref) }
+        apply(diff, to: channel, &hub)
+        hub.relay(.presence(channel.key, diff))
+    }
+
+    /// Takes over a change, of this loop or of another one.
+    mutating func apply(_ diff: PresenceDiff, to channel: Channel, _ hub: inout HubContext) {
+        enter(diff, in: channel)
+        sendOccupancyInTime(in: channel, &hub)
+        let next = channel.presence.diffSentAt + rules.mergeInterval
+        let size = max(channel.presence.list.count, channel.presence.watchers.count)
+        if !channel.presence.watchers.isEmpty, size >= rules.mergedFrom, hub.now.monotonic < next {
+            hub.schedule(.presence(channel.key), at: next)
+        } else {
+            sendDiff(in: channel, &hub)
+        }
+    }
+
+    /// Every change of a channel's list goes through here, so that the sum of all channels is known.
+    private mutating func enter(_ diff: PresenceDiff, in channel: Channel) {
+        listedBytes -= channel.presence.list.listedBytes
+        channel.presence.list.apply(diff)
+        listedBytes += channel.presence.list.listedBytes
+    }
+
+    /// Shows one who was present when the hub's last process ended, before anybody joins. Its lease is among the leases.
+    mutating func restore(_ meta: PresenceMeta, in channel: Channel) {
+        var diff = PresenceDiff()
+        diff.joins = [meta]
+        enter(diff, in: channel)
+        _ = channel.presence.list.takeNews()
+    }
+
+    /// Tells the watchers what is new since they were told last: the duty `.presence`.
+    func sendDiff(in channel: Channel, _ hub: inout HubContext) {
+        guard channel.presence.list.hasNews else { return }
+        let diff = channel.presence.list.takeNews()
+        guard !channel.presence.watchers.isEmpty, !diff.showsNothing else { return }
+        channel.presence.diffSentAt = hub.now.monotonic
+        for part in diff.parts(upTo: rules.listedBytes) {
+            hub.fanOut(
+                "presence_diff", [part.encoded()[...]], in: channel, to: channel.presence.watchers,
+                kind: .step(.presence(channel.key)))
+        }
+    }
+
+    private func sendOccupancyInTime(in channel: Channel, _ hub: inout HubContext) {
+        guard !channel.presence.counters.isEmpty else { return }
+        let next = channel.presence.occupancySentAt + rules.occupancyInterval
+        if hub.now.monotonic < next {
+            hub.schedule(.occupancy(channel.key), at: next)
+        } else {
+            sendOccupancy(in: channel, &hub)
+        }
+    }
+
+    /// Tells those who asked for it how many are present, if it is another number: the duty `.occupancy`.
+    func sendOccupancy(in channel: Channel, _ hub: inout HubContext) {
+        guard !channel.presence.counters.isEmpty else { return }
+        let payload = channel.presence.occupancy
+        guard payload != channel.presence.occupancySent else { return }
+        channel.presence.occupancySent = payload
+        channel.presence.occupancySentAt = hub.now.monotonic
+        hub.fanOut("broadcast", [payload[...]], in: channel, to: channel.presence.counters)
+    }
+
+    // MARK: Writing down
+
+    func record(of meta: PresenceMeta, _ membership: Membership) -> PresenceRecord {
+        PresenceRecord(
+            channel: membership.channel.key, ref: meta.ref, key: meta.key, hasMadeKey: membership.presence.hasMadeKey,
+            user: membership.claims.subject, payload: meta.payload, appState: membership.connection.appState)
+    }
+}
+
+/// What a channel keeps for `Presence`.
+struct ChannelPresence {
+    var list = PresenceList()
+    /// Those who asked for presence, and may see it.
+    var watchers = Audience()
+    /// Those who asked for the number of those present.
+    var counters = Audience()
+    /// When the watchers were sent a difference last, in monotonic milliseconds; and the counters a number, and which.
+    fileprivate var diffSentAt = Int64.min / 2
+    fileprivate var occupancySentAt = Int64.min / 2
+    fileprivate var occupancySent: [UInt8] = []
+
+    /// A broadcast by its form, because that is what every client can listen to.
+    fileprivate var occupancy: [UInt8] {
+        let count = "{\"members\":\(list.count),\"keys\":\(list.keyCount)}"
+        return Array("{\"event\":\"presence_occupancy\",\"payload\":\(count),\"type\":\"broadcast\"}".utf8)
+    }
+}
+
+/// What a membership keeps for `Presence`.
+struct MemberPresence {
+    /// What clients show it under: its own, or one that the hub made.
+    var key: String
+    let hasMadeKey: Bool
+    /// What it is tracked as: its own id, or that of a member whose presence it took over.
+    var id: MemberID
+    /// Its positions in `ChannelPresence.watchers` and `.counters`.
+    var watcherIndex: Int32?
+    var counterIndex: Int32?
+
+    /// - Parameter key: nil where the client gave none.
+    init(key: String?, id: MemberID, orElse made: @autoclosure () -> String) {
+        self.key = key ?? made()
+        hasMadeKey = key == nil
+        self.id = id
+    }
+
+    /// The key as the client gave it; nil where it gave none.
+    var givenKey: String? { hasMadeKey ? nil : key }
 }

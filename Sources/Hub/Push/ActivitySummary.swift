@@ -1,3 +1,4 @@
+import Synchronization
 import Wire
 
 /// The state of a Live Activity on its way to the app by its socket: a broadcast of the event `summary` in the channel
@@ -51,5 +52,70 @@ package struct ActivitySummary: Sendable {
             Array("{\"event\":\"summary\",\"payload\":{\"activityId\":".utf8) + JSONString.encode(activity)
             + ",\"timestamp\":\(timestamp),\"event\":\"\(event.rawValue)\",\"contentState\":".utf8 + state
             + "},\"type\":\"broadcast\"}".utf8
+    }
+}
+
+/// What Live Activities show, for the apps that show it while a socket of theirs lives.
+struct Summaries {
+    /// Nil: nobody knows what Live Activities show.
+    let joins: SummaryJoins?
+
+    /// A member joined: whoever knows the states is told, if the channel is an activity's.
+    func note(_ membership: Membership) {
+        joins?.note(membership.channel.key.topic, by: membership.claims.subject)
+    }
+
+    /// Tells the sockets of one user in a channel, and nobody else who joined it.
+    func send(_ summary: ActivitySummary, in channel: Channel, _ hub: inout HubContext) {
+        for slot in channel.members.v1 + channel.members.v2 {
+            guard let membership = hub.member(slot, of: channel), isUser(summary.user, membership),
+                let frame = Broadcast.text(summary.message).frame(membership.version, in: channel)
+            else { continue }
+            hub.send(frame, to: membership)
+        }
+    }
+
+    private func isUser(_ user: String, _ membership: Membership) -> Bool {
+        membership.claims.subject.map { $0.utf8.elementsEqual(user.utf8) } ?? false
+    }
+}
+
+/// Who has joined the channel of a Live Activity, and is to be shown its state: whoever knows the states asks.
+///
+/// One for all loops; safe from any thread, behind one lock that is held for an insertion.
+package final class SummaryJoins: Sendable {
+    package struct Join: Hashable, Sendable {
+        package let activity: String
+        package let user: String
+
+        package init(activity: String, user: String) {
+            self.activity = activity
+            self.user = user
+        }
+    }
+
+    private let joins = Mutex<Set<Join>>([])
+    /// Beyond that, an app waits for the next state.
+    private static let most = 10_000
+    /// In bytes; no activity's id is longer, and topics may be.
+    private static let longest = 200
+
+    package init() {}
+
+    func note(_ topic: String, by user: String?) {
+        guard let user, let activity = ActivitySummary.activity(ofTopic: topic),
+            activity.utf8.count <= Self.longest
+        else { return }
+        joins.withLock { joins in
+            if joins.count < Self.most { joins.insert(Join(activity: activity, user: user)) }
+        }
+    }
+
+    /// Those since the last call.
+    package func takeAll() -> Set<Join> {
+        joins.withLock { joins in
+            defer { joins = [] }
+            return joins
+        }
     }
 }

@@ -1,22 +1,23 @@
+import Signatures
 import Synchronization
 
-/// A membership that hears row changes, as the recovery book knows it.
+/// A membership that hears row changes, as the registry knows it.
 ///
 /// What arrived is not always taken. Clients give a join up that is not answered in time (10 s), and ignore what comes
-/// for it until they join again; they answer pings meanwhile. So a proof is believed only of a member whose client
-/// certainly knows that it joined, and until then it counts as standing where it began.
+/// for it until they join again; they answer pings meanwhile. So an acknowledgement is believed only of a member whose client
+/// certainly knows that it joined, and until then it counts as being where it began.
 package final class LiveSession: RecoverableSession, Sendable {
     typealias Position = RecoveryPosition
 
     private struct Start {
-        /// Where to recover from while nothing was proven since the member took its seat.
-        var standing: RecoveryPosition
-        /// The first proof that counts; nil before there is a seat.
-        var proof: Int?
+        /// Where to recover from while nothing was acknowledged since its changes came live.
+        var position: RecoveryPosition
+        /// The first ping whose answer counts; nil before its changes come live.
+        var firstPing: Int?
         /// Where it began: when it joined, or when its client may have stopped to listen.
         var origin: RecoveryPosition
         /// It had missed something when it joined; so its leave is one of a client that has all of that only when it is
-        /// proven.
+        /// acknowledged.
         var hadMissed = false
         /// Until when the client may be one that does not listen, by the hub's clock.
         var doubtedUntil = Int64.min
@@ -25,8 +26,8 @@ package final class LiveSession: RecoverableSession, Sendable {
     let key: RecoveryKey
     let trace: ClientTrace
     private let start: Mutex<Start>
-    // These are only read and written under the book's lock, which is what makes them safe.
-    /// It missed nothing when that was decided, but may have missed what came then before it had its seat.
+    // These are only read and written under the registry's lock, which is what makes them safe.
+    /// It missed nothing when that was decided, but may have missed what came then before its changes came live.
     nonisolated(unsafe) var mayMissMore = false
     /// How many sessions of the key have to be written down before this one's join is answered.
     nonisolated(unsafe) var needed = 0
@@ -34,13 +35,13 @@ package final class LiveSession: RecoverableSession, Sendable {
     init(key: RecoveryKey, trace: ClientTrace, from point: RecoveryPoint) {
         self.key = key
         self.trace = trace
-        start = Mutex(Start(standing: RecoveryPosition(point: point), origin: RecoveryPosition(point: point)))
+        start = Mutex(Start(position: RecoveryPosition(point: point), origin: RecoveryPosition(point: point)))
     }
 
     /// From where the member would have to recover if it were lost this moment.
-    func standing(at now: Int64) -> RecoveryPosition {
+    func position(at now: Int64) -> RecoveryPosition {
         let start = start.withLock { $0 }
-        return now < start.doubtedUntil ? start.origin : proven(start)
+        return now < start.doubtedUntil ? start.origin : acknowledged(start)
     }
 
     var origin: RecoveryPosition { start.withLock { $0.origin } }
@@ -49,39 +50,41 @@ package final class LiveSession: RecoverableSession, Sendable {
     func isConfirmed(at now: Int64) -> Bool {
         let start = start.withLock { $0 }
         guard now >= start.doubtedUntil else { return false }
-        return !start.hadMissed || isProven(start)
+        return !start.hadMissed || isAcknowledged(start)
     }
 
-    private func isProven(_ start: Start) -> Bool { start.proof.map { trace.lifeline.proof.serial >= $0 } ?? false }
+    private func isAcknowledged(_ start: Start) -> Bool {
+        start.firstPing.map { trace.acknowledged.latest.serial >= $0 } ?? false
+    }
 
-    private func proven(_ start: Start) -> RecoveryPosition {
-        isProven(start) ? RecoveryPosition(point: .mark(trace.lifeline.proof.mark)) : start.standing
+    private func acknowledged(_ start: Start) -> RecoveryPosition {
+        isAcknowledged(start) ? RecoveryPosition(point: .mark(trace.acknowledged.latest.mark)) : start.position
     }
 
     /// Where it begins is found.
-    func settles(at standing: RecoveryPosition, hadMissed: Bool) {
+    func settles(at position: RecoveryPosition, hadMissed: Bool) {
         start.withLock {
-            $0.standing = standing
-            $0.origin = standing
+            $0.position = position
+            $0.origin = position
             $0.hadMissed = hadMissed
         }
     }
 
-    /// The member is brought what it missed from here on; until that is proven, this is where it would start again.
-    func begins(at standing: RecoveryPosition) {
+    /// The member is brought what it missed from here on; until that is acknowledged, this is where it would start again.
+    func begins(at position: RecoveryPosition) {
         start.withLock {
-            $0.standing = standing
-            $0.proof = nil
+            $0.position = position
+            $0.firstPing = nil
         }
     }
 
     /// Of what it is brought, all up to this cursor has arrived.
-    func hasReached(_ cursor: String) { start.withLock { $0.standing.partway = cursor } }
+    func hasReached(_ cursor: String) { start.withLock { $0.position.partway = cursor } }
 
-    func mayStandForAnother() { start.withLock { $0.standing = $0.standing.forAnybody } }
+    func mayStandForAnother() { start.withLock { $0.position = $0.position.forAnybody } }
 
-    /// The member has its seat: proofs from the next one on are about its changes, too.
-    func isSeated(provenFrom serial: Int) { start.withLock { $0.proof = serial } }
+    /// The member's changes come live: from this ping on, answers are about them, too.
+    func isLive(acknowledgedFrom serial: Int) { start.withLock { $0.firstPing = serial } }
 
     /// The join took so long that the client may have given it up.
     func isDoubted(until end: Int64) { start.withLock { $0.doubtedUntil = end } }
@@ -90,7 +93,7 @@ package final class LiveSession: RecoverableSession, Sendable {
     func mayBeIgnored(until end: Int64) {
         start.withLock {
             // Where it is doubted already, it stands further back.
-            if $0.doubtedUntil == .min { $0.origin = proven($0) }
+            if $0.doubtedUntil == .min { $0.origin = acknowledged($0) }
             $0.doubtedUntil = end
         }
     }
@@ -122,4 +125,55 @@ extension RecoveryPoint {
         case (.restart, _), (.cursor, .cursor): false
         }
     }
+}
+
+/// What two joins have in common if one may take over from the other: the user and the sign-in, the role, the topic and
+/// what was asked for.
+///
+/// Kept as 128 bits of a digest, because there is one for each membership. It is the same in every process, so that the
+/// next one knows whom the last one served; and whoever can choose topics cannot make it somebody else's.
+package struct RecoveryKey: Hashable, Sendable {
+    package let high: UInt64
+    package let low: UInt64
+    /// Without a user, all who ask for the same look alike.
+    let hasSubject: Bool
+
+    init(claims: Claims, channel: ChannelKey, subscription: ChangeSubscription) {
+        var text: [UInt8] = []
+        text.reserveCapacity(512)
+        // The length in front of each keeps ("ab", "c") and ("a", "bc") apart.
+        func add(_ field: some Collection<UInt8>) {
+            text += "\(field.count):".utf8
+            text += field
+        }
+        func add(_ name: String?) {
+            text.append(name == nil ? 0 : 1)
+            add((name ?? "").utf8)
+        }
+        add(claims.subject)
+        add(claims.session)
+        add(subscription.role.utf8)
+        add(channel.topic.utf8)
+        text.append(channel.isPrivate ? 1 : 0)
+        text.append(subscription.isLegacy ? 1 : 0)
+        for binding in subscription.bindings { add(binding.identity) }
+        let digest = HashFunction.sha256.hash(text)
+        func word(at start: Int) -> UInt64 { digest[start..<start + 8].reduce(0) { $0 << 8 | UInt64($1) } }
+        high = word(at: 0)
+        low = word(at: 8)
+        hasSubject = claims.subject != nil
+    }
+
+    /// As it was written down.
+    package init(high: UInt64, low: UInt64) {
+        self.high = high
+        self.low = low
+        hasSubject = false
+    }
+
+    package static func == (one: RecoveryKey, other: RecoveryKey) -> Bool {
+        one.high == other.high && one.low == other.low
+    }
+
+    package func hash(into hasher: inout Hasher) { hasher.combine(high) }
 }

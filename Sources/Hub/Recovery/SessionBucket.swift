@@ -1,3 +1,5 @@
+import Synchronization
+
 /// A membership that leaves a session behind when it is lost.
 protocol RecoverableSession: AnyObject {
     associatedtype Position: SessionPosition
@@ -23,7 +25,7 @@ extension SessionPosition {
 }
 
 /// Those who look alike: who is here, and who was lost and may come back. The rules by which a client that names no place of
-/// its own is brought what it missed, for row changes (`RecoveryBook`) and for kept broadcasts (`HistorySessions`) alike.
+/// its own is brought what it missed, for row changes (`SessionRegistry`) and for kept broadcasts (`HistorySessions`) alike.
 ///
 /// A membership that ends without a good-bye stays behind as a session, for the recovery window.
 ///
@@ -39,11 +41,11 @@ extension SessionPosition {
 /// only a sign-in that names the device tells as much (`SessionClaim.counts`).
 struct SessionBucket<Session: RecoverableSession> {
     struct Ended {
-        var standing: Session.Position
+        var position: Session.Position
         /// Milliseconds, by the clock of whoever keeps the bucket.
         var until: Int64
         /// Of the last process's sessions and those of clients without one nobody knows the socket.
-        let lifeline: Lifeline?
+        let acknowledged: AcknowledgementState?
         /// It stands for many that nobody counted, so that none of them less has to be kept.
         var isMany = false
         var claims: [SessionClaim] = []
@@ -100,7 +102,7 @@ struct SessionBucket<Session: RecoverableSession> {
             // Who joined later is no socket of before. And who was known for one that was here before has its session of
             // before until it is settled.
             return other.moment < trace.moment && (other.isSettled || other.evidence != .refs)
-                && other.lifeline !== trace.lifeline
+                && other.acknowledged !== trace.acknowledged
                 && !other.wasAlive(after: trace.moment) && !other.isGone
         }
     }
@@ -109,18 +111,18 @@ struct SessionBucket<Session: RecoverableSession> {
     /// that of the sessions that are kept.
     ///
     /// - Parameter amongLive: false where it has no user by which it could be looked for there, or where none was asked.
-    mutating func takeOver(for trace: ClientTrace, amongLive: Bool, standing: (Session) -> Session.Position) -> Owed {
+    mutating func takeOver(for trace: ClientTrace, amongLive: Bool, position: (Session) -> Session.Position) -> Owed {
         // Most joins, so that they cost nothing: nobody else is there or away.
         guard !ended.isEmpty || live.count > 1 || overdue > 0 else { return Owed() }
         // Joins of one socket are one client's.
-        let own = ended.filter { $0.lifeline === trace.lifeline }
+        let own = ended.filter { $0.acknowledged === trace.acknowledged }
         if !own.isEmpty {
-            ended.removeAll { $0.lifeline === trace.lifeline }
-            return Owed(ended: own.map(\.standing))
+            ended.removeAll { $0.acknowledged === trace.acknowledged }
+            return Owed(ended: own.map(\.position))
         }
         let free = ended.indices.filter { !ended[$0].isTaken }
         let suspects = amongLive ? suspects(of: trace) : []
-        let owed = Owed(ended: free.map { ended[$0].standing }, live: suspects.map(standing))
+        let owed = Owed(ended: free.map { ended[$0].position }, live: suspects.map(position))
         guard trace.evidence != .none, suspects.count <= Self.mostAsked else { return owed }
         if trace.evidence == .signIn || overdue == 0 {
             claim(owed, free, suspects, for: trace)
@@ -146,7 +148,7 @@ struct SessionBucket<Session: RecoverableSession> {
         }
         guard positions.count > 1 else { return }
         // What is left may stand for another of them, which lies no earlier.
-        for index in ended.indices { ended[index].standing = ended[index].standing.forAnybody }
+        for index in ended.indices { ended[index].position = ended[index].position.forAnybody }
         for suspect in suspects { suspect.mayStandForAnother() }
     }
 
@@ -165,14 +167,14 @@ struct SessionBucket<Session: RecoverableSession> {
     }
 
     /// A session was lost, and stays behind.
-    mutating func lose(_ session: Session, at standing: Session.Position, until: Int64) {
+    mutating func lose(_ session: Session, at position: Session.Position, until: Int64) {
         remove(session)
         let trace = session.trace
         // Who joined while it answered did not come for it.
         let claims = trace.claims.filter { !trace.wasAlive(after: $0.trace.moment) }
         guard !claims.contains(where: \.isCertain) else { return prolong(to: until) }
         if !claims.isEmpty { prolong(to: until) }
-        ended.append(Ended(standing: standing, until: until, lifeline: trace.lifeline, claims: claims))
+        ended.append(Ended(position: position, until: until, acknowledged: trace.acknowledged, claims: claims))
         thin()
     }
 
@@ -195,11 +197,78 @@ struct SessionBucket<Session: RecoverableSession> {
             ended.remove(at: taken)
             return
         }
-        let order = ended.indices.sorted { ended[$0].standing.isEarlier(than: ended[$1].standing) }
+        let order = ended.indices.sorted { ended[$0].position.isEarlier(than: ended[$1].position) }
         guard let earliest = order.first, let latest = order.last else { return }
         // It stands for this one, too, so that nobody knows any more when all are back.
-        ended[earliest].standing = ended[earliest].standing.forAnybody
+        ended[earliest].position = ended[earliest].position.forAnybody
         ended[earliest].isMany = true
         prolong(to: ended.remove(at: latest).until)
     }
+}
+
+/// What one membership tells of its client, for finding out who of those that look alike comes back.
+///
+/// **Thread**: the unsafe properties are read and written under the lock of the registry that has the membership in a
+/// `SessionBucket`, which is what makes them safe. The rest may be read on any thread.
+package final class ClientTrace: Sendable {
+    /// Whether its client was here before, and so came for one of the sessions that wait.
+    enum Evidence {
+        /// Nothing tells.
+        case none
+        /// Its sign-in is one of a device that is no browser, where there is rarely more than one client.
+        case signIn
+        /// Its refs count on from those of a socket before this one.
+        case refs
+    }
+
+    let evidence: Evidence
+    /// When it joined, in monotonic milliseconds.
+    let began: Int64
+    /// The same among all that sockets are asked, as `SessionRegistry.moment` counts.
+    let moment: Int
+    let acknowledged: AcknowledgementState
+    private let isOver = Atomic(false)
+    /// What it may have missed is decided, so that it can be missed itself.
+    nonisolated(unsafe) var isSettled = false
+    /// Joins that were brought what this one lacks, because they may be its client's.
+    nonisolated(unsafe) var claims: [SessionClaim] = []
+    /// Its place in the bucket's list.
+    nonisolated(unsafe) var place = 0
+
+    init(evidence: Evidence, acknowledged: AcknowledgementState, at now: HubTime, moment: Int) {
+        self.evidence = evidence
+        self.acknowledged = acknowledged
+        began = now.monotonic
+        self.moment = moment
+    }
+
+    /// The same client's from here on, where its token names somebody else.
+    convenience init(renewing old: ClientTrace, at now: HubTime, moment: Int) {
+        self.init(evidence: old.evidence, acknowledged: old.acknowledged, at: now, moment: moment)
+    }
+
+    var hasEnded: Bool { isOver.load(ordering: .acquiring) }
+    func ends() { isOver.store(true, ordering: .releasing) }
+
+    /// Whether its socket answered something that it was asked after a moment (`SessionRegistry.moment`).
+    func wasAlive(after moment: Int) -> Bool { acknowledged.latest.moment > moment }
+
+    /// A join came for it that certainly was its client, and it did not answer since.
+    var isGone: Bool { claims.contains { $0.isCertain && !wasAlive(after: $0.trace.moment) } }
+
+    /// Whether a joining client need not wait for it any longer: it lives, or it is known that it does not.
+    func isDecided(for other: ClientTrace) -> Bool { wasAlive(after: other.moment) || hasEnded }
+}
+
+/// A join that was brought what a session lacks.
+struct SessionClaim {
+    let trace: ClientTrace
+    /// Its client was certainly here before, so it came for one of the sessions that were there to come for.
+    let isCertain: Bool
+
+    /// Whether nobody else can have come for the session.
+    ///
+    /// Where a sign-in names the device, its next join is most likely the same client; but as long as the one that came
+    /// lives, the next one is another, and may be the owner.
+    var counts: Bool { isCertain || trace.hasEnded }
 }

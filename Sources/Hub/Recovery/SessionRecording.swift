@@ -1,4 +1,4 @@
-/// What is to be written down of the book, so that the next process knows whom this one served.
+/// What is to be written down of the registry, so that the next process knows whom this one served.
 ///
 /// For each key the number of sessions somebody may come back for. A join is answered when its own is written down, or
 /// when the list does not count as complete any more, so that whenever the hub is killed who is not on a list that counts
@@ -26,7 +26,7 @@ struct SessionRecording {
     var whenAwaited: @Sendable () -> Void = {}
 }
 
-extension RecoveryBook {
+extension SessionRegistry {
     /// One key, and how many sessions of it there are; with 0 it is to be forgotten.
     package struct Record: Sendable, Equatable {
         package let key: RecoveryKey
@@ -41,7 +41,7 @@ extension RecoveryBook {
     /// Somebody will write down what changes, and calls `isWritten`.
     ///
     /// - Parameters:
-    ///   - whenAwaited: called from any thread and under the book's lock, when a join waits for it.
+    ///   - whenAwaited: called from any thread and under the registry's lock, when a join waits for it.
     ///   - withdraw: called from any thread, when the list must not count as complete any more; it leads to `withdrawn`.
     package func record(
         whenAwaited: @escaping @Sendable () -> Void, withdraw: @escaping @Sendable () -> Void = {}

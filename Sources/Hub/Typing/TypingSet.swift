@@ -7,8 +7,8 @@ import OrderedCollections
 /// and each ends by itself what nobody renews.
 struct TypingSet {
     /// What the members are to be told.
-    struct Telling {
-        let sign: TypingSign
+    struct Notice {
+        let signal: TypingSignal
         let isTyping: Bool
         let except: Slot?
     }
@@ -17,29 +17,29 @@ struct TypingSet {
     private var starts = TokenBucket()
     private(set) var shownCount = 0
     /// When anybody was told of anything last.
-    private(set) var lastTold = Int64.min / 2
+    private(set) var lastNotice = Int64.min / 2
 
     var isEmpty: Bool { typists.isEmpty }
 
     /// Users who type, those included whom nobody was told of.
     var count: Int { typists.values.count { $0.state != .ended } }
 
-    var shown: [TypingSign] { typists.values.filter { $0.state == .shown }.map(\.sign) }
+    var shown: [TypingSignal] { typists.values.filter { $0.state == .shown }.map(\.signal) }
 
     mutating func start(
-        _ id: Typist.ID, _ sign: TypingSign, member: MemberID?, origin: Slot?, rules: TypingRules, at now: Int64
-    ) -> [Telling] {
-        var typist = typists[id] ?? Typist(sign: sign, state: .waiting, until: 0)
-        let isSame = sign.says(theSameAs: typist.sign)
+        _ id: Typist.ID, _ signal: TypingSignal, member: MemberID?, origin: Slot?, rules: TypingRules, at now: Int64
+    ) -> [Notice] {
+        var typist = typists[id] ?? Typist(signal: signal, state: .waiting, until: 0)
+        let isSame = signal.says(theSameAs: typist.signal)
         if typist.state == .ended { typist.state = .waiting }
-        typist.sign = sign
+        typist.signal = signal
         typist.until = now + rules.silence
         typist.member = member
         typist.origin = origin
         defer { typists[id] = typist }
         switch typist.state {
         case .shown:
-            guard !isSame || now - typist.toldAt >= rules.rhythm && takeStart(rules, at: now) else { return [] }
+            guard !isSame || now - typist.shownAt >= rules.rhythm && takeStart(rules, at: now) else { return [] }
         case .waiting, .ended:
             guard mayShow(typist, rules, at: now) else { return [] }
             shownCount += 1
@@ -51,7 +51,7 @@ struct TypingSet {
     /// Ends what its typist does not end itself.
     ///
     /// - Returns: whether it was in the set, and what follows.
-    mutating func stop(_ id: Typist.ID, rules: TypingRules, at now: Int64) -> (wasIn: Bool, [Telling]) {
+    mutating func stop(_ id: Typist.ID, rules: TypingRules, at now: Int64) -> (wasIn: Bool, [Notice]) {
         guard var typist = typists[id], typist.state != .ended else { return (false, []) }
         let wasShown = typist.state == .shown
         typist.state = .ended
@@ -66,14 +66,14 @@ struct TypingSet {
     ///
     /// - Returns: nil where nothing is to be said of it anywhere.
     mutating func stop(
-        _ id: Typist.ID, _ sign: TypingSign, origin: Slot?, rules: TypingRules, at now: Int64
-    ) -> [Telling]? {
-        var typist = typists[id] ?? Typist(sign: sign, state: .ended, until: 0)
+        _ id: Typist.ID, _ signal: TypingSignal, origin: Slot?, rules: TypingRules, at now: Int64
+    ) -> [Notice]? {
+        var typist = typists[id] ?? Typist(signal: signal, state: .ended, until: 0)
         let (state, isKnown) = (typist.state, typists[id] != nil)
         if state == .ended {
-            guard !isKnown || !sign.says(theSameAs: typist.sign), takeStart(rules, at: now) else { return nil }
+            guard !isKnown || !signal.says(theSameAs: typist.signal), takeStart(rules, at: now) else { return nil }
         }
-        typist.sign = sign
+        typist.signal = signal
         typist.origin = origin
         typist.state = .ended
         if state != .waiting { typist.endedAt = now }
@@ -81,14 +81,14 @@ struct TypingSet {
         switch state {
         case .waiting: return []
         case .shown: return [ended(typist, at: now)] + promote(rules, at: now)
-        case .ended: return [Telling(sign: sign, isTyping: false, except: origin)]
+        case .ended: return [Notice(signal: signal, isTyping: false, except: origin)]
         }
     }
 
     /// Takes a user out of the set of whom nothing is to be said any more.
     ///
     /// - Returns: nil where it was not in it.
-    mutating func forget(_ id: Typist.ID, rules: TypingRules, at now: Int64) -> [Telling]? {
+    mutating func forget(_ id: Typist.ID, rules: TypingRules, at now: Int64) -> [Notice]? {
         guard let typist = typists.removeValue(forKey: id), typist.state != .ended else { return nil }
         if typist.state == .shown { shownCount -= 1 }
         return promote(rules, at: now)
@@ -100,20 +100,20 @@ struct TypingSet {
     }
 
     /// Ends what nobody renewed, and tells of those who had to wait.
-    mutating func advance(_ rules: TypingRules, at now: Int64) -> [Telling] {
-        var tellings: [Telling] = []
+    mutating func advance(_ rules: TypingRules, at now: Int64) -> [Notice] {
+        var notices: [Notice] = []
         for (id, typist) in typists {
             switch typist.state {
             case .shown where typist.until <= now:
                 typists[id]?.state = .ended
                 typists[id]?.endedAt = now
-                tellings.append(ended(typist, at: now))
+                notices.append(ended(typist, at: now))
             case .waiting where typist.until <= now: typists[id]?.state = .ended
             case .shown, .waiting, .ended: break
             }
         }
         typists.removeAll { $1.state == .ended && $1.rememberedUntil(rules) <= now }
-        return tellings + promote(rules, at: now)
+        return notices + promote(rules, at: now)
     }
 
     /// When `advance` has something to do.
@@ -124,7 +124,7 @@ struct TypingSet {
             case .shown: typist.until
             case .ended: typist.rememberedUntil(rules)
             case .waiting:
-                isFull ? typist.until : min(typist.until, max(typist.toldAt + rules.rhythm, now + Self.retry))
+                isFull ? typist.until : min(typist.until, max(typist.shownAt + rules.rhythm, now + Self.retry))
             }
         }.min()
     }
@@ -132,10 +132,10 @@ struct TypingSet {
     /// Milliseconds until a start that was over the rate is looked at again.
     private static let retry: Int64 = 50
 
-    // MARK: Telling
+    // MARK: Room
 
     private func mayWait(_ typist: Typist, _ rules: TypingRules, at now: Int64) -> Bool {
-        shownCount >= rules.shown || now - typist.toldAt < rules.rhythm
+        shownCount >= rules.shown || now - typist.shownAt < rules.rhythm
     }
 
     private mutating func mayShow(_ typist: Typist, _ rules: TypingRules, at now: Int64) -> Bool {
@@ -148,29 +148,63 @@ struct TypingSet {
     }
 
     /// Those who wait are shown, the first one first, as far as there is room.
-    private mutating func promote(_ rules: TypingRules, at now: Int64) -> [Telling] {
+    private mutating func promote(_ rules: TypingRules, at now: Int64) -> [Notice] {
         guard shownCount < rules.shown else { return [] }
-        var tellings: [Telling] = []
+        var notices: [Notice] = []
         for (id, typist) in typists where typist.state == .waiting && typist.until > now {
             guard mayShow(typist, rules, at: now) else { continue }
             var typist = typist
             typist.state = .shown
             shownCount += 1
-            tellings.append(started(&typist, at: now))
+            notices.append(started(&typist, at: now))
             typists[id] = typist
         }
-        return tellings
+        return notices
     }
 
-    private mutating func started(_ typist: inout Typist, at now: Int64) -> Telling {
-        typist.toldAt = now
-        lastTold = now
-        return Telling(sign: typist.sign, isTyping: true, except: typist.origin)
+    private mutating func started(_ typist: inout Typist, at now: Int64) -> Notice {
+        typist.shownAt = now
+        lastNotice = now
+        return Notice(signal: typist.signal, isTyping: true, except: typist.origin)
     }
 
-    private mutating func ended(_ typist: Typist, at now: Int64) -> Telling {
+    private mutating func ended(_ typist: Typist, at now: Int64) -> Notice {
         shownCount -= 1
-        lastTold = now
-        return Telling(sign: typist.sign, isTyping: false, except: typist.origin)
+        lastNotice = now
+        return Notice(signal: typist.signal, isTyping: false, except: typist.origin)
     }
+}
+
+/// Somebody who types, to one channel of one loop.
+package struct Typist {
+    /// A user is one typist, with however many sockets; without a user, each socket is.
+    package enum ID: Hashable, Sendable {
+        case user(String)
+        case member(MemberID)
+        /// Sent over HTTP with a token that names nobody: what it says of itself tells it from others.
+        case payload([UInt8])
+    }
+
+    enum State {
+        /// The others know.
+        case shown
+        /// They are told when there is room, or when enough time has passed since they were told last.
+        case waiting
+        /// Kept for a moment to know what the others were told last, and when.
+        case ended
+    }
+
+    var signal: TypingSignal
+    var state: State
+    /// Ends by itself then, in monotonic milliseconds.
+    var until: Int64
+    var shownAt = Int64.min / 2
+    /// When the others were told that it has ended. For as long as a start would have held, saying so again is not passed on.
+    var endedAt = Int64.min / 2
+    /// Who said so last, if it was on this loop, and which socket is not told because it knows.
+    var member: MemberID?
+    var origin: Slot?
+
+    /// For how long it is known what the others were told of it last.
+    func rememberedUntil(_ rules: TypingRules) -> Int64 { max(shownAt + rules.rhythm, endedAt + rules.silence) }
 }

@@ -142,3 +142,28 @@ package final class UserPresence: Sendable {
         state.transitions[transition.user] = transition
     }
 }
+
+/// A user came online or went offline.
+package struct UserTransition: Sendable, Equatable {
+    /// The claim `sub`.
+    package let user: String
+    package let isOnline: Bool
+    /// When, in milliseconds since 1970: for one who went, when the last socket was heard of, not when its window ended.
+    package let at: Int64
+
+    package init(user: String, isOnline: Bool, at: Int64) {
+        self.user = user
+        self.isOnline = isOnline
+        self.at = at
+    }
+}
+
+/// Whether a user, or one of a user's devices, is connected to this hub.
+package enum ConnectionStatus: Sendable, Equatable {
+    /// At least one socket is alive.
+    case live
+    /// The last socket is lost, and its grace window is open until then, in monotonic milliseconds.
+    case inGrace(until: Int64)
+    /// There is no socket, and no grace window is open.
+    case away
+}

@@ -21,7 +21,7 @@ package struct ActivityScheduler: Sendable {
     private(set) var rules: ActivityRules
     private var entries: [String: LiveActivity] = [:]
     /// When each activity is to be looked at next, in monotonic milliseconds.
-    private var dueTimes = Timetable<String>()
+    private var dueTimes = TimerQueue<String>()
     private var byUser: [String: Set<String>] = [:]
     private var byConversation: [String: Set<String>] = [:]
     package internal(set) var statistics = ActivityStatistics()

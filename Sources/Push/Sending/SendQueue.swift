@@ -21,9 +21,9 @@ struct SendQueue {
     /// Lanes that may have a notification to send, by server. An entry that is out of date is skipped.
     var ready: [ServerName: Deque<String>] = [:]
     /// Lanes that are kept back, in monotonic milliseconds.
-    var delayed = Timetable<String>()
+    var delayed = TimerQueue<String>()
     /// When notifications that wait are out of date, in milliseconds since 1970.
-    var deadlines = Timetable<Ticket>()
+    var deadlines = TimerQueue<Ticket>()
     private var lastTicket: Ticket = 0
 
     init(capacity: Int) { self.capacity = capacity }

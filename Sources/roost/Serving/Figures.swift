@@ -10,7 +10,7 @@ import Wire
 struct HubFigures: Sendable {
     let health: Health
     let gateway: Gateway
-    let history: HistoryBook
+    let history: HistoryStore
     let subscriptions: ChangeSubscriptions
     let pushService: PushService?
 
@@ -198,7 +198,7 @@ extension ChangeSubscriptions {
 }
 
 /// What is kept of broadcasts, for the metrics.
-extension HistoryBook {
+extension HistoryStore {
     var list: [Figure] {
         let kept = figures
         return [

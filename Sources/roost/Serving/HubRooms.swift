@@ -158,11 +158,11 @@ struct HubRooms: Sendable {
 /// The objects that several rooms use at once. Each is safe from any thread; each exists once.
 struct SharedState: Sendable {
     /// How far each client's acknowledgements go: the loops write it, the feed keeps what it points to.
-    let recovery: RecoveryBook
+    let recovery: SessionRegistry
     /// The broadcasts that are kept, for all loops.
-    let history: HistoryBook
-    /// Who is present in channels, for all loops.
-    let presences = PresenceBook()
+    let history: HistoryStore
+    /// The presences of those who were cut off, for all loops.
+    let leases = PresenceLeases()
     /// Who is present, for whoever writes it down.
     let presenceLog = PresenceLog()
     /// Which users are online; nil where nobody asks.
@@ -175,42 +175,35 @@ struct SharedState: Sendable {
     ///   - sendsPushes: it is known who is where, on which device, and who types.
     init(_ configuration: RoostConfiguration, tellsUsers: Bool, sendsPushes: Bool) {
         let window = Int64(configuration.recoveryWindowSeconds) * 1000
-        recovery = RecoveryBook(window: window, isFeedReady: false)
-        history = HistoryBook(limits: configuration.rules.limits, window: window)
+        recovery = SessionRegistry(window: window, isFeedReady: false)
+        history = HistoryStore(limits: configuration.rules.limits, window: window)
         let users = tellsUsers || sendsPushes ? UserPresence() : nil
         self.users = users
         if sendsPushes, let users {
             presenceView = PresenceView(
-                users: users, devices: UserPresence(notesTransitions: false), typing: TypingBoard(),
+                users: users, devices: UserPresence(notesTransitions: false), typing: TypingRegistry(),
                 presence: presenceLog)
         } else {
             presenceView = nil
         }
     }
 
-    /// What the gateway's loops share of it.
-    var hub: SharedHubState {
-        var hub = SharedHubState()
-        hub.recovery = recovery
-        hub.history = history
-        hub.presences = presences
-        hub.presenceLog = presenceLog
-        hub.users = users
-        hub.devices = presenceView?.devices
-        hub.typing = presenceView?.typing
-        hub.summaryJoins = presenceView?.joins
-        return hub
+    /// What the hubs of the gateway's loops share of it.
+    var hub: HubShared {
+        HubShared(
+            recovery: recovery, history: history, leases: leases, presenceLog: presenceLog, users: users,
+            devices: presenceView?.devices, typing: presenceView?.typing, summaryJoins: presenceView?.joins)
     }
 
     /// Brings back whom the hub's last process served, for a while: whoever comes back in it was never gone.
     ///
     /// - Returns: what the loops are to show.
-    func restore(_ restored: PresenceRestored, within seconds: Int) -> [PresenceBook.Restored] {
+    func restore(_ restored: PresenceRestored, within seconds: Int) -> [PresenceLeases.Restored] {
         let until = Clock.now().monotonic + Int64(seconds) * 1000
         users?.restore(restored.users, until: until)
         guard seconds > 0 else { return [] }
         for record in restored.presences { presenceLog.put(record) }
-        return presences.restore(restored.presences, until: until)
+        return leases.restore(restored.presences, until: until)
     }
 }
 

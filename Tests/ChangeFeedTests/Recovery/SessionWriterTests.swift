@@ -23,9 +23,9 @@ extension FeedTests {
             return database
         }
 
-        private static func records(_ count: Int) -> [RecoveryBook.Record] {
+        private static func records(_ count: Int) -> [SessionRegistry.Record] {
             (1...count).map {
-                RecoveryBook.Record(
+                SessionRegistry.Record(
                     key: RecoveryKey(high: UInt64($0) &* 0x9E37_79B9_7F4A_7C15, low: UInt64($0)),
                     count: $0 % 3 == 0 ? 32 : $0 % 3)
             }
@@ -33,9 +33,9 @@ extension FeedTests {
 
         /// A writer of a book in which these wait.
         private static func writer(
-            _ database: Database, node: String = "test", of records: [RecoveryBook.Record]? = nil, log: Notes = Notes()
-        ) -> (writer: SessionWriter, book: RecoveryBook) {
-            let book = RecoveryBook()
+            _ database: Database, node: String = "test", of records: [SessionRegistry.Record]? = nil, log: Notes = Notes()
+        ) -> (writer: SessionWriter, book: SessionRegistry) {
+            let book = SessionRegistry()
             if let records { book.restore(records) }
             let writer = SessionWriter(conninfo: database.conninfo, node: node, book: book, logger: .noting(log))
             return (writer, book)
@@ -51,7 +51,7 @@ extension FeedTests {
             return Dictionary(book.takeChanged(upTo: .max).map { ($0.key, $0.count) }, uniquingKeysWith: { $1 })
         }
 
-        private static func expected(_ records: [RecoveryBook.Record]) -> [RecoveryKey: Int] {
+        private static func expected(_ records: [SessionRegistry.Record]) -> [RecoveryKey: Int] {
             Dictionary(records.map { ($0.key, $0.count) }, uniquingKeysWith: { $1 })
         }
 

@@ -16,7 +16,7 @@ import Wire
         return limits
     }()
 
-    private func room(_ book: HistoryBook, loop: Int = 0) -> Stage {
+    private func room(_ book: HistoryStore, loop: Int = 0) -> Stage {
         Stage(
             hub: Hub(
                 loop: loop, limits: limits, verifier: TokenBook(), random: SeededGenerator(seed: UInt64(loop)),
@@ -35,7 +35,7 @@ import Wire
 
     @Test(arguments: [("true", 10), (#"{"limit":3}"#, 3), (#"{"limit":99}"#, 10), (#"{"limit":0}"#, 1)])
     func soManyMessages(_ wish: String, _ count: Int) throws {
-        let book = HistoryBook(limits: limits)
+        let book = HistoryStore(limits: limits)
         let stage = room(book)
         stage.connect(1)
         try stage.join("realtime:a", 1, config(wish))
@@ -45,7 +45,7 @@ import Wire
     }
 
     @Test func theMostThatAnybodyAskedForCounts() throws {
-        let book = HistoryBook(limits: limits)
+        let book = HistoryStore(limits: limits)
         let stage = room(book)
         for (slot, wish) in [(Slot(1), #"{"limit":3}"#), (2, #"{"limit":5}"#), (3, #"{"limit":4}"#)] {
             stage.connect(slot)
@@ -58,7 +58,7 @@ import Wire
 
     @Test(arguments: [("true", 30), (#"{"seconds":7}"#, 7), (#"{"seconds":99}"#, 30), (#"{"seconds":0}"#, 1)])
     func forSoManySeconds(_ wish: String, _ seconds: Int64) throws {
-        let book = HistoryBook(limits: limits)
+        let book = HistoryStore(limits: limits)
         let stage = room(book)
         stage.connect(1)
         try stage.join("realtime:a", 1, config(wish))
@@ -72,7 +72,7 @@ import Wire
     }
 
     @Test func soManyBytesForAChannelAndForAll() throws {
-        let book = HistoryBook(limits: limits)
+        let book = HistoryStore(limits: limits)
         let stage = room(book)
         stage.connect(1)
         for topic in ["a", "b", "c", "d"] {
@@ -89,7 +89,7 @@ import Wire
     }
 
     @Test func nothingIsKeptWhereNobodyAsks() throws {
-        let book = HistoryBook(limits: limits)
+        let book = HistoryStore(limits: limits)
         let stage = room(book)
         stage.connect(1)
         try stage.join("realtime:a", 1)
@@ -100,7 +100,7 @@ import Wire
     }
 
     @Test func aChannelWithoutMembersGoes() throws {
-        let book = HistoryBook(limits: limits, window: 0)
+        let book = HistoryStore(limits: limits, window: 0)
         let stage = room(book)
         stage.connect(1)
         try stage.join("realtime:a", 1, config("true"))
@@ -117,7 +117,7 @@ import Wire
 
     /// A loop that was not yet told of a message has it waiting in its inbox; its members still get it.
     @Test func aSlowLoopLosesNothingLive() throws {
-        let book = HistoryBook(limits: limits)
+        let book = HistoryStore(limits: limits)
         let (quick, slow) = (room(book), room(book, loop: 1))
         for stage in [quick, slow] {
             stage.connect(1)
@@ -138,7 +138,7 @@ import Wire
 
     /// A reply is followed by no more than the socket can have pending.
     @Test func tooMuchAtOnceIsSaid() throws {
-        let book = HistoryBook(limits: limits)
+        let book = HistoryStore(limits: limits)
         let stage = room(book)
         stage.connect(1)
         try stage.join("realtime:a", 1, config("true"))

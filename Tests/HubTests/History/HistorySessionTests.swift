@@ -16,7 +16,7 @@ import Wire
             stage = Stage(
                 hub: Hub(
                     loop: 0, verifier: TokenBook(), random: SeededGenerator(seed: 1),
-                    history: HistoryBook(window: window)))
+                    history: HistoryStore(window: window)))
             // Somebody who stays, so that the channel does.
             stage.connect(9, subject: "stays")
             try stage.join("realtime:a", 9, HistorySessionTests.asked)
@@ -37,10 +37,10 @@ import Wire
             stage.connect(slot, subject: subject, session: session)
             var lines = try stage.join("realtime:a", slot, ref: ref, config)
             let asked = stage.actions.flatMap {
-                if case .askForProof(let places) = $0 { places.map(\.slot) } else { [Slot]() }
+                if case .ping(let places) = $0 { places.map(\.slot) } else { [Slot]() }
             }
             for other in asked where alive.contains(other) {
-                let ping = try #require(stage.hub.proofPing(for: other))
+                let ping = try #require(stage.hub.acknowledgementPing(for: other))
                 stage.hub.pong(ping.bytes.dropFirst(2), from: other)
                 lines += try stage.watch { $0.wake(at: stage.now) }
             }
@@ -54,7 +54,7 @@ import Wire
         /// The socket answers a ping: it has all that was sent so far.
         func prove(_ slot: Slot) throws {
             try stage.tick(after: 1_000)
-            let ping = try #require(stage.hub.proofPing(for: slot))
+            let ping = try #require(stage.hub.acknowledgementPing(for: slot))
             stage.hub.pong(ping.bytes.dropFirst(2), from: slot)
         }
     }

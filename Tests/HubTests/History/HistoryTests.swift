@@ -13,7 +13,7 @@ import Wire
         let stage = Stage(
             hub: Hub(
                 loop: 0, limits: limits, verifier: TokenBook(), random: SeededGenerator(seed: 1),
-                history: HistoryBook(limits: limits)))
+                history: HistoryStore(limits: limits)))
         stage.connect(1)
         try stage.join("realtime:a", 1, Self.asked)
         stage.connect(2)
@@ -171,7 +171,7 @@ import Wire
         let stage = Stage(
             hub: Hub(
                 loop: 0, verifier: TokenBook(), random: SeededGenerator(seed: 1),
-                history: HistoryBook()))
+                history: HistoryStore()))
         for slot in Slot(1)...3 { stage.connect(slot) }
         try stage.joinPrivate("realtime:a", 1, Self.asked)
         stage.hub.publish(.text(Array(#"{"secret":1}"#.utf8)), to: ChannelKey(topic: "realtime:a", isPrivate: true))
@@ -189,7 +189,7 @@ import Wire
     }
 
     @Test func aMessageFromSQLIsKeptOnceHoweverManyLoopsHearIt() throws {
-        let book = HistoryBook()
+        let book = HistoryStore()
         let stages = (0...1).map { loop in
             Stage(
                 hub: Hub(

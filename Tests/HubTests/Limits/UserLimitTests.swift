@@ -7,7 +7,7 @@ import Wire
 /// A user's sockets are counted at the door, where the token names one, else with the first join that does.
 @Suite struct UserLimitTests {
     /// One socket each.
-    private final class Ledger: UserLedger {
+    private final class Limiter: UserConnectionLimiter {
         let users = Mutex<[String]>([])
         let countsUsers = true
 
@@ -35,12 +35,13 @@ import Wire
         }
     }
 
-    private let ledger = Ledger()
+    private let limiter = Limiter()
 
     private func stage() -> Stage {
         var limits = HubLimits()
         limits.connectionsPerUser = 1
-        let hub = Hub(loop: 0, limits: limits, verifier: Names(), random: SeededGenerator(seed: 1), ledger: ledger)
+        let hub = Hub(
+            loop: 0, limits: limits, verifier: Names(), random: SeededGenerator(seed: 1), userLimiter: limiter)
         return Stage(hub: hub)
     }
 
@@ -52,12 +53,12 @@ import Wire
     @Test func theFirstJoinWithAUserCounts() throws {
         let stage = stage()
         stage.connect(1)
-        #expect(ledger.counted == [], "the key of a project names nobody")
+        #expect(limiter.counted == [], "the key of a project names nobody")
         #expect(try join(stage, 1, as: "ada").contains(#""ok""#))
         #expect(try join(stage, 1, as: "ada", topic: "realtime:b").contains(#""ok""#))
-        #expect(ledger.counted == ["ada"])
+        #expect(limiter.counted == ["ada"])
         try stage.disconnect(1)
-        #expect(ledger.counted == [])
+        #expect(limiter.counted == [])
     }
 
     @Test func oneTooManyIsRefusedByJoin() throws {
@@ -71,7 +72,7 @@ import Wire
         #expect(stage.hub.refused == [.connectionsPerUser: 1])
         #expect(try join(stage, 2, as: "grace").contains(#""ok""#), "another user may use the socket")
         try stage.disconnect(1)
-        #expect(ledger.counted == ["grace"])
+        #expect(limiter.counted == ["grace"])
     }
 
     @Test func aSocketIsCountedOnceWhoeverJoinsLater() throws {
@@ -79,18 +80,18 @@ import Wire
         stage.connect(1)
         _ = try join(stage, 1, as: "ada")
         #expect(try join(stage, 1, as: "grace", topic: "realtime:b").contains(#""ok""#))
-        #expect(ledger.counted == ["ada"])
+        #expect(limiter.counted == ["ada"])
     }
 
     @Test func whomTheDoorCountedIsGivenBack() throws {
         let stage = stage()
-        #expect(ledger.enter("ada"))
+        #expect(limiter.enter("ada"))
         stage.hub.connect(
             1, version: .v2, claims: Claims(role: "anon", subject: "ada", expiresAt: 10_000, json: Array("{}".utf8)))
         #expect(try join(stage, 1, as: "ada").contains(#""ok""#))
-        #expect(ledger.counted == ["ada"])
+        #expect(limiter.counted == ["ada"])
         try stage.disconnect(1)
-        #expect(ledger.counted == [])
+        #expect(limiter.counted == [])
     }
 
     @Test func withoutAUserNothingCounts() throws {
@@ -98,6 +99,6 @@ import Wire
         stage.connect(1)
         #expect(try stage.join("realtime:a", 1).first?.contains(#""ok""#) == true)
         try stage.disconnect(1)
-        #expect(ledger.counted == [])
+        #expect(limiter.counted == [])
     }
 }

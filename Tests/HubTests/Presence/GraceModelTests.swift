@@ -55,7 +55,7 @@ private struct GraceWorld {
     }
 
     private let hubs: [Hub]
-    private let presences = PresenceBook()
+    private let presences = PresenceLeases()
     private let inboxes: [Inbox]
     private var members: [Member]
     private var watchers: [Watcher] = []

@@ -11,7 +11,7 @@ import Wire
     private func stage(joined milliseconds: Int64) throws -> Stage { try stageAndGroup(joined: milliseconds).0 }
 
     private func stageAndGroup(joined milliseconds: Int64) throws -> (Stage, ChangeGroupID) {
-        let stage = Stage(book: RecoveryBook())
+        let stage = Stage(sessions: SessionRegistry())
         try stage.tick(after: 200_000)
         // The restart's window begins with the first join.
         stage.connect(9, subject: "somebody")
@@ -22,7 +22,7 @@ import Wire
         try stage.join("realtime:a", 1, ref: "1", Self.config)
         let group = try goLive(stage)
         _ = try stage.watch { $0.deliver(.boundary(3)) }
-        stage.hub.nothingUnproven(of: 1)
+        stage.hub.nothingUnacknowledged(of: 1)
         try pass(milliseconds, stage)
         return (stage, group)
     }
@@ -80,7 +80,7 @@ import Wire
         try pass(milliseconds, stage)
         _ = try stage.watch { $0.changeSubscription(group, is: .live) }
         _ = try stage.watch { $0.deliver(.boundary(8)) }
-        stage.hub.nothingUnproven(of: 2)
+        stage.hub.nothingUnacknowledged(of: 2)
         try stage.disconnect(2)
         stage.connect(3, subject: "bob")
         _ = try stage.join("realtime:a", 3, ref: "5", Self.slow)
@@ -100,7 +100,7 @@ import Wire
         try stage.catchUp()
         stage.hub.pong("1".utf8, from: 2)
         _ = try stage.watch { $0.deliver(.boundary(8)) }
-        stage.hub.nothingUnproven(of: 2)
+        stage.hub.nothingUnacknowledged(of: 2)
         try stage.disconnect(2)
         try pass(115_000, stage)
         #expect(try point(of: "11", slot: 3, stage) == .mark(3), "though it answered")
@@ -111,7 +111,7 @@ import Wire
         _ = try stage.watch { $0.changeSubscription(group, is: .failed("the table is not watched")) }
         _ = try stage.watch { $0.changeSubscription(group, is: .live) }
         _ = try stage.watch { $0.deliver(.boundary(8)) }
-        stage.hub.nothingUnproven(of: 1)
+        stage.hub.nothingUnacknowledged(of: 1)
         try stage.disconnect(1)
         #expect(try point(of: "9", slot: 2, stage) == .mark(3))
     }

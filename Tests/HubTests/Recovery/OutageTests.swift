@@ -18,20 +18,20 @@ import Testing
     }
 
     /// A hub with a member of ann's in slot 1 that has all up to mark 3.
-    private func stage(_ book: RecoveryBook) throws -> Stage {
-        let stage = Stage(book: book)
+    private func stage(_ registry: SessionRegistry) throws -> Stage {
+        let stage = Stage(sessions: registry)
         try stage.tick(after: 10_000)
         #expect(try join(stage, 1) == nil)
         _ = try stage.watch { $0.deliver(.boundary(3)) }
-        let ping = try #require(stage.hub.proofPing(for: 1))
+        let ping = try #require(stage.hub.acknowledgementPing(for: 1))
         #expect(stage.hub.pong(try ping.shown().dropFirst(5).utf8, from: 1))
         return stage
     }
 
-    private func pass(_ seconds: Int64, _ stage: Stage, _ book: RecoveryBook) throws {
+    private func pass(_ seconds: Int64, _ stage: Stage, _ registry: SessionRegistry) throws {
         for _ in 0..<seconds {
             try stage.tick(after: 1000)
-            book.forget(at: stage.now)
+            registry.forget(at: stage.now)
         }
     }
 
@@ -40,59 +40,59 @@ import Testing
         (before: 100, during: 0, after: 19, isKept: true), (100, 0, 21, false), (0, 150, 119, true),
         (0, 150, 121, false),
     ]) func theWindowStandsStill(before: Int64, during: Int64, after: Int64, isKept: Bool) throws {
-        let book = RecoveryBook.ofTheFirst
-        let stage = try stage(book)
+        let registry = SessionRegistry.ofTheFirst
+        let stage = try stage(registry)
         if during == 0 { try stage.disconnect(1) }
-        try pass(before, stage, book)
+        try pass(before, stage, registry)
         _ = try stage.watch { $0.feed(isReady: false) }
-        try pass(during, stage, book)
+        try pass(during, stage, registry)
         if during > 0 { try stage.disconnect(1) }
-        try pass(150, stage, book)
+        try pass(150, stage, registry)
         _ = try stage.watch { $0.feed(isReady: true) }
-        try pass(after, stage, book)
+        try pass(after, stage, registry)
         #expect(try join(stage, 2) == (isKept ? .mark(3) : nil))
     }
 
     /// Each loop says it in its own time, and one may repeat what another said.
     @Test func itGoesOnWhenTheFeedIsReady() throws {
-        let book = RecoveryBook.ofTheFirst
-        let stage = try stage(book)
+        let registry = SessionRegistry.ofTheFirst
+        let stage = try stage(registry)
         try stage.disconnect(1)
         for isReady in [false, false, true, false, true, true] {
-            book.feed(isReady: isReady, at: stage.now)
-            try pass(10, stage, book)
+            registry.feed(isReady: isReady, at: stage.now)
+            try pass(10, stage, registry)
         }
         // It stood for 20 s and 10 s of these 60.
-        try pass(89, stage, book)
+        try pass(89, stage, registry)
         #expect(try join(stage, 2) == .mark(3))
         try stage.disconnect(2)
-        try pass(121, stage, book)
+        try pass(121, stage, registry)
         #expect(try join(stage, 3) == nil)
     }
 
     /// A hub that is started while Postgres is away: the window begins when somebody can come back.
     @Test(arguments: [(119, true), (121, false)]) func afterAStart(seconds: Int64, isKept: Bool) throws {
-        let first = RecoveryBook.ofTheFirst
+        let first = SessionRegistry.ofTheFirst
         first.record {}
         _ = try stage(first)
-        let book = RecoveryBook(isFeedReady: false)
-        book.restore(first.takeChanged(upTo: 10))
-        let stage = Stage(book: book)
+        let registry = SessionRegistry(isFeedReady: false)
+        registry.restore(first.takeChanged(upTo: 10))
+        let stage = Stage(sessions: registry)
         try stage.tick(after: 10_000)
         // A stranger's is the first join, and as every other it is refused.
         stage.connect(9, subject: "bob")
         try stage.join("realtime:b", 9, RecoveryTests.config)
-        try pass(300, stage, book)
+        try pass(300, stage, registry)
         _ = try stage.watch { $0.feed(isReady: true) }
-        try pass(seconds, stage, book)
+        try pass(seconds, stage, registry)
         #expect(try join(stage, 2) == (isKept ? .restart : nil))
     }
 
     /// Of too many the window runs on.
     @Test(arguments: [10, 11]) func anOutageOfDaysDoesNotTakeAllMemory(mostHeld: Int) throws {
-        let book = RecoveryBook(mostHeld: mostHeld)
-        book.nobodyIsFromBefore()
-        let stage = Stage(book: book)
+        let registry = SessionRegistry(mostHeld: mostHeld)
+        registry.nobodyIsFromBefore()
+        let stage = Stage(sessions: registry)
         try stage.tick(after: 10_000)
         for slot in 1...11 {
             stage.connect(Slot(slot), subject: "user\(slot)")
@@ -101,25 +101,25 @@ import Testing
         }
         _ = try stage.watch { $0.feed(isReady: false) }
         for slot in 1...10 { try stage.disconnect(Slot(slot)) }
-        #expect(book.endedSessions == 10)
+        #expect(registry.endedSessions == 10)
         try stage.disconnect(11)
-        try pass(300, stage, book)
-        #expect(book.endedSessions == (mostHeld == 10 ? 0 : 11))
+        try pass(300, stage, registry)
+        #expect(registry.endedSessions == (mostHeld == 10 ? 0 : 11))
     }
 
     @Test func ofOneUserOnlySoManySessionsAreKept() throws {
-        let book = RecoveryBook.ofTheFirst
-        let stage = try stage(book)
+        let registry = SessionRegistry.ofTheFirst
+        let stage = try stage(registry)
         for _ in 0..<70 {
             try stage.disconnect(1)
             _ = try join(stage, 1)
         }
-        #expect((1...64).contains(book.endedSessions))
+        #expect((1...64).contains(registry.endedSessions))
     }
 
     @Test func whoTriesOverAndOverTakesNoMemory() throws {
-        let book = RecoveryBook.ofTheFirst
-        let stage = try stage(book)
+        let registry = SessionRegistry.ofTheFirst
+        let stage = try stage(registry)
         _ = try stage.watch { $0.feed(isReady: false) }
         try stage.disconnect(1)
         for _ in 0..<100 {
@@ -127,8 +127,8 @@ import Testing
             let asked = stage.recoveries
             _ = try stage.watch { hub in for id in asked { hub.deliver(.recovery(id, .unavailable)) } }
             try stage.disconnect(2)
-            try pass(1, stage, book)
+            try pass(1, stage, registry)
         }
-        #expect(book.expectedEnds == 1)
+        #expect(registry.expectedEnds == 1)
     }
 }

@@ -82,10 +82,10 @@ private struct RecoveryWorld {
     private static let config = #"{"postgres_changes":[{"event":"*","schema":"public","table":"todos"}]}"#
     private var random: SeededGenerator
     private var stages: [Stage]
-    private var book = RecoveryBook.ofTheFirst
+    private var registry = SessionRegistry.ofTheFirst
     /// Where the process before left its clients, as it stored it; nil in the first.
     private var restart: Int?
-    /// What is written down of the book.
+    /// What is written down of the registry.
     private var records: [RecoveryKey: Int] = [:]
     private var sockets: [Socket] = []
     private var nextSlot: Slot = 1
@@ -100,7 +100,7 @@ private struct RecoveryWorld {
 
     init(seed: UInt64) {
         random = SeededGenerator(seed: seed)
-        stages = Self.stages(book)
+        stages = Self.stages(registry)
         keepRecords()
         let kinds: [(String?, String?, Habit)] = [
             (nil, nil, .counts), (nil, nil, .beginsAnew), ("ann", nil, .counts), ("ann", nil, .beginsAnew),
@@ -112,7 +112,9 @@ private struct RecoveryWorld {
         }
     }
 
-    private static func stages(_ book: RecoveryBook) -> [Stage] { (0...1).map { Stage(loop: $0, book: book) } }
+    private static func stages(_ registry: SessionRegistry) -> [Stage] {
+        (0...1).map { Stage(loop: $0, sessions: registry) }
+    }
 
     private mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &random) < percent }
 
@@ -130,12 +132,12 @@ private struct RecoveryWorld {
 
     // MARK: What outlives a process
 
-    private func keepRecords() { book.record(whenAwaited: {}) }
+    private func keepRecords() { registry.record(whenAwaited: {}) }
 
     private mutating func write() {
-        let changed = book.takeChanged(upTo: 100)
+        let changed = registry.takeChanged(upTo: 100)
         for record in changed { records[record.key] = record.count == 0 ? nil : record.count }
-        book.isWritten(changed, successfully: true)
+        registry.isWritten(changed, successfully: true)
     }
 
     /// The next process knows what was stored, and all that the clients had on their way is cut short.
@@ -149,15 +151,19 @@ private struct RecoveryWorld {
             losses += 1
         }
         for socket in sockets.indices { sockets[socket].isOpenAtHub = false }
-        let stored = marks[book.oldestMark() ?? marks.count - 1]
+        let stored = marks[registry.oldestMark() ?? marks.count - 1]
         restart = stored
         marks = [stored]
         recoveries = []
         groups = [[], []]
-        book = RecoveryBook()
+        registry = SessionRegistry()
         // Postgres may have crashed, too.
-        if chance(70) { book.restore(records.map { RecoveryBook.Record(key: $0, count: $1) }) } else { records = [:] }
-        stages = Self.stages(book)
+        if chance(70) {
+            registry.restore(records.map { SessionRegistry.Record(key: $0, count: $1) })
+        } else {
+            records = [:]
+        }
+        stages = Self.stages(registry)
         keepRecords()
     }
 
@@ -322,7 +328,7 @@ private struct RecoveryWorld {
         for socket in sockets.indices where sockets[socket].isOpenAtHub {
             let hub = stages[sockets[socket].loop].hub
             if !sockets[socket].hasUnproven {
-                hub.nothingUnproven(of: sockets[socket].slot)
+                hub.nothingUnacknowledged(of: sockets[socket].slot)
             } else if chance(50) {
                 try ask(socket)
             }
@@ -330,7 +336,7 @@ private struct RecoveryWorld {
     }
 
     private mutating func ask(_ socket: Int) throws {
-        guard let ping = stages[sockets[socket].loop].hub.proofPing(for: sockets[socket].slot) else { return }
+        guard let ping = stages[sockets[socket].loop].hub.acknowledgementPing(for: sockets[socket].slot) else { return }
         sockets[socket].wire.append(try ping.shown())
         sockets[socket].hasUnproven = false
     }
@@ -365,7 +371,7 @@ private struct RecoveryWorld {
                     }
                 recoveries.append(Recovery(id: id, group: question.group, position: position))
             case .abandon(let id): recoveries.removeAll { $0.id == id }
-            case .askForProof(let places):
+            case .ping(let places):
                 for place in places {
                     let socket = sockets.lastIndex {
                         $0.isOpenAtHub && $0.loop == place.loop && $0.slot == place.slot

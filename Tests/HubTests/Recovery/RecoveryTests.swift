@@ -8,8 +8,8 @@ import Wire
     private static let live = #"{"message":"Subscribed to PostgreSQL"#
 
     /// A hub that has heard of mark 3, with a member of ann's in slot 1 that was live all the time.
-    private func stage(book: RecoveryBook = RecoveryBook()) throws -> Stage {
-        let stage = Stage(book: book)
+    private func stage(sessions registry: SessionRegistry = SessionRegistry()) throws -> Stage {
+        let stage = Stage(sessions: registry)
         stage.connect(1, subject: "ann")
         try stage.join("realtime:a", 1, ref: "1", Self.config)
         let group = try #require(stage.subscribed.first)
@@ -73,7 +73,7 @@ import Wire
     @Test func proofsMoveThePoint() throws {
         let stage = try stage()
         try stage.tick(after: 121_000)
-        let ping = try #require(stage.hub.proofPing(for: 1))
+        let ping = try #require(stage.hub.acknowledgementPing(for: 1))
         #expect(try ping.shown() == "ping 2")
         _ = try stage.watch { $0.deliver(.boundary(5)) }
         stage.hub.pong("1".utf8, from: 1)
@@ -96,7 +96,7 @@ import Wire
     @Test func whereNothingIsUnprovenTheMarkIs() throws {
         let stage = try stage()
         try stage.tick(after: 121_000)
-        stage.hub.nothingUnproven(of: 1)
+        stage.hub.nothingUnacknowledged(of: 1)
         try stage.disconnect(1)
         #expect(try point(of: "ann", stage) == .mark(3))
         // Somebody else starts at the present, and so does whoever asks for something else.
@@ -107,15 +107,15 @@ import Wire
     /// Whoever comes back a second time is not brought the first loss again: its refs count on.
     @Test(arguments: [(nil, RecoveryPoint.mark(8)), ("phone", .mark(8))])
     func whoComesBackAgain(session: String?, point: RecoveryPoint) throws {
-        let stage = Stage(book: .ofTheFirst)
+        let stage = Stage(sessions: .ofTheFirst)
         for (slot, mark) in [(1, 3), (2, 8)] as [(Slot, Int)] {
             stage.connect(slot, subject: "ann", session: session)
             _ = try stage.join("realtime:a", slot, ref: "\(slot)", Self.config)
             if let group = stage.subscribed.first { _ = try stage.watch { $0.changeSubscription(group, is: .live) } }
             try stage.catchUp()
             _ = try stage.watch { $0.deliver(.boundary(mark)) }
-            stage.hub.nothingUnproven(of: slot)
-            if let ping = stage.hub.proofPing(for: slot) {
+            stage.hub.nothingUnacknowledged(of: slot)
+            if let ping = stage.hub.acknowledgementPing(for: slot) {
                 stage.hub.pong(try ping.shown().dropFirst(5).utf8, from: slot)
             }
             try stage.disconnect(slot)
@@ -125,7 +125,7 @@ import Wire
 
     @Test func aWindowThatIsOver() throws {
         let stage = try stage()
-        stage.hub.nothingUnproven(of: 1)
+        stage.hub.nothingUnacknowledged(of: 1)
         try stage.disconnect(1)
         try stage.tick(after: 120_001)
         #expect(try point(of: "ann", stage) == nil)
@@ -153,7 +153,7 @@ import Wire
 
     /// A hub without a past, with a member in slot 2 that is being brought what it missed since mark 0.
     private func stageOfOneWhoRecovers() throws -> (Stage, ChangeGroupID, RecoveryID) {
-        let stage = try stage(book: .ofTheFirst)
+        let stage = try stage(sessions: .ofTheFirst)
         try stage.disconnect(1)
         stage.connect(2, subject: "ann")
         try stage.join("realtime:a", 2, ref: "7", Self.config)
@@ -184,12 +184,12 @@ import Wire
     /// Two devices of one user: the first is back already, and lost once more, when the second comes.
     @Test func whatOneDeviceHasSaysNothingOfTheOther() throws {
         let stage = try stage()
-        stage.hub.nothingUnproven(of: 1)
+        stage.hub.nothingUnacknowledged(of: 1)
         try stage.disconnect(1)
         #expect(try point(of: "ann", stage) == .restart)
         // Where no hub was before, only this one's sessions count.
-        let fresh = try self.stage(book: .ofTheFirst)
-        fresh.hub.nothingUnproven(of: 1)
+        let fresh = try self.stage(sessions: .ofTheFirst)
+        fresh.hub.nothingUnacknowledged(of: 1)
         try fresh.disconnect(1)
         #expect(try point(of: "ann", fresh) == .mark(3))
     }
@@ -256,11 +256,11 @@ import Wire
     }
 }
 
-extension RecoveryBook {
+extension SessionRegistry {
     /// Of a hub whose name never served this database.
-    static var ofTheFirst: RecoveryBook {
-        let book = RecoveryBook()
-        book.nobodyIsFromBefore()
-        return book
+    static var ofTheFirst: SessionRegistry {
+        let registry = SessionRegistry()
+        registry.nobodyIsFromBefore()
+        return registry
     }
 }

@@ -26,7 +26,7 @@ extension ReturningTests {
 
     /// More than are kept one by one: whoever looks like them is brought it until the window is over.
     @Test func aHundredWithoutAUserComeBack() throws {
-        let stage = Stage(book: .ofTheFirst)
+        let stage = Stage(sessions: .ofTheFirst)
         for slot in 1...100 as ClosedRange<Slot> {
             stage.connect(slot)
             _ = try stage.join("realtime:a", slot, ref: "1", Self.config)
@@ -34,7 +34,7 @@ extension ReturningTests {
         }
         _ = try stage.watch { $0.deliver(.boundary(3)) }
         for slot in 1...100 as ClosedRange<Slot> {
-            let ping = try #require(stage.hub.proofPing(for: slot))
+            let ping = try #require(stage.hub.acknowledgementPing(for: slot))
             #expect(stage.hub.pong(try ping.shown().dropFirst(5).utf8, from: slot))
         }
         for slot in 1...100 as ClosedRange<Slot> { try stage.disconnect(slot) }

@@ -15,7 +15,7 @@ import Wire
         stage.connect(slot, subject: "ann", session: session, isPage: isPage)
         var lines = try stage.join("realtime:a", slot, ref: "\(ref)", Self.config)
         let asked = stage.actions.flatMap {
-            if case .askForProof(let places) = $0 { places.map(\.slot) } else { [Slot]() }
+            if case .ping(let places) = $0 { places.map(\.slot) } else { [Slot]() }
         }
         var point = Self.point(stage)
         if let group = stage.subscribed.first {
@@ -23,7 +23,7 @@ import Wire
             point = point ?? Self.point(stage)
         }
         for other in asked where alive.contains(other) {
-            let ping = try #require(stage.hub.proofPing(for: other))
+            let ping = try #require(stage.hub.acknowledgementPing(for: other))
             #expect(stage.hub.pong(try ping.shown().dropFirst(5).utf8, from: other))
             lines += try stage.watch { $0.wake(at: stage.now) }
             point = point ?? Self.point(stage)
@@ -39,13 +39,13 @@ import Wire
     func prove(_ stage: Stage, _ slot: Slot, mark: Int) throws {
         if !stage.recoveries.isEmpty { try stage.catchUp() }
         _ = try stage.watch { $0.deliver(.boundary(mark)) }
-        let ping = try #require(stage.hub.proofPing(for: slot))
+        let ping = try #require(stage.hub.acknowledgementPing(for: slot))
         #expect(stage.hub.pong(try ping.shown().dropFirst(5).utf8, from: slot))
     }
 
     /// A hub that nobody is from before, with a member of ann's in slot 1 that has all up to mark 3.
-    func stage(_ book: RecoveryBook = .ofTheFirst, session: String? = nil) throws -> Stage {
-        let stage = Stage(book: book)
+    func stage(_ registry: SessionRegistry = .ofTheFirst, session: String? = nil) throws -> Stage {
+        let stage = Stage(sessions: registry)
         try stage.tick(after: 10_000)
         try join(stage, 1, ref: 1, session: session)
         try prove(stage, 1, mark: 3)
@@ -68,7 +68,7 @@ import Wire
         let stage = try stage()
         _ = try stage.watch { $0.deliver(.boundary(5)) }
         #expect(try join(stage, 2, ref: 1).asked == [1])
-        let ping = try #require(stage.hub.proofPing(for: 1))
+        let ping = try #require(stage.hub.acknowledgementPing(for: 1))
         #expect(stage.hub.pong(try ping.shown().dropFirst(5).utf8, from: 1))
         let lines = try stage.watch { $0.wake(at: stage.now) }
         #expect(lines.contains { $0.contains("phx_reply") }, "nothing is waited for any more")
@@ -77,7 +77,7 @@ import Wire
 
     @Test func anAnswerToAnOlderPingProvesNoLife() throws {
         let stage = try stage()
-        let early = try #require(stage.hub.proofPing(for: 1))
+        let early = try #require(stage.hub.acknowledgementPing(for: 1))
         _ = try stage.watch { $0.deliver(.boundary(5)) }
         try join(stage, 2, ref: 1)
         _ = try stage.watch { $0.pong(try early.shown().dropFirst(5).utf8, from: 1) }
@@ -168,23 +168,23 @@ import Wire
 
     // MARK: After a restart
 
-    private func key(_ book: RecoveryBook) throws -> RecoveryBook.Record {
-        let changed = book.takeChanged(upTo: 10)
-        book.isWritten(changed, successfully: true)
+    private func key(_ registry: SessionRegistry) throws -> SessionRegistry.Record {
+        let changed = registry.takeChanged(upTo: 10)
+        registry.isWritten(changed, successfully: true)
         return try #require(changed.first)
     }
 
     @Test func whoeverWasThereIsBroughtWhatItMissedAndNobodyElse() throws {
-        let first = RecoveryBook.ofTheFirst
+        let first = SessionRegistry.ofTheFirst
         first.record {}
         _ = try stage(first)
         let left = try key(first)
         #expect(left.count == 1)
         // The same in every process: SHA-256, worked out by another program.
         #expect(left.key.high == 0x216e79e68bdcd5ee && left.key.low == 0xd9b3ed849ca9d349)
-        let book = RecoveryBook()
-        book.restore([left])
-        let stage = Stage(book: book)
+        let registry = SessionRegistry()
+        registry.restore([left])
+        let stage = Stage(sessions: registry)
         try stage.tick(after: 10_000)
         #expect(try join(stage, 2, ref: 5).point == .restart)
         try prove(stage, 2, mark: 4)
@@ -196,25 +196,25 @@ import Wire
     }
 
     @Test func whereNobodyIsKnownAnybodyMayHaveBeenThere() throws {
-        let stage = Stage(book: RecoveryBook())
+        let stage = Stage(sessions: SessionRegistry())
         #expect(try join(stage, 1, ref: 1).point == .restart)
     }
 
     @Test func aJoinIsAnsweredWhenItIsWrittenDown() throws {
-        let book = RecoveryBook.ofTheFirst
+        let registry = SessionRegistry.ofTheFirst
         let calls = Mutex(0)
-        book.record { calls.withLock { $0 += 1 } }
-        let stage = Stage(book: book)
+        registry.record { calls.withLock { $0 += 1 } }
+        let stage = Stage(sessions: registry)
         #expect(try !join(stage, 1, ref: 1).isAnswered)
         #expect(calls.withLock { $0 } == 1)
-        _ = try key(book)
+        _ = try key(registry)
         let lines = try stage.tick(after: 10)
         #expect(lines.contains { $0.contains("phx_reply") })
-        #expect(book.isComplete(at: stage.now))
+        #expect(registry.isComplete(at: stage.now))
         // Who comes back is known already.
         try stage.disconnect(1)
         #expect(try join(stage, 2, ref: 2).point != nil)
-        #expect(!book.hasChanged)
+        #expect(!registry.hasChanged)
     }
 
     // MARK: On the way
@@ -235,7 +235,7 @@ import Wire
         let id = try #require(stage.recoveries.first)
         _ = try stage.watch { $0.deliver(.recovery(id, .began(.resumed))) }
         _ = try stage.watch { $0.deliver(.recovery(id, .changes([change(group, 1), change(group, 2)]))) }
-        let ping = try #require(stage.hub.proofPing(for: 2))
+        let ping = try #require(stage.hub.acknowledgementPing(for: 2))
         _ = try stage.watch { $0.deliver(.recovery(id, .changes([change(group, 3)]))) }
         #expect(stage.hub.pong(try ping.shown().dropFirst(5).utf8, from: 2))
         try stage.disconnect(2)
@@ -261,7 +261,7 @@ import Wire
         _ = try stage.watch { $0.deliver(.recovery(id, .changes([change(group, 1)]))) }
         // A new one, which is brought nothing, and stays where it began.
         try join(stage, 3, ref: 1, alive: [2])
-        let ping = try #require(stage.hub.proofPing(for: 2))
+        let ping = try #require(stage.hub.acknowledgementPing(for: 2))
         #expect(stage.hub.pong(try ping.shown().dropFirst(5).utf8, from: 2))
         try stage.disconnect(2)
         try stage.disconnect(3)
@@ -271,7 +271,7 @@ import Wire
 
     /// A token that is refreshed right behind a row does not bring it again.
     @Test func aNewTokenGoesOnAtTheLastChange() throws {
-        let stage = Stage(book: .ofTheFirst)
+        let stage = Stage(sessions: .ofTheFirst)
         stage.connect(1, subject: "ann")
         _ = try stage.join("realtime:a", 1, ref: "1", Self.config)
         let group = try #require(stage.subscribed.first)
@@ -284,7 +284,7 @@ import Wire
 
     /// Unless something before that change waits for a policy, for whomever.
     @Test(arguments: [true, false]) func aNewTokenPassesNothingThatWaits(hasPassed: Bool) throws {
-        let stage = Stage(book: .ofTheFirst)
+        let stage = Stage(sessions: .ofTheFirst)
         stage.connect(1, subject: "ann")
         _ = try stage.join("realtime:a", 1, ref: "1", Self.config)
         let group = try #require(stage.subscribed.first)

@@ -5,13 +5,13 @@ import Wire
 
 /// Joins whose session cannot be written down, and when the list of who was served counts.
 @Suite struct UnwrittenTests {
-    /// A book whose list nobody writes, and how often its claim was to be withdrawn.
+    /// A registry whose list nobody writes, and how often its claim was to be withdrawn.
     private final class Book: Sendable {
-        let book = RecoveryBook.ofTheFirst
+        let registry = SessionRegistry.ofTheFirst
         private let asked = Mutex(0)
         var withdrawals: Int { asked.withLock { $0 } }
 
-        init() { book.record(whenAwaited: {}) { [unowned self] in asked.withLock { $0 += 1 } } }
+        init() { registry.record(whenAwaited: {}) { [unowned self] in asked.withLock { $0 += 1 } } }
     }
 
     private func join(_ stage: Stage, _ slot: Slot, subject: String = "ann") throws -> [String] {
@@ -24,39 +24,39 @@ import Wire
     private func isAnswered(_ lines: [String]) -> Bool { lines.contains { $0.contains("phx_reply") } }
     private func isRefused(_ lines: [String]) -> Bool { lines.contains { $0.contains("UnableToConnectToProject") } }
 
-    private func write(_ book: RecoveryBook) {
-        let changed = book.takeChanged(upTo: 10)
-        book.isWritten(changed, successfully: true)
+    private func write(_ registry: SessionRegistry) {
+        let changed = registry.takeChanged(upTo: 10)
+        registry.isWritten(changed, successfully: true)
     }
 
     /// A killed hub's list was believed, and who had been answered without being on it lost what came then.
     @Test func theListDoesNotCountBeforeSomebodyWhoIsNotOnItIsAnswered() throws {
         let record = Book()
-        let stage = Stage(book: record.book)
+        let stage = Stage(sessions: record.registry)
         #expect(try !isAnswered(join(stage, 1)))
         #expect(try !isAnswered(stage.tick(after: 1900)))
         #expect(record.withdrawals == 0)
         #expect(try !isAnswered(stage.tick(after: 200)))
         try stage.tick(after: 50)
         #expect(record.withdrawals == 1, "once while it is under way")
-        record.book.withdrawn(successfully: true)
+        record.registry.withdrawn(successfully: true)
         let lines = try stage.tick(after: 50)
         #expect(isAnswered(lines) && !isRefused(lines))
-        #expect(!record.book.isComplete(at: stage.now))
+        #expect(!record.registry.isComplete(at: stage.now))
         // The next one has nothing to wait for but the writer.
         #expect(try !isAnswered(join(stage, 2, subject: "bob")))
         #expect(try isAnswered(stage.tick(after: 2100)))
         #expect(record.withdrawals == 1)
-        write(record.book)
-        #expect(record.book.isComplete(at: stage.now))
+        write(record.registry)
+        #expect(record.registry.isComplete(at: stage.now))
     }
 
     @Test func whoCanBeWrittenDownNowhereIsRefused() throws {
         let record = Book()
-        let stage = Stage(book: record.book)
+        let stage = Stage(sessions: record.registry)
         _ = try join(stage, 1)
         try stage.tick(after: 2100)
-        record.book.withdrawn(successfully: false)
+        record.registry.withdrawn(successfully: false)
         try stage.tick(after: 50)
         #expect(record.withdrawals == 2, "it is tried again")
         #expect(try !isRefused(stage.tick(after: 3700)))
@@ -67,19 +67,19 @@ import Wire
     /// The two are written on two connections, and a claim may be made while a withdrawal is under way.
     @Test func aClaimIsNotMadeByWhatWasKnownBeforeAWithdrawal() throws {
         let record = Book()
-        let (book, stage) = (record.book, Stage(book: record.book))
+        let (registry, stage) = (record.registry, Stage(sessions: record.registry))
         _ = try join(stage, 1)
         try stage.tick(after: 2100)
-        let before = book.withdrawals
-        write(book)
-        #expect(!book.beginsClaim(at: stage.now, after: before), "the turn may be the old one or the new one")
-        book.withdrawn(successfully: true)
-        #expect(!book.beginsClaim(at: stage.now, after: before), "the turn may be the old one")
-        #expect(book.beginsClaim(at: stage.now, after: book.withdrawals))
+        let before = registry.withdrawals
+        write(registry)
+        #expect(!registry.beginsClaim(at: stage.now, after: before), "the turn may be the old one or the new one")
+        registry.withdrawn(successfully: true)
+        #expect(!registry.beginsClaim(at: stage.now, after: before), "the turn may be the old one")
+        #expect(registry.beginsClaim(at: stage.now, after: registry.withdrawals))
         #expect(try isAnswered(stage.tick(after: 50)))
         // From here on it may count again.
         _ = try join(stage, 2, subject: "bob")
-        #expect(!book.beginsClaim(at: stage.now, after: before))
+        #expect(!registry.beginsClaim(at: stage.now, after: before))
         #expect(try !isAnswered(stage.tick(after: 2100)))
         #expect(record.withdrawals == 2)
     }
@@ -87,31 +87,31 @@ import Wire
     /// A statement whose outcome nobody knows may have taken somebody off the list.
     @Test func whoMayHaveBeenTakenOffTheListIsNotOnIt() throws {
         let record = Book()
-        let (book, stage) = (record.book, Stage(book: record.book))
+        let (registry, stage) = (record.registry, Stage(sessions: record.registry))
         _ = try join(stage, 1)
-        write(book)
+        write(registry)
         #expect(try isAnswered(stage.tick(after: 50)))
         _ = try stage.say(#"["1","2","realtime:a","phx_leave",{}]"#, from: 1)
-        let gone = book.takeChanged(upTo: 10)
+        let gone = registry.takeChanged(upTo: 10)
         #expect(gone.map(\.count) == [0])
-        book.isWritten(gone, successfully: false)
+        registry.isWritten(gone, successfully: false)
         #expect(try !isAnswered(join(stage, 2)))
-        write(book)
+        write(registry)
         #expect(try isAnswered(stage.tick(after: 50)))
     }
 
     /// To the next process it is somebody else.
     @Test func aTokenOfAnotherRoleIsWrittenDownFirst() throws {
         let record = Book()
-        let (book, stage) = (record.book, Stage(book: record.book))
+        let (registry, stage) = (record.registry, Stage(sessions: record.registry))
         _ = try join(stage, 1)
-        write(book)
+        write(registry)
         #expect(try isAnswered(stage.tick(after: 50)))
         try stage.say(#"["1","5","realtime:a","access_token",{"access_token":"good authenticated 8000"}]"#, from: 1)
         let group = try #require(stage.subscribed.first)
         #expect(try stage.watch { $0.changeSubscription(group, is: .live) } == [])
         #expect(try stage.tick(after: 100).isEmpty)
-        write(book)
+        write(registry)
         let lines = try stage.tick(after: 50)
         #expect(lines.count == 1 && lines[0].hasPrefix("recover 0.\(group.serial) mark(0)"), "\(lines)")
         #expect(try stage.catchUp().contains { $0.contains("Subscribed to PostgreSQL") })
@@ -119,9 +119,9 @@ import Wire
 
     @Test func orItsChannelEnds() throws {
         let record = Book()
-        let (book, stage) = (record.book, Stage(book: record.book))
+        let (registry, stage) = (record.registry, Stage(sessions: record.registry))
         _ = try join(stage, 1)
-        write(book)
+        write(registry)
         try stage.tick(after: 50)
         try stage.say(#"["1","5","realtime:a","access_token",{"access_token":"good authenticated 8000"}]"#, from: 1)
         let group = try #require(stage.subscribed.first)

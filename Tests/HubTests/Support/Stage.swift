@@ -28,15 +28,15 @@ final class Stage {
         self.hub = hub
     }
 
-    /// Nobody is brought what it missed unless there is a book for it.
+    /// Nobody is brought what it missed unless there is a registry for it.
     init(
-        loop: Int = 0, limits: HubLimits = HubLimits(), book: RecoveryBook = RecoveryBook(window: 0),
+        loop: Int = 0, limits: HubLimits = HubLimits(), sessions: SessionRegistry = SessionRegistry(window: 0),
         presence: PresenceRules = .plain, typing: TypingRules = TypingRules(),
-        presences: PresenceBook = PresenceBook(), users: UserPresence? = nil
+        presences: PresenceLeases = PresenceLeases(), users: UserPresence? = nil
     ) {
         hub = Hub(
             loop: loop, limits: limits, verifier: TokenBook(), random: SeededGenerator(seed: UInt64(loop) + 1),
-            book: book, presence: presence, typing: typing, presences: presences, users: users)
+            sessions: sessions, presence: presence, typing: typing, presences: presences, users: users)
     }
 
     static func claims(
@@ -183,7 +183,7 @@ final class Stage {
         case .admit, .withdraw: nil
         case .recover(let id, let question): "recover \(id.loop).\(question.group.serial) \(question.from)"
         case .abandon: "abandon"
-        case .askForProof(let places):
+        case .ping(let places):
             "ask \(places.map { "\($0.loop).\($0.slot)" }.joined(separator: ","))"
         case .authorize(_, let question): "authorize \(Self.describe(question))"
         }

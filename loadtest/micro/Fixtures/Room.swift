@@ -8,11 +8,11 @@ final class Room {
     private var now = HubTime(monotonic: 1_000_000, unix: 1_700_000_000_000)
 
     init() {
-        let book = RecoveryBook()
-        book.nobodyIsFromBefore()
+        let sessions = SessionRegistry()
+        sessions.nobodyIsFromBefore()
         hub = Hub(
-            loop: 0, verifier: FixedVerifier(), random: CountingGenerator(), book: book,
-            history: HistoryBook())
+            loop: 0, limits: HubLimits(), verifier: FixedVerifier(), random: CountingGenerator(),
+            presence: PresenceRules(), typing: TypingRules(), shared: HubShared(recovery: sessions))
     }
 
     /// Each is a user of its own.

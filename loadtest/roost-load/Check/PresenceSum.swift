@@ -21,7 +21,7 @@ enum PresenceSum {
         return change
     }
 
-    /// Of the first object from `start` on, which has keys with metas: each meta counts.
+    /// The sum of the members in the first object from `start` on, `{key: {"metas": […]}}`; each meta counts.
     static func members(_ frame: UnsafeRawBufferPointer, at start: Int) -> UInt64 {
         var (sum, key): (UInt64, UInt64) = (0, 0)
         var depth = 0

@@ -54,11 +54,11 @@ struct SequenceWindow {
 
 /// What became of the messages that subscribers were owed.
 struct DeliveryCount: Codable, Sendable, Equatable {
-    /// Unique ones.
+    /// Messages that had to come, each counted once.
     var delivered = 0
     var repeated = 0
     var outOfOrder = 0
-    /// Those of a channel that the socket never joined.
+    /// Messages of a channel that the socket never joined.
     var wrong = 0
     var lost = 0
     var expected = 0

@@ -5,7 +5,7 @@ import Glibc
 struct ClientSocket {
     enum Phase {
         case closed, connecting, securing, upgrading, joining, ready
-        /// Has said goodbye and waits for the other side to close.
+        /// It has sent a close frame and waits for the other side to close.
         case leaving
     }
     var descriptor: Int32 = -1
@@ -15,9 +15,9 @@ struct ClientSocket {
     var partial: [UInt8] = []
     /// What the other side has not taken yet.
     var unsent: [UInt8] = []
-    /// Of the messages that joins are answered with, how many are outstanding.
+    /// How many of the messages that answer its joins have not come yet.
     var answersMissing = 0
-    /// Does not read.
+    /// Whether it leaves unread what comes, as a slow reader does.
     var isStalled = false
     /// When it was dialled, by `Clock`.
     var dialled: UInt64 = 0

@@ -12,7 +12,7 @@ final class Fleet<Behaviour: FleetBehaviour> {
     private(set) var readyCount = 0
     /// Sockets that are connected, whatever they wait for.
     private(set) var openCount = 0
-    /// Of those that had joined, how many the server has ended.
+    /// How many sockets the server has ended that had joined.
     private(set) var droppedCount = 0
     /// How many could not connect or join.
     private(set) var refusedCount = 0

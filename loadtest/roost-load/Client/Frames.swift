@@ -39,7 +39,7 @@ struct IncomingFrame {
     let isFinal: Bool
     let payload: Range<Int>
 
-    /// Nil while the frame that starts at `start` is incomplete.
+    /// Reads the frame that starts at `start`; nil while it is incomplete.
     init?(in bytes: UnsafeRawBufferPointer, at start: Int) {
         let available = bytes.count - start
         guard available >= 2 else { return nil }

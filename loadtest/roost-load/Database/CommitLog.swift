@@ -85,7 +85,7 @@ final class CommitLog: Sendable {
     var failures: [Int: Int] { state.withLock { $0.failures } }
     var committedCount: Int { state.withLock { $0.committed } }
     var lastCommit: UInt64 { state.withLock { $0.lastCommit } }
-    /// By writer.
+    /// How many rows each writer has begun, by its index.
     var begun: [Int] { state.withLock { $0.begun } }
 
     /// Looks several ticks up under one lock.

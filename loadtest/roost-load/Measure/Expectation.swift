@@ -10,7 +10,7 @@ struct Expectation: ExpressibleByArgument, Sendable {
     }
     let metric: String
     let comparison: Comparison
-    /// In the figure's unit; latencies in nanoseconds.
+    /// The bound: nanoseconds for a latency, else in the figure's unit.
     let limit: Double
     let isTime: Bool
     let text: String

@@ -90,7 +90,7 @@ struct LatencyHistogram {
 
     mutating func add(_ nanoseconds: UInt64) { counts.record(min(nanoseconds, Self.longest)) }
 
-    /// From `start` to `end`; nothing for an arrival that seems earlier than its cause.
+    /// Adds the time from `start` to `end`; zero for an arrival that seems earlier than its cause.
     mutating func add(from start: UInt64, to end: UInt64) { add(end > start ? end - start : 0) }
 
     mutating func add(_ dump: HistogramDump) {

@@ -58,18 +58,18 @@ struct RunRecord: Sendable {
         var seconds: Double
         var sockets: Int
         var joined: Int = 0
-        /// In this second.
+        /// Messages that were sent in this second; `received` and `errors` are of this second, too.
         var sent: Int = 0
         var received: Int = 0
         var errors: Int = 0
-        /// Of the deliveries of this second, the first kind of latency; nil where there were none.
+        /// Nanoseconds of the first kind of latency, of this second's deliveries; nil where there were none.
         var p50: UInt64?
         var p99: UInt64?
         var slowest: UInt64?
         var processes: [Process] = []
         struct Process: Sendable {
             var name: String
-            /// Of a core.
+            /// Percent of one core.
             var cpuPercent: Double
             var memoryKB: Double
         }

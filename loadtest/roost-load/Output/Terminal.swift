@@ -45,7 +45,7 @@ struct StyledLine {
         columns += other.columns
     }
 
-    /// The same, at most so wide.
+    /// The same line, cut to at most so many columns.
     func cut(to limit: Int) -> StyledLine {
         guard columns > limit else { return self }
         var line = StyledLine()

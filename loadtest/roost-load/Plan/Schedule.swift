@@ -83,7 +83,7 @@ struct SplitMix: RandomNumberGenerator {
                 &+ UInt64(bitPattern: Int64(second)))
     }
 
-    /// The same as a share from 0 to 1.
+    /// The number that belongs to `seed` and some coordinates, as a share from 0 to 1.
     static func share(_ seed: UInt64, _ first: Int, _ second: Int = 0) -> Double {
         Double(value(seed, first, second) >> 11) / Double(1 << 53)
     }

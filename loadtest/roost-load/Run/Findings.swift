@@ -43,7 +43,7 @@ struct Findings {
     func largest(_ name: String) -> Double? { results.compactMap { $0.maxima[name] }.max() }
     func has(_ name: String) -> Bool { results.contains { $0.sums[name] != nil } }
 
-    /// Those that stalled on purpose and were cut off are no mistake.
+    /// Sockets that the server closed though they had joined. Those that stalled on purpose are left out: they are meant to be cut off.
     var closedSockets: Int {
         max(0, results.reduce(0) { $0 + $1.closedSockets } - Int(sum("stalled_cut") + sum("stalled_closed_later")))
     }

@@ -2,7 +2,7 @@
 struct Sampler {
     private let processes: [WatchedProcess]
     private(set) var samples: [RunRecord.Sample] = []
-    /// By `Clock`: what seconds count from.
+    /// The moment that the samples' seconds count from, by `Clock`.
     var zero: UInt64 = .max
     private var shown = Totals()
     private var usage: Usage

@@ -86,7 +86,7 @@ extension ConversationBehaviour {
         meter.record(.sent, from: stamp.sent, to: now, due: stamp.due)
     }
 
-    /// Those who come, in a `presence_diff`; lists of who is there tell nothing of when.
+    /// Measures how soon members are shown, by the joins of a `presence_diff`; lists of who is there tell nothing of when.
     private func takePresence(_ frame: UnsafeRawBufferPointer, _ first: Int, _ now: UInt64) {
         guard Self.presenceDiff.occurs(in: frame) else { return }
         let end = Self.leaves.end(in: frame) ?? frame.count

@@ -156,7 +156,7 @@ struct RowCheck {
 
     mutating func arrived(_ tick: Int, at now: UInt64) { arrivals.append(Arrival(tick: tick, moment: now)) }
 
-    /// Those whose commit has returned are measured; a delivery may be faster than the answer to the writer.
+    /// Measures the arrivals whose commit has returned. The others wait: a delivery may be faster than the answer to the writer.
     mutating func measure(_ meter: inout Meter) {
         guard !arrivals.isEmpty, let start = log.start else { return }
         waiting.removeAll(keepingCapacity: true)

@@ -135,7 +135,7 @@ struct Publishers {
     private let plan: LoadPlan
     private let code: StampCode
     private let schedule: Schedule
-    /// By channel; nil for those of another worker.
+    /// What is published, by channel; nil for the channels of another worker.
     private var templates: [MessageTemplate?]
     private var numbers: [Int]
     private var tick = 0
@@ -170,7 +170,7 @@ struct Publishers {
         return first..<min(plan.channels, first + LoadPlan.channelsPerPublisher)
     }
 
-    /// From the start, in nanoseconds; nil when all is sent.
+    /// When the next message is due, in nanoseconds from the start; nil when all is sent.
     var nextOffset: UInt64? { tick < schedule.total ? schedule.offset(of: tick) : nil }
 
     /// The next frame, with the slot that sends it.
@@ -229,7 +229,7 @@ struct StalledReaders {
         if resumed == nil { cutAfter.append(Double(now - min(now, from)) / 1e9) } else { closedLater += 1 }
     }
 
-    /// They read what has been waiting, and what the server has done meanwhile.
+    /// The stalled sockets read again: what has been waiting for them, and whether the server has cut them off.
     mutating func goOn<Behaviour>(_ fleet: Fleet<Behaviour>) throws {
         resumed = Clock.now
         for slot in 0..<count { try fleet.stall(slot, false) }

@@ -148,7 +148,7 @@ final class PresenceBehaviour: ScenarioBehaviour {
         return states[slot] == .left && Self.close.occurs(in: frame)
     }
 
-    /// Those who come or change.
+    /// Measures how soon members are shown who come or change.
     private func measure(_ frame: UnsafeRawBufferPointer, _ now: UInt64) {
         let end = Self.leaves.end(in: frame) ?? frame.count
         var next = code.needle.end(in: frame)
@@ -163,7 +163,7 @@ final class PresenceBehaviour: ScenarioBehaviour {
 
     // MARK: The end
 
-    /// Who is present in each channel.
+    /// By channel, the sum of this worker's members that are present (see `PresenceSum`).
     var channelSums: [UInt64] {
         var channelSums = [UInt64](repeating: 0, count: plan.channels)
         for slot in states.indices where states[slot] == .present {
@@ -176,7 +176,7 @@ final class PresenceBehaviour: ScenarioBehaviour {
 
     func isSettled(_ fleet: Fleet<PresenceBehaviour>) -> Bool { mistaken == 0 }
 
-    /// Those in a channel who believe something else than what is.
+    /// How many sockets know of other members in their channel than there are.
     private var mistaken: Int {
         guard !wanted.isEmpty else { return 0 }
         return states.indices.count { states[$0] != .left && sums[$0] != wanted[channel($0)] }

@@ -105,7 +105,7 @@ struct Crowd {
         plan.dialect.topic("load:\(Hexadecimal.text(UInt64(plan.run), width: 8)):\(channel)")
     }
 
-    /// Of a subscriber.
+    /// What a subscriber sends first.
     func opening(of slot: Int) throws -> Opening {
         let channels = (0..<map.perSocket).map { map.channel($0, ofSocket: share.first + slot) }
         guard let raw = plan.raw else { return joins(channels) }
@@ -114,7 +114,7 @@ struct Crowd {
         return opening
     }
 
-    /// Of somebody who publishes in some channels.
+    /// What a publisher sends first that publishes in these channels.
     func opening(publisherOf channels: Range<Int>) throws -> Opening {
         guard let raw = plan.raw else { return joins(Array(channels)) }
         return Opening(

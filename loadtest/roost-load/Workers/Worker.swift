@@ -117,7 +117,7 @@ struct WorkerReport: Codable, Sendable {
     var latencies: HistogramDump
 }
 
-/// What came of a run in one worker.
+/// What one worker found in a run.
 struct WorkerResult: Codable, Sendable {
     var count: DeliveryCount
     var latencies: [LatencyKind: HistogramDump] = [:]
@@ -128,7 +128,7 @@ struct WorkerResult: Codable, Sendable {
     var refusedSockets = 0
     /// The scenario's own figures, those of all workers added up.
     var sums: [String: Double] = [:]
-    /// Those of which the largest counts.
+    /// The scenario's own figures of which the largest of all workers counts.
     var maxima: [String: Double] = [:]
     var remarks: [String] = []
 }

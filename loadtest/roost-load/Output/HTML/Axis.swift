@@ -27,7 +27,7 @@ struct Axis {
             text: { Decimal.duration(nanoseconds: UInt64(min(max($0, 0), 9e18))) })
     }
 
-    /// From zero, so that heights may be compared.
+    /// An axis from zero, so that heights may be compared.
     static func amount(of values: [Double], title: String, text: @escaping @Sendable (Double) -> String) -> Axis {
         let ticks = Ticks.linear(upTo: values.max() ?? 0)
         return Axis(
@@ -35,7 +35,7 @@ struct Axis {
             ticks: ticks.map { Tick(value: $0, label: Amount.short($0)) }, text: text)
     }
 
-    /// Of values in kilobytes.
+    /// An axis for values in kilobytes.
     static func memory(of values: [Double]) -> Axis {
         let unit = MemoryUnit(fitting: values.max() ?? 0)
         let ticks = Ticks.linear(upTo: (values.max() ?? 0) / unit.kilobytes)
@@ -91,7 +91,7 @@ enum Ticks {
         return [1, 2, 5].map { $0 * power }.first { $0 >= rough * 0.999_999 } ?? 10 * power
     }
 
-    /// From zero to the first round value that is not below `largest`.
+    /// Round values from zero to the first that is not below `largest`.
     static func linear(upTo largest: Double, count: Int = 5) -> [Double] {
         guard largest.isFinite, largest > 0 else { return [0, 1] }
         let step = step(for: largest, count: count)
@@ -112,7 +112,7 @@ enum Ticks {
         return abs(exponent - exponent.rounded()) < 1e-6
     }
 
-    /// Whole minutes and hours rather than hundreds of seconds.
+    /// Round times in seconds: whole minutes and hours rather than hundreds of seconds.
     static func time(_ range: ClosedRange<Double>, count: Int = 6) -> [Double] {
         let rough = (range.upperBound - range.lowerBound) / Double(count)
         let steps: [Double] = [

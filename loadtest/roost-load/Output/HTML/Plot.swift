@@ -42,7 +42,7 @@ struct PlotColumn {
     let place: String
     let text: String
 
-    /// Those of `count` equal stretches in which there is something.
+    /// The columns of `count` equal stretches; stretches in which there is nothing have none.
     static func columns(of plot: Plot, count: Int) -> [PlotColumn] {
         let range = plot.horizontal.scale.range
         let parts = plot.series.map { Stretch.split($0.points, into: count, over: range) }

@@ -85,7 +85,7 @@ struct PlotDrawing {
         return path.markup
     }
 
-    /// From the least to the greatest of each stretch; it has gaps where the line has them.
+    /// The area from the least to the greatest value of each stretch; it has gaps where the line has them.
     private func band(_ stretches: [Stretch?]) -> Markup {
         var path = PlotPath()
         for run in stretches.split(separator: nil) {

@@ -1,0 +1,133 @@
+import Wire
+
+/// What one member of a private channel may do there, as far as it is known, and what waits until it is.
+///
+/// Read rights are asked at the join and again for each new token. Write rights are asked at the first write, and hold as
+/// long as the token.
+final class ChannelGrants {
+    /// Nil until the join is decided.
+    var read: ChannelExtensions?
+    /// The question about reading that is under way, of the join or of a new token.
+    var readQuestion: AuthorizationID?
+    /// What a new token says, until it is decided what it may read. The member keeps what it has, and its old token's
+    /// end.
+    var newClaims: Claims?
+    var write = WriteRights()
+    var held = HeldWrites()
+    /// The member asked for presence when it joined.
+    let wantsPresence: Bool
+    /// From the join's question to its reply.
+    var replay: PendingReplay?
+    /// What was replayed, and so must not come again.
+    var replayed: [String] = []
+
+    init(wantsPresence: Bool, replay: ReplayRequest?) {
+        self.wantsPresence = wantsPresence
+        self.replay = replay.map { PendingReplay(request: $0) }
+    }
+
+    /// Everybody may withdraw what they said themselves.
+    func right(to write: MemberWrite) -> WriteRights.State { write.need.map { self.write[$0] } ?? .allowed }
+}
+
+extension Membership {
+    /// Everybody reads all of a public channel.
+    func mayRead(_ part: ChannelExtensions) -> Bool {
+        guard let grants else { return true }
+        return grants.read?.contains(part) ?? false
+    }
+}
+
+/// The right to write, for each extension.
+struct WriteRights {
+    enum State: Equatable {
+        case unknown
+        case asked(AuthorizationID)
+        case allowed
+        case denied
+    }
+
+    private var broadcast = State.unknown
+    private var presence = State.unknown
+
+    subscript(need: ChannelExtensions) -> State {
+        get { need == .broadcast ? broadcast : presence }
+        set { if need == .broadcast { broadcast = newValue } else { presence = newValue } }
+    }
+
+    var questions: [AuthorizationID] {
+        [broadcast, presence].compactMap { if case .asked(let id) = $0 { id } else { nil } }
+    }
+}
+
+/// What a member wants the others of its channel to hear or see.
+enum MemberWrite {
+    case broadcast(Broadcast)
+    /// The payload, a JSON object.
+    case track([UInt8])
+    case untrack
+
+    /// The right it takes; none to withdraw oneself.
+    var need: ChannelExtensions? {
+        switch self {
+        case .broadcast: .broadcast
+        case .track: .presence
+        case .untrack: nil
+        }
+    }
+
+    var bytes: Int {
+        switch self {
+        case .broadcast(.text(let payload)), .track(let payload): payload.count
+        case .broadcast(.user(let user)): user.payload.count + user.event.utf8.count
+        case .untrack: 0
+        }
+    }
+
+    /// Why it is refused to who has not that right.
+    func denial(topic: Substring) -> Refusal {
+        need == .presence ? .trackUnauthorized(topic: String(topic)) : .writeUnauthorized(topic: String(topic))
+    }
+
+    /// The same without the frame it came in, which a slice would keep alive.
+    var copied: MemberWrite {
+        guard case .broadcast(.user(let user)) = self else { return self }
+        return .broadcast(
+            .user(
+                UserBroadcast(
+                    event: user.event, encoding: user.encoding, payload: Array(user.payload)[...],
+                    metadata: user.metadata)))
+    }
+}
+
+/// A member's writes that wait for a decision, in the order they came.
+struct HeldWrites {
+    struct Entry {
+        let write: MemberWrite
+        let ref: JSON
+        var bytes: Int { write.bytes + ref.bytes.count }
+    }
+
+    private(set) var entries: [Entry] = []
+    private(set) var bytes = 0
+
+    var isEmpty: Bool { entries.isEmpty }
+    var first: Entry? { entries.first }
+
+    mutating func append(_ entry: Entry) {
+        entries.append(entry)
+        bytes += entry.bytes
+    }
+
+    mutating func removeFirst() {
+        bytes -= entries.removeFirst().bytes
+    }
+
+    /// Takes out those that need a right, or all.
+    mutating func removeAll(needing need: ChannelExtensions? = nil) -> [Entry] {
+        let gone = entries.filter { need == nil || $0.write.need == need }
+        entries.removeAll { need == nil || $0.write.need == need }
+        bytes = entries.reduce(0) { $0 + $1.bytes }
+        return gone
+    }
+}

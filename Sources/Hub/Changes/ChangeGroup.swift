@@ -1,0 +1,205 @@
+import Wire
+
+/// The subscribers of one channel who asked for the same row changes with the same role: one entry in the feed, one frame
+/// per change for all of them who may see it.
+final class ChangeGroup {
+    let id: ChangeGroupID
+    /// The channel owns its groups, and goes last.
+    unowned let channel: Channel
+    let subscription: ChangeSubscription
+    /// Everybody, for changes that the whole role may see.
+    var audience = Audience()
+    /// The same subscribers by who they are, for changes that policies decide about.
+    private(set) var principals: [Claims: ChangePrincipal] = [:]
+    private(set) var state = State.registering
+    /// About bindings that are not served although the group is live; they were sent to the subscribers.
+    private(set) var complaints: [SubscriptionComplaint] = []
+    /// The loop's mark when it became live; nil while it is not. What concerns it came by here only since then.
+    private(set) var liveMark: Int?
+    /// Who waits for the feed's answer, to its join or with a new token.
+    var waiting: [Membership] = []
+    /// Who is joined and was not told yet what it missed: the group was not live.
+    var outstanding: [Membership] = []
+
+    enum State: Equatable {
+        case registering
+        case live
+        /// The feed cannot serve it for now; the sentence was sent to the subscribers.
+        case failed(String)
+    }
+
+    init(id: ChangeGroupID, channel: Channel, subscription: ChangeSubscription) {
+        self.id = id
+        self.channel = channel
+        self.subscription = subscription
+    }
+
+    // MARK: Subscribers
+
+    /// Counts a subscriber in, waiting or not.
+    ///
+    /// - Returns: whether it is the first with these claims.
+    func enter(_ claims: Claims) -> (principal: ChangePrincipal, isFirst: Bool) {
+        if let principal = principals[claims] {
+            principal.count += 1
+            return (principal, false)
+        }
+        let principal = ChangePrincipal(claims: claims)
+        principals[claims] = principal
+        return (principal, true)
+    }
+
+    /// - Returns: whether it was the last with these claims.
+    func exit(_ principal: ChangePrincipal) -> Bool {
+        principal.count -= 1
+        guard principal.count == 0 else { return false }
+        principals[principal.claims] = nil
+        return true
+    }
+
+    func audience(of change: ChangeDelivery) -> Audience {
+        switch change.recipients {
+        case .everybody: audience
+        case .bearers(let claims): Audience(joining: claims.compactMap { principals[$0]?.audience })
+        }
+    }
+
+    // MARK: The feed's answer
+
+    /// What follows from an answer of the feed.
+    enum News {
+        case nothing
+        /// Those who hear the group's changes are told its state, and of what is not served of it.
+        case state
+        /// They are told what is not served of it.
+        case complaints
+        /// Those who wait for the answer cannot be promised anything.
+        case unavailable
+    }
+
+    /// The feed's word on the subscription: at first, and whenever it changes (a table is watched, dropped, altered).
+    ///
+    /// - Parameter mark: up to where the loop passed on the feed's changes.
+    func take(_ outcome: ChangeSubscriptionOutcome, at mark: Int) -> News {
+        let (before, known) = (state, complaints)
+        switch outcome {
+        case .live: becomeLive([], at: mark)
+        case .partly(let complaints): becomeLive(complaints, at: mark)
+        case .failed(let message):
+            state = .failed(message)
+            complaints = []
+            liveMark = nil
+        case .unavailable: return before == .registering ? .unavailable : .nothing
+        }
+        if before != state || !known.isEmpty && complaints.isEmpty { return .state }
+        return known == complaints ? .nothing : .complaints
+    }
+
+    private func becomeLive(_ complaints: [SubscriptionComplaint], at mark: Int) {
+        if state != .live { liveMark = mark }
+        state = .live
+        self.complaints = complaints
+    }
+
+    /// Tells a subscriber the group's state.
+    ///
+    /// - Parameter cursor: where its changes begin to come live, for a client that asked.
+    /// - Returns: whether changes that it asked for do not come. The Python client takes that for the end of the channel,
+    ///   and joins again some time.
+    func sendState(to membership: Membership, cursor: String?, _ hub: inout HubContext) -> Bool {
+        switch state {
+        case .registering: return false
+        case .live:
+            hub.system(
+                membership, extension: "postgres_changes", ok: true, message: "Subscribed to PostgreSQL", cursor: cursor
+            )
+            return sendComplaints(to: membership, &hub)
+        case .failed(let message):
+            hub.system(membership, extension: "postgres_changes", ok: false, message: message)
+            return true
+        }
+    }
+
+    /// Says which of the bindings are not served, behind the word that the others are. Returns as `sendState` does.
+    func sendComplaints(to membership: Membership, _ hub: inout HubContext) -> Bool {
+        for complaint in complaints {
+            hub.system(membership, extension: "postgres_changes", ok: !complaint.isError, message: complaint.message)
+        }
+        return complaints.contains(where: \.isError)
+    }
+}
+
+/// The subscribers of a group who brought the same claims: policies decide alike for all of them.
+final class ChangePrincipal {
+    let claims: Claims
+    /// Those whose join is answered, and those who wait for it.
+    var count = 1
+    /// Those whose join is answered.
+    var audience = Audience()
+
+    init(claims: Claims) {
+        self.claims = claims
+    }
+}
+
+/// A member's subscription to row changes: its part in a group.
+struct RowSubscription {
+    let group: ChangeGroup
+    let principal: ChangePrincipal
+    /// Its positions in their audiences; nil until changes reach it.
+    var groupIndex: Int32?
+    var principalIndex: Int32?
+}
+
+extension Membership {
+    var group: ChangeGroup? { rows?.group }
+    /// Whether it hears the group's changes, or waits for them.
+    func isIn(_ group: ChangeGroup) -> Bool { !join.hasEnded && rows?.group === group }
+}
+
+/// How far a loop has passed on what the feed brings.
+struct FeedProgress {
+    /// All up to here; see `RecoveryPoint.mark`.
+    private(set) var mark = 0
+    /// The cursor of the last change that was passed on since the mark, where all before it was as well; nil if there was
+    /// none.
+    private(set) var cursor: String?
+    /// Since the mark something came that no cursor stands for: a change waits for a policy, or changes are gone.
+    private var hasGap = false
+
+    /// Where somebody goes on who got all that was passed on.
+    var point: RecoveryPoint { cursor.map { .cursor($0) } ?? .mark(mark) }
+
+    func position(in group: ChangeGroup) -> LoopPosition {
+        LoopPosition(
+            mark: mark, isPastMark: cursor != nil || hasGap, isHeard: group.liveMark.map { mark > $0 } ?? false)
+    }
+
+    mutating func pass(_ change: ChangeDelivery) {
+        if !change.cursor.isEmpty, !hasGap { cursor = change.cursor }
+    }
+
+    mutating func reach(_ mark: Int) {
+        self.mark = max(self.mark, mark)
+        cursor = nil
+        hasGap = false
+    }
+
+    mutating func leaveGap() { hasGap = true }
+}
+
+/// How far a loop has handed on what concerns one group.
+struct LoopPosition: Equatable {
+    /// All up to here.
+    let mark: Int
+    /// And something that came since.
+    let isPastMark: Bool
+    /// Whether all that was handed on since the mark and concerns the group came by here.
+    let isHeard: Bool
+
+    /// Whether nothing was handed on here that somebody lacks who stands there.
+    func isReached(_ position: RecoveryPosition) -> Bool {
+        guard case .mark(let other) = position.point, position.partway == nil else { return false }
+        return other >= mark && !isPastMark && isHeard
+    }
+}

@@ -1,0 +1,239 @@
+import Wire
+
+/// What a hub gives its features: the time, its members, and the ways to have something sent now or done later.
+///
+/// A feature (`Typing`, …) is a struct that owns its rules and what it shares with the hubs of the other loops. What it knows
+/// of a channel or of a member is one value that `Channel` or `Membership` keeps for it. `Hub` calls it with what happened
+/// and with this context; the feature decides, and leaves in `actions` what is to be done. So it needs no hub to be tested,
+/// and no feature reaches into another: what concerns two of them, `Hub` brings together.
+///
+/// A value, passed `inout`, so that no call allocates anything for it.
+package struct HubContext {
+    /// Which of the process' hubs it is.
+    let loop: Int
+    var limits: HubLimits
+    /// The time as the hub was told it last.
+    package private(set) var now = HubTime(monotonic: 0, unix: 0)
+    /// What was received before this, in monotonic milliseconds, may have waited for the hub, which stood still.
+    private(set) var lateUntil = Int64.min
+    var random: any RandomNumberGenerator
+    /// What is to be done, in order.
+    package var actions: [Action] = []
+    /// What is to be done later.
+    private var timers = TimerQueue<HubDuty>()
+    package internal(set) var counters = HubCounters()
+    /// How often something was refused for a limit.
+    private(set) var refused: [Limit: Int] = [:]
+    /// How often something was read later for a rate.
+    var slowed: [Pace: Int] = [:]
+    /// By slot.
+    private(set) var connections: [Connection?] = []
+    private var serial = 0
+    /// Makes `phx_ref` unique among hubs.
+    private let refPrefix: String
+
+    package init(loop: Int, limits: HubLimits, random: any RandomNumberGenerator) {
+        self.loop = loop
+        self.limits = limits
+        self.random = random
+        var generator = random
+        refPrefix = String(generator.next() as UInt64, radix: 36) + "-" + String(loop, radix: 36) + "-"
+    }
+
+    /// A number that this hub has not used yet.
+    mutating func nextSerial() -> Int {
+        serial += 1
+        return serial
+    }
+
+    mutating func nextMember() -> MemberID { MemberID(loop: loop, serial: nextSerial()) }
+
+    /// A `phx_ref`, which no hub has used yet.
+    mutating func nextRef() -> String { refPrefix + String(nextSerial(), radix: 36) }
+
+    // MARK: Time
+
+    /// Milliseconds after which an answer is late. Clients wait for 10 s, from when they sent the join.
+    static let promptness: Int64 = 4000
+
+    /// Takes the time. Where it jumps, the hub stood still, and what comes now may have waited since then.
+    package mutating func advance(to time: HubTime) {
+        if now.monotonic > 0, time.monotonic - now.monotonic > Self.promptness {
+            lateUntil = time.monotonic + 1000
+        }
+        now = time
+    }
+
+    /// Has the duty done at that time, in monotonic milliseconds, or earlier if that was asked for before.
+    mutating func schedule(_ duty: HubDuty, at time: Int64) { timers.note(duty, at: time) }
+
+    /// When the next duty is due, in monotonic milliseconds. What is due may have been done by then.
+    package var nextDue: Int64? { timers.next }
+
+    /// A duty whose time has come.
+    mutating func nextDuty() -> HubDuty? { timers.take(at: now.monotonic) }
+
+    // MARK: Connections
+
+    mutating func add(_ connection: Connection) {
+        while connections.count <= Int(connection.slot) { connections.append(nil) }
+        connections[Int(connection.slot)] = connection
+    }
+
+    mutating func remove(_ connection: Connection) { connections[Int(connection.slot)] = nil }
+
+    /// Nil where nobody is connected.
+    func connection(_ slot: Slot) -> Connection? {
+        connections.indices.contains(Int(slot)) ? connections[Int(slot)] : nil
+    }
+
+    /// The member of a channel that a slot of one of its audiences stands for.
+    func member(_ slot: Slot, of channel: Channel) -> Membership? { connection(slot)?.memberships[channel] }
+
+    // MARK: Sending
+
+    mutating func send(_ frame: Frame, to membership: Membership, _ kind: FrameKind = .message) {
+        actions.append(.send(frame, to: membership.slot, kind))
+    }
+
+    /// Asks sockets whether they live.
+    mutating func ask(_ doubts: [ClientTrace]) {
+        if !doubts.isEmpty { actions.append(.ping(doubts.map(\.acknowledged.socket))) }
+    }
+
+    mutating func relay(_ relay: Relay) { actions.append(.relay(relay)) }
+
+    /// Answers a frame that is about no membership.
+    mutating func reply(
+        to frame: ClientFrame, joinRef: JSON, on connection: Connection, ok: Bool,
+        response: [UInt8] = Array("{}".utf8)
+    ) {
+        let frames = ServerFrame(connection.version, topic: JSONString.encode(frame.topic))
+        let answer = frames.reply(joinRef: joinRef, ref: frame.ref, ok: ok, response: response)
+        actions.append(.send(answer, to: connection.slot))
+    }
+
+    /// Refuses a frame that is about no membership.
+    mutating func refuse(
+        _ frame: ClientFrame, joinRef: JSON = .null, on connection: Connection, _ refusal: Refusal
+    ) {
+        count(refusal)
+        reply(to: frame, joinRef: joinRef, on: connection, ok: false, response: refusal.response)
+    }
+
+    /// Answers a message of a member.
+    mutating func reply(
+        to ref: JSON, of membership: Membership, ok: Bool, response: [UInt8] = Array("{}".utf8)
+    ) {
+        send(membership.frames.reply(joinRef: membership.joinRef, ref: ref, ok: ok, response: response), to: membership)
+    }
+
+    /// Refuses a message of a member. Without a ref, too: clients match replies to their refs and overlook one with
+    /// `null`, but it is on the wire for whoever looks; a `system` error would end the channel in the Python client.
+    mutating func refuse(_ ref: JSON, of membership: Membership, _ refusal: Refusal) {
+        count(refusal)
+        reply(to: ref, of: membership, ok: false, response: refusal.response)
+    }
+
+    /// Counts a refusal for the metrics, if a limit is the reason.
+    mutating func count(_ refusal: Refusal) {
+        if case .over(let limit, _) = refusal { refused[limit, default: 0] += 1 }
+    }
+
+    /// A `system` message to one member.
+    mutating func system(
+        _ membership: Membership, extension name: String, ok: Bool, message: String, cursor: String? = nil
+    ) {
+        var payload = Self.systemPayload(membership.channel.key, extension: name, ok: ok, message: message)
+        if let cursor { payload = payload.dropLast() + Array(",\"cursor\":\"\(cursor)\"}".utf8) }
+        send(membership.frames.push("system", joinRef: membership.joinRef, payload: payload), to: membership)
+    }
+
+    /// All four keys are required by the Python client.
+    private static func systemPayload(
+        _ key: ChannelKey, extension name: String, ok: Bool, message: String
+    ) -> [UInt8] {
+        var out = Array("{\"extension\":".utf8)
+        JSONString.encode(name, into: &out)
+        out += (ok ? ",\"status\":\"ok\",\"message\":" : ",\"status\":\"error\",\"message\":").utf8
+        JSONString.encode(message, into: &out)
+        out += ",\"channel\":".utf8
+        JSONString.encode(key.name, into: &out)
+        out.append(UInt8(ascii: "}"))
+        return out
+    }
+
+    /// Sends one event to an audience, encoded once for each protocol version that is in it.
+    mutating func fanOut(
+        _ event: StaticString, _ payload: [ArraySlice<UInt8>], in channel: Channel, to audience: Audience,
+        kind: FrameKind = .message
+    ) {
+        guard !audience.isEmpty else { return }
+        channel.traffic.count(event, payload, receivers: audience.count, at: now)
+        for version in [ProtocolVersion.v1, .v2] where !audience[version].isEmpty {
+            let frame = channel.frames(version).push(event, payload: payload)
+            actions.append(.fanOut(frame, to: audience[version], except: nil, kind))
+        }
+    }
+
+    /// Sends a message to an audience, encoded only for the versions that are in it: a `.user` message is looked into for
+    /// version 1 alone.
+    ///
+    /// - Parameter except: who sent it and does not want it back.
+    mutating func deliver(
+        _ message: Broadcast, in channel: Channel, to audience: Audience, except: Slot?, kind: FrameKind = .message
+    ) {
+        let receivers = audience.count - (except == nil ? 0 : 1)
+        if receivers > 0 { channel.traffic.count(message, receivers: receivers, at: now) }
+        for version in [ProtocolVersion.v1, .v2] where !audience[version].isEmpty {
+            guard let frame = message.frame(version, in: channel) else { continue }
+            actions.append(.fanOut(frame, to: audience[version], except: except, kind))
+        }
+    }
+}
+
+/// One member of one channel; unique among the loops of a process.
+///
+/// What it tracked goes by it, too. A presence may outlive its member: whoever takes it over goes by the same id.
+package struct MemberID: Hashable, Sendable {
+    package let loop: Int
+    package let serial: Int
+
+    package init(loop: Int, serial: Int) {
+        self.loop = loop
+        self.serial = serial
+    }
+}
+
+/// What a hub has done since it began, for the metrics: plain integers, which its loop alone writes.
+package struct HubCounters: Sendable {
+    /// Joins that were answered with yes, and with no.
+    package internal(set) var joins = 0
+    package internal(set) var joinsRefused = 0
+    /// Sockets in channels, now.
+    package internal(set) var memberships = 0
+    /// Members that asked for what they missed, by what they were answered: `resumed`, or why not.
+    package internal(set) var recoveries: [String: Int] = [:]
+    /// Members of presence that came and went; the difference, over all loops, is who is there.
+    package internal(set) var presenceJoins = 0
+    package internal(set) var presenceLeaves = 0
+    /// Members that were cut off and back within their window.
+    package internal(set) var presenceLeavesAvoided = 0
+    /// Users whose typing was told of.
+    package internal(set) var typingStarts = 0
+
+    package init() {}
+
+    package static func + (one: HubCounters, other: HubCounters) -> HubCounters {
+        var sum = one
+        sum.joins += other.joins
+        sum.joinsRefused += other.joinsRefused
+        sum.memberships += other.memberships
+        sum.recoveries.merge(other.recoveries, uniquingKeysWith: +)
+        sum.presenceJoins += other.presenceJoins
+        sum.presenceLeaves += other.presenceLeaves
+        sum.presenceLeavesAvoided += other.presenceLeavesAvoided
+        sum.typingStarts += other.typingStarts
+        return sum
+    }
+}

@@ -1,0 +1,211 @@
+import HeapModule
+import Synchronization
+
+/// The presence of a member that was cut off: it counts until its window ends, or until its client comes back for it.
+package struct PresenceLease: Sendable {
+    /// What it was tracked as.
+    package let member: MemberID
+    package let place: Place
+    package let key: String
+    package let appState: AppState?
+    /// Who says that it is over, if it comes to that.
+    package let loop: Int
+    /// In monotonic milliseconds.
+    package internal(set) var until: Int64
+    /// A client of this user has joined and is about to say who it is.
+    var isExpected = false
+
+    /// Whom a lease may go to.
+    package struct Place: Hashable, Sendable {
+        package let channel: ChannelKey
+        /// The claim `sub`.
+        package let user: String?
+        /// The client's own key; nil where the hub made one, so that the user alone tells.
+        package let key: [UInt8]?
+    }
+}
+
+/// The leases of members that were cut off. One for all loops, as a client may come back on another one.
+///
+/// A lease is either given to a client that came back or ends, whichever asks first: that is decided here, under a lock
+/// that is held for a look-up. Safe from any thread.
+package final class PresenceLeases: Sendable {
+    private struct Due: Comparable {
+        let until: Int64
+        let member: MemberID
+        let place: PresenceLease.Place
+
+        static func < (one: Due, other: Due) -> Bool { one.until < other.until }
+        static func == (one: Due, other: Due) -> Bool { one.until == other.until }
+    }
+
+    private struct State {
+        var leases: [PresenceLease.Place: [PresenceLease]] = [:]
+        var count = 0
+        /// By loop. An entry counts if its lease is there and ends at that time.
+        var due: [Int: Heap<Due>] = [:]
+        var isDraining = false
+    }
+
+    private let state = Mutex(State())
+
+    package init() {}
+
+    package var count: Int { state.withLock { $0.count } }
+
+    func count(of place: PresenceLease.Place) -> Int { state.withLock { $0.leases[place]?.count ?? 0 } }
+
+    /// The hub stops: no lease ends any more, as everybody is expected back at the hub's next process.
+    package func drain() { state.withLock { $0.isDraining = true } }
+
+    package var isDraining: Bool { state.withLock { $0.isDraining } }
+
+    func offer(_ leases: [PresenceLease]) {
+        state.withLock { state in
+            for lease in leases {
+                state.leases[lease.place, default: []].append(lease)
+                state.count += 1
+                Self.note(lease, &state)
+            }
+        }
+    }
+
+    /// A client that may be the owner has joined: there is time for it to say so.
+    func expect(_ place: PresenceLease.Place, until: Int64) {
+        state.withLock { state in
+            guard var leases = state.leases[place], !leases.isEmpty else { return }
+            let index = leases.firstIndex { !$0.isExpected } ?? 0
+            leases[index].isExpected = true
+            guard leases[index].until < until else { return state.leases[place] = leases }
+            leases[index].until = until
+            state.leases[place] = leases
+            Self.note(leases[index], &state)
+        }
+    }
+
+    /// Gives a lease to whoever came back; of several the one that `isBest` says.
+    func claim(_ place: PresenceLease.Place, best isBest: (PresenceLease) -> Bool = { _ in false }) -> PresenceLease? {
+        state.withLock { state in
+            guard var leases = state.leases[place], !leases.isEmpty else { return nil }
+            let index = leases.firstIndex(where: isBest) ?? leases.firstIndex(where: \.isExpected) ?? 0
+            let lease = leases.remove(at: index)
+            state.leases[place] = leases.isEmpty ? nil : leases
+            state.count -= 1
+            return lease
+        }
+    }
+
+    /// The loop's leases that are over; they are gone from here on.
+    func end(of loop: Int, at now: Int64) -> [PresenceLease] {
+        state.withLock { state in
+            guard !state.isDraining else { return [] }
+            var ended: [PresenceLease] = []
+            while let due = state.due[loop]?.min, due.until <= now {
+                _ = state.due[loop]?.popMin()
+                guard let index = Self.index(of: due, state) else { continue }
+                guard let lease = state.leases[due.place]?.remove(at: index) else { continue }
+                if state.leases[due.place]?.isEmpty == true { state.leases[due.place] = nil }
+                state.count -= 1
+                ended.append(lease)
+            }
+            return ended
+        }
+    }
+
+    /// When the loop's next lease ends.
+    func nextEnd(of loop: Int) -> Int64? {
+        state.withLock { state in
+            guard !state.isDraining else { return nil }
+            while let due = state.due[loop]?.min {
+                if Self.index(of: due, state) != nil { return due.until }
+                _ = state.due[loop]?.popMin()
+            }
+            return nil
+        }
+    }
+
+    // MARK: Under the lock
+
+    private static func note(_ lease: PresenceLease, _ state: inout State) {
+        let due = Due(until: lease.until, member: lease.member, place: lease.place)
+        state.due[lease.loop, default: Heap()].insert(due)
+    }
+
+    private static func index(of due: Due, _ state: State) -> Int? {
+        state.leases[due.place]?.firstIndex { $0.member == due.member && $0.until == due.until }
+    }
+}
+
+/// The leases as one loop has them: its own, which the others have not heard of yet, and those that all loops share.
+struct LoopLeases {
+    let shared: PresenceLeases
+    private var own: [PresenceLease] = []
+
+    init(shared: PresenceLeases) {
+        self.shared = shared
+    }
+
+    var hasOffers: Bool { !own.isEmpty }
+
+    mutating func add(_ lease: PresenceLease) { own.append(lease) }
+
+    /// From here on all loops have them.
+    mutating func offer() {
+        shared.offer(own)
+        own.removeAll(keepingCapacity: true)
+    }
+
+    /// How many there are that may go to the same client.
+    func count(of place: PresenceLease.Place) -> Int { own.count { $0.place == place } + shared.count(of: place) }
+
+    /// A client that may be the owner has joined: there is time for it to say so.
+    mutating func expect(_ place: PresenceLease.Place, until: Int64) {
+        guard let index = own.firstIndex(where: { $0.place == place && !$0.isExpected }) else {
+            return shared.expect(place, until: until)
+        }
+        own[index].isExpected = true
+        own[index].until = max(own[index].until, until)
+    }
+
+    /// Gives a lease to whoever came back; of several the one that `isBest` says.
+    mutating func claim(_ place: PresenceLease.Place, best isBest: (PresenceLease) -> Bool) -> PresenceLease? {
+        let candidates = own.indices.filter { own[$0].place == place }
+        guard let index = candidates.first(where: { isBest(own[$0]) }) ?? candidates.first else {
+            return shared.claim(place, best: isBest)
+        }
+        return own.remove(at: index)
+    }
+}
+
+// MARK: After a restart
+
+extension PresenceLeases {
+    /// One who was present when the hub's last process ended.
+    package struct Restored: Sendable {
+        package let channel: ChannelKey
+        package let meta: PresenceMeta
+    }
+
+    /// Takes in what was written down, as leases: whoever comes back in time was never gone, also to those who come back
+    /// themselves and are told who is there.
+    ///
+    /// - Parameter until: when those who did not come back are gone, in monotonic milliseconds.
+    package func restore(_ records: [PresenceRecord], until: Int64) -> [Restored] {
+        var leases: [PresenceLease] = []
+        var restored: [Restored] = []
+        for (number, record) in records.enumerated() {
+            // No loop has this number, so that no member of this process can be the same.
+            let member = MemberID(loop: -1, serial: number)
+            let key = record.hasMadeKey ? nil : Array(record.key.utf8)
+            leases.append(
+                PresenceLease(
+                    member: member,
+                    place: PresenceLease.Place(channel: record.channel, user: record.user, key: key), key: record.key,
+                    appState: record.appState, loop: 0, until: until))
+            let meta = PresenceMeta(member: member, key: record.key, ref: record.ref, payload: record.payload)
+            restored.append(Restored(channel: record.channel, meta: meta))
+        }
+        offer(leases)
+        return restored
+    }
+}

@@ -1,0 +1,125 @@
+import Synchronization
+package import Wire
+
+/// What one socket has certainly received, shared by all its memberships.
+///
+/// A pong is the acknowledgement: WebSocket libraries read in order and answer a ping when they come to it (RFC 6455, section
+/// 5.5.3), through proxies, too. What the peer's kernel acknowledged says less: a proxy's kernel acknowledges for the
+/// client, and bytes that lie unread in a receive buffer when the client gives the socket up are acknowledged as well.
+///
+/// Safe from any thread: sessions of this socket are looked at by joins on other loops.
+package final class AcknowledgementState: Sendable {
+    struct Acknowledgement {
+        /// Counts the pings, so that a membership can tell whether one came after its changes began to come live.
+        var serial = 0
+        /// All that the feed handed on up to this mark has arrived.
+        var mark: Int
+        /// The hub's clock, in monotonic milliseconds, when the ping was sent that was answered: the socket lived then.
+        var at = Int64.min
+        /// The same moment, as `SessionRegistry.moment` counts them.
+        var moment = 0
+    }
+
+    private let state: Mutex<Acknowledgement>
+    /// Where to ask for another.
+    let socket: SocketPlace
+
+    init(mark: Int, of socket: SocketPlace) {
+        state = Mutex(Acknowledgement(mark: mark))
+        self.socket = socket
+    }
+
+    var latest: Acknowledgement { state.withLock { $0 } }
+
+    func advance(to acknowledgement: Acknowledgement) {
+        state.withLock { if acknowledgement.serial > $0.serial { $0 = acknowledgement } }
+    }
+}
+
+/// A socket of one of the loops, as long as it is open; after that perhaps another one.
+package struct SocketPlace: Sendable, Equatable {
+    package let loop: Int
+    package let slot: Slot
+}
+
+/// What sockets are asked, and answered.
+extension CatchUp {
+    /// The socket's state, made for the first membership that hears row changes or has history.
+    func acknowledged(of connection: Connection, _ progress: FeedProgress, _ hub: HubContext) -> AcknowledgementState {
+        if let acknowledged = connection.acknowledged { return acknowledged }
+        let acknowledged = AcknowledgementState(
+            mark: progress.mark, of: SocketPlace(loop: hub.loop, slot: connection.slot))
+        connection.acknowledged = acknowledged
+        return acknowledged
+    }
+
+    /// A ping that acknowledges, when it is answered, all that was sent to the socket before it. Nil where nobody needs to
+    /// know.
+    func ping(_ connection: Connection, _ progress: FeedProgress, _ hub: HubContext) -> Frame? {
+        guard connection.acknowledged != nil else { return nil }
+        let serial = connection.nextPing
+        connection.openPing = AcknowledgementState.Acknowledgement(
+            serial: serial, mark: progress.mark, at: hub.now.monotonic, moment: sessions.moment())
+        for membership in connection.memberships { membership.recovery?.reaches(acknowledgedBy: serial) }
+        return .ping(String(serial))
+    }
+
+    /// The socket answered a ping.
+    ///
+    /// - Returns: whether it was the last that it was asked.
+    func pong(_ payload: some Sequence<UInt8>, from connection: Connection, _ hub: inout HubContext) -> Bool {
+        guard let asked = connection.openPing, payload.elementsEqual(String(asked.serial).utf8) else { return false }
+        connection.openPing = nil
+        connection.acknowledged?.advance(to: asked)
+        for membership in connection.memberships { membership.recovery?.isAcknowledged(by: asked.serial) }
+        lookAtArrivals(&hub)
+        return true
+    }
+
+    /// The socket has acknowledged all that it was sent: whatever the feed brought since did not concern it.
+    func nothingUnacknowledged(of connection: Connection, _ progress: FeedProgress) {
+        guard let acknowledged = connection.acknowledged, connection.openPing == nil else { return }
+        let last = acknowledged.latest
+        // It says nothing of whether the socket lives.
+        if last.mark < progress.mark {
+            acknowledged.advance(
+                to: .init(serial: last.serial + 1, mark: progress.mark, at: last.at, moment: last.moment))
+        }
+    }
+}
+
+/// Acknowledgements, as the gateway asks for them and hears of them.
+extension Hub {
+    /// A ping that acknowledges, when it is answered, all that was sent to the socket before it. Nil where nobody needs to
+    /// know.
+    package func acknowledgementPing(for slot: Slot) -> Frame? {
+        connection(slot).flatMap { catchUp.ping($0, rows.progress, context) }
+    }
+
+    /// The socket answered a ping.
+    ///
+    /// - Returns: whether it was the last that it was asked.
+    @discardableResult package func pong(_ payload: some Sequence<UInt8>, from slot: Slot) -> Bool {
+        guard let connection = connection(slot) else { return false }
+        return catchUp.pong(payload, from: connection, &context)
+    }
+
+    /// Whether the socket was pinged and has not answered.
+    package func awaitsPong(_ slot: Slot) -> Bool { connection(slot)?.openPing != nil }
+
+    /// The socket has acknowledged all that it was sent: whatever the feed brought since did not concern it.
+    package func nothingUnacknowledged(of slot: Slot) {
+        if let connection = connection(slot) { catchUp.nothingUnacknowledged(of: connection, rows.progress) }
+    }
+
+    /// A close frame follows all that was sent so far: its answer acknowledges it.
+    package func isClosing(_ slot: Slot) {
+        _ = acknowledgementPing(for: slot)
+    }
+
+    /// The peer answered the close frame.
+    package func closeAnswered(_ slot: Slot) {
+        guard let connection = connection(slot), let asked = connection.openPing else { return }
+        connection.acknowledged?.advance(to: asked)
+    }
+}

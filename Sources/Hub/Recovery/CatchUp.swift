@@ -1,0 +1,393 @@
+import Wire
+
+/// Catch-up: members that hear row changes are brought what they missed before these come live.
+///
+/// A member hears its group live when the feed has brought it what it missed, and not before: so the missed changes come
+/// first and in order, and nothing comes twice at the seam. Who may have missed what is in `SessionRegistry`; what one
+/// member still lacks is in its `MemberRecovery`.
+struct CatchUp {
+    let sessions: SessionRegistry
+    /// Whose missed changes the feed is reading.
+    private var questions: [RecoveryID: Membership] = [:]
+    /// Members that wait until it is known whether other sockets live, or until their session is written down.
+    private var arrivals: [Membership] = []
+
+    init(sessions: SessionRegistry) {
+        self.sessions = sessions
+    }
+
+    // MARK: Who joins
+
+    /// Opens the session of a member that joins a group, and begins to find out what it may have missed.
+    func begin(
+        _ config: JoinConfig, joinRef: JSON, claims: Claims, in group: ChangeGroup, on connection: Connection,
+        _ progress: FeedProgress, _ hub: inout HubContext
+    ) -> MemberRecovery {
+        let key = RecoveryKey(claims: claims, channel: group.channel.key, subscription: group.subscription)
+        let trace = trace(of: claims, joinRef: joinRef, connection, progress, hub)
+        if let cursor = config.resumeCursor {
+            let session = sessions.enter(key, trace, at: RecoveryPosition(point: .cursor(cursor)))
+            return MemberRecovery(session: session, point: .cursor(cursor), isReported: true)
+        }
+        let (session, doubts) = sessions.enter(key, trace, here: progress.position(in: group), at: hub.now)
+        let recovery = MemberRecovery(session: session, point: nil, isReported: config.wantsCursor)
+        recovery.arrival = MemberRecovery.Arrival(doubts: doubts, since: hub.now.monotonic)
+        hub.ask(doubts)
+        advance(recovery, in: group, progress, hub)
+        return recovery
+    }
+
+    /// What a join tells of its client.
+    func trace(
+        of claims: Claims, joinRef: JSON, _ connection: Connection, _ progress: FeedProgress, _ hub: HubContext
+    ) -> ClientTrace {
+        ClientTrace(
+            evidence: evidence(of: claims, joinRef: joinRef, connection, at: hub.now),
+            acknowledged: acknowledged(of: connection, progress, hub), at: hub.now, moment: sessions.moment())
+    }
+
+    /// Whether a client that joins was here before.
+    ///
+    /// Its refs tell it where they are further on than the messages that came by this socket, each of which takes one, and
+    /// where it joins at once, as clients do who come back; others may be new to the channel. Clients in browsers count
+    /// their refs on, so that one that begins anew there is a new page. Others may begin anew with each socket.
+    private func evidence(
+        of claims: Claims, joinRef: JSON, _ connection: Connection, at now: HubTime
+    ) -> ClientTrace.Evidence {
+        if let number = Int(joinRef.string ?? joinRef.description), number > connection.received,
+            now.monotonic - connection.began < Self.promptReturn
+        {
+            return .refs
+        }
+        return claims.subject != nil && claims.session != nil && !connection.isPage ? .signIn : .none
+    }
+
+    /// Milliseconds in which clients that come back join their channels again.
+    private static let promptReturn: Int64 = 5000
+
+    // MARK: What a join waits for
+
+    /// How long sockets have to say that they live; how long a join waits to be written down; and how long until it is
+    /// refused where the list of sessions cannot be called incomplete either. In milliseconds.
+    static let longestDoubt: Int64 = 1000
+    private static let longestRecording: Int64 = 2000
+    private static let longestArrival: Int64 = 6000
+    /// How often joins that wait are looked at, in milliseconds; where thousands wait, more seldom.
+    private var arrivalStep: Int64 { min(50, 5 + Int64(arrivals.count / 100)) }
+
+    /// Sees to it that a member that waits is looked at.
+    mutating func awaitArrival(of membership: Membership, _ hub: inout HubContext) {
+        arrivals.append(membership)
+        hub.schedule(.arrivals, at: hub.now.monotonic + arrivalStep)
+    }
+
+    /// A socket said that it lives, so that members that wait are to be looked at: once for all that do so in this turn.
+    func lookAtArrivals(_ hub: inout HubContext) {
+        if !arrivals.isEmpty { hub.schedule(.arrivals, at: hub.now.monotonic) }
+    }
+
+    /// Members that wait. Who does so still afterwards is to be given back (`awaitArrival`).
+    mutating func takeArrivals() -> [Membership] {
+        defer { arrivals = [] }
+        return arrivals
+    }
+
+    /// Goes on with a member that waits, as far as it can.
+    ///
+    /// - Returns: what its join is to be told; nil while it waits on.
+    func advanceArrival(
+        of membership: Membership, _ progress: FeedProgress, _ hub: HubContext
+    ) -> JoinMachine.Event? {
+        guard let recovery = membership.recovery, let group = membership.group else { return .met(.session) }
+        advance(recovery, in: group, progress, hub)
+        guard let arrival = recovery.arrival else { return .met(.session) }
+        guard arrival.doubts == nil, hub.now.monotonic - arrival.since >= Self.longestArrival else { return nil }
+        return .failed(.session, .databaseUnavailable)
+    }
+
+    private func advance(
+        _ recovery: MemberRecovery, in group: ChangeGroup, _ progress: FeedProgress, _ hub: HubContext
+    ) {
+        guard let arrival = recovery.arrival else { return }
+        let session = recovery.session
+        if let doubts = arrival.doubts {
+            guard
+                hub.now.monotonic - arrival.since >= Self.longestDoubt
+                    || doubts.allSatisfy({ $0.isDecided(for: session.trace) })
+            else { return }
+            settle(recovery, in: group, progress, hub)
+        }
+        let waited = hub.now.monotonic - (recovery.arrival?.since ?? 0)
+        if sessions.isRecorded(session) || waited >= Self.longestRecording && sessions.mayGoUnrecorded(session) {
+            recovery.arrival = nil
+        }
+    }
+
+    private func settle(
+        _ recovery: MemberRecovery, in group: ChangeGroup, _ progress: FeedProgress, _ hub: HubContext
+    ) {
+        let here = progress.position(in: group)
+        let found = sessions.settle(recovery.session, here: here, at: hub.now)
+        // Whoever wants to resume later has to be told where it is now, which the feed knows.
+        recovery.point = recovery.isReported ? found ?? .mark(progress.mark) : found
+        recovery.settled = here
+        recovery.arrival = MemberRecovery.Arrival(doubts: nil, since: hub.now.monotonic)
+    }
+
+    // MARK: What was missed
+
+    /// Asks for what the member missed, once its group is live.
+    mutating func askForMissed(
+        by membership: Membership, _ progress: FeedProgress, _ hub: inout HubContext
+    ) {
+        guard let recovery = membership.recovery, let group = membership.group, group.state == .live,
+            recovery.arrival == nil
+        else { return }
+        noteMissedMeanwhile(recovery, in: group, progress)
+        guard let point = recovery.point, recovery.question == nil else { return }
+        let id = RecoveryID(loop: hub.loop, serial: hub.nextSerial())
+        recovery.question = id
+        questions[id] = membership
+        let question = RecoveryQuestion(group: group.id, claims: membership.claims, from: point)
+        hub.actions.append(.recover(id, question))
+    }
+
+    /// What is handed on while a join waits is missed, too, by who lacked nothing until then.
+    private func noteMissedMeanwhile(_ recovery: MemberRecovery, in group: ChangeGroup, _ progress: FeedProgress) {
+        guard let settled = recovery.settled else { return }
+        recovery.settled = nil
+        if recovery.point == nil, sessions.mayMissMore(recovery.session), settled != progress.position(in: group) {
+            recovery.point = .mark(settled.mark)
+        }
+    }
+
+    /// Lets changes reach a member whose join is answered, unless it has to be brought first what it missed.
+    mutating func startOrWait(
+        _ membership: Membership, _ rows: RowSubscriptions, _ hub: inout HubContext
+    ) {
+        guard let group = membership.group, membership.recovery?.arrival == nil else { return }
+        guard membership.recovery?.point != nil else { return start(membership, rows, &hub) }
+        askForMissed(by: membership, rows.progress, &hub)
+        guard membership.recovery?.question == nil else { return }
+        group.outstanding.append(membership)
+        sendState(of: group, to: membership, &hub)
+    }
+
+    private func start(_ membership: Membership, _ rows: RowSubscriptions, _ hub: inout HubContext) {
+        guard let group = membership.group, rows.start(membership) else { return }
+        membership.recovery?.session.isLive(acknowledgedFrom: membership.connection.nextPing)
+        sendState(of: group, to: membership, &hub)
+    }
+
+    /// What an answer of the feed to a member's question leads to.
+    enum Outcome {
+        /// It is known whether what was missed can be told.
+        case isKnown
+        /// It cannot be told, or cannot go on: the client has to join again.
+        case failed(Refusal)
+    }
+
+    /// Whose recovery it is; nil where the member left or asked anew.
+    func member(_ id: RecoveryID) -> Membership? { questions[id] }
+
+    /// The feed's next step. One for a member that left, or asked anew, changes nothing.
+    mutating func take(
+        _ step: RecoveryStep, of id: RecoveryID, _ rows: RowSubscriptions, _ hub: inout HubContext
+    ) -> (Membership, Outcome)? {
+        guard let membership = questions[id], !membership.join.hasEnded, let recovery = membership.recovery else {
+            return nil
+        }
+        switch step {
+        case .began(let start):
+            // Too late to say so in the reply; the reply to the next join will.
+            if case .refused = start, recovery.wasPassedBy { return (membership, .failed(.databaseUnavailable)) }
+            if recovery.start == nil {
+                recovery.start = start
+                hub.counters.recoveries[start.result, default: 0] += 1
+            }
+            return (membership, .isKnown)
+        case .changes(let changes):
+            for change in changes {
+                send(change, to: membership, &hub)
+                recovery.hasSent(change)
+            }
+        case .caughtUp(let cursor):
+            endQuestion(of: recovery)
+            recovery.point = nil
+            recovery.cursor = cursor
+            start(membership, rows, &hub)
+            if let ping = ping(membership.connection, rows.progress, hub) { hub.send(ping, to: membership) }
+        case .passedBy(let cursor):
+            endQuestion(of: recovery)
+            recovery.point = .cursor(cursor)
+            recovery.wasPassedBy = true
+            askForMissed(by: membership, rows.progress, &hub)
+        case .unavailable:
+            hub.counters.recoveries["unavailable", default: 0] += 1
+            endQuestion(of: recovery)
+            return (membership, .failed(.databaseUnavailable))
+        case .undecided:
+            hub.counters.recoveries["undecided", default: 0] += 1
+            endQuestion(of: recovery)
+            return (membership, .failed(.policyFailed))
+        }
+        return nil
+    }
+
+    private func send(_ change: ChangeDelivery, to membership: Membership, _ hub: inout HubContext) {
+        guard let group = membership.group else { return }
+        let (event, payload) = change.event(isLegacy: group.subscription.isLegacy)
+        hub.send(membership.frames.push(event, payload: payload), to: membership, .change)
+    }
+
+    private mutating func endQuestion(of recovery: MemberRecovery) {
+        guard let id = recovery.question else { return }
+        recovery.question = nil
+        questions[id] = nil
+    }
+
+    /// Gives up a question that is under way.
+    private mutating func abandonQuestion(of recovery: MemberRecovery, _ hub: inout HubContext) {
+        guard let id = recovery.question else { return }
+        endQuestion(of: recovery)
+        hub.actions.append(.abandon(id))
+    }
+
+    // MARK: What a member is told
+
+    func sendState(of group: ChangeGroup, to membership: Membership, _ hub: inout HubContext) {
+        // A client that resumes by cursors has one from here on, even if no change ever comes.
+        let cursor = membership.recovery?.isReported == true ? membership.recovery?.cursor : nil
+        if group.sendState(to: membership, cursor: cursor, &hub) { mayBeIgnored(by: membership, hub) }
+    }
+
+    func sendComplaints(of group: ChangeGroup, to membership: Membership, _ hub: inout HubContext) {
+        if group.sendComplaints(to: membership, &hub) { mayBeIgnored(by: membership, hub) }
+    }
+
+    private func mayBeIgnored(by membership: Membership, _ hub: HubContext) {
+        membership.recovery?.session.mayBeIgnored(until: hub.now.monotonic + sessions.patience)
+    }
+
+    /// The join is being answered. Where that took seconds, the client may not care for the answer any more.
+    func joinIsAnswered(_ recovery: MemberRecovery, _ hub: HubContext) {
+        let session = recovery.session
+        let isLate =
+            hub.now.monotonic - session.trace.began > HubContext.promptness || session.trace.began < hub.lateUntil
+        if isLate { session.isDoubted(until: hub.now.monotonic + sessions.patience) }
+    }
+
+    // MARK: Other tokens, and ends
+
+    /// A member whose claims changed. What was judged for the old ones and is on its way does not reach it any more, so it
+    /// recovers from what was passed on so far: nothing before that comes again, unless something waits for a policy. And
+    /// it is somebody else to the next process, so that it has to be written down like one that joins.
+    mutating func startAnew(
+        _ membership: Membership, wasHearing: Bool, _ progress: FeedProgress, _ hub: inout HubContext
+    ) {
+        guard let recovery = membership.recovery, let group = membership.group else { return }
+        if recovery.arrival?.doubts != nil { settle(recovery, in: group, progress, hub) }
+        abandonQuestion(of: recovery, &hub)
+        if wasHearing {
+            recovery.point = progress.point
+        } else if recovery.point != nil, let reached = recovery.reached {
+            recovery.point = .cursor(reached)
+        }
+        let old = recovery.session
+        let key = RecoveryKey(
+            claims: membership.claims, channel: group.channel.key, subscription: group.subscription)
+        let position = old.position(at: hub.now.monotonic)
+        guard key != old.key else { return old.begins(at: position) }
+        sessions.remove(old)
+        recovery.session = sessions.enter(
+            key, ClientTrace(renewing: old.trace, at: hub.now, moment: sessions.moment()), at: position)
+        guard recovery.arrival == nil, !sessions.isRecorded(recovery.session) else { return }
+        recovery.arrival = MemberRecovery.Arrival(doubts: nil, since: hub.now.monotonic)
+        awaitArrival(of: membership, &hub)
+    }
+
+    /// Ends the session of a membership that is taken out of its channel.
+    mutating func end(_ membership: Membership, _ end: MembershipEnd, _ hub: inout HubContext) {
+        guard let recovery = membership.recovery else { return }
+        abandonQuestion(of: recovery, &hub)
+        switch end {
+        case .left: sessions.leave(recovery.session, at: hub.now)
+        case .unloaded: sessions.remove(recovery.session)
+        case .replaced: sessions.replace(recovery.session, at: hub.now)
+        case .lost, .revoked: sessions.lose(recovery.session, at: hub.now)
+        }
+    }
+}
+
+/// How far a member that hears row changes is with what it missed.
+final class MemberRecovery {
+    var session: LiveSession
+    /// Where it has to recover from; nil once it is, or if it missed nothing.
+    var point: RecoveryPoint?
+    /// The question that is under way.
+    var question: RecoveryID?
+    /// What the feed said to the first question.
+    var start: RecoveryStart?
+    /// What it missed took its socket so long that it had to ask again.
+    var wasPassedBy = false
+    /// The join asked for it, so its reply says what came of it.
+    let isReported: Bool
+    /// Where the changes begin to come live.
+    var cursor: String?
+    /// What has to be known before changes can reach it; nil once it is.
+    var arrival: Arrival?
+    /// Where the loop was when it was found out what the member missed, until it is asked for.
+    var settled: LoopPosition?
+    /// The cursor of the last change that it was sent of what it missed.
+    private var sent: String?
+    /// The ping that asks whether it arrived.
+    private var asked: (serial: Int, cursor: String)?
+
+    struct Arrival {
+        /// Live sessions that may be dead ones of the same client, and are asked. Nil once that is decided.
+        var doubts: [ClientTrace]?
+        /// Since when they are, or since when it waits to be written down, in monotonic milliseconds.
+        var since: Int64
+    }
+
+    init(session: LiveSession, point: RecoveryPoint?, isReported: Bool) {
+        self.session = session
+        self.point = point
+        self.isReported = isReported
+    }
+
+    func hasSent(_ change: ChangeDelivery) {
+        if !change.cursor.isEmpty { sent = change.cursor }
+    }
+
+    /// Of what it missed it was told all up to here, whether it arrived or not; nil if that is where it began.
+    var reached: String? { sent }
+
+    /// A ping follows all that was sent so far.
+    func reaches(acknowledgedBy serial: Int) { asked = sent.map { (serial, $0) } }
+
+    /// A ping was answered.
+    func isAcknowledged(by serial: Int) {
+        guard let asked, asked.serial == serial else { return }
+        self.asked = nil
+        session.hasReached(asked.cursor)
+    }
+
+    /// A join's response, with what came of the recovery for clients that asked.
+    func adding(to response: [UInt8]) -> [UInt8] {
+        guard isReported else { return response }
+        var out = Array(response.dropLast())
+        switch start {
+        case .resumed: out += ",\"resumed\":true}".utf8
+        case .refused(let refusal):
+            out += ",\"resumed\":false,\"reason\":".utf8
+            JSONString.encode(refusal.rawValue, into: &out)
+            out.append(UInt8(ascii: "}"))
+        case nil:
+            out += ",\"resumed\":false,\"reason\":".utf8
+            JSONString.encode("The changes cannot be served now; a system message says why.", into: &out)
+            out.append(UInt8(ascii: "}"))
+        }
+        return out
+    }
+}

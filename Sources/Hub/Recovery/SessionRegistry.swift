@@ -1,0 +1,296 @@
+import Synchronization
+
+/// Who may have missed row changes, and since when: for clients that know nothing of cursors. One for all loops.
+///
+/// A membership that ends without a good-bye stays behind as a session, for the recovery window. Sessions are marks, not
+/// buffers: what was missed is read from the outbox.
+///
+/// Who is owed what is in `SessionBucket`.
+///
+/// Safe from any thread: all of it is behind one lock, which is held for a look-up.
+package final class SessionRegistry: Sendable {
+    struct Bucket {
+        var sessions = SessionBucket<LiveSession>()
+        /// How many sessions are written down.
+        var recorded = 0
+        /// The last of the moments at which some of them are forgotten (`State.ends`).
+        var lastEnd = Int64.min
+
+        var isEmpty: Bool { sessions.isEmpty }
+    }
+
+    struct State {
+        var buckets: [RecoveryKey: Bucket] = [:]
+        /// By which `until` counts, here and elsewhere.
+        var clock: RecoveryClock
+        /// In the order of their end, for forgetting them; one for each key and moment.
+        var ends: [(key: RecoveryKey, until: Int64)] = []
+        var firstEnd = 0
+        /// When the registry was last told the time.
+        var now = Int64.min
+        /// Until when those come back whom the hub's last process served, by the registry's clock; nil before the first join.
+        var restartUntil: Int64?
+        /// Whom the last process served; nil where that is not known.
+        var restored: [RecoveryKey: Int]?
+        var recording = SessionRecording()
+    }
+
+    /// Of so many sessions it is written down that they are many.
+    static let many = 32
+
+    /// Of so many keys sessions are kept for as long as the feed is away. With more of them the window runs on, so that
+    /// an outage of days does not take all memory.
+    private let mostHeld: Int
+
+    let window: Int64
+    let state: Mutex<State>
+    private let moments = Atomic<Int>(0)
+
+    /// - Parameters:
+    ///   - window: how long a session waits to be taken over, in milliseconds; with 0 there are none.
+    ///   - isFeedReady: false where `feed(isReady:at:)` will say when the window begins to run.
+    ///   - mostHeld: of so many keys sessions are kept for as long as the feed is away.
+    package init(window: Int64 = 120_000, isFeedReady: Bool = true, mostHeld: Int = 1_000_000) {
+        self.window = window
+        self.mostHeld = mostHeld
+        state = Mutex(State(clock: RecoveryClock(isRunning: isFeedReady)))
+    }
+
+    /// Whether row changes flow. While they do not, no session runs out. Every loop says so, each in its time.
+    package func feed(isReady: Bool, at now: HubTime) {
+        state.withLock { state in
+            if isReady {
+                state.clock.start(at: now.monotonic)
+            } else {
+                Self.forget(&state, at: now.monotonic)
+                state.clock.stop(at: now.monotonic)
+            }
+        }
+    }
+
+    /// Counts what sockets are asked and who joins, to tell what came first; clocks are too coarse for it.
+    func moment() -> Int { moments.wrappingAdd(1, ordering: .sequentiallyConsistent).newValue }
+
+    // MARK: Joins
+
+    /// Registers a member whose join came this moment.
+    ///
+    /// - Parameter here: how far the loop is.
+    /// - Returns: the session, which is to be settled, and those that may be dead ones of the same client: whether they
+    ///   live is to be asked first.
+    func enter(_ key: RecoveryKey, _ trace: ClientTrace, here: LoopPosition, at now: HubTime) -> (
+        LiveSession, doubts: [ClientTrace]
+    ) {
+        state.withLock { state in
+            Self.forget(&state, at: now.monotonic)
+            Self.beginRestart(&state, at: now.monotonic, window)
+            let session = LiveSession(key: key, trace: trace, from: .mark(here.mark))
+            var doubts: [ClientTrace] = []
+            if window > 0, key.hasSubject, let sessions = state.buckets[key]?.sessions {
+                doubts = sessions.doubts(of: trace) { !here.isReached($0.position(at: now.monotonic)) }
+            }
+            state.buckets[key, default: Bucket()].sessions.add(session)
+            return (session, doubts)
+        }
+    }
+
+    /// Whether a member that lacked nothing may have been there before, and so misses what comes before its changes come live.
+    func mayMissMore(_ session: LiveSession) -> Bool { state.withLock { _ in session.mayMissMore } }
+
+    /// Finds out where a member has to recover from, once those that may be its own were asked whether they live.
+    ///
+    /// - Returns: nil if nothing can have been missed.
+    func settle(_ session: LiveSession, here: LoopPosition, at now: HubTime) -> RecoveryPoint? {
+        state.withLock { state in
+            defer { Self.note(session.key, needing: session, &state) }
+            session.trace.isSettled = true
+            guard window > 0 else { return nil }
+            var found = Self.takeOver(for: session, here, &state)
+            // Nobody knows whom the last process served, so that anybody may have been there.
+            if let until = state.restartUntil, state.clock.time(at: now.monotonic) < until, state.restored == nil {
+                found =
+                    found?.point == .restart || found?.point.isEarlier(than: .restart) == true
+                    ? found.map { RecoveryPosition(point: $0.point) } : RecoveryPosition(point: .restart)
+            }
+            session.settles(at: found ?? RecoveryPosition(point: .mark(here.mark)), hadMissed: found != nil)
+            return found?.exact
+        }
+    }
+
+    /// Registers a member that says itself where it was, or that is known to stand there.
+    func enter(_ key: RecoveryKey, _ trace: ClientTrace, at position: RecoveryPosition) -> LiveSession {
+        state.withLock { state in
+            let session = LiveSession(key: key, trace: trace, from: position.point)
+            session.settles(at: position, hadMissed: false)
+            trace.isSettled = true
+            state.buckets[key, default: Bucket()].sessions.add(session)
+            Self.note(key, needing: session, &state)
+            return session
+        }
+    }
+
+    // MARK: Ends
+
+    /// The member left on purpose: nothing stays behind, unless it left because its join took too long.
+    func leave(_ session: LiveSession, at now: HubTime) {
+        guard session.isConfirmed(at: now.monotonic) else { return end(session, from: session.origin, at: now) }
+        remove(session)
+    }
+
+    /// Nothing stays behind: the page that it belonged to is gone, so that its client never comes back; or somebody else
+    /// takes its place.
+    func remove(_ session: LiveSession) {
+        state.withLock { state in
+            state.buckets[session.key]?.sessions.remove(session)
+            Self.note(session.key, &state)
+        }
+    }
+
+    /// The member is gone in any other way.
+    func lose(_ session: LiveSession, at now: HubTime) {
+        end(session, from: session.position(at: now.monotonic), at: now)
+    }
+
+    /// A join of the same socket took its place: the client had given the first one up, who knows when.
+    func replace(_ session: LiveSession, at now: HubTime) {
+        let isYoung = now.monotonic - session.trace.began < window
+        end(session, from: isYoung ? session.origin : session.position(at: now.monotonic), at: now)
+    }
+
+    /// How long a client may ignore what it is sent, in the longest of cases: in milliseconds, as the window.
+    var patience: Int64 { window }
+
+    private func end(_ session: LiveSession, from position: RecoveryPosition, at now: HubTime) {
+        // Where it was not found out what it missed, a client that was here before has its session of before still.
+        guard window > 0, session.trace.isSettled || session.trace.evidence != .refs else { return remove(session) }
+        state.withLock { state in
+            Self.forget(&state, at: now.monotonic)
+            if state.ends.count - state.firstEnd >= mostHeld { state.clock.start(at: now.monotonic) }
+            let until = state.clock.time(at: now.monotonic) + window
+            state.buckets[session.key]?.sessions.lose(session, at: position, until: until)
+            Self.expectEnd(of: session.key, until, &state)
+            Self.note(session.key, &state)
+        }
+    }
+
+    /// No process of this hub came before this one, so that whoever joins first missed nothing.
+    package func nobodyIsFromBefore() {
+        state.withLock {
+            $0.restartUntil = .min
+            $0.restored = [:]
+        }
+    }
+
+    /// The earliest mark that anybody may yet recover from; nil if there is none.
+    package func oldestMark() -> Int? {
+        state.withLock { state in
+            var oldest: Int?
+            func consider(_ position: RecoveryPosition) {
+                // What has no mark yet lies before all of them.
+                let mark = if case .mark(let mark) = position.point { mark } else { 0 }
+                oldest = min(oldest ?? mark, mark)
+            }
+            for bucket in state.buckets.values {
+                for session in bucket.sessions.live { consider(session.position(at: state.now)) }
+                for ended in bucket.sessions.ended { consider(ended.position) }
+            }
+            return oldest
+        }
+    }
+
+    /// To be called once a second or so.
+    package func forget(at now: HubTime) {
+        state.withLock { Self.forget(&$0, at: now.monotonic) }
+    }
+
+    /// How many keys are to be looked at later, because sessions of theirs run out then; some count twice.
+    package var expectedEnds: Int { state.withLock { $0.ends.count - $0.firstEnd } }
+
+    /// How many sessions wait to be taken over.
+    package var endedSessions: Int {
+        state.withLock { state in state.buckets.values.reduce(0) { $0 + $1.sessions.ended.count } }
+    }
+
+    // MARK: Under the lock
+
+    /// What the joining client may have to be brought.
+    private static func takeOver(for session: LiveSession, _ here: LoopPosition, _ state: inout State)
+        -> RecoveryPosition?
+    {
+        let trace = session.trace
+        let owed = state.buckets[session.key]?.sessions.takeOver(for: trace, amongLive: session.key.hasSubject) {
+            $0.position(at: trace.began)
+        }
+        guard let owed else { return nil }
+        let lacking = owed.live.filter { !here.isReached($0) }
+        session.mayMissMore = lacking.count < owed.live.count
+        return .earliest(of: owed.ended + lacking)
+    }
+
+    /// Some of the key's sessions are to be forgotten then. While the clock stands it is always the same moment, however
+    /// often a client tries to join.
+    private static func expectEnd(of key: RecoveryKey, _ until: Int64, _ state: inout State) {
+        guard let last = state.buckets[key]?.lastEnd, last != until else { return }
+        state.buckets[key]?.lastEnd = until
+        state.ends.append((key, until))
+    }
+
+    private static func beginRestart(_ state: inout State, at now: Int64, _ window: Int64) {
+        guard state.restartUntil == nil else { return }
+        let until = state.clock.time(at: now) + window
+        state.restartUntil = until
+        guard let restored = state.restored, window > 0 else { return }
+        for (key, count) in restored {
+            let ended = SessionBucket<LiveSession>.Ended(
+                position: RecoveryPosition(point: .restart), until: until, acknowledged: nil, isMany: count >= many)
+            let copies = count >= many ? 1 : count
+            state.buckets[key, default: Bucket()].sessions.add(Array(repeating: ended, count: copies))
+            expectEnd(of: key, until, &state)
+        }
+        state.restored = [:]
+    }
+
+    private static func forget(_ state: inout State, at now: Int64) {
+        state.now = max(state.now, now)
+        let time = state.clock.time(at: now)
+        while state.firstEnd < state.ends.count, state.ends[state.firstEnd].until <= time {
+            let key = state.ends[state.firstEnd].key
+            state.firstEnd += 1
+            guard state.buckets[key] != nil else { continue }
+            state.buckets[key]?.sessions.forget(until: time)
+            note(key, &state)
+        }
+        if state.firstEnd > 1024, state.firstEnd * 2 > state.ends.count {
+            state.ends.removeFirst(state.firstEnd)
+            state.firstEnd = 0
+        }
+    }
+}
+
+/// The clock of the recovery window, which stands still while the feed is not ready.
+///
+/// Joins for row changes are refused then, so that nobody can come back, and nobody's time may run out. A value, kept
+/// under the registry's lock.
+struct RecoveryClock {
+    /// Since when it stands, in monotonic milliseconds; nil while it runs.
+    private var stopped: Int64?
+    /// For how long it stood before, in milliseconds.
+    private var stood: Int64 = 0
+
+    /// - Parameter isRunning: false before the feed is ready for the first time.
+    init(isRunning: Bool) { stopped = isRunning ? nil : 0 }
+
+    /// Its time, in milliseconds, when monotonic time is `now`.
+    func time(at now: Int64) -> Int64 { (stopped ?? now) - stood }
+
+    mutating func stop(at now: Int64) {
+        if stopped == nil { stopped = now }
+    }
+
+    mutating func start(at now: Int64) {
+        guard let stopped else { return }
+        // Loops take the time one after the other.
+        stood += max(0, now - stopped)
+        self.stopped = nil
+    }
+}

@@ -1,0 +1,60 @@
+import OrderedCollections
+import Synchronization
+
+/// Who types in the channels that somebody outside of them asks of: what a Live Activity shows of its conversation.
+///
+/// One for all loops; safe from any thread, behind one lock that is held for a look-up. The loop that hears of a start or
+/// an end notes it; silence ends a start by itself, as in the channels.
+package final class TypingRegistry: Sendable {
+    private struct Entry {
+        let payload: [UInt8]
+        let until: Int64
+    }
+
+    private let channels = Mutex<[ChannelKey: OrderedDictionary<Typist.ID, Entry>]>([:])
+    private let isWatching = Atomic<Bool>(false)
+    /// Beyond that nobody reads the names.
+    private static let most = 20
+
+    package init() {}
+
+    /// From here on it is noted who types there.
+    package func watch(_ key: ChannelKey) {
+        channels.withLock { channels in
+            if channels[key] == nil { channels[key] = [:] }
+            isWatching.store(true, ordering: .relaxed)
+        }
+    }
+
+    package func forget(_ key: ChannelKey) {
+        channels.withLock { channels in
+            channels[key] = nil
+            isWatching.store(!channels.isEmpty, ordering: .relaxed)
+        }
+    }
+
+    /// The users who type, with what they say of themselves: the payload of their signal, a JSON object.
+    ///
+    /// - Parameter now: in monotonic milliseconds.
+    package func typists(in key: ChannelKey, at now: Int64) -> [(user: String?, payload: [UInt8])] {
+        channels.withLock { channels in
+            channels[key]?.removeAll { $1.until <= now }
+            return (channels[key] ?? [:]).map { id, entry in
+                if case .user(let user) = id { (user, entry.payload) } else { (nil, entry.payload) }
+            }
+        }
+    }
+
+    func started(_ id: Typist.ID, _ signal: TypingSignal, in key: ChannelKey, until: Int64) {
+        guard isWatching.load(ordering: .relaxed) else { return }
+        channels.withLock { channels in
+            guard let typists = channels[key], typists.count < Self.most || typists[id] != nil else { return }
+            channels[key]?[id] = Entry(payload: signal.typingPayload, until: until)
+        }
+    }
+
+    func ended(_ id: Typist.ID, in key: ChannelKey) {
+        guard isWatching.load(ordering: .relaxed) else { return }
+        channels.withLock { _ = $0[key]?.removeValue(forKey: id) }
+    }
+}

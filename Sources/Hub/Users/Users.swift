@@ -1,0 +1,96 @@
+import Wire
+
+/// Which users are online, and which of their devices, by the sockets of this loop; and whether a user has too many.
+struct Users {
+    /// Nil: nobody asks who is online.
+    let online: UserPresence?
+    /// The same for their devices, by `DeviceKey`.
+    let devices: UserPresence?
+    /// Nil: users may have any number of sockets.
+    let limiter: (any UserConnectionLimiter)?
+
+    // MARK: Online
+
+    /// A socket shows whose it is, at the door or with a join. Who shows somebody else's token is somebody else from then.
+    func comeOnline(_ connection: Connection, as claims: Claims, at now: HubTime) {
+        guard let online, let user = claims.subject else { return }
+        let device = devices.flatMap { _ in DeviceKey.of(claims) }
+        if connection.user != user {
+            if let other = connection.user { online.leave(other, window: 0, at: now) }
+            connection.user = user
+            online.enter(user, at: now)
+        }
+        guard let devices, connection.device != device else { return }
+        if let other = connection.device { devices.leave(other, window: 0, at: now) }
+        connection.device = device
+        if let device { devices.enter(device, at: now) }
+    }
+
+    /// How long a socket's user may take to come back, in milliseconds. Who left all channels first took leave.
+    func window(of connection: Connection, _ rules: PresenceRules) -> Int64 {
+        guard online != nil, connection.user != nil else { return 0 }
+        return connection.memberships.lazy.map { rules.windows(of: $0.channel.key)[connection.appState] }.max() ?? 0
+    }
+
+    func goOffline(_ connection: Connection, window: Int64, at now: HubTime) {
+        guard let online, let user = connection.user else { return }
+        online.leave(user, window: window, at: now)
+        if let device = connection.device { devices?.leave(device, window: window, at: now) }
+    }
+
+    /// Ends the windows that are over. To be called once a second.
+    func advance(to now: HubTime) {
+        online?.advance(to: now)
+        devices?.advance(to: now)
+    }
+
+    // MARK: How many sockets
+
+    /// Counts a socket among its user's from the first join on that says who it is: most clients open theirs with a key
+    /// of the project, which names nobody.
+    func count(_ connection: Connection, as claims: Claims, _ limits: HubLimits) throws(Refusal) {
+        guard let limiter, limiter.countsUsers, let user = claims.subject, connection.limits.user == nil
+        else { return }
+        guard limiter.enter(user) else { throw .over(.connectionsPerUser, limits.connectionsPerUser) }
+        connection.limits.user = user
+    }
+
+    /// A socket whose user the door has counted already.
+    func adopt(_ connection: Connection) {
+        if limiter != nil { connection.limits.user = connection.claims.subject }
+    }
+
+    func release(_ connection: Connection) {
+        if let user = connection.limits.user { limiter?.leave(user) }
+    }
+}
+
+/// Counts the sockets of each user, over all loops. The hub asks; it shares nothing with the other hubs itself.
+package protocol UserConnectionLimiter: Sendable {
+    /// Whether users are limited now; whom nobody limits nobody counts.
+    var countsUsers: Bool { get }
+    /// Counts one more socket of a user; false if that would be too many, and then it is not counted.
+    func enter(_ user: String) -> Bool
+    /// A socket that was counted is gone.
+    func leave(_ user: String)
+}
+
+/// One sign-in of a user, which is one device: what a Live Activity asks of is the phone that shows it, not the laptop of
+/// the same user.
+package enum DeviceKey {
+    /// - Parameter session: the claim `session_id`, as Supabase Auth gives one to each sign-in.
+    package static func of(user: String, session: String) -> String { "\(session) \(user)" }
+
+    /// Nil where the token names no user, or no session.
+    package static func of(_ claims: Claims) -> String? {
+        guard let user = claims.subject, let session = claims.session else { return nil }
+        return of(user: user, session: session)
+    }
+}
+
+extension Claims {
+    /// The claim `session_id`.
+    package var session: String? {
+        JSON(trusted: json[...])["session_id"]?.string.flatMap { $0.isEmpty ? nil : $0 }
+    }
+}

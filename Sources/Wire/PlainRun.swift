@@ -1,0 +1,59 @@
+/// Finds the end of what needs no look in a JSON string or a field of HTTP, eight bytes at a time: strings are most of what
+/// is scanned.
+package enum PlainRun {
+    /// The first place at or behind `start` where there is a quote, a backslash, a control character or no ASCII.
+    static func endOfASCII(in bytes: Span<UInt8>, from start: Int) -> Int {
+        skip(in: bytes, from: start) { word in
+            word & high | less(than: 0x20, word) | equal(to: UInt8(ascii: "\""), word)
+                | equal(to: UInt8(ascii: "\\"), word)
+        }
+    }
+
+    /// The first place at or behind `start` where there is a quote or a backslash.
+    static func endOfText(in bytes: Span<UInt8>, from start: Int) -> Int {
+        skip(in: bytes, from: start) { word in
+            equal(to: UInt8(ascii: "\""), word) | equal(to: UInt8(ascii: "\\"), word)
+        }
+    }
+
+    /// The first place at or behind `start` where there is a line feed.
+    package static func endOfLine(in bytes: Span<UInt8>, from start: Int) -> Int {
+        skip(in: bytes, from: start) { equal(to: UInt8(ascii: "\n"), $0) }
+    }
+
+    /// The first place at or behind `start` where there is a control character, a tab included, or no ASCII.
+    package static func endOfVisible(in bytes: Span<UInt8>, from start: Int) -> Int {
+        skip(in: bytes, from: start) { word in
+            word & high | less(than: 0x20, word) | equal(to: 0x7F, word)
+        }
+    }
+
+    private static let low: UInt64 = 0x0101_0101_0101_0101
+    private static let high: UInt64 = 0x8080_8080_8080_8080
+
+    /// - Parameter stops: the highest bit of each byte that stops; bytes behind the first one that does may be wrong.
+    /// - Returns: where it stops, or some place among the last seven bytes, which the caller looks at one by one.
+    @inline(__always)
+    private static func skip(in bytes: Span<UInt8>, from start: Int, _ stops: (UInt64) -> UInt64) -> Int {
+        var at = start
+        while at + 8 <= bytes.count {
+            // The eight bytes are within the span.
+            let word = bytes.bytes.unsafeLoadUnaligned(fromByteOffset: at, as: UInt64.self)
+            let stop = stops(UInt64(littleEndian: word))
+            if stop != 0 { return at + stop.trailingZeroBitCount / 8 }
+            at += 8
+        }
+        return at
+    }
+
+    /// Bytes less than `bound`, which is at most 128.
+    @inline(__always)
+    private static func less(than bound: UInt8, _ word: UInt64) -> UInt64 {
+        (word &- low &* UInt64(bound)) & ~word & high
+    }
+
+    @inline(__always)
+    private static func equal(to byte: UInt8, _ word: UInt64) -> UInt64 {
+        less(than: 1, word ^ low &* UInt64(byte))
+    }
+}

@@ -1,0 +1,64 @@
+import Hub
+import Testing
+
+/// One channel's list of who is present, without a hub.
+@Suite struct PresenceListTests {
+    private var list = PresenceList()
+
+    private func meta(_ serial: Int, _ payload: String, ref: String, key: String = "k") -> PresenceMeta {
+        PresenceMeta(member: MemberID(loop: 0, serial: serial), key: key, ref: ref, payload: Array(payload.utf8))
+    }
+
+    private mutating func track(_ serial: Int, _ payload: String, ref: String, key: String = "k") -> PresenceDiff? {
+        let diff = list.tracking(meta(serial, payload, ref: ref, key: key))
+        if let diff { list.apply(diff) }
+        return diff
+    }
+
+    private func refs(_ metas: [PresenceMeta]) -> [String] {
+        metas.map { $0.ref + ($0.previousRef.map { "<\($0)" } ?? "") }
+    }
+
+    @Test mutating func whoSaysTheSameAgainSaysNothing() {
+        #expect(track(1, #"{"a":1,"b":2}"#, ref: "r1") != nil)
+        #expect(
+            track(1, #"{"b":2,"a":1}"#, ref: "r2") == nil, "some clients write the keys in another order every time")
+        #expect(list.count == 1 && list.keyCount == 1)
+    }
+
+    @Test mutating func severalStepsAreToldAsOneFromWhereTheWatchersAre() {
+        _ = track(1, #"{"n":1}"#, ref: "r1")
+        #expect(refs(list.takeNews().joins) == ["r1"])
+        _ = track(1, #"{"n":2}"#, ref: "r2")
+        _ = track(1, #"{"n":3}"#, ref: "r3")
+        let diff = list.takeNews()
+        #expect(refs(diff.joins) == ["r3<r1"])
+        #expect(refs(diff.leaves) == ["r1"])
+        #expect(!list.hasNews)
+    }
+
+    @Test mutating func whoCameAndWentIsNoNews() {
+        _ = track(1, #"{"n":1}"#, ref: "r1")
+        if let diff = list.untracking(MemberID(loop: 0, serial: 1)) { list.apply(diff) }
+        #expect(!list.hasNews && list.isEmpty && list.listedBytes == 0)
+    }
+
+    @Test mutating func theStateIsWhatTheWatchersWereTold() {
+        _ = track(1, #"{"n":1}"#, ref: "r1")
+        #expect(String(decoding: list.state(), as: UTF8.self) == "{}", "the news follow")
+        _ = list.takeNews()
+        _ = track(2, #"{"n":2}"#, ref: "r2", key: "other")
+        #expect(String(decoding: list.state(), as: UTF8.self) == #"{"k":{"metas":[{"n":1,"phx_ref":"r1"}]}}"#)
+        #expect(list.count == 2 && list.keyCount == 2)
+        #expect(list[MemberID(loop: 0, serial: 2)]?.ref == "r2")
+    }
+
+    @Test mutating func aLeaveOfAnOlderWordChangesNothing() {
+        _ = track(1, #"{"n":1}"#, ref: "r1")
+        _ = track(1, #"{"n":2}"#, ref: "r2")
+        var late = PresenceDiff()
+        late.leaves = [meta(1, #"{"n":1}"#, ref: "r1")]
+        list.apply(late)
+        #expect(list.count == 1)
+    }
+}
