@@ -1,5 +1,7 @@
-"""Many sockets of one process in one epoll loop. A crowd is a subclass in a script of its own, which `crowd.py` starts and talks to
-in lines of JSON: `do` names the method, the rest are its arguments; the answer is what the method returned, and the state."""
+"""Many sockets of one process in one epoll loop.
+
+A crowd is a subclass in a script of its own, which `crowd.py` starts and talks to in lines of JSON: `do` names the method, the
+rest are its arguments. The answer is the state, and what the method returned."""
 
 import collections
 import json

@@ -5,7 +5,8 @@ import time
 
 
 def cpu_us(pid):
-    """CPU µs since a process began: the kernel's clock of it (clock_getcpuclockid), exact, which keeps what ended threads used."""
+    """CPU µs since a process began, by the kernel's clock of it (clock_getcpuclockid), which is exact and keeps what ended threads
+    used."""
     return time.clock_gettime_ns(~pid << 3 | 2) / 1000
 
 

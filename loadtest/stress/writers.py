@@ -2,7 +2,6 @@
 
 import random
 import threading
-import time
 
 import psycopg
 

@@ -1,4 +1,5 @@
 import Hub
+import TestSupport
 
 @testable import Push
 
