@@ -1,27 +1,18 @@
 import ChangeFeed
+import Postgres
 import Testing
 
 @Suite struct PureTests {
+    @Test func theStatementsAreThoseOfTheirFiles() {
+        for statements in FeedStatements.files { #expect(statements.problems == []) }
+    }
+
     @Test func snapshots() {
         #expect(Snapshot("10:20:12,15")?.running == [12, 15])
         #expect(Snapshot("10:20:")?.xmax == 20)
         for bad in ["", "10", "10:20", "a:20:", "10:20:x", "10:20:1;drop", "-1:2:", "1:2:3:4"] {
             #expect(Snapshot(bad) == nil, "\(bad)")
         }
-    }
-
-    @Test func recordKeys() {
-        let names = ["a", "b\"\\", "c\n\u{1}", "é"]
-        let keys = names.map(RecordKeys.encoded)
-        let record = Array(#"{"a":{"x":[1,"}",{}]},"b\"\\":"\",","c\n\u0001":null,"é":-1.5e3}"#.utf8)
-        record.withUnsafeBufferPointer {
-            #expect(RecordKeys.matches($0, keys))
-            #expect(!RecordKeys.matches($0, Array(keys.dropLast())))
-            #expect(!RecordKeys.matches($0, keys + [[65]]))
-            #expect(!RecordKeys.matches($0, keys.reversed()))
-            #expect(RecordKeys.all(of: $0) == Set(keys))
-        }
-        Array("{}".utf8).withUnsafeBufferPointer { #expect(RecordKeys.matches($0, [])) }
     }
 
     @Test(arguments: [

@@ -3,7 +3,7 @@ import Matching
 import Postgres
 import Wire
 
-/// `realtime.messages` as the catalog has it (`MessagesTable.sql`).
+/// `realtime.messages` as the catalog has it (`MessagesTable in Authority.sql`).
 struct MessagesTable {
     let table: Table
     let version: String

@@ -23,7 +23,7 @@ final class AuthoritySession {
     init(conninfo: String, logger: Logger) throws {
         let options = try ConnectionOptions(conninfo: conninfo)
         reader = try PostgresConnection(options, waiter: PlainWaiter(), logger: logger, within: Self.limit)
-        try reader.run(SQL.sessionOfAuthority, within: Self.limit)
+        try reader.run(AuthoritySQL.sessionOfAuthority, within: Self.limit)
         var limits = PolicyLimits()
         limits.network = Self.limit
         engine = PolicyEngine(conninfo: conninfo, logger: logger, limits: limits)
@@ -34,10 +34,10 @@ final class AuthoritySession {
     /// Answers questions and takes them out of `batch`; what a failure leaves there has not been answered.
     ///
     /// - Throws: `PostgresError` where the policies cannot be asked.
-    func answer(_ batch: inout [PendingQuestion], _ complaints: inout RateLimitedLog) throws {
+    func answer(_ batch: inout [PendingQuestion], _ log: inout RateLimitedLog) throws {
         try look()
         guard let messages else {
-            complaints.note(
+            log.note(
                 "There is no table realtime.messages, so nobody can join private channels; run `roost migrate`.")
             for pending in batch { pending.answer(.unavailable) }
             batch = []
@@ -45,11 +45,11 @@ final class AuthoritySession {
         }
         let probes = ProbeBatch(batch, of: messages)
         let answers = try engine.answers(to: probes.questions, version: messages.version)
-        for sentence in answers.flatMap(\.problems) { complaints.note(sentence) }
+        for sentence in answers.flatMap(\.problems) { log.note(sentence) }
         var rights = probes.rights(answers, count: batch.count)
         for (place, pending) in batch.enumerated() {
             guard case .read = pending.question.right, !rights[place].isEmpty,
-                try !mayRead(pending.question.claims.role, messages, &complaints)
+                try !mayRead(pending.question.claims.role, messages, &log)
             else { continue }
             rights[place] = []
         }
@@ -68,7 +68,7 @@ final class AuthoritySession {
             // Other joins wait meanwhile: whoever is not reached comes again.
             let outcome =
                 ContinuousClock.now < deadline
-                ? try replay(request, of: pending.question.topic, rights, &complaints) : .replayFailed
+                ? try replay(request, of: pending.question.topic, rights, &log) : .replayFailed
             batch.removeFirst()
             pending.answer(outcome)
         }
@@ -79,19 +79,19 @@ final class AuthoritySession {
         guard looksAgainAt <= .now else { return }
         // Before it is read: what changes while it is on its way is found by the next look.
         looksAgainAt = .now + Self.freshness
-        let found = MessagesTable(try reader.query(SQL.messagesTable, within: Self.limit))
+        let found = MessagesTable(try reader.query(AuthoritySQL.messagesTable, within: Self.limit))
         if found?.version != messages?.version { readers = [:] }
         messages = found
     }
 
     /// The privileges that a SELECT takes besides its policies.
-    private func mayRead(_ role: String, _ messages: MessagesTable, _ complaints: inout RateLimitedLog) throws -> Bool {
+    private func mayRead(_ role: String, _ messages: MessagesTable, _ log: inout RateLimitedLog) throws -> Bool {
         if let known = readers[role] { return known }
-        let result = try reader.query(SQL.messagesReader, ["\(messages.table.oid)", role], within: Self.limit)
+        let result = try reader.query(AuthoritySQL.messagesReader, ["\(messages.table.oid)", role], within: Self.limit)
         let may = result.count == 1 && result.flag(0, 0)
         if !may {
             let name = SQLText.identifier(role)
-            complaints.note(
+            log.note(
                 "The role \(name) may not read realtime.messages, so its users cannot join private channels; if they "
                     + "should, run: grant usage on schema realtime to \(name); "
                     + "grant select on realtime.messages to \(name)")
@@ -101,14 +101,14 @@ final class AuthoritySession {
     }
 
     private func replay(
-        _ request: ReplayRequest, of topic: String, _ rights: ChannelExtensions, _ complaints: inout RateLimitedLog
+        _ request: ReplayRequest, of topic: String, _ rights: ChannelExtensions, _ log: inout RateLimitedLog
     ) throws -> AuthorizationOutcome {
         do {
             let rows = try reader.query(
-                SQL.replay, [topic, "\(request.since)", "\(request.limit)"], within: Self.limit)
+                AuthoritySQL.replay, [topic, "\(request.since)", "\(request.limit)"], within: Self.limit)
             return .decided(rights, replay: (0..<rows.count).reversed().compactMap { ReplayedMessage(rows, $0) })
         } catch let error as PostgresError where error.kind != .connection {
-            complaints.note(
+            log.note(
                 "Messages of private channels cannot be replayed (\(error.message)); `roost doctor` tells what the hub's "
                     + "role needs.")
             if reader.isBroken { throw error }
@@ -118,7 +118,7 @@ final class AuthoritySession {
 }
 
 extension ReplayedMessage {
-    /// A row of `Replay.sql`.
+    /// A row of `Replay in Authority.sql`.
     ///
     /// - Returns: nil for a row without an id or a payload, which is no message.
     init?(_ rows: QueryResult, _ row: Int) {

@@ -152,7 +152,7 @@ struct AuthorityLoop: ~Copyable {
     private let logger: Logger
     private let inbox: AuthorityInbox
     private var session: AuthoritySession?
-    private var complaints: RateLimitedLog
+    private var log: RateLimitedLog
     private var backoff = Backoff()
     private var retryAt: ContinuousClock.Instant? = .now
     private var isAway = false
@@ -164,7 +164,7 @@ struct AuthorityLoop: ~Copyable {
         self.conninfo = conninfo
         self.logger = logger
         self.inbox = inbox
-        complaints = RateLimitedLog(logger: logger)
+        log = RateLimitedLog(logger: logger)
     }
 
     mutating func run() {
@@ -195,7 +195,7 @@ struct AuthorityLoop: ~Copyable {
             }
             guard let session else { break }
             do {
-                try session.answer(&left, &complaints)
+                try session.answer(&left, &log)
             } catch {
                 let wasFailure = note(error)
                 // A connection that was lost while nobody asked shows it only now: a fresh one answers.
@@ -221,7 +221,7 @@ struct AuthorityLoop: ~Copyable {
     /// - Returns: whether the connection is to be given up.
     private mutating func note(_ error: any Error) -> Bool {
         if let error = error as? PostgresError, error.kind == .timeout, session?.isBroken == false {
-            complaints.note("Private channels are not decided for now: \(error.message)")
+            log.note("Private channels are not decided for now: \(error.message)")
             return false
         }
         session = nil

@@ -7,7 +7,7 @@ enum CatalogReader {
     /// - Parameter roles: whose access is wanted.
     static func read(from connection: PostgresConnection, roles: Set<String> = []) throws -> Catalog {
         // First: what changes while the rest is read makes the next version differ from this one.
-        let version = try connection.query(SQL.catalogVersion).text(0, 0) ?? ""
+        let version = try connection.query(CatalogSQL.catalogVersion).text(0, 0) ?? ""
         let declared = try scopes(from: connection)
         let sound = declared.filter { $0.hasRowSecurity && $0.problems.isEmpty }
         let tables = try tables(from: connection)
@@ -31,7 +31,7 @@ enum CatalogReader {
     }
 
     static func tables(from connection: PostgresConnection) throws -> [Table] {
-        let rows = try connection.query(SQL.catalog)
+        let rows = try connection.query(CatalogSQL.catalog)
         var tables: [Table] = []
         var row = 0
         while row < rows.count {
@@ -78,39 +78,5 @@ extension Comparison {
         case "canonical": self = .canonical
         default: self = .postgres
         }
-    }
-}
-
-/// Something about the triggers on a watched table that keeps changes from being written (TriggerFaults.sql).
-struct TableFault: Sendable, Equatable {
-    /// As TriggerFaults.sql names it.
-    let name: String
-    /// The table itself has it, not its partitions alone: of those only writes that name them are lost.
-    let concernsItself: Bool
-
-    /// What a subscriber of the table is told, and the log; nil where nothing is lost.
-    func complaint(about table: Table) -> SubscriptionComplaint? {
-        guard name != "twice" else { return nil }
-        let name = SQLText.qualified(table.schema, table.name)
-        let command = "roost watch \(ShellText.argument(name))"
-        guard concernsItself else {
-            return SubscriptionComplaint(
-                "Writes straight into a new partition of \(table.schema).\(table.name) reach nobody; run: \(command)",
-                isError: false)
-        }
-        return SubscriptionComplaint(
-            "Some changes of \(table.schema).\(table.name) reach nobody, as triggers of roost's are missing or disabled; "
-                + "run: \(command)", isError: true)
-    }
-
-    /// The faults by which changes of rows are lost, by the table's oid.
-    static func read(from connection: PostgresConnection) throws -> [UInt32: [TableFault]] {
-        let rows = try connection.query(SQL.triggerFaults)
-        var faults: [UInt32: [TableFault]] = [:]
-        for row in 0..<rows.count where rows.flag(row, 4) {
-            guard let oid = rows.text(row, 3).flatMap({ UInt32($0) }), let name = rows.text(row, 1) else { continue }
-            faults[oid, default: []].append(TableFault(name: name, concernsItself: rows.flag(row, 2)))
-        }
-        return faults
     }
 }

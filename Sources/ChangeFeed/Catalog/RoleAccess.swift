@@ -19,7 +19,7 @@ package struct RoleAccess: Sendable, Equatable {
     static func read(_ names: Set<String>, from connection: PostgresConnection) throws -> [String: RoleAccess] {
         guard !names.isEmpty else { return [:] }
         let list = "{" + names.sorted().map { arrayElement($0) }.joined(separator: ",") + "}"
-        let rows = try connection.query(SQL.access, [list])
+        let rows = try connection.query(CatalogSQL.access, [list])
         var assumable: [String: Bool] = [:]
         var tables: [String: [UInt32: TableAccess]] = [:]
         for row in 0..<rows.count {

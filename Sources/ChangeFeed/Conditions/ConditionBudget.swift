@@ -169,7 +169,7 @@ package struct ConditionLimits: Sendable {
     package var perQuestion = Duration.milliseconds(1)
     /// The questions of one filter, asked apart, where it is not known which of many takes long.
     package var apart = Duration.milliseconds(250)
-    /// All that are asked apart in one round; filters that are not reached are given up.
+    /// All that are asked apart in one batch; filters that are not reached are given up.
     package var allApart = Duration.seconds(3)
     /// A filter of a new subscription, whose values Postgres reads.
     package var validation = Duration.seconds(1)
@@ -179,7 +179,7 @@ package struct ConditionLimits: Sendable {
     /// Questions asked together that take longer than this are asked apart from then on, to find whose time it is.
     package var suspicious = Duration.milliseconds(10)
     package var suspiciousPerQuestion = Duration.microseconds(100)
-    /// A filter is cheap that takes no more than this for a round's rows.
+    /// A filter is cheap that takes no more than this for a batch's rows.
     package var cheap = Duration.milliseconds(1)
     package var cheapPerQuestion = Duration.microseconds(50)
     /// How long a filter that was found to be cheap is not suspected again.

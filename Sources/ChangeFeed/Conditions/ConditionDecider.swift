@@ -2,6 +2,7 @@ import Dispatch
 import Glibc
 import Hub
 import Logging
+import Matching
 import Postgres
 import Synchronization
 
@@ -59,19 +60,22 @@ final class ConditionDecider: Sendable {
     /// Begins to decide what changes wait for; while Postgres does not answer, it is asked again.
     ///
     /// - Parameters:
+    ///   - rows: how many changes wait.
+    ///   - conditions: what they wait for; called on a thread of this decider's.
     ///   - isOverdue: filters are more than Postgres can decide, so that the costliest have to end.
     ///   - whenDone: called on a thread of this decider's.
     func decide(
-        _ items: [UndecidedChanges.Item], isOverdue: Bool, whenDone: @escaping @Sendable () -> Void
+        of rows: Int, _ conditions: @escaping @Sendable () -> [PostgresCondition], isOverdue: Bool,
+        whenDone: @escaping @Sendable () -> Void
     ) -> Job {
         let job = Job()
         queue.async { [self] in
             let began = ContinuousClock.now
-            let conditions = items.flatMap(\.matches.conditions)
+            let conditions = conditions()
             while !isStopping.withLock({ $0 }), !job.isAbandoned {
                 do {
                     job.finish(
-                        try asker.withLock { try $0.answers(to: conditions, isOverdue: isOverdue, rows: items.count) })
+                        try asker.withLock { try $0.answers(to: conditions, isOverdue: isOverdue, rows: rows) })
                     break
                 } catch {
                     logger.debug("Filters are asked about again: \(error)")

@@ -6,9 +6,8 @@ import Postgres
 /// Asks Postgres what only it knows of clients' filters: whether rows meet conditions on collations, regular expressions and
 /// types of its own, and what the values of new filters mean.
 ///
-/// It has a connection of its own, opened at the first question, because the feed's is in the middle of a window then, and
-/// because what clients ask for must not cost the feed its session. Used by one thread at a time, which waits for it, within
-/// `ConditionLimits`.
+/// Many are asked together; where that takes long, or fails, one filter after the other, so that those end that are to blame
+/// and all others are answered. Used by one thread at a time, which waits for it, within `ConditionLimits`.
 struct ConditionEvaluator: ~Copyable {
     /// One answer for each condition.
     struct Answers: Sendable {
@@ -18,10 +17,9 @@ struct ConditionEvaluator: ~Copyable {
         var givenUp: [Int: String] = [:]
     }
 
-    private let conninfo: String
+    private var session: ConditionSession
     private let logger: Logger
     private let limits: ConditionLimits
-    private var connection: PostgresConnection?
     private let budget: SharedConditionBudget
     /// All filters together are more than Postgres can decide, so the costliest of those that are asked apart end.
     private var endsExcess = false
@@ -30,7 +28,7 @@ struct ConditionEvaluator: ~Copyable {
     static let tookTooLong = "took too long to decide"
 
     init(conninfo: String, limits: ConditionLimits, budget: SharedConditionBudget, logger: Logger) {
-        self.conninfo = conninfo
+        session = ConditionSession(conninfo: conninfo, limits: limits, logger: logger)
         self.limits = limits
         self.logger = logger
         self.budget = budget
@@ -67,12 +65,17 @@ struct ConditionEvaluator: ~Copyable {
         let took = ContinuousClock.now - began
         if !apart.isEmpty { try askApart(apart, conditions, &answers) }
         if isOverdue, took / max(1, rows) > limits.eachRow {
-            // Found out whose time it is by the next round, in which they are asked apart.
+            // Found out whose time it is by the next batch, in which they are asked apart.
             budget.use { $0.suspectAll(together.lazy.map { ConditionBudget.Key(conditions[$0]) }) }
             endsExcess = true
         }
         return answers
     }
+
+    /// What `SubscriptionBinder` has to ask of a new filter's values: rows of texts.
+    ///
+    /// - Throws: as `ConditionSession.validate` does.
+    mutating func validate(_ statement: String) throws -> [[String?]] { try session.validate(statement) }
 
     // MARK: Together
 
@@ -82,7 +85,7 @@ struct ConditionEvaluator: ~Copyable {
     ) throws -> Bool {
         let asked = places.map { conditions[$0] }
         let began = ContinuousClock.now
-        switch try ask(asked, within: limits.together + limits.perQuestion * asked.count) {
+        switch try session.ask(asked, within: limits.together + limits.perQuestion * asked.count) {
         case .answered(let met):
             for (place, isMet) in zip(places, met) { answers.met[place] = isMet }
             let took = ContinuousClock.now - began
@@ -121,7 +124,7 @@ struct ConditionEvaluator: ~Copyable {
                 }
                 let began = ContinuousClock.now
                 let asked = some.map { conditions[$0] }
-                switch try ask(asked, within: limits.apart + limits.perQuestion * asked.count) {
+                switch try session.ask(asked, within: limits.apart + limits.perQuestion * asked.count) {
                 case .answered(let met):
                     for (place, isMet) in zip(some, met) { answers.met[place] = isMet }
                     let took = ContinuousClock.now - began
@@ -138,7 +141,7 @@ struct ConditionEvaluator: ~Copyable {
                     giveUp(key, places, conditions, .failed, "cannot be decided: \(error.message)", &answers)
                 case .outOfTime:
                     // Everything takes long where the server is busy or stands still; that is no filter's fault.
-                    try demandQuickAnswer()
+                    try session.demandQuickAnswer()
                     refuse(key, places, conditions, &answers)
                 }
                 break
@@ -164,7 +167,7 @@ struct ConditionEvaluator: ~Copyable {
         for place in places {
             let tooLate = PostgresError(.server, sqlState: SQLState.queryCanceled, "it takes too long")
             guard ContinuousClock.now < deadline else { return tooLate }
-            switch try ask([conditions[place]], within: limits.apart) {
+            switch try session.ask([conditions[place]], within: limits.apart) {
             case .answered(let met): answers.met[place] = met.first ?? false
             case .failed(let error) where error.isAboutData: continue
             case .failed(let error): return error
@@ -198,83 +201,6 @@ struct ConditionEvaluator: ~Copyable {
             A filter on \(condition.table.schema).\(condition.table.name) \(reason), and is not served any more: \
             \(ChangeFilter(conditions: condition.sources))
             """)
-    }
-
-    // MARK: One statement
-
-    private enum Reply {
-        case answered([Bool])
-        case outOfTime
-        /// A value cannot be read, an operator is gone: the table was altered meanwhile.
-        case failed(PostgresError)
-    }
-
-    private mutating func ask(_ conditions: [PostgresCondition], within limit: Duration) throws -> Reply {
-        let batch = PostgresBatch(conditions)
-        do {
-            let result = try run(batch.sql, within: limit)
-            let rows = (0..<result.count).map { row in
-                (record: Int(result.integer(row, 0) ?? 0), answers: result.text(row, 1) ?? "")
-            }
-            return .answered(batch.answers(rows))
-        } catch let error as PostgresError {
-            switch (error.kind, error.sqlState) {
-            case (.server, SQLState.queryCanceled), (.timeout, _): return .outOfTime
-            case (.server, SQLState.lockNotAvailable), (.server, SQLState.deadlock):
-                throw PostgresError(
-                    .timeout, sqlState: error.sqlState, "A filter waits for a lock (\(error.message)).")
-            case (.server, _): return .failed(error)
-            case (.connection, _): throw error
-            }
-        }
-    }
-
-    /// What `SubscriptionBinder` has to ask of a new filter's values: rows of texts.
-    ///
-    /// - Throws: `PostgresError` of kind `server` where a value is refused; the other kinds say nothing about it.
-    mutating func validate(_ statement: String) throws -> [[String?]] {
-        do {
-            let rows = try run(statement, within: limits.validation)
-            return (0..<rows.count).map { row in (0..<rows.width).map { rows.text(row, $0) } }
-        } catch let error as PostgresError where error.sqlState == SQLState.lockNotAvailable {
-            throw PostgresError(.timeout, sqlState: error.sqlState, error.message)
-        } catch let error as PostgresError where error.sqlState == SQLState.queryCanceled {
-            throw PostgresError(.server, sqlState: error.sqlState, "it takes too long to read")
-        }
-    }
-
-    /// A statement that is given its time along with it, in one round trip.
-    private mutating func run(_ sql: String, within limit: Duration) throws -> QueryResult {
-        let milliseconds = max(10, limit.milliseconds)
-        let statement = "set statement_timeout = \(milliseconds); set lock_timeout = \(milliseconds * 4 / 5); \(sql)"
-        let wasOpen = connection != nil
-        let session = try open()
-        defer { if session.isBroken { connection = nil } }
-        do {
-            return try session.run(statement, within: limit + limits.network)
-        } catch let error as PostgresError where error.kind == .connection && wasOpen {
-            // Somebody ended the session while nothing was asked, which shows only now.
-            connection = nil
-            return try open().run(statement, within: limit + limits.network)
-        }
-    }
-
-    private mutating func demandQuickAnswer() throws {
-        do {
-            _ = try run("select 1", within: .milliseconds(500))
-        } catch let error as PostgresError where error.kind == .server {
-            throw PostgresError(.timeout, "Postgres is too busy to decide filters: \(error.message)")
-        }
-    }
-
-    private mutating func open() throws -> PostgresConnection {
-        if let connection, !connection.isBroken { return connection }
-        let fresh = try PostgresConnection(
-            ConnectionOptions(conninfo: conninfo), waiter: PlainWaiter(), logger: logger, within: limits.network)
-        try fresh.run(SQL.sessionOfConditions, within: limits.network)
-        try AbandonedStatements.shared.demandFew(on: fresh)
-        connection = fresh
-        return fresh
     }
 }
 

@@ -70,7 +70,7 @@ final class DoorbellSession {
             throw PostgresError(.timeout, "Postgres did not answer the doorbell's session in time.")
         }
         guard pending == .lock, answerDue == nil, let suspicionDue, now > suspicionDue else { return }
-        let isGranted = try reader.query(SQL.doorbellGranted, [String(backendID)], within: Self.patience).flag(0, 0)
+        let isGranted = try reader.query(FeedSQL.doorbellGranted, [String(backendID)], within: Self.patience).flag(0, 0)
         self.suspicionDue = now + Self.patience
         if isGranted { answerDue = now + Self.patience }
     }
@@ -103,6 +103,69 @@ final class DoorbellSession {
         case (.lock, _): events.append(.refused)
         // A cancellation that came late hit this statement instead.
         case (.unlock, _): try releaseLock()
+        }
+    }
+}
+
+/// Carries out on a feed's two sessions what its `Doorbell` decides. One for each connection of the feed, on its thread.
+final class DoorbellController {
+    private var doorbell: Doorbell
+    private let reader: PostgresConnection
+    let session: DoorbellSession
+
+    /// - Parameter reader: session A, which listens.
+    init(_ doorbell: Doorbell, reader: PostgresConnection, session: DoorbellSession) {
+        self.doorbell = doorbell
+        self.reader = reader
+        self.session = session
+    }
+
+    /// When the next poll is due.
+    var pollAt: ContinuousClock.Instant { doorbell.pollAt }
+    var missedRings: Int { doorbell.missedRings }
+    /// When the doorbell's session wants to be looked at, whatever arrives.
+    var dueAt: ContinuousClock.Instant? { session.nextDemand }
+
+    /// Takes in what the doorbell's session was answered.
+    func serve() throws {
+        for event in try session.takeEvents() {
+            switch event {
+            case .granted: try perform(doorbell.lockGranted(at: .now))
+            case .refused: doorbell.lockRefused(at: .now)
+            case .released: doorbell.lockReleased()
+            }
+        }
+        try session.demandAnswer(asking: reader)
+    }
+
+    /// Takes in notifications that have arrived on session A.
+    ///
+    /// - Returns: how many.
+    func takeRings() throws -> Int {
+        let rings = try reader.takeNotifications()
+        for _ in 0..<rings { try perform(doorbell.rang(at: .now)) }
+        return rings
+    }
+
+    /// A poll is about to take its snapshot.
+    func pollBegins() throws {
+        if doorbell.mode == .asleep { try session.check(beside: reader) }
+        doorbell.pollBegan()
+    }
+
+    /// - Returns: whether the hub has fallen asleep by it.
+    func pollEnded(rows: Int) throws -> Bool {
+        let wasDozing = doorbell.mode == .dozing
+        try perform(doorbell.pollEnded(rows: rows, at: .now))
+        return wasDozing && doorbell.mode == .asleep
+    }
+
+    private func perform(_ action: Doorbell.Action?) throws {
+        switch action {
+        case nil: break
+        case .requestLock: try session.requestLock()
+        case .releaseLock: try session.releaseLock()
+        case .cancelRequest: try session.cancelRequest(through: reader)
         }
     }
 }

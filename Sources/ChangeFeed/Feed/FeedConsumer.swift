@@ -2,8 +2,8 @@ package import Hub
 package import Matching
 import Postgres
 
-/// Takes what the feed reads. Called on the feed's thread only, one call at a time.
-package protocol FeedConsumer: AnyObject, Sendable {
+/// Takes what the feed reads, and tells it what it needs to know. Called on the feed's thread only, one call at a time.
+package protocol FeedConsumer: WindowConsumer {
     /// The feed is connected and listens: every commit after this call is delivered. Comes again after a reconnect.
     func feedDidBecomeReady(_ catalog: Catalog)
 
@@ -11,25 +11,12 @@ package protocol FeedConsumer: AnyObject, Sendable {
     /// identical object.
     func catalogChanged(_ catalog: Catalog)
 
-    /// Comes before the first entry of a window in which one of these tables was written, of those that scopes name as
-    /// members (`Catalog.memberTables`). All that commits before an entry of this window is told here or was told before.
-    func membersChanged(_ tables: Set<UInt32>)
-
-    /// Entries in order; at most 256, or about 256 KiB, at a time. May block: nothing is read meanwhile.
-    ///
-    /// - Throws: `PostgresError` where the database is needed for them and does not answer. The feed then connects anew,
-    ///   and the entries come again.
-    func consume(_ entries: [FeedEntry]) throws
-
     func statusChanged(_ status: FeedStatus)
 
     /// All of what there was to read has been consumed.
     ///
     /// - Throws: as `consume`.
     func pollEnded() throws
-
-    /// A window begins, or begins anew: how its entries are told apart by cursors.
-    func windowBegan(_ cursors: CursorWindow)
 
     /// Has all delivered that was consumed and waits for these groups: what they recover would overtake it.
     ///
@@ -50,7 +37,7 @@ package protocol FeedConsumer: AnyObject, Sendable {
     /// No hub of this name ever served this database, so nobody can have missed anything of one.
     func nobodyIsFromBefore()
 
-    /// What a tap took and has settled.
+    /// How many changes the observer took, and has settled.
     var observed: (taken: Int, settled: Int) { get }
 
     /// Members who are to be brought what they missed.

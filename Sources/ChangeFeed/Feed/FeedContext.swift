@@ -45,7 +45,7 @@ package struct FeedContext {
 
     /// Tells "not watched" from "does not exist".
     package func tableExists(schema: String, name: String) throws -> Bool {
-        try !query(SQL.findTable, [schema, name]).isEmpty
+        try !query(CatalogSQL.findTable.text, [schema, name]).isEmpty
     }
 }
 

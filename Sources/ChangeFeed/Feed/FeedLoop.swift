@@ -9,7 +9,7 @@ final class FeedLoop {
     let consumer: any FeedConsumer
     let inbox: Inbox
     let published: Published
-    var progress = FeedProgress()
+    let state: FeedState
 
     init(
         configuration: FeedConfiguration, logger: Logger, consumer: any FeedConsumer, inbox: Inbox, published: Published
@@ -19,7 +19,7 @@ final class FeedLoop {
         self.consumer = consumer
         self.inbox = inbox
         self.published = published
-        progress.backoff = Backoff(first: configuration.firstRetry)
+        state = FeedState(configuration)
     }
 
     func run() {
@@ -29,7 +29,7 @@ final class FeedLoop {
             } catch {
                 if inbox.isStopping { break }
                 lost(because: error)
-                rest(for: progress.backoff.failed(at: .now, random: .random(in: 0..<1)))
+                rest(for: state.backoff.failed(at: .now, random: .random(in: 0..<1)))
             }
         }
         report(.stopped)
@@ -43,34 +43,27 @@ final class FeedLoop {
         // From here on it has to show that it gets on; what was missed before counts, too.
         published.levelAt = status == .ready ? .now : nil
         switch status {
-        case .ready: logger.info("The change feed is ready.", metadata: ["tables": "\(progress.catalog.tables.count)"])
+        case .ready:
+            logger.info("The change feed is ready.", metadata: ["tables": "\(state.tables.catalog.tables.count)"])
         case .connecting(let reason?): logger.warning("The change feed is down, and keeps trying: \(reason)")
         case .connecting(nil), .stopped: break
         }
         consumer.statusChanged(status)
     }
 
-    func adopt(_ catalog: Catalog) {
-        for warning in catalog.warnings where !progress.catalog.warnings.contains(warning) {
-            logger.warning("\(warning)")
-        }
-        if !catalog.hasSameTables(as: progress.catalog) { progress.tablesSince = nil }
-        progress.catalog = catalog
-    }
-
     func publishStatistics() {
-        published.statistics = progress.statistics
+        published.statistics = state.statistics
     }
 
     /// Runs posted work that needs no database.
     func serveAnytimeWork() {
-        let context = FeedContext(catalog: progress.catalog, status: published.status)
+        let context = FeedContext(catalog: state.tables.catalog, status: published.status)
         for work in inbox.takeAnytime() { work(context) }
     }
 
     private func serveInbox() {
         serveAnytimeWork()
-        let context = FeedContext(catalog: progress.catalog, status: published.status)
+        let context = FeedContext(catalog: state.tables.catalog, status: published.status)
         for work in inbox.takeWhenIdle() { work(context) }
     }
 

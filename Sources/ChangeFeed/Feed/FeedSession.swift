@@ -1,41 +1,29 @@
-import Glibc
 import Hub
 import Logging
 import Matching
 import Postgres
 
 /// One connected life of the feed: session A reads and listens, session B waits for the doorbell's lock.
+///
+/// It connects, and then serves what is due, one thing at a time: the next window above all, and between two windows work
+/// that was posted, members who recover, the stored cursor, other hubs of the name, and deleting what is old. Each of these
+/// is a type with a time of its own (`dueAt`).
 final class FeedSession {
-    let loop: FeedLoop
-    let reader: PostgresConnection
-    let bell: DoorbellSession
-    var doorbell: Doorbell
-    let sockets: FeedSockets
-    let hasCommitTimestamps: Bool
-    let doorbellNumber: String
-    var claim: NodeClaim
-    var storeAt: ContinuousClock.Instant
-    var isCursorRefused = false
-    /// Names the time since the server was started or crashed; nil where it takes no writes.
-    var run: String?
-    var pruneAt: ContinuousClock.Instant
-    var pruner = Pruner()
-    var pruneRound = PruneReport()
-    /// When a window is to bring the catalog's version along. What is revoked counts within this time, so well within a
-    /// second.
-    var versionAt: ContinuousClock.Instant
-    static let versionInterval = Duration.milliseconds(500)
-    /// When a window is to bring along what tells whether changes went. The catalog is read anew in between, also because the
-    /// outbox was emptied, so this has a time of its own.
-    var lookAt: ContinuousClock.Instant
-    /// What is read beside the windows for members who missed much.
-    var scans: [(scan: RecoveryScan, state: RecoveryScan.State)] = []
-    /// What the last of them was read on: the next may begin at once.
-    var scanSession: (connection: PostgresConnection, until: ContinuousClock.Instant)?
+    private let loop: FeedLoop
+    private let state: FeedState
+    private let reader: PostgresConnection
+    private let sockets: FeedSockets
+    private let hasCommitTimestamps: Bool
+    private let doorbell: DoorbellController
+    private let epochs: EpochWriter
+    private let cursors: CursorStore
+    private let catalog: CatalogWatch
+    private let losses: LossDetector
+    private let rivals: RivalWatch
+    private let pruning: PruneSchedule
+    private let recoveries: RecoveryReader
     /// When members who have just come are seen to: many come at once, and one look serves them all.
-    var newcomersAt: ContinuousClock.Instant
-    /// When clients' needs are looked at again.
-    var recoveryAt: ContinuousClock.Instant
+    private var newcomersAt: ContinuousClock.Instant
     /// Tables of this poll's changes that the catalog was read anew for, as it described them before.
     private var settled: [UInt32: Table?] = [:]
     private var refreshes = 0
@@ -43,150 +31,242 @@ final class FeedSession {
     /// Connects, finds the place to go on from, and listens.
     init(loop: FeedLoop) throws {
         self.loop = loop
-        let configuration = loop.configuration
+        state = loop.state
+        let (configuration, logger, consumer, state) = (loop.configuration, loop.logger, loop.consumer, loop.state)
         sockets = FeedSockets(inbox: loop.inbox)
         sockets.onWake = { [unowned loop] in loop.serveAnytimeWork() }
         let options = try ConnectionOptions(conninfo: configuration.conninfo)
-        reader = try PostgresConnection(options, waiter: sockets, logger: loop.logger)
-        try reader.run(SQL.sessionOfFeed)
+        reader = try PostgresConnection(options, waiter: sockets, logger: logger)
+        try reader.run(FeedSQL.sessionOfFeed)
         try Primary.demand(on: reader)
         try Migrator.demandCurrentSchema(on: reader)
         // Before anything is read: what commits from here on rings here.
         try reader.run("listen roost")
-        var position = try FeedPosition(
-            of: configuration.node, knowing: loop.progress.epochs.known, on: reader)
+        var position = try ServerPosition(of: configuration.node, knowing: state.epochs.known, on: reader)
         let restore = position.restore
         if let restore {
-            try reader.run(Self.newIncarnation(behind: restore))
-            position = try FeedPosition(of: configuration.node, knowing: loop.progress.epochs.known, on: reader)
+            try reader.run(EpochWriter.newIncarnation(behind: restore))
+            position = try ServerPosition(of: configuration.node, knowing: state.epochs.known, on: reader)
         }
         hasCommitTimestamps = position.hasCommitTimestamps
-        doorbellNumber = position.doorbell
-        _ = try reader.query(SQL.claimNode, [position.doorbell])
-        bell = DoorbellSession(
-            try PostgresConnection(options, waiter: sockets, logger: loop.logger), doorbell: position.doorbell)
+        _ = try reader.query(FeedSQL.claimNode, [position.doorbell])
+        let bell = DoorbellSession(
+            try PostgresConnection(options, waiter: sockets, logger: logger), doorbell: position.doorbell)
         let now = ContinuousClock.now
         var rhythm = configuration.rhythm
         rhythm.areWritersSilent = try reader.query("show max_prepared_transactions").text(0, 0) != "0"
-        doorbell = Doorbell(rhythm: rhythm, at: now)
-        storeAt = now
-        pruneAt = now + configuration.pruneInterval
-        versionAt = now
-        lookAt = now
+        doorbell = DoorbellController(Doorbell(rhythm: rhythm, at: now), reader: reader, session: bell)
+        let environment = FeedEnvironment(
+            configuration: configuration, logger: logger, consumer: consumer, state: state, reader: reader)
+        epochs = EpochWriter(environment)
+        cursors = CursorStore(environment, epochs: epochs, at: now)
+        catalog = CatalogWatch(environment, at: now)
+        losses = LossDetector(environment, at: now)
+        rivals = RivalWatch(environment, doorbell: position.doorbell, at: now)
+        pruning = PruneSchedule(environment, epochs: epochs, at: now)
+        recoveries = RecoveryReader(
+            reader: reader, conninfo: configuration.conninfo, statementLimit: configuration.statementLimit,
+            hasCommitTimestamps: position.hasCommitTimestamps, logger: logger,
+            settle: { try consumer.settle($0) }, countReading: { state.statistics.recoveryReads += 1 })
         newcomersAt = now
-        recoveryAt = now
-        claim = NodeClaim(at: now)
         sockets.bell = bell
-        loop.progress.statistics.connections += 1
-        loop.progress.readers.insert(reader.backendID)
-        loop.progress.adopt(position, isRestored: restore != nil, logger: loop.logger)
-        try findRestart(position)
-        try deleteForeignChanges()
-        try beginEpoch(position)
-        let catalog = try CatalogReader.read(from: reader, roles: loop.progress.roles)
-        loop.adopt(catalog.keeping(loop.progress.catalog))
-        // They may have been altered and altered back.
-        loop.progress.tablesSince = nil
+        state.statistics.connections += 1
+        state.readers.insert(reader.backendID)
+        state.adopt(position, isRestored: restore != nil, logger: logger)
+        try beginRecovery(storedAt: position.stored)
+        try epochs.deleteForeignChanges()
+        try epochs.begin()
+        try catalog.begin()
         // A cursor that came from the table is there already; to store it again would claim that it covers all that was
         // handed on since.
-        if position.stored == nil { try storeCursor() }
+        if position.stored == nil { try cursors.store() }
     }
 
+    /// Finds out on which history the feed is now, and, once in a process, what the last one left.
+    private func beginRecovery(storedAt position: Snapshot?) throws {
+        guard let cursor = state.position.cursor else { return }
+        guard state.recovery.restart == nil else {
+            return state.recovery.reconnected(at: cursor, isSameHistory: state.position.isSameHistory, now: .now)
+        }
+        let stored = try reader.query(RecoverySQL.recoveryStored, [loop.configuration.node])
+        let left = stored.count > 0 ? stored.text(0, 0).flatMap { Snapshot($0) } : nil
+        state.position.found(storedCursor: left != nil)
+        state.recovery.began(after: left, storedAt: position, at: cursor, now: .now)
+        if left == nil { loop.consumer.nobodyIsFromBefore() }
+    }
+
+    // MARK: What is due
+
     func serve() throws {
-        loop.progress.backoff.connected(at: .now)
-        loop.consumer.feedDidBecomeReady(loop.progress.catalog)
+        state.backoff.connected(at: .now)
+        loop.consumer.feedDidBecomeReady(state.tables.catalog)
         loop.report(.ready)
         while !loop.inbox.isStopping {
-            try serveBell()
+            try doorbell.serve()
             loop.serveAnytimeWork()
             try serveIdleWork()
             let isRecovering = try serveRecoveries()
             // A ring that came with the answer to any statement is not on the socket any more.
-            try serveRings()
+            try takeRings()
             let now = ContinuousClock.now
             if now >= doorbell.pollAt {
                 try poll()
-            } else if loop.progress.isUnstored, now >= storeAt {
-                try storeCursor()
-            } else if now >= claim.lookAt {
-                try lookForRivals()
-            } else if now >= pruneAt {
+            } else if let due = cursors.dueAt, now >= due {
+                try cursors.store()
+            } else if now >= rivals.dueAt {
+                try rivals.look()
+            } else if now >= pruning.dueAt {
                 try prune()
             } else if !isRecovering {
-                try rest(from: now)
+                rest(from: now)
             }
         }
-        recoveryAt = .now
-        followRecovery(now: .now)
-        waitUntilSettled()
-        if loop.progress.isUnstored { try storeCursor() }
+        try cursors.finish()
         loop.publishStatistics()
     }
 
-    func poll() throws {
+    /// Sleeps until something arrives or is due.
+    private func rest(from now: ContinuousClock.Instant) {
+        var due = min(doorbell.pollAt, pruning.dueAt, rivals.dueAt)
+        if let cursor = cursors.dueAt { due = min(due, cursor) }
+        if let scan = recoveries.dueAt { due = min(due, scan) }
+        if loop.consumer.recoveries?.hasNewcomers == true { due = min(due, newcomersAt) }
+        if let bell = doorbell.dueAt { due = min(due, bell) }
+        sockets.others = recoveries.descriptors
+        sockets.rest(watching: reader.descriptor, until: max(due, now + .milliseconds(1)))
+    }
+
+    private func takeRings() throws { state.statistics.rings += try doorbell.takeRings() }
+
+    private func prune() throws {
+        let deleted = try pruning.deleteBatch()
+        state.statistics.pruned += deleted
+        if deleted > 0 { loop.publishStatistics() }
+    }
+
+    /// Runs posted work that may query.
+    private func serveIdleWork() throws {
+        guard loop.inbox.hasIdleWork else { return }
+        // Work that waits for its own query must not be overtaken by other work in the middle.
+        sockets.servesInbox = false
+        defer { sockets.servesInbox = true }
+        for work in loop.inbox.takeWhenIdle() {
+            let ask: ((String, [String?]) throws -> [[String?]])? = reader.isBroken ? nil : { try self.ask($0, $1) }
+            work(
+                FeedContext(catalog: state.tables.catalog, status: loop.published.status, ask: ask) { [self] in
+                    try catalog.refresh(knowing: $0)
+                    return state.tables.catalog
+                })
+        }
+        if reader.isBroken { throw PostgresError(.connection, "The connection to Postgres broke during a query.") }
+    }
+
+    /// Rows of texts.
+    private func ask(_ sql: String, _ parameters: [String?] = []) throws -> [[String?]] {
+        let rows = try reader.query(sql, parameters, within: loop.configuration.statementLimit)
+        return (0..<rows.count).map { row in (0..<rows.width).map { rows.text(row, $0) } }
+    }
+
+    /// As `ask`. Whoever came meanwhile would be taken in by the registry that is just being bound, so nobody is let in.
+    private func askAlone(_ sql: String) throws -> [[String?]] {
+        sockets.servesInbox = false
+        defer { sockets.servesInbox = true }
+        return try ask(sql)
+    }
+
+    // MARK: Recovery
+
+    /// Brings members to the present between two windows.
+    ///
+    /// - Returns: whether there is more to do at once.
+    private func serveRecoveries() throws -> Bool {
+        guard let scheduler = loop.consumer.recoveries, !scheduler.isEmpty else {
+            recoveries.endScans()
+            return false
+        }
+        scheduler.bind(asking: { try self.askAlone($0) })
+        try receiveNewcomers(scheduler)
+        guard let present = state.present else { return false }
+        return try recoveries.serve(
+            scheduler,
+            at: RecoveryReader.Present(
+                cursor: present, catalog: state.tables.catalog, tablesSince: state.tables.since))
+    }
+
+    private func receiveNewcomers(_ scheduler: RecoveryScheduler) throws {
+        guard scheduler.hasNewcomers, ContinuousClock.now >= newcomersAt else { return }
+        newcomersAt = .now + .milliseconds(5)
+        // A cursor may come from another hub that is ahead of this one, and a policy may have changed while this one slept:
+        // both are settled by a look that begins now.
+        catalog.dueAt = .now
+        losses.dueAt = .now
+        try poll()
+        let pruned = try FeedHistory.pruned(on: reader)
+        guard let epoch = state.epochs.current, let present = state.position.cursor,
+            let restart = state.recovery.restart
+        else { return }
+        scheduler.begin(
+            on: FeedHistory(
+                epoch: epoch, epochs: try epochs.known(of: scheduler.epochsOfNewcomers.subtracting([epoch])),
+                present: present, marks: state.recovery.marks, restart: restart, pruned: pruned),
+            slicesOf: RecoveryReader.sliceRows, asking: { try self.askAlone($0) })
+    }
+
+    // MARK: Windows
+
+    /// Reads all that is new; where the catalog turns out to be old, once more with a new one.
+    private func poll() throws {
         let began = ContinuousClock.now
-        if doorbell.mode == .asleep { try bell.check(beside: reader) }
-        doorbell.pollBegan()
-        let before = loop.progress.statistics.changes
+        try doorbell.pollBegins()
+        let before = state.statistics.changes
         settled = [:]
         refreshes = 0
         while let obstacle = try readWindow() {
             if case .table(let puzzling) = obstacle, settled[puzzling] == nil {
-                settled.updateValue(loop.progress.catalog.table(puzzling), forKey: puzzling)
+                settled.updateValue(state.tables.catalog.table(puzzling), forKey: puzzling)
             }
             refreshes += 1
-            try refreshCatalog()
+            try catalog.refresh()
         }
-        let rows = loop.progress.statistics.changes - before
+        let rows = state.statistics.changes - before
         try loop.consumer.pollEnded()
-        loop.progress.statistics.polls += 1
+        state.statistics.polls += 1
         loop.published.levelAt = began
-        try serveRings()
-        let wasDozing = doorbell.mode == .dozing
-        try perform(doorbell.pollEnded(rows: rows, at: .now))
-        if wasDozing, doorbell.mode == .asleep { loop.progress.statistics.dozes += 1 }
-        loop.progress.statistics.missedRings = max(loop.progress.statistics.missedRings, doorbell.missedRings)
-        followRecovery(now: .now)
-        if let until = scanSession?.until, until < .now { scanSession = nil }
+        try takeRings()
+        if try doorbell.pollEnded(rows: rows) { state.statistics.dozes += 1 }
+        state.statistics.missedRings = max(state.statistics.missedRings, doorbell.missedRings)
+        cursors.followRecovery(now: .now)
+        recoveries.closeRestingSession(at: .now)
         loop.publishStatistics()
     }
 
     /// - Returns: nil when the window is done; else why the catalog has to be read anew first.
     private func readWindow() throws -> WindowReader.Obstacle? {
-        guard let cursor = loop.progress.cursor, let epoch = loop.progress.epoch else { return nil }
+        guard let cursor = state.position.cursor, let epoch = state.epochs.current else { return nil }
         let window = WindowReader(
-            consumer: loop.consumer, catalog: loop.progress.catalog, settled: settled, mayAskAgain: refreshes < 5,
-            skip: loop.progress.skip, after: FeedCursor(epoch: epoch, at: cursor)
+            consumer: loop.consumer, catalog: state.tables.catalog, settled: settled, mayAskAgain: refreshes < 5,
+            skip: state.position.skip, after: FeedCursor(epoch: epoch, at: cursor)
         ) { [unowned loop] in loop.serveAnytimeWork() }
-        defer {
-            // Also where the connection broke: what was handed on must not come again.
-            for key in window.handed { loop.progress.handed.handed(key) }
-            loop.progress.statistics.changes += window.handed.count
-            if !window.handed.isEmpty { loop.progress.marks.handedOn(window.handed.count) }
-            if window.isComplete {
-                loop.progress.statistics.orphans += window.orphans.values.reduce(0, +)
-            } else {
-                loop.progress.skip = loop.progress.handed.toSkip()
-            }
-        }
+        // Also where the connection broke: what was handed on must not come again.
+        defer { note(window) }
         let began = ContinuousClock.now
-        let (isVersionDue, isLookDue) = (began >= versionAt, began >= lookAt)
+        let (isVersionDue, isLookDue) = (began >= catalog.dueAt, began >= losses.dueAt)
         let statement = cursor.window(
             commitTimestamps: hasCommitTimestamps, isVersionDue: isVersionDue, isLookDue: isLookDue,
-            members: loop.progress.catalog.memberTables)
+            members: state.tables.catalog.memberTables)
         try reader.stream(statement, within: loop.configuration.statementLimit) { try window.take($0) }
         guard let next = try window.finish() else { return window.obstacle }
-        if isVersionDue { versionAt = .now + Self.versionInterval }
+        if isVersionDue { catalog.isCurrent() }
         if !window.orphans.isEmpty {
             // Only a catalog younger than the window can say that a table is gone: it may have been watched again.
-            try refreshCatalog()
-            if let back = window.orphans.keys.first(where: { loop.progress.catalog.table($0) != nil }) {
+            try catalog.refresh()
+            if let back = window.orphans.keys.first(where: { state.tables.catalog.table($0) != nil }) {
                 window.reopen()
                 return .table(back)
             }
         }
-        if isLookDue { lookAt = .now + Self.versionInterval }
-        try lookForLosses(window, from: cursor, to: next)
+        if isLookDue { losses.dueAt = .now + CatalogWatch.interval }
+        try losses.look(window, from: cursor, to: next)
         if window.undelivered > 0 {
             loop.logger.warning(
                 """
@@ -194,18 +274,22 @@ final class FeedSession {
                 more than 3,000,000 bytes.
                 """)
         }
-        loop.progress.cursor = next
-        if loop.progress.tablesSince == nil { loop.progress.tablesSince = next }
-        loop.progress.skip = []
-        loop.progress.handed.windowCompleted()
-        if !window.handed.isEmpty {
-            loop.progress.isUnstored = true
-            loop.progress.settling.reached(
-                StorablePlaces.Place(cursor: next, covered: loop.progress.handed.covered), taken: loop.consumer.observed.taken)
-        }
-        if let mark = loop.progress.marks.windowEnded(at: next, oldest: loop.progress.oldestMark, now: .now) {
-            loop.consumer.marked(mark)
-        }
+        state.tables.windowRead(upTo: next)
+        state.position.windowEnded(
+            at: next, isEmpty: window.handed.isEmpty, taken: window.handed.isEmpty ? 0 : loop.consumer.observed.taken)
+        if let mark = state.recovery.windowEnded(at: next, now: .now) { loop.consumer.marked(mark) }
         return nil
+    }
+
+    /// Counts what was handed on of a window, complete or not. After its end was marked: a mark covers the windows before.
+    private func note(_ window: WindowReader) {
+        state.position.handedOn(window.handed)
+        state.statistics.changes += window.handed.count
+        if !window.handed.isEmpty { state.recovery.handedOn(window.handed.count) }
+        if window.isComplete {
+            state.statistics.orphans += window.orphans.values.reduce(0, +)
+        } else {
+            state.position.windowBroke()
+        }
     }
 }

@@ -1,4 +1,5 @@
 import Logging
+import Postgres
 
 /// A hub's share of its name, and what it finds of others that have one.
 ///
@@ -39,14 +40,28 @@ package struct NodeClaim {
     }
 }
 
-extension FeedSession {
-    func lookForRivals() throws {
-        let rows = try reader.query(SQL.hubSessions, [doorbellNumber])
+/// Looks now and then for other hubs of the same name. One for each connection of the feed.
+final class RivalWatch {
+    private let environment: FeedEnvironment
+    /// The number of this hub's doorbell, which stands for its name.
+    private let doorbell: String
+    private var claim: NodeClaim
+
+    init(_ environment: FeedEnvironment, doorbell: String, at now: ContinuousClock.Instant) {
+        self.environment = environment
+        self.doorbell = doorbell
+        claim = NodeClaim(at: now)
+    }
+
+    var dueAt: ContinuousClock.Instant { claim.lookAt }
+
+    func look() throws {
+        let rows = try environment.reader.query(FeedSQL.hubSessions, [doorbell])
         let sessions = (0..<rows.count).map { HubSession(rows, $0) }
-        guard let rival = claim.judge(sessions, own: loop.progress.readers, at: .now) else { return }
-        loop.logger.warning(
+        guard let rival = claim.judge(sessions, own: environment.state.readers, at: .now) else { return }
+        environment.logger.warning(
             """
-            Another hub is connected as \(loop.configuration.node) (\(rival.place)): they overwrite each other's place in \
+            Another hub is connected as \(environment.configuration.node) (\(rival.place)): they overwrite each other's place in \
             the feed, so clients may miss changes after a restart; give each a node.name (ROOST_NODE_NAME) of its own.
             """)
     }

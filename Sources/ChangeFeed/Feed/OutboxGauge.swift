@@ -1,4 +1,5 @@
 import Logging
+import Postgres
 import Synchronization
 
 /// What the outbox holds.
@@ -42,7 +43,8 @@ final class OutboxGauge: Sendable {
     private func look(_ context: FeedContext) {
         guard context.canQuery else { return }
         do {
-            guard let row = try context.query(SQL.outbox).first, row.count == 3, let rows = row[0].flatMap({ Int($0) }),
+            guard let row = try context.query(FeedSQL.outbox.text).first, row.count == 3,
+                let rows = row[0].flatMap({ Int($0) }),
                 let bytes = row[1].flatMap({ Int($0) }), let age = row[2].flatMap({ Double($0) })
             else { return }
             state.withLock { $0.figures = OutboxFigures(rows: rows, bytes: bytes, ageSeconds: age) }

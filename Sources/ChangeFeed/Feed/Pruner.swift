@@ -6,7 +6,7 @@ import Postgres
 /// After a long outage there may be millions of rows to delete: batches then follow one another so that they take a
 /// fifth of the time, and the other four fifths are the feed's.
 struct Pruner {
-    /// The primary key of the row that the last batch looked at last; every round begins at the beginning.
+    /// The primary key of the row that the last batch looked at last; every pass begins at the beginning.
     private var place = Self.beginning
     private var isInOutbox = true
     private var hasWarnedOfQueue = false
@@ -15,9 +15,9 @@ struct Pruner {
     private static let messagesBatch = 5000
 
     /// - Parameter retention: in whole seconds.
-    /// - Returns: how many changes were deleted, and how long to wait before the next batch; nil where the round is
+    /// - Returns: how many changes were deleted, and how long to wait before the next batch; nil where the pass is
     ///   over.
-    /// - Throws: `PostgresError`; the next batch begins another round.
+    /// - Throws: `PostgresError`; the next batch begins another pass.
     mutating func deleteBatch(
         on connection: PostgresConnection, retention: String, logger: Logger
     ) throws -> (changes: Int, pause: Duration?) {
@@ -41,7 +41,7 @@ struct Pruner {
     private mutating func deleteChanges(
         on connection: PostgresConnection, _ retention: String, _ logger: Logger
     ) throws -> Int {
-        let row = try connection.query(SQL.prune, [retention, place.xid, place.id])
+        let row = try connection.query(FeedSQL.prune, [retention, place.xid, place.id])
         let seen = row.integer(0, 0) ?? 0
         let deleted = Int(row.integer(0, 1) ?? 0)
         if place == Self.beginning { warn(ofQueue: row.text(0, 4).flatMap { Double($0) } ?? 0, logger) }
@@ -64,7 +64,7 @@ struct Pruner {
     }
 }
 
-/// What the log is told of a round of deleting that takes long, as after an outage. Pure.
+/// What the log is told of a pass of deleting that takes long, as after an outage. Pure.
 package struct PruneReport {
     package typealias Instant = ContinuousClock.Instant
 
@@ -81,7 +81,7 @@ package struct PruneReport {
     ///
     /// - Parameters:
     ///   - count: of the changes that it deleted.
-    ///   - isLast: whether the round ends with it.
+    ///   - isLast: whether the pass ends with it.
     /// - Returns: what is to be said now.
     package mutating func took(_ count: Int, isLast: Bool, at now: Instant) -> String? {
         let start = began ?? now
@@ -96,5 +96,47 @@ package struct PruneReport {
         sayAt = now + Self.rhythm
         hasSpoken = true
         return "Old changes are being deleted: \(deleted) so far, in \(seconds) s."
+    }
+}
+
+/// Deletes old changes and messages whenever it is time for it. One for each connection of the feed.
+final class PruneSchedule {
+    private let environment: FeedEnvironment
+    private let epochs: EpochWriter
+    private var pruner = Pruner()
+    private var report = PruneReport()
+    private(set) var dueAt: ContinuousClock.Instant
+
+    init(_ environment: FeedEnvironment, epochs: EpochWriter, at now: ContinuousClock.Instant) {
+        self.environment = environment
+        self.epochs = epochs
+        dueAt = now + environment.configuration.pruneInterval
+    }
+
+    /// Deletes one batch; after the last one, also what another database left, and epochs that no cursor has any more.
+    ///
+    /// - Returns: how many changes were deleted.
+    /// - Throws: `PostgresError` where the database is away; what it refuses is tried again after the usual interval.
+    func deleteBatch() throws -> Int {
+        let (reader, configuration) = (environment.reader, environment.configuration)
+        var deleted = 0
+        do {
+            let retention = String(configuration.retention.components.seconds)
+            let batch = try pruner.deleteBatch(on: reader, retention: retention, logger: environment.logger)
+            deleted = batch.changes
+            if let news = report.took(batch.changes, isLast: batch.pause == nil, at: .now) {
+                environment.logger.info("\(news)")
+            }
+            dueAt = .now + (batch.pause ?? configuration.pruneInterval)
+            if batch.pause == nil {
+                try epochs.deleteForeignChanges()
+                _ = try reader.query(EpochSQL.pruneEpochs, [retention])
+            }
+        } catch let error as PostgresError where error.kind == .server {
+            environment.logger.warning(
+                "Old changes or messages cannot be deleted, so their tables grow: \(error.message)")
+            dueAt = .now + configuration.pruneInterval
+        }
+        return deleted
     }
 }

@@ -1,7 +1,7 @@
 import Postgres
 import Wire
 
-/// What the catalog says of a role's rights to a table's rows (`PolicyDescription.sql`).
+/// What the catalog says of a role's rights to a table's rows (`PolicyDescription in Policies.sql`).
 struct PolicyDescription: Equatable {
     let roleExists: Bool
     let isAssumable: Bool

@@ -76,7 +76,7 @@ struct PolicyFunction {
     let name: String
     /// Creates what lasts as long as the session.
     let creation: String
-    /// Creates what has to be created in each transaction that asks; see PolicyStored.sql.
+    /// Creates what has to be created in each transaction that asks; see PolicyStored in Policies.sql.
     let preparation: String?
     let isReadOnly: Bool
 
@@ -100,16 +100,16 @@ struct PolicyFunction {
             isStored
             ? "exists (select from \(stored)(rows_, picks[k:k]))"
             : "(select \(condition) from \(row.item("rows_", at: "picks[k]")))"
-        let body = SQLTemplate(SQL.policyBody).filled(
+        let body = SQLTemplate(PolicySQL.policyBody.text).filled(
             [
                 "type": row.type, "role": SQLText.literal(question.role), "table": "\(question.table.oid)",
                 "many": many, "one": one,
                 "marks": SQLText.literal(description.marks), "whole": "\(description.readsRow)",
             ])
-        creation = SQLTemplate(SQL.policyFunction).filled(["name": name, "body": SQLText.literal(body)])
+        creation = SQLTemplate(PolicySQL.policyFunction.text).filled(["name": name, "body": SQLText.literal(body)])
         preparation =
             isStored
-            ? SQLTemplate(SQL.policyStored).filled(
+            ? SQLTemplate(PolicySQL.policyStored.text).filled(
                 ["name": name, "type": row.type, "query": row.query(of: "picks", where: condition)])
             : nil
     }

@@ -1,7 +1,7 @@
 import Hub
 import Postgres
 
-/// What a policy function returned (`PolicyBody.sql`).
+/// What a policy function returned (`PolicyBody in Policies.sql`).
 struct PolicyReply {
     struct Problem: Hashable {
         let state: String
@@ -83,7 +83,7 @@ struct PolicyRequest {
 
     /// Answers what the plan answers by itself.
     ///
-    /// - Returns: nil where that is all. An inquiry may also have no subjects left, which lack columns or claims.
+    /// - Returns: nil where that is all. A request may also have no subjects left, which lack columns or claims.
     init?(_ question: PolicyQuestion, at index: Int, _ plan: PolicyPlan, _ answer: inout PolicyAnswer) {
         answer = PolicyAnswer(hiding: question)
         if question.wantsTablesRead { answer.tablesRead = [] }
@@ -119,9 +119,9 @@ struct PolicyRequest {
 
     /// The same question of one of the subjects that are asked about.
     func alone(_ position: Int) -> PolicyRequest {
-        var inquiry = self
-        inquiry.call = call.alone(position)
-        return inquiry
+        var request = self
+        request.call = call.alone(position)
+        return request
     }
 
     func take(_ reply: PolicyReply, into answer: inout PolicyAnswer) {

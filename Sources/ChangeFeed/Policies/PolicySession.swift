@@ -15,7 +15,7 @@ final class PolicySession {
         self.limits = limits
         connection = try PostgresConnection(
             ConnectionOptions(conninfo: conninfo), waiter: PlainWaiter(), logger: logger, within: limits.network)
-        try connection.run(SQL.policySession, within: limits.network)
+        try connection.run(PolicySQL.policySession, within: limits.network)
         try AbandonedStatements.shared.demandFew(on: connection)
     }
 
@@ -44,19 +44,19 @@ final class PolicySession {
     ///
     /// - Parameter patience: for each question.
     func ask(
-        _ inquiries: [PolicyRequest], within patience: Duration
+        _ requests: [PolicyRequest], within patience: Duration
     ) throws -> (replies: [PolicyReply], failure: PostgresError?) {
         var script = PolicyScript()
-        for inquiry in inquiries {
-            script.append(inquiry.call, to: inquiry.question, inquiry.function, patience: patience)
+        for request in requests {
+            script.append(request.call, to: request.question, request.function, patience: patience)
         }
-        let thought = min(patience * inquiries.count, max(patience, limits.together))
+        let thought = min(patience * requests.count, max(patience, limits.together))
         let (finished, failure) = try connection.results(of: script.bytes, within: thought + limits.network)
         if failure != nil { try run("rollback") }
-        let replies = zip(inquiries, finished.filter { $0.isTable }).compactMap { inquiry, result in
-            PolicyReply(result, subjects: inquiry.call.subjects.count)
+        let replies = zip(requests, finished.filter { $0.isTable }).compactMap { request, result in
+            PolicyReply(result, subjects: request.call.subjects.count)
         }
-        if failure == nil, replies.count != inquiries.count {
+        if failure == nil, replies.count != requests.count {
             throw PostgresError(.connection, "Postgres did not answer what the policies were asked.")
         }
         if let failure, failure.isAboutLocks {
@@ -84,7 +84,7 @@ final class PolicySession {
     private func describe(_ question: PolicyQuestion) throws -> PolicyDescription {
         try run(inCatalog(""))
         let result = try connection.query(
-            SQL.policyDescription, ["\(question.table.oid)", question.role, question.command.rawValue],
+            PolicySQL.policyDescription, ["\(question.table.oid)", question.role, question.command.rawValue],
             within: limits.network)
         try run("rollback")
         guard let description = PolicyDescription(result) else {
@@ -122,13 +122,13 @@ extension PolicySession {
                 answers[index].add([PolicyDenial.noSuchRole])
                 continue
             }
-            if let inquiry = try inquiry(question, at: index, &answers[index]), !inquiry.call.subjects.isEmpty {
-                asking.append(inquiry)
+            if let request = try request(question, at: index, &answers[index]), !request.call.subjects.isEmpty {
+                asking.append(request)
             }
         }
         while !asking.isEmpty {
             let (replies, failure) = try ask(asking, within: limits.question)
-            for (inquiry, reply) in zip(asking, replies) { try settle(inquiry, reply, &answers[inquiry.index]) }
+            for (request, reply) in zip(asking, replies) { try settle(request, reply, &answers[request.index]) }
             asking.removeFirst(replies.count)
             if let failure, !asking.isEmpty {
                 let faulty = asking.removeFirst()
@@ -138,62 +138,62 @@ extension PolicySession {
         return answers
     }
 
-    private func inquiry(
+    private func request(
         _ question: PolicyQuestion, at index: Int, _ answer: inout PolicyAnswer
     ) throws -> PolicyRequest? {
-        let inquiry = PolicyRequest(question, at: index, try plan(for: question), &answer)
+        let request = PolicyRequest(question, at: index, try plan(for: question), &answer)
         // A column that rows do not have may be one that the table has no more.
-        guard let inquiry, inquiry.call.records.missing != nil, try replan(question) else { return inquiry }
+        guard let request, request.call.records.missing != nil, try replan(question) else { return request }
         return PolicyRequest(question, at: index, try plan(for: question), &answer)
     }
 
-    private func settle(_ inquiry: PolicyRequest, _ reply: PolicyReply, _ answer: inout PolicyAnswer) throws {
+    private func settle(_ request: PolicyRequest, _ reply: PolicyReply, _ answer: inout PolicyAnswer) throws {
         // A table altered since the catalog was read has policies that fail on everything.
-        if reply.mayBeStale, try isOutdated(inquiry) {
-            try askAgain(inquiry, &answer)
+        if reply.mayBeStale, try isOutdated(request) {
+            try askAgain(request, &answer)
         } else {
-            inquiry.take(reply, into: &answer)
+            request.take(reply, into: &answer)
         }
     }
 
-    private func settle(_ inquiry: PolicyRequest, _ failure: PostgresError, _ answer: inout PolicyAnswer) throws {
-        if !failure.isOutOfTime, try isOutdated(inquiry) {
-            try askAgain(inquiry, &answer)
+    private func settle(_ request: PolicyRequest, _ failure: PostgresError, _ answer: inout PolicyAnswer) throws {
+        if !failure.isOutOfTime, try isOutdated(request) {
+            try askAgain(request, &answer)
         } else {
-            try askEachSubject(of: inquiry, after: failure, &answer)
+            try askEachSubject(of: request, after: failure, &answer)
         }
     }
 
     /// Whether there is another plan to try; an earlier question of the same kind may have made it.
-    private func isOutdated(_ inquiry: PolicyRequest) throws -> Bool {
-        try plan(for: inquiry.question).function?.name != inquiry.function.name || replan(inquiry.question)
+    private func isOutdated(_ request: PolicyRequest) throws -> Bool {
+        try plan(for: request.question).function?.name != request.function.name || replan(request.question)
     }
 
-    private func askAgain(_ inquiry: PolicyRequest, _ answer: inout PolicyAnswer) throws {
-        let question = inquiry.question
-        let again = PolicyRequest(question, at: inquiry.index, try plan(for: question), &answer)
-        guard let inquiry = again, !inquiry.call.subjects.isEmpty else { return }
-        let (replies, failure) = try ask([inquiry], within: limits.question)
+    private func askAgain(_ request: PolicyRequest, _ answer: inout PolicyAnswer) throws {
+        let question = request.question
+        let again = PolicyRequest(question, at: request.index, try plan(for: question), &answer)
+        guard let request = again, !request.call.subjects.isEmpty else { return }
+        let (replies, failure) = try ask([request], within: limits.question)
         if let reply = replies.first {
-            inquiry.take(reply, into: &answer)
+            request.take(reply, into: &answer)
         } else if let failure {
-            try askEachSubject(of: inquiry, after: failure, &answer)
+            try askEachSubject(of: request, after: failure, &answer)
         }
     }
 
     /// One subject must not hide the others' rows.
     private func askEachSubject(
-        of inquiry: PolicyRequest, after failure: PostgresError, _ answer: inout PolicyAnswer
+        of request: PolicyRequest, after failure: PostgresError, _ answer: inout PolicyAnswer
     ) throws {
         let deadline = ContinuousClock.now + limits.subjects
         var hung = 0
-        for position in inquiry.call.subjects.indices {
+        for position in request.call.subjects.indices {
             guard ContinuousClock.now < deadline else {
-                hung += inquiry.call.subjects.count - position
-                answer.add([], for: Array(inquiry.call.subjects[position...]))
+                hung += request.call.subjects.count - position
+                answer.add([], for: Array(request.call.subjects[position...]))
                 break
             }
-            let single = inquiry.alone(position)
+            let single = request.alone(position)
             let (replies, failure) = try ask([single], within: limits.subject)
             if let reply = replies.first {
                 single.take(reply, into: &answer)
@@ -201,15 +201,15 @@ extension PolicySession {
                 if failure.isOutOfTime {
                     hung += 1
                 } else {
-                    answer.undecided.insert(inquiry.call.subjects[position])
+                    answer.undecided.insert(request.call.subjects[position])
                 }
-                let problem = PolicyProblem(question: inquiry.question)
+                let problem = PolicyProblem(question: request.question)
                 answer.add(
-                    failure.isOutOfTime ? [] : [problem.failedAsAWhole(failure)], for: [inquiry.call.subjects[position]]
+                    failure.isOutOfTime ? [] : [problem.failedAsAWhole(failure)], for: [request.call.subjects[position]]
                 )
             }
         }
-        if hung > 0 { answer.add([PolicyProblem(question: inquiry.question).hung(subjects: hung)], for: []) }
+        if hung > 0 { answer.add([PolicyProblem(question: request.question).hung(subjects: hung)], for: []) }
     }
 }
 

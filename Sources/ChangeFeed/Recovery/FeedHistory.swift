@@ -1,4 +1,5 @@
 import Hub
+import Postgres
 
 /// What the feed knows of the past while recoveries begin.
 struct FeedHistory {
@@ -9,7 +10,7 @@ struct FeedHistory {
     let present: Snapshot
     let marks: Watermarks
     let restart: RestartPoint
-    /// Sees every transaction of which a change may be gone; nil where nothing is.
+    /// As `pruned(on:)` tells it.
     let pruned: Snapshot?
 
     enum Start {
@@ -54,5 +55,101 @@ struct FeedHistory {
     private func kept(_ cursor: FeedCursor) -> Start {
         if let pruned, !pruned.precedes(cursor.seen) { return .refused(.tooOld) }
         return .from(cursor)
+    }
+
+    /// Sees every transaction of which a change may be gone; nil where nothing is.
+    static func pruned(on reader: PostgresConnection) throws -> Snapshot? {
+        let row = try reader.query(RecoverySQL.recoveryGround)
+        return Snapshot(prunedUpTo: row.text(0, 0), sparing: row.text(0, 1))
+    }
+}
+
+/// Where clients go on that the hub's last process served.
+package enum RestartPoint: Sendable, Equatable {
+    /// Where nothing was stored, where this process began: a member that came before the first mark starts there, too.
+    case snapshot(Snapshot)
+    /// What was stored does not fit this database.
+    case foreign
+}
+
+/// From where on clients may yet be brought what they missed: what they remember as marks, and where the hub's last process
+/// left its own. Outlives a connection; pure; confined to the feed's thread.
+package struct RecoveryPoints {
+    package private(set) var marks = Watermarks()
+    /// As it was found when this process began; nil before.
+    package private(set) var restart: RestartPoint?
+    /// What was last stored for the next process to begin with; nil where it has to be stored anew.
+    package var stored: Snapshot?
+    /// Until when clients of the last process may come back.
+    private var restartUntil: ContinuousClock.Instant?
+    /// The mark from where on snapshots are needed, as it was when it was last asked for.
+    private var oldestMark = 0
+    /// For how long after the hub's start those come back whom its last process served.
+    private let window: Duration
+
+    package init(window: Duration) {
+        self.window = window
+        marks.grace = window + .seconds(10)
+    }
+
+    /// What every client certainly has, or will be asked for; nil where no mark tells.
+    package var needed: Snapshot? { marks.snapshot(at: oldestMark) }
+
+    // MARK: Connecting
+
+    /// This process has connected for the first time.
+    ///
+    /// - Parameters:
+    ///   - left: where the last process left its clients; nil where there was none.
+    ///   - position: the stored place, nil where it does not fit this database.
+    ///   - cursor: where the feed goes on.
+    package mutating func began(
+        after left: Snapshot?, storedAt position: Snapshot?, at cursor: Snapshot, now: ContinuousClock.Instant
+    ) {
+        var start = cursor
+        restartUntil = now + window
+        switch (left, position) {
+        case (nil, _):
+            restart = .snapshot(cursor)
+            restartUntil = nil
+        case (_?, nil): restart = .foreign
+        case (let left?, let position?):
+            // Mark 0 stands for it, so that it is stored again for as long as anybody may need it.
+            start = left.precedes(position) ? left : position
+            restart = .snapshot(start)
+        }
+        marks.connected(at: start, isSameHistory: true, now: now)
+        // A first mark at once, so that hardly anybody has none, which would count as having come with the last process.
+        marks.handedOn()
+        stored = nil
+    }
+
+    /// The feed has connected again and goes on at `cursor`.
+    package mutating func reconnected(at cursor: Snapshot, isSameHistory: Bool, now: ContinuousClock.Instant) {
+        if case .snapshot(let snapshot) = restart, !isSameHistory || !snapshot.precedes(cursor) {
+            restart = .snapshot(cursor)
+        }
+        marks.connected(at: cursor, isSameHistory: isSameHistory, now: now)
+        stored = nil
+    }
+
+    // MARK: Handing on
+
+    /// Something was handed on, or happened, that the next mark has to come after.
+    package mutating func handedOn(_ count: Int) { marks.handedOn(count) }
+
+    /// A window ended here.
+    ///
+    /// - Returns: the new mark, if it is time for one.
+    package mutating func windowEnded(at end: Snapshot, now: ContinuousClock.Instant) -> Int? {
+        marks.windowEnded(at: end, oldest: oldestMark, now: now)
+    }
+
+    /// Looks again at what clients still need.
+    ///
+    /// - Parameter oldest: the mark from where on members may recover; nil where nobody may. Not asked while clients of the
+    ///   last process may come back, who need all.
+    package mutating func follow(oldest: @autoclosure () -> Int?, now: ContinuousClock.Instant) {
+        if let restartUntil, now < restartUntil { oldestMark = 0 } else { oldestMark = oldest() ?? marks.latest }
     }
 }

@@ -19,7 +19,7 @@ final class RecoveryMember {
         self.question = question
     }
 
-    /// Under which number the desk's registry knows it: to the registry it is a group of its own.
+    /// Under which number the scheduler's registry knows it: to the registry it is a group of its own.
     var key: ChangeGroupID { ChangeGroupID(loop: id.loop, serial: id.serial) }
 
     /// More would only pile up before its socket.
@@ -49,12 +49,4 @@ final class RecoveryMember {
         guard let start, id >= start.id else { return }
         isAt(FeedCursor(epoch: start.epoch, seen: start.seen, window: upper, id: id))
     }
-}
-
-/// For whom among a group's subscribers a change of a batch is meant: while many catch up from many places, not everybody
-/// lacks the same.
-struct RecoveryAudience {
-    /// Whether a group, which is one member here, lacks the change at a place of the batch.
-    let lacks: (ChangeGroupID, Int) -> Bool
-    let cursor: (ChangeGroupID, Int) -> String
 }

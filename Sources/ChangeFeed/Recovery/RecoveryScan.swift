@@ -63,18 +63,18 @@ final class RecoveryScan {
     ///
     /// - Throws: `PostgresError` with kind `connection` or `timeout` where policies cannot be asked; what is wrong with the
     ///   reading itself is the third kind.
-    func serve(_ desk: RecoveryScheduler, _ catalog: Catalog, for time: Duration) throws(ScanError) -> State {
+    func serve(_ scheduler: RecoveryScheduler, _ catalog: Catalog, for time: Duration) throws(ScanError) -> State {
         let end = ContinuousClock.now + time
         var reader = RecoveredRowReader(catalog: catalog)
         while true {
             served = served.filter { !$0.value.isGone }
             if served.isEmpty { return .ended }
-            if let until = pause(desk) { return .waiting(until: until) }
+            if let until = pause(scheduler) { return .waiting(until: until) }
             if ContinuousClock.now >= end { return .ready }
             let isShort = try read(&reader)
-            try tell(desk)
+            try tell(scheduler)
             if isRead {
-                desk.scanned(members, upTo: upper)
+                scheduler.scanned(members, upTo: upper)
                 return .ended
             }
             if isShort { return .waiting(until: heardAt + limit) }
@@ -82,7 +82,7 @@ final class RecoveryScan {
     }
 
     /// - Returns: until when to wait for sockets that lag, nil if for none.
-    private func pause(_ desk: RecoveryScheduler) -> ContinuousClock.Instant? {
+    private func pause(_ scheduler: RecoveryScheduler) -> ContinuousClock.Instant? {
         let behind = served.values.filter(\.isBehind)
         guard !behind.isEmpty else {
             if pausedAt != nil { heardAt = .now }
@@ -97,7 +97,7 @@ final class RecoveryScan {
             member.brokeOff(at: lastID, of: upper)
             served[member.key] = nil
         }
-        desk.putBack(behind)
+        scheduler.putBack(behind)
         pausedAt = nil
         heardAt = .now
         return served.isEmpty ? .now : nil
@@ -129,9 +129,9 @@ final class RecoveryScan {
         }
     }
 
-    private func tell(_ desk: RecoveryScheduler) throws(ScanError) {
+    private func tell(_ scheduler: RecoveryScheduler) throws(ScanError) {
         guard let last = rows.last else { return }
-        do { try desk.tell(rows[...], to: served, of: upper) } catch { throw .judging(error) }
+        do { try scheduler.tell(rows[...], to: served, of: upper) } catch { throw .judging(error) }
         lastID = last.id
         rows.removeAll(keepingCapacity: true)
         bytes = 0

@@ -81,7 +81,6 @@ package final class RecoveryScheduler {
         guard !unbound.isEmpty, let catalog = registry.catalog else { return }
         let binder = binder(catalog, ask)
         // What cannot be bound any more, its group has been told; there is nothing to be missed.
-        // Whoever comes while Postgres is asked is bound the next time.
         let settled = unbound
         unbound = []
         for number in settled {
@@ -109,17 +108,17 @@ package final class RecoveryScheduler {
     /// - Parameters:
     ///   - rows: what a slice can look at; for whoever is known to lack more it is not tried.
     ///   - ask: for those who came since the last binding: whoever begins has to be found by what is read next.
-    func begin(on ground: FeedHistory, slicesOf rows: Int, asking ask: @escaping SubscriptionBinder.Ask) {
+    func begin(on history: FeedHistory, slicesOf rows: Int, asking ask: @escaping SubscriptionBinder.Ask) {
         let came = newcomers
         newcomers = []
         bind(asking: ask)
-        let present = FeedCursor(epoch: ground.epoch, at: ground.present)
+        let present = FeedCursor(epoch: history.epoch, at: history.present)
         for member in came where !member.isGone {
-            switch ground.start(from: member.question.from) {
+            switch history.start(from: member.question.from) {
             case .from(let start):
                 send(member.id, [.began(.resumed)], nil)
                 member.isAt(start)
-                if ground.distance(from: member.question.from) ?? 0 > rows {
+                if history.distance(from: member.question.from) ?? 0 > rows {
                     far.append(member)
                 } else {
                     near.append(member)
@@ -210,10 +209,10 @@ package final class RecoveryScheduler {
     func tell(_ rows: ArraySlice<RecoveredRow>, to served: [ChangeGroupID: RecoveryMember], of upper: Snapshot) throws {
         let shown = rows.filter { $0.change != nil }
         guard !shown.isEmpty, !registry.isEmpty else { return }
-        let gate = RecoveryAudience(
+        let audience = RecoveryAudience(
             lacks: { key, place in served[key].map { !$0.isGone && !$0.has(shown[place]) } ?? false },
             cursor: { key, place in served[key]?.cursor(at: shown[place], of: upper) ?? "" })
-        let judgement = try judge(shown.compactMap { $0.change.map { .change($0) } }, gate, &registry)
+        let judgement = try judge(shown.compactMap { $0.change.map { .change($0) } }, audience, &registry)
         // Of these it is not known what they missed: they join again, and are told then what their filter lacks.
         fail(judgement.unbound.compactMap { members[$0] })
         fail(judgement.undecided.compactMap { members[$0] }, .undecided)

@@ -2,10 +2,10 @@ import Hub
 import Matching
 import Postgres
 
-/// RecoveryWindow.sql for some starts at once.
+/// RecoveryWindow in Recovery.sql for some starts at once.
 enum RecoveryStatement {
-    private static let window = SQLTemplate(withoutComments: SQL.recoveryWindow)
-    private static let slice = SQLTemplate(withoutComments: SQL.recoverySlice)
+    private static let window = SQLTemplate(withoutComments: RecoverySQL.recoveryWindow.text)
+    private static let slice = SQLTemplate(withoutComments: RecoverySQL.recoverySlice.text)
 
     enum Reading {
         /// Looks at so many rows at most, and brings about so many bytes of them, in no order.
@@ -84,7 +84,7 @@ struct RecoveredRow {
     let bytes: Int
 }
 
-/// Reads rows of RecoveryWindow.sql by the tables as they are today.
+/// Reads rows of RecoveryWindow in Recovery.sql by the tables as they are today.
 struct RecoveredRowReader {
     private let catalog: Catalog
     /// Tables as some rows were written, for rows in the same shape: each new object would be judged by itself.
@@ -93,25 +93,16 @@ struct RecoveredRowReader {
     init(catalog: Catalog) { self.catalog = catalog }
 
     mutating func row(_ result: QueryResult) throws -> RecoveredRow {
-        guard let id = result.integer(0, 0), let at = result.bytes(0, 5) ?? result.bytes(0, 4),
+        let row = OutboxRow(result)
+        guard let id = row.id, let at = row.committedAt ?? row.writtenAt,
             let transaction = result.text(0, 8).flatMap({ UInt64($0) })
         else { throw PostgresError(.server, "A change has no id, time or transaction.") }
-        let record = result.bytes(0, 6)
-        let old = result.bytes(0, 7)
-        let operation: RowChange.Operation? =
-            switch result.bytes(0, 2)?.first {
-            case UInt8(ascii: "I"): .insert
-            case UInt8(ascii: "U"): .update
-            case UInt8(ascii: "D"): .delete
-            default: nil
-            }
-        let isReduced = result.flag(0, 3)
-        let oid = UInt32(truncatingIfNeeded: result.integer(0, 1) ?? 0)
+        let (record, old) = (row.record, row.oldRecord)
         var change: RowChange?
-        if let operation, let table = self.table(oid, of: isReduced ? nil : record ?? old) {
+        if let operation = row.operation, let table = table(row.table, of: row.isReduced ? nil : record ?? old) {
             change = RowChange(
                 id: id, table: table, operation: operation, commitTimestamp: Timestamps.forClients(at),
-                record: record.map { Array($0) }, oldRecord: old.map { Array($0) }, isReduced: isReduced)
+                record: record.map { Array($0) }, oldRecord: old.map { Array($0) }, isReduced: row.isReduced)
         }
         return RecoveredRow(
             id: id, transaction: transaction, change: change, bytes: (record?.count ?? 0) + (old?.count ?? 0))

@@ -45,7 +45,7 @@ package final class SessionWriter: Sendable {
             do {
                 let connection = try Self.open(
                     conninfo, PresenceWaiter(signal: signal), logger, within: Self.patience / 2)
-                let rows = try connection.query(SQL.storedSessions, [node])
+                let rows = try connection.query(SessionListSQL.storedSessions, [node])
                 guard rows.count > 0 else { return }
                 book.restore((0..<rows.count).compactMap { SessionRegistry.Record(rows, $0) })
             } catch let error as PostgresError where error.kind == .server && error.sqlState == nil {
@@ -64,7 +64,7 @@ package final class SessionWriter: Sendable {
     /// From here on joins wait to be written down, which `start` begins with.
     ///
     /// - Parameter withdraw: sees to it that what is written does not count as complete any more, by another way than this
-    ///   one, and says whether that worked (`ChangeSubscriptions.withdrawSessionList`). From any thread.
+    ///   one, and says whether that worked (`ChangeService.withdrawSessionList`). From any thread.
     package func record(withdrawingBy withdraw: @escaping @Sendable (@escaping @Sendable (Bool) -> Void) -> Void) {
         let (bell, book) = (bell, book)
         book.record(whenAwaited: { _ = eventfd_write(bell, 1) }) {
@@ -100,7 +100,7 @@ package final class SessionWriter: Sendable {
     ) throws -> PostgresConnection {
         let connection = try PostgresConnection(
             ConnectionOptions(conninfo: conninfo), waiter: waiter, logger: logger, within: limit)
-        try connection.run(SQL.sessionOfSessions)
+        try connection.run(SessionListSQL.sessionOfSessions)
         try Primary.demand(on: connection)
         try Migrator.demandCurrentSchema(on: connection)
         return connection
@@ -173,12 +173,12 @@ private struct SessionLoop: ~Copyable {
         var written: [SessionRegistry.Record] = []
         do {
             try connection.run("begin")
-            _ = try connection.query(SQL.forgetSessions, [node])
+            _ = try connection.query(SessionListSQL.forgetSessions, [node])
             while case let records = book.takeChanged(upTo: Self.batch), !records.isEmpty {
                 written += records
                 try store(records, on: connection)
             }
-            _ = try connection.query(SQL.sessionsAreUnknown, [node])
+            _ = try connection.query(SessionListSQL.sessionsAreUnknown, [node])
             claimed = nil
             try connection.run("commit")
         } catch {
@@ -198,7 +198,7 @@ private struct SessionLoop: ~Copyable {
         }
         if !book.isComplete(at: Self.now) {
             guard claimed != nil else { return }
-            _ = try connection.query(SQL.sessionsAreUnknown, [node])
+            _ = try connection.query(SessionListSQL.sessionsAreUnknown, [node])
             claimed = nil
         } else if claimed != book.withdrawals {
             try claim(on: connection)
@@ -208,11 +208,11 @@ private struct SessionLoop: ~Copyable {
     /// Calls the list complete. In this order: the count, the turn, whether it is true.
     private mutating func claim(on connection: PostgresConnection) throws {
         let withdrawals = book.withdrawals
-        let row = try connection.query(SQL.listTurn, [node])
+        let row = try connection.query(SessionListSQL.listTurn, [node])
         guard row.count > 0, let turn = row.text(0, 0), book.beginsClaim(at: Self.now, after: withdrawals) else {
             return
         }
-        _ = try connection.query(SQL.sessionsAreListed, [node, turn])
+        _ = try connection.query(SessionListSQL.sessionsAreListed, [node, turn])
         claimed = withdrawals
     }
 
@@ -226,7 +226,7 @@ private struct SessionLoop: ~Copyable {
                 counts.append(Int64(record.count))
             }
         }
-        _ = try connection.query(SQL.storeSessions, [node, gone.literal, keys.literal, counts.literal])
+        _ = try connection.query(SessionListSQL.storeSessions, [node, gone.literal, keys.literal, counts.literal])
     }
 
     /// Until a join waits, the next beat, or the end; a connection that goes away is noticed at once, as the tables may be
@@ -254,7 +254,7 @@ private struct SessionLoop: ~Copyable {
 }
 
 extension SessionRegistry.Record {
-    /// A row of StoredSessions.sql; nil for the one that stands for nobody.
+    /// A row of StoredSessions in SessionList.sql; nil for the one that stands for nobody.
     fileprivate init?(_ rows: QueryResult, _ row: Int) {
         guard let key = rows.text(row, 0).flatMap({ RecoveryKey(text: $0) }), let count = rows.integer(row, 1) else {
             return nil

@@ -1,3 +1,51 @@
+-- The watched tables, and what roles may read of them.
+
+-- name: CatalogVersion
+-- A text that differs whenever what the hub knows of tables, policies and privileges may have changed.
+--
+-- Invariants
+--   * It names the version (xmin) of every catalog row that Catalog.sql, Access in Catalog.sql and the policies depend on. Two
+--     transactions never leave the same xmin on a row, but for a wrap-around in between.
+--   * pg_roles stands for pg_authid, which only superusers may read.
+--   * It is read at most twice a second while changes flow, inside the statement that reads a window, so the window's
+--     snapshot is the one it is true of.
+-- Locks: none beyond those of reading the catalog.
+with watched as (
+    select distinct t.tgrelid as oid from pg_trigger t join pg_proc p on p.oid = t.tgfoid
+    where not t.tgisinternal and p.pronamespace = to_regnamespace('roost')
+), parts (kind, part) as (
+    select 'class', string_agg(concat_ws(':', c.oid, c.xmin), ',' order by c.oid)
+    from pg_class c join watched w on w.oid = c.oid
+    union all
+    select 'attribute', string_agg(concat_ws(':', a.attrelid, a.attnum, a.xmin), ',' order by a.attrelid, a.attnum)
+    from pg_attribute a join watched w on w.oid = a.attrelid where a.attnum > 0
+    union all
+    select 'trigger', string_agg(concat_ws(':', t.oid, t.xmin), ',' order by t.oid)
+    from pg_trigger t join watched w on w.oid = t.tgrelid where not t.tgisinternal
+    union all
+    select 'partition', string_agg(concat_ws(':', i.inhrelid, i.inhparent, i.xmin), ',' order by i.inhrelid, i.inhparent)
+    from pg_inherits i join watched w on w.oid = i.inhparent
+    union all
+    select 'index', string_agg(concat_ws(':', i.indexrelid, i.xmin), ',' order by i.indexrelid)
+    from pg_index i join watched w on w.oid = i.indrelid
+    union all
+    select 'policy', string_agg(concat_ws(':', p.oid, p.xmin), ',' order by p.oid)
+    from pg_policy p join watched w on w.oid = p.polrelid
+    union all
+    select 'namespace', string_agg(concat_ws(':', n.oid, n.xmin), ',' order by n.oid) from pg_namespace n
+    where n.nspname !~ '^pg_(temp|toast)'
+    union all
+    select 'member', string_agg(concat_ws(':', m.roleid, m.member, m.xmin), ',' order by m.roleid, m.member)
+    from pg_auth_members m
+    union all
+    select 'role', string_agg(concat_ws(':', r.oid, r.rolname, r.rolsuper, r.rolbypassrls, r.rolinherit), ',' order by r.oid)
+    from pg_roles r
+    union all
+    select 'scope', string_agg(concat_ws(':', s.relid::oid, s.xmin), ',' order by s.relid) from roost.scope s
+)
+select md5(string_agg(concat_ws('=', kind, part), ';' order by kind)) from parts
+
+-- name: Catalog
 -- The watched tables with their columns, one row per column, in attribute order.
 --
 -- Invariants
@@ -64,3 +112,223 @@ left join lateral (
     select (i.indkey::int2[])[0:i.indnkeyatts - 1] as keys from pg_index i where i.indrelid = w.oid and i.indisreplident
 ) ri on true
 order by w.oid, a.attnum
+
+-- name: Access
+-- What roles may read of the watched tables: one row per role and table, and one with a null table for a role that may
+-- read none. $1: the roles' names. A name that is no role has no row.
+--
+-- Invariants
+--   * is_restricted is what row_security_active() tells of the current user, worked out for another: superusers and
+--     BYPASSRLS are beyond policies, and so is whoever has the owner's privileges unless RLS is forced.
+--   * columns is null where the role may SELECT the table as a whole.
+-- Locks: none beyond those of reading the catalog.
+with roles as (
+    select r.oid, r.rolname, r.rolsuper or r.rolbypassrls as is_beyond, pg_has_role(r.oid, 'member') as is_assumable
+    from pg_roles r where r.rolname = any ($1::name[])
+), watched as (
+    select distinct c.oid, c.relowner, c.relnamespace, c.relrowsecurity, c.relforcerowsecurity
+    from pg_trigger t join pg_proc p on p.oid = t.tgfoid join pg_class c on c.oid = t.tgrelid
+    where not t.tgisinternal and t.tgenabled <> 'D' and p.pronamespace = to_regnamespace('roost')
+      and p.proname in ('on_insert', 'on_update', 'on_delete') and not c.relispartition
+)
+select r.rolname, r.is_assumable, w.oid,
+       w.relrowsecurity and not r.is_beyond
+           and (w.relforcerowsecurity or not pg_has_role(r.oid, w.relowner, 'usage')) as is_restricted,
+       case when not has_table_privilege(r.oid, w.oid, 'select') then (
+           select json_agg(a.attname order by a.attnum) from pg_attribute a
+           where a.attrelid = w.oid and a.attnum > 0 and not a.attisdropped
+             and has_column_privilege(r.oid, w.oid, a.attnum, 'select')
+       ) end as columns
+from roles r left join watched w
+    on has_schema_privilege(r.oid, w.relnamespace, 'usage') and has_any_column_privilege(r.oid, w.oid, 'select')
+order by r.rolname, w.oid
+
+-- name: TriggerFaults
+-- What is wrong with roost's triggers, on every table that has any of them, whether it fires or not: the watched table
+-- (a partition's root), the faults of its members, whether the table itself is among them, its oid, and whether changes of
+-- rows are lost by it, not only what a TRUNCATE tells.
+--
+-- Faults
+--   * missing: there is none for the operation. Of a partition: it was added later.
+--   * silent: there is one, and it does not fire, because it is disabled or for replicas only.
+--   * foreign: it is not as this version makes it (WatchTable.sql), so what it writes may be anything.
+--   * twice: two fire, and every change is written twice.
+-- Locks: none beyond those of reading the catalog.
+with known as (
+    select t.tgrelid, t.tgname, t.tgenabled in ('O', 'A') as fires, t.tgtype, t.tgnewtable, t.tgoldtable,
+           t.tgqual is null and t.tgattr::text = '' as is_plain, substr(p.proname, 4) as op
+    from pg_trigger t join pg_proc p on p.oid = t.tgfoid
+    where not t.tgisinternal and p.pronamespace = to_regnamespace('roost')
+      and p.proname in ('on_insert', 'on_update', 'on_delete', 'on_truncate')
+), roots as (
+    select distinct coalesce(pg_partition_root(tgrelid), tgrelid)::oid as oid from known
+), members as (
+    select r.oid as root, m.relid from roots r cross join lateral (
+        select relid::oid as relid from pg_partition_tree(r.oid) union select r.oid
+    ) m
+), wanted (op, type, new_table, old_table) as (values
+    ('insert', 4, 'roost_new', null), ('update', 16, 'roost_new', 'roost_old'), ('delete', 8, null, 'roost_old'),
+    ('truncate', 32, null, null)
+), found as (
+    select m.root, m.relid, w.op, count(k.tgname) as triggers, count(k.tgname) filter (where k.fires) as firing,
+           coalesce(bool_and(
+               k.tgtype = w.type and k.tgnewtable is not distinct from w.new_table::name
+               and k.tgoldtable is not distinct from w.old_table::name and k.is_plain
+           ) filter (where k.tgname is not null), true) as fits
+    from members m join pg_class c on c.oid = m.relid and c.relkind in ('r', 'p')
+    cross join wanted w
+    left join known k on k.tgrelid = m.relid and k.op = w.op
+    group by m.root, m.relid, w.op
+), faults as (
+    select root, relid, op, case
+        when triggers = 0 then 'missing'
+        when not fits then 'foreign'
+        when firing = 0 then 'silent'
+        when firing > 1 then 'twice'
+    end as fault
+    from found
+)
+select format('%I.%I', n.nspname, c.relname), f.fault, bool_or(f.relid = f.root), f.root, bool_or(f.op <> 'truncate')
+from faults f join pg_class c on c.oid = f.root join pg_namespace n on n.oid = c.relnamespace
+where f.fault is not null
+group by 1, 2, 4
+order by 1, 2
+
+-- name: Scopes
+-- The declared scopes (of table $1, an oid, or all where it is null) and what is wrong with them: one row per problem,
+-- one with a null problem for a declaration without any. The hub uses those only.
+--
+-- Invariants
+--   * Wrong here means: visibility may depend on more than the scope column and the members tables. What the policies
+--     read is taken from their parsed form (pg_node_tree), and through row level security, views and inheritance, from
+--     what these read in turn. In doubt a problem is reported.
+--   * What a function reads is not seen here; `roost doctor` therefore compares sample rows too.
+--   * A column is the table's own where it is varno 1 and as many levels up as it stands in queries (token, part: which
+--     QUERY nodes are open). Were a version of Postgres to write this otherwise, the counts would differ: a problem.
+--   * kind is `watch` where `roost watch` mends it, `gone` where a table is, `policy` otherwise.
+-- Locks: none.
+with recursive declared as (
+    select s.relid::oid as relid, s.scope_column, s.members::oid[] as members,
+           case when c.oid is not null then format('%I.%I', n.nspname, c.relname) end as name, c.relrowsecurity, a.attnum
+    from roost.scope s
+    left join pg_class c on c.oid = s.relid
+    left join pg_namespace n on n.oid = c.relnamespace
+    left join pg_attribute a
+        on a.attrelid = s.relid and a.attname = s.scope_column and a.attnum > 0 and not a.attisdropped
+    where $1::oid is null or s.relid = $1::oid
+), read (scope, relid) as (
+    select relid, relid from declared where relrowsecurity
+    union
+    select r.scope, x.relid::oid
+    from read r join pg_class c on c.oid = r.relid
+    cross join lateral (
+        select m[1] from pg_policy p, regexp_matches(p.polqual::text, ':relid (\d+) ', 'g') m
+        where c.relrowsecurity and p.polrelid = c.oid and p.polcmd in ('r', '*')
+        union all
+        select m[1] from pg_rewrite w, regexp_matches(w.ev_action::text, ':relid (\d+) ', 'g') m
+        where c.relkind = 'v' and w.ev_class = c.oid
+        union all
+        select i.inhrelid::text from pg_inherits i
+        where c.relkind = 'r' and c.oid <> r.scope and i.inhparent = c.oid
+    ) x (relid)
+), expression (scope, relid, what, tree) as (
+    select r.scope, r.relid, format('the policy %I of %s', p.polname, r.relid::regclass), p.polqual::text
+    from read r join pg_class c on c.oid = r.relid join pg_policy p on p.polrelid = c.oid
+    where c.relrowsecurity and p.polcmd in ('r', '*')
+    union all
+    select r.scope, r.relid, format('the view %s', r.relid::regclass), w.ev_action::text
+    from read r join pg_class c on c.oid = r.relid join pg_rewrite w on w.ev_class = c.oid
+    where c.relkind = 'v'
+), token as materialized (
+    -- What the tree opens and closes, with the depth inside what is opened, and outside what is closed.
+    select e.scope, e.what, t.place, t.m[1] as brace, t.m[2] as label,
+           sum(case t.m[1] when '{' then 1 else -1 end) over (partition by e.scope, e.what order by t.place) as depth,
+           v[1]::int as varno, v[2]::int as attnum, v[3]::int as levels_up
+    from expression e
+    cross join lateral regexp_matches(e.tree, '((?<!\\)[{}])([A-Z_]*)([^{}]*)', 'g') with ordinality t (m, place)
+    left join lateral regexp_match(
+        t.m[3], '^ :varno (\d+) :varattno (-?\d+) .*:varlevelsup (\d+) ') v on t.m[1] = '{' and t.m[2] = 'VAR'
+    where e.relid = e.scope
+), part as (
+    select q.scope, q.what, q.place as opened, (
+        select min(c.place) from token c
+        where c.scope = q.scope and c.what = q.what and c.place > q.place and c.brace = '}' and c.depth = q.depth - 1
+    ) as closed
+    from token q where q.label = 'QUERY'
+), own as (
+    select distinct t.scope, t.what, t.attnum from token t
+    where t.varno = 1 and t.levels_up = (
+        select count(*) from part q
+        where q.scope = t.scope and q.what = t.what and t.place between q.opened and q.closed
+    )
+), needed (scope, relid, name) as (
+    select d.relid, m.relid, case when c.oid is null then m.relid::text else format('%I.%I', n.nspname, c.relname) end
+    from declared d
+    cross join lateral unnest(d.members || d.relid) m (relid)
+    left join pg_class c on c.oid = m.relid
+    left join pg_namespace n on n.oid = c.relnamespace
+), problem (scope, kind, what) as (
+    select d.relid, 'gone', format('the table with the oid %s is gone', d.relid) from declared d where d.name is null
+    union
+    select d.relid, 'gone', format('the column %I is gone', d.scope_column)
+    from declared d where d.name is not null and d.attnum is null
+    union
+    select o.scope, 'policy',
+           format('%s also reads %s', o.what, string_agg(format('%I', a.attname), ', ' order by a.attnum))
+    from own o
+    join declared d on d.relid = o.scope
+    join pg_attribute a on a.attrelid = o.scope and a.attnum = o.attnum
+    where o.attnum > 0 and o.attnum <> coalesce(d.attnum, 0)
+    group by o.scope, o.what
+    union
+    select o.scope, 'policy', format('%s reads whole rows or system columns', o.what) from own o where o.attnum <= 0
+    union
+    select e.scope, 'policy', format('%s cannot be read on this version of Postgres', e.what)
+    from expression e
+    where e.relid = e.scope and (select count(*) from regexp_matches(e.tree, ':varattno ', 'g'))
+        <> (select count(*) from token t where t.scope = e.scope and t.what = e.what and t.attnum is not null)
+    union
+    select e.scope, 'policy', format('%s reads that table itself, which is not among the members tables', e.what)
+    from expression e join declared d on d.relid = e.scope
+    where e.relid = e.scope and e.scope <> all (d.members) and strpos(e.tree, format(':relid %s ', e.scope)) > 0
+    union
+    select e.scope, 'policy', format('%s depends on the time or on chance', e.what)
+    from expression e
+    where e.tree ~ '\{SQLVALUEFUNCTION :op [0-8] ' or exists (
+        select from regexp_matches(e.tree, ':(?:op)?funcid (\d+) ', 'g') m join pg_proc f on f.oid = m[1]::oid
+        where f.pronamespace = 'pg_catalog'::regnamespace
+          and (f.provolatile = 'v' or f.proname in ('now', 'transaction_timestamp', 'statement_timestamp'))
+    )
+    union
+    select r.scope, 'policy',
+           format('visibility also rests on %s, which is not among the members tables', r.relid::regclass)
+    from read r
+    join declared d on d.relid = r.scope
+    join pg_class c on c.oid = r.relid
+    where r.relid <> r.scope and c.relkind <> 'v' and coalesce(pg_partition_root(r.relid), r.relid) <> all (d.members)
+    union
+    select d.relid, 'gone', format('the members table with the oid %s is gone', n.name)
+    from declared d join needed n on n.scope = d.relid
+    where n.relid <> d.relid and not exists (select from pg_class c where c.oid = n.relid)
+    union
+    select n.scope, 'watch', format('%s is not watched, or not wholly', n.name)
+    from needed n
+    cross join lateral (select relid from pg_partition_tree(n.relid) union select n.relid) t
+    join pg_class c on c.oid = t.relid and c.relkind in ('r', 'p')
+    cross join unnest('{roost.on_insert(),roost.on_update(),roost.on_delete(),roost.on_truncate()}'::text[]) f (name)
+    where not exists (
+        select from pg_trigger g
+        where g.tgrelid = t.relid and not g.tgisinternal and g.tgenabled <> 'D' and g.tgfoid = to_regprocedure(f.name)
+    )
+)
+select d.relid, coalesce(d.name, d.relid::text), d.scope_column, array_to_string(d.members, ' '),
+       (select string_agg(n.name, ', ' order by n.name) from needed n where n.scope = d.relid and n.relid <> d.relid),
+       coalesce(d.relrowsecurity, false), p.kind, p.what
+from declared d left join problem p on p.scope = d.relid
+order by d.relid, p.kind, p.what
+
+-- name: FindTable
+-- Whether a table of this schema ($1) and name ($2) exists at all; asked when a client names one that is not watched.
+-- Locks: none.
+select true from pg_class c join pg_namespace n on n.oid = c.relnamespace
+where n.nspname = $1 and c.relname = $2 and c.relkind in ('r', 'p')

@@ -1,13 +1,16 @@
+-- What a window reads of the outbox.
+
+-- name: Window
 -- One window: what this statement's snapshot S2 sees and the last window's snapshot S1 did not.
 --
 -- Invariants
 --   * READ COMMITTED: the statement has one snapshot, and pg_current_snapshot() in it is that snapshot. It comes as the
 --     first row (id 0) and is the next S1; all of the rows have to be handed on before it counts.
---   * That row also tells, where asked, the catalog's version (CatalogVersion.sql, in the place of "committed") and
---     which members tables of scopes the window wrote (MembersInWindow.sql, in the place of "record"), and whether
---     anything went from the outbox (OutboxLook.sql, in the place of "old_record").
+--   * That row also tells, where asked, the catalog's version (CatalogVersion in Catalog.sql, in the place of "committed") and
+--     which members tables of scopes the window wrote (MembersInWindow in Window.sql, in the place of "record"), and whether
+--     anything went from the outbox (OutboxLook in Losses.sql, in the place of "old_record").
 --   * A row that is here though its transaction is not finished came by another way, as out of a dump; it is left out,
---     or it would come in every window until then (ForeignChanges.sql deletes it).
+--     or it would come in every window until then (ForeignChanges in Epochs.sql deletes it).
 --   * A row is new if its transaction was not finished in S1: either xid >= xmax(S1), or xid in xip(S1).
 --   * {xmax} and {xip} are literals, not parameters, so that the planner sees how narrow the range is.
 -- Locks: none.
@@ -20,3 +23,13 @@ union all
 select id, relid, op, reduced, at::text, :committed, record, old_record from roost.change
 where xid = any ('{xip}'::xid8[]) and pg_visible_in_snapshot(xid, (select pg_current_snapshot()))
 order by id
+
+-- name: MembersInWindow
+-- Which members tables of scopes a window wrote, as a JSON array of oids, or null: a part of Window.sql, read in its
+-- snapshot, so that answers which the window makes wrong are dropped before its first row is judged.
+-- Locks: none.
+(select json_agg(distinct relid) from (
+    select relid from roost.change where xid >= '{xmax}'::xid8 and relid = any ('{{members}}'::oid[])
+    union all
+    select relid from roost.change where xid = any ('{xip}'::xid8[]) and relid = any ('{{members}}'::oid[])
+) written)

@@ -68,7 +68,7 @@ struct SubscriptionBinder {
     }
 
     /// What clients are told of a binding whose filter is not served any more.
-    static func farewell(_ filter: ChangeFilter, _ tables: TablePattern, because reason: String) -> String {
+    static func endNotice(_ filter: ChangeFilter, _ tables: TablePattern, because reason: String) -> String {
         let table = "\(tables.schema ?? "*").\(tables.name ?? "*")"
         return "The filter \(SubscriptionError.quote(filter.description)) on changes of \(table) \(reason), and is not "
             + "served any more; what it would have shown since is missing. Subscribe with a simpler filter, and load what "
@@ -76,7 +76,7 @@ struct SubscriptionBinder {
     }
 
     /// What clients are told whose filters are too many.
-    static func farewell(_ count: Int) -> String {
+    static func endNotice(_ count: Int) -> String {
         "\(count == 1 ? "A filter" : "\(count) filters") of this channel that only Postgres can decide (ilike, match, imatch, or "
             + "on text by order) \(count == 1 ? "is" : "are") not served any more, because there are too many of such filters "
             + "(limits.undecided_filters) and this channel has the most; what they would have shown since is missing. "
@@ -159,7 +159,7 @@ struct SubscriptionBinder {
     ) throws(Failure) -> BoundFilter {
         guard !refuses(parameters.filter, table) else {
             throw .costly(
-                Self.farewell(parameters.filter, parameters.tables, because: "took too long to decide a while ago"))
+                Self.endNotice(parameters.filter, parameters.tables, because: "took too long to decide a while ago"))
         }
         // A filter on a hidden column would tell what is in it.
         try Self.check(parameters.filter.conditions.map(\.column), granted: granted, in: table)
@@ -226,20 +226,5 @@ struct BoundDefinition {
     var outcome: ChangeSubscriptionOutcome {
         if complaints.isEmpty { return .live }
         return bindings.isEmpty ? .failed(complaints.map(\.message).joined(separator: " ")) : .partly(complaints)
-    }
-}
-
-/// Text for a shell to read, in the commands that messages tell people to run.
-enum ShellText {
-    /// `text` as one argument, quoted where the shell would take it apart.
-    static func argument(_ text: String) -> String {
-        let isPlain = text.utf8.allSatisfy { byte in
-            switch byte {
-            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "_"), UInt8(ascii: "."), UInt8(ascii: "-"): true
-            default: false
-            }
-        }
-        if isPlain, !text.isEmpty { return text }
-        return "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
     }
 }

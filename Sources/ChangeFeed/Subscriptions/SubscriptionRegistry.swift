@@ -109,7 +109,7 @@ struct SubscriptionRegistry: ~Copyable {
         for (number, bindings) in excess {
             guard let definition = byNumber[number] else { continue }
             index.remove(bindings: bindings, of: number)
-            let message = SubscriptionBinder.farewell(bindings.count)
+            let message = SubscriptionBinder.endNotice(bindings.count)
             for binding in bindings { definition.ended[binding] = message }
             endings.append(
                 Ending(
@@ -166,7 +166,7 @@ struct SubscriptionRegistry: ~Copyable {
         guard let place = definition.ids.firstIndex(of: binding),
             case .success(let parameters) = definition.bindings[place].parameters
         else { return [] }
-        let message = SubscriptionBinder.farewell(parameters.filter, parameters.tables, because: reason)
+        let message = SubscriptionBinder.endNotice(parameters.filter, parameters.tables, because: reason)
         if reason == ConditionEvaluator.tookTooLong { definition.ended[binding] = message }
         let outcome = definition.complain(message, besides: binding)
         return definition.groups.keys.map { ($0, outcome) }

@@ -79,7 +79,7 @@ final class ScopeAnswers {
         pruneAt = now + Self.lifetime
     }
 
-    /// Moves on to another round of questions. What has ended by then is forgotten, and with it whoever is gone.
+    /// Moves on to another batch of questions. What has ended by then is forgotten, and with it whoever is gone.
     func advance(to now: ContinuousClock.Instant) {
         self.now = now
         guard now >= pruneAt else { return }

@@ -11,13 +11,13 @@ struct Visibility: ~Copyable {
     private var engine: PolicyEngine
     private var cache = ScopeCache()
     private var catalog = Catalog()
-    private var complaints: RateLimitedLog
+    private var log: RateLimitedLog
     private let logger: Logger
     private(set) var statistics = VisibilityStatistics()
 
     init(conninfo: String, logger: Logger) {
         engine = PolicyEngine(conninfo: conninfo, logger: logger)
-        complaints = RateLimitedLog(logger: logger)
+        log = RateLimitedLog(logger: logger)
         self.logger = logger
     }
 
@@ -47,7 +47,7 @@ struct Visibility: ~Copyable {
 
     /// Decides all the questions in one round trip.
     ///
-    /// - Returns: false where a scope turned out not to hold: nothing that was asked by it counts, and the round has to be
+    /// - Returns: false where a scope turned out not to hold: nothing that was asked by it counts, and the batch has to be
     ///   asked again, without it.
     /// - Throws: `PostgresError` where the database does not answer.
     mutating func decide(_ questions: [VisibilityQuestion]) throws -> Bool {
@@ -61,7 +61,7 @@ struct Visibility: ~Copyable {
         statistics.time.record(nanoseconds: Int64((ContinuousClock.now - began) / .nanoseconds(1)))
         var holds = true
         for (question, answer) in zip(open, answers) {
-            for problem in answer.problems { complaints.note(problem) }
+            for problem in answer.problems { log.note(problem) }
             if question.isScoped, !isCovered(question, answer) {
                 holds = false
                 if cache.disprove(question.table.oid, question.role) { complain(about: question) }

@@ -40,22 +40,22 @@ package struct Snapshot: Sendable, Equatable {
             members: members.isEmpty ? nil : members.sorted().map(String.init).joined(separator: ","))
     }
 
-    private static let version = "(" + SQLTemplate.withoutComments(SQL.catalogVersion) + ")"
+    private static let version = "(" + SQLTemplate.withoutComments(CatalogSQL.catalogVersion.text) + ")"
 
-    private static let outbox = "(" + SQLTemplate.withoutComments(SQL.outboxLook) + ")"
+    private static let outbox = "(" + SQLTemplate.withoutComments(LossSQL.outboxLook.text) + ")"
 
     // Cut up once, and without its comments: this is sent hundreds of times a second.
     private static let withCommitTimestamps = WindowTemplate(committed: "pg_xact_commit_timestamp(xid::xid)::text")
     private static let withoutCommitTimestamps = WindowTemplate(committed: "null::text")
 }
 
-/// Window.sql and MembersInWindow.sql, with places for a window's own parts.
+/// Window.sql and MembersInWindow in Window.sql, with places for a window's own parts.
 private struct WindowTemplate {
     private let window: SQLTemplate
-    private static let members = SQLTemplate(withoutComments: SQL.membersInWindow)
+    private static let members = SQLTemplate(withoutComments: WindowSQL.membersInWindow.text)
 
     init(committed: String) {
-        window = SQLTemplate(withoutComments: SQL.window.replacing(":committed", with: committed))
+        window = SQLTemplate(withoutComments: WindowSQL.window.text.replacing(":committed", with: committed))
     }
 
     func statement(xmax: String, xip: String, version: String, outbox: String, members: String?) -> String {
@@ -96,5 +96,17 @@ extension Snapshot {
         let lowest = running.first ?? xmax
         self.init(
             text: "\(lowest):\(xmax):" + running.map(String.init).joined(separator: ","), xmax: xmax, running: running)
+    }
+}
+
+extension Snapshot {
+    /// Sees every transaction of which a change may be gone from the outbox.
+    ///
+    /// - Parameters: as roost.meta has them, in text: the highest of these transactions, and those below it that were spared.
+    /// - Returns: nil where nothing is gone.
+    init?(prunedUpTo highest: String?, sparing spared: String?) {
+        guard let highest = highest.flatMap({ UInt64($0) }) else { return nil }
+        let running = (spared ?? "").split(separator: ",").compactMap { UInt64($0) }
+        self.init(xmax: highest + 1, running: running.filter { $0 <= highest }.sorted())
     }
 }

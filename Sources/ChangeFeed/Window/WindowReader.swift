@@ -1,7 +1,30 @@
-import Hub
-import Matching
+package import Hub
+package import Matching
 import Postgres
 import Wire
+
+/// One thing that a committed transaction left for the hub.
+package enum FeedEntry: Sendable {
+    case change(RowChange)
+    /// A row of `realtime.messages`.
+    case broadcast(DatabaseBroadcast)
+}
+
+/// Takes what windows bring. Called on the feed's thread only, one call at a time.
+package protocol WindowConsumer: AnyObject, Sendable {
+    /// Comes before the first entry of a window in which one of these tables was written, of those that scopes name as
+    /// members (`Catalog.memberTables`). All that commits before an entry of this window is told here or was told before.
+    func membersChanged(_ tables: Set<UInt32>)
+
+    /// A window begins, or begins anew: how its entries are told apart by cursors.
+    func windowBegan(_ cursors: CursorWindow)
+
+    /// Entries in order; at most 256, or about 256 KiB, at a time. May block: nothing is read meanwhile.
+    ///
+    /// - Throws: `PostgresError` where the database is needed for them and does not answer. The feed then connects anew,
+    ///   and the entries come again.
+    func consume(_ entries: [FeedEntry]) throws
+}
 
 /// Takes the rows of one window as they arrive and hands them on in batches.
 final class WindowReader {
@@ -29,7 +52,7 @@ final class WindowReader {
         case version
     }
 
-    private let consumer: any FeedConsumer
+    private let consumer: any WindowConsumer
     private let catalog: Catalog
     private let settled: [UInt32: Table?]
     private let mayAskAgain: Bool
@@ -51,7 +74,7 @@ final class WindowReader {
     ///   - willHandOn: called before each batch. Whoever was told to be subscribed before an entry committed has to be
     ///     known when the entry is handed on.
     init(
-        consumer: any FeedConsumer, catalog: Catalog, settled: [UInt32: Table?], mayAskAgain: Bool,
+        consumer: any WindowConsumer, catalog: Catalog, settled: [UInt32: Table?], mayAskAgain: Bool,
         skip: Set<DeliveredChanges.Key>, after start: FeedCursor, willHandOn: @escaping () -> Void
     ) {
         self.consumer = consumer
@@ -65,20 +88,21 @@ final class WindowReader {
 
     /// - Returns: false when the rest of the window is of no use yet.
     func take(_ row: QueryResult) throws -> Bool {
-        guard let at = row.bytes(0, 4) else { throw PostgresError(.server, "A change has no time.") }
-        let id = row.integer(0, 0) ?? 0
+        let row = OutboxRow(row)
+        guard let at = row.writtenAt else { throw PostgresError(.server, "A change has no time.") }
+        let id = row.id ?? 0
         guard id > 0 else {
             snapshot = Snapshot(String(decoding: at, as: UTF8.self))
             guard let snapshot else { throw PostgresError(.server, "Postgres sent a snapshot the hub cannot read.") }
             window = snapshot
-            return try takeFacts(row)
+            return try takeFacts(row.result)
         }
         let key = DeliveredChanges.Key(id: id, writtenAt: Timestamps.fingerprint(at))
         if !skip.isEmpty, skip.contains(key) { return true }
-        switch row.bytes(0, 2)?.first {
+        switch row.letter {
         case UInt8(ascii: "M"):
-            if !row.flag(0, 3), let message = row.bytes(0, 6).flatMap({ MessageRow.broadcast($0) }) {
-                try append(.broadcast(message), key, bytes: row.bytes(0, 6)?.count ?? 0)
+            if !row.isReduced, let message = row.record.flatMap({ MessageRow.broadcast($0) }) {
+                try append(.broadcast(message), key, bytes: row.record?.count ?? 0)
             } else {
                 undelivered += 1
             }
@@ -88,7 +112,7 @@ final class WindowReader {
         case UInt8(ascii: "X"):
             hasNewsOfOutbox = true
             return true
-        default: return try add(row, id: id, key: key, at: row.bytes(0, 5) ?? at)
+        default: return try add(row, id: id, key: key, at: row.committedAt ?? at)
         }
     }
 
@@ -107,12 +131,9 @@ final class WindowReader {
     }
 
     private func add(
-        _ row: QueryResult, id: Int64, key: DeliveredChanges.Key, at: UnsafeBufferPointer<UInt8>
+        _ row: OutboxRow, id: Int64, key: DeliveredChanges.Key, at: UnsafeBufferPointer<UInt8>
     ) throws -> Bool {
-        let oid = UInt32(row.integer(0, 1) ?? 0)
-        let isReduced = row.flag(0, 3)
-        let record = row.bytes(0, 6)
-        let old = row.bytes(0, 7)
+        let (oid, isReduced, record, old) = (row.table, row.isReduced, row.record, row.oldRecord)
         guard var table = catalog.table(oid) else {
             guard settled[oid] != nil else { return giveUp(on: oid) }
             orphans[oid, default: 0] += 1
@@ -126,7 +147,7 @@ final class WindowReader {
             table = fitting
         }
         let change = RowChange(
-            id: id, table: table, operation: operation(row.bytes(0, 2)?.first),
+            id: id, table: table, operation: row.operation ?? .update,
             commitTimestamp: Timestamps.forClients(at), committedAtMicroseconds: Timestamps.microseconds(at),
             record: record.map { Array($0) },
             oldRecord: old.map { Array($0) }, isReduced: isReduced)
@@ -170,12 +191,35 @@ final class WindowReader {
         batchKeys.removeAll(keepingCapacity: true)
         bytes = 0
     }
+}
 
-    private func operation(_ letter: UInt8?) -> RowChange.Operation {
+/// A row of roost.change as Window.sql and RecoveryWindow in Recovery.sql bring it, with their columns in the same places. Its bytes are
+/// valid for as long as the row is kept.
+struct OutboxRow {
+    let result: QueryResult
+
+    init(_ result: QueryResult) { self.result = result }
+
+    var id: Int64? { result.integer(0, 0) }
+    /// The oid.
+    var table: UInt32 { UInt32(truncatingIfNeeded: result.integer(0, 1) ?? 0) }
+    /// What happened, by the letter that the triggers write.
+    var letter: UInt8? { result.bytes(0, 2)?.first }
+    /// Values were left out, as the row is too large.
+    var isReduced: Bool { result.flag(0, 3) }
+    var writtenAt: UnsafeBufferPointer<UInt8>? { result.bytes(0, 4) }
+    /// Where the server keeps times of commits.
+    var committedAt: UnsafeBufferPointer<UInt8>? { result.bytes(0, 5) }
+    var record: UnsafeBufferPointer<UInt8>? { result.bytes(0, 6) }
+    var oldRecord: UnsafeBufferPointer<UInt8>? { result.bytes(0, 7) }
+
+    /// Nil for what is no change of a row.
+    var operation: RowChange.Operation? {
         switch letter {
         case UInt8(ascii: "I"): .insert
+        case UInt8(ascii: "U"): .update
         case UInt8(ascii: "D"): .delete
-        default: .update
+        default: nil
         }
     }
 }

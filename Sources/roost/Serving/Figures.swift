@@ -148,7 +148,7 @@ extension LoopFigures {
 }
 
 /// What the feed of row changes does, for the metrics.
-extension ChangeSubscriptions {
+extension ChangeService {
     private var outboxFigures: [Figure] {
         guard let outbox else { return [] }
         return [

@@ -22,7 +22,7 @@ struct HubRooms: Sendable {
     let pushService: PushService?
     let gateway: Gateway
     let sessions: SessionWriter
-    let subscriptions: ChangeSubscriptions
+    let subscriptions: ChangeService
     let authority: PolicyAuthority
     let presenceKeeper: PresenceKeeper
     /// Nil where systemd did not ask to be told.
@@ -53,8 +53,8 @@ struct HubRooms: Sendable {
         let sessions = SessionWriter(
             conninfo: databaseURL, node: configuration.nodeName, book: shared.recovery, logger: logger)
         let recovers = configuration.recoveryWindowSeconds > 0
-        let subscriptions = ChangeSubscriptions(
-            configuration: configuration.feed(conninfo: databaseURL), sink: gateway, tap: pushService, logger: logger,
+        let subscriptions = ChangeService(
+            configuration: configuration.feed(conninfo: databaseURL), sink: gateway, observer: pushService, logger: logger,
             oldestMark: { [recovery = shared.recovery] in recovery.oldestMark() },
             whenFirst: { [recovery = shared.recovery] in recovery.nobodyIsFromBefore() }
         ) { status in

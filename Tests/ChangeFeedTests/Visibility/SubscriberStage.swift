@@ -51,7 +51,7 @@ final class SubscriberStage: ChangeSink {
     }
 
     private let content = Mutex(Content())
-    private let subscriptions = Mutex<ChangeSubscriptions?>(nil)
+    private let subscriptions = Mutex<ChangeService?>(nil)
     let loopCount = 1
 
     /// Runs `body` with a feed on the database.
@@ -67,7 +67,7 @@ final class SubscriberStage: ChangeSink {
         configuration.recoveryWindow = recoveryWindow
         configuration.filters = filters
         configuration.pruneInterval = pruneInterval
-        let subscriptions = ChangeSubscriptions(
+        let subscriptions = ChangeService(
             configuration: configuration, sink: stage, logger: logger, oldestMark: oldestMark
         ) { _ in }
         stage.subscriptions.withLock { $0 = subscriptions }

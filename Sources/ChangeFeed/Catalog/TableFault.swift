@@ -1,0 +1,52 @@
+import Hub
+import Matching
+import Postgres
+
+/// Something about the triggers on a watched table that keeps changes from being written (TriggerFaults in Catalog.sql).
+struct TableFault: Sendable, Equatable {
+    /// As TriggerFaults in Catalog.sql names it.
+    let name: String
+    /// The table itself has it, not its partitions alone: of those only writes that name them are lost.
+    let concernsItself: Bool
+
+    /// What a subscriber of the table is told, and the log; nil where nothing is lost.
+    func complaint(about table: Table) -> SubscriptionComplaint? {
+        guard name != "twice" else { return nil }
+        let name = SQLText.qualified(table.schema, table.name)
+        let command = "roost watch \(ShellText.argument(name))"
+        guard concernsItself else {
+            return SubscriptionComplaint(
+                "Writes straight into a new partition of \(table.schema).\(table.name) reach nobody; run: \(command)",
+                isError: false)
+        }
+        return SubscriptionComplaint(
+            "Some changes of \(table.schema).\(table.name) reach nobody, as triggers of roost's are missing or disabled; "
+                + "run: \(command)", isError: true)
+    }
+
+    /// The faults by which changes of rows are lost, by the table's oid.
+    static func read(from connection: PostgresConnection) throws -> [UInt32: [TableFault]] {
+        let rows = try connection.query(CatalogSQL.triggerFaults)
+        var faults: [UInt32: [TableFault]] = [:]
+        for row in 0..<rows.count where rows.flag(row, 4) {
+            guard let oid = rows.text(row, 3).flatMap({ UInt32($0) }), let name = rows.text(row, 1) else { continue }
+            faults[oid, default: []].append(TableFault(name: name, concernsItself: rows.flag(row, 2)))
+        }
+        return faults
+    }
+}
+
+/// Text for a shell to read, in the commands that messages tell people to run.
+enum ShellText {
+    /// `text` as one argument, quoted where the shell would take it apart.
+    static func argument(_ text: String) -> String {
+        let isPlain = text.utf8.allSatisfy { byte in
+            switch byte {
+            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "_"), UInt8(ascii: "."), UInt8(ascii: "-"): true
+            default: false
+            }
+        }
+        if isPlain, !text.isEmpty { return text }
+        return "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
+    }
+}

@@ -1,0 +1,182 @@
+import Logging
+import Postgres
+
+/// Keeps the feed to the history of its database (Migration010Epochs.sql): writes the epochs that cursors are tagged with,
+/// finds out what the database knows of others' cursors, and deletes what another database left.
+///
+/// One for each connection of the feed.
+final class EpochWriter {
+    private let environment: FeedEnvironment
+    /// Names the time since the server was started or crashed; nil where it takes no writes.
+    private var run: String?
+
+    init(_ environment: FeedEnvironment) { self.environment = environment }
+
+    /// The script that begins another history, where roost's tables came out of a dump.
+    ///
+    /// - Parameter restore: what was there when the dump had been restored.
+    static func newIncarnation(behind restore: Snapshot) -> String {
+        SQLTemplate(withoutComments: EpochSQL.newIncarnation.text).filled(["base": restore.text])
+    }
+
+    /// Writes the epoch of this connection, and waits until a crash of the server does not forget it.
+    ///
+    /// A database without room takes no writes; cursors then are tagged with what it does not know, so that whoever comes
+    /// with one after the next reconnect is told to load the data again.
+    func begin() throws {
+        let (reader, state) = (environment.reader, environment.state)
+        let epoch = DatabaseEpoch.random()
+        state.epochs.began(with: epoch)
+        do {
+            run = try reader.query(EpochSQL.serverRun, [String(Int64.random(in: 1...Int64.max))]).text(0, 0)
+            _ = try reader.query(EpochSQL.mendEpoch)
+            try reader.run("begin; set local synchronous_commit = local")
+            try write(epoch, seam: state.position.cursor)
+            try reader.run("commit")
+            state.epochs.connected(with: epoch, at: .now)
+        } catch let error as PostgresError where error.kind == .server {
+            try reader.run("rollback")
+            wasRefused(error)
+        }
+    }
+
+    /// A cursor was stored; now and then this is the moment for another epoch.
+    func renew(insertedAt: Int64, flushedTo: Int64) throws {
+        environment.state.epochs.proven(insertedAt: insertedAt, flushedTo: flushedTo)
+        guard environment.state.epochs.isDue(at: .now) else { return }
+        let epoch = DatabaseEpoch.random()
+        do {
+            try write(epoch, seam: nil)
+            environment.state.epochs.wrote(epoch, at: .now)
+        } catch let error as PostgresError where error.kind == .server {
+            wasRefused(error)
+        }
+    }
+
+    private func write(_ epoch: DatabaseEpoch, seam: Snapshot?) throws {
+        let timeline = environment.state.position.timeline.map(String.init)
+        _ = try environment.reader.query(
+            EpochSQL.makeEpoch, [String(epoch.value), environment.configuration.node, run, timeline, seam?.text])
+    }
+
+    private func wasRefused(_ error: PostgresError) {
+        environment.state.epochs.failed(at: .now)
+        environment.logger.warning(
+            """
+            Postgres does not take a tag for clients' cursors, so those that come back with one after a restart may have to \
+            load their data again: \(error.message)
+            """)
+    }
+
+    /// What the database knows of the epochs of some cursors.
+    func known(of epochs: Set<DatabaseEpoch>) throws -> [DatabaseEpoch: KnownEpoch] {
+        let position = environment.state.position
+        guard !epochs.isEmpty, let system = position.systemIdentifier, let timeline = position.timeline else {
+            return [:]
+        }
+        let old = DatabaseEpoch(systemIdentifier: system, timeline: timeline)
+        let asked = epochs.map { $0 == old ? 0 : $0.value }
+        let rows = try environment.reader.query(
+            EpochSQL.epochs,
+            [
+                "{" + asked.map(String.init).joined(separator: ",") + "}", run, environment.configuration.node,
+                String(timeline),
+            ])
+        var known: [DatabaseEpoch: KnownEpoch] = [:]
+        for row in 0..<rows.count {
+            guard let value = rows.integer(row, 0).flatMap({ UInt32(exactly: $0) }) else { continue }
+            let epoch = value == 0 ? old : DatabaseEpoch(value: value)
+            if rows.flag(row, 1) {
+                known[epoch] = .sameRun
+            } else if let certain = rows.text(row, 2).flatMap({ Snapshot($0) }) {
+                known[epoch] = .earlierRun(upTo: certain, sameTimeline: rows.flag(row, 3))
+            }
+        }
+        return known
+    }
+
+    /// Deletes changes whose transactions have yet to happen. Once at each connect, and whenever old ones are deleted.
+    func deleteForeignChanges() throws {
+        do {
+            let count = try environment.reader.query(EpochSQL.foreignChanges).affectedRows
+            guard count > 0 else { return }
+            environment.logger.warning(
+                """
+                \(count) changes of another database were in the outbox, as a restore brings them, and were deleted: \
+                nobody was told of them.
+                """)
+        } catch let error as PostgresError where error.kind == .server {
+            environment.logger.warning("Changes of another database may be in the outbox: \(error.message)")
+        }
+    }
+}
+
+/// The epochs that this process has written, and when another is due. Pure.
+///
+/// An epoch that a crash of the server can forget is of no use, and a commit that waits for the disk holds changes up. So
+/// between two connects an epoch is written without waiting, and tags cursors once the WAL is known to be safe beyond it.
+package struct EpochRenewal: Sendable {
+    package typealias Instant = ContinuousClock.Instant
+
+    /// How far behind what is restored a cursor's epoch can be known, at most.
+    package static let interval = Duration.seconds(5)
+    /// Enough to tell a server that was put back from another one.
+    private static let mostKept = 64
+
+    /// What cursors are tagged with; nil until the database was reached once.
+    package private(set) var current: DatabaseEpoch?
+    /// The latest last.
+    package private(set) var known: [DatabaseEpoch] = []
+    /// Written, and not yet known to be safe; with a place in the WAL that lies after it, once there is one.
+    private var pending: (epoch: DatabaseEpoch, provenBy: Int64?)?
+    private var dueAt: Instant?
+
+    package init() {}
+
+    /// From here on cursors are tagged with this one, whether or not the database takes a row of it.
+    package mutating func began(with epoch: DatabaseEpoch) { current = epoch }
+
+    /// A row was written, and is safe.
+    package mutating func connected(with epoch: DatabaseEpoch, at now: Instant) {
+        pending = nil
+        add(epoch)
+        dueAt = now + Self.interval
+    }
+
+    /// A row could not be written.
+    package mutating func failed(at now: Instant) {
+        pending = nil
+        dueAt = now + Self.interval
+    }
+
+    package func isDue(at now: Instant) -> Bool { pending == nil && dueAt.map { $0 <= now } ?? true }
+
+    /// A row was written between two connects.
+    package mutating func wrote(_ epoch: DatabaseEpoch, at now: Instant) {
+        pending = (epoch, nil)
+        dueAt = now + Self.interval
+    }
+
+    /// - Parameters:
+    ///   - insertedAt: a place in the WAL behind all that was written before.
+    ///   - flushedTo: up to where the WAL was safe then.
+    /// - Returns: what cursors are to be tagged with from now on, if it is another.
+    @discardableResult
+    package mutating func proven(insertedAt: Int64, flushedTo: Int64) -> DatabaseEpoch? {
+        guard let (epoch, place) = pending else { return nil }
+        guard let place else {
+            pending = (epoch, insertedAt)
+            return nil
+        }
+        guard place <= flushedTo else { return nil }
+        pending = nil
+        add(epoch)
+        current = epoch
+        return epoch
+    }
+
+    private mutating func add(_ epoch: DatabaseEpoch) {
+        known.append(epoch)
+        if known.count > Self.mostKept { known.removeFirst() }
+    }
+}

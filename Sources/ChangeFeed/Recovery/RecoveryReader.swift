@@ -1,0 +1,190 @@
+import Hub
+import Logging
+import Matching
+import Postgres
+
+/// Reads what members missed and has it told to them, between two windows of the feed: *slices* on the feed's own session,
+/// *scans* on sessions beside it. `RecoveryScheduler` says who is served by which.
+///
+/// One for each connection of the feed, on its thread.
+final class RecoveryReader {
+    /// Where the feed is while it reads for members.
+    struct Present {
+        let cursor: FeedCursor
+        let catalog: Catalog
+        /// See `KnownTables.since`.
+        let tablesSince: Snapshot?
+    }
+
+    /// Rows that a slice looks at at most: about as many milliseconds' worth of them as a window may take.
+    static let sliceRows = 2000
+    private static let sliceBytes = 262_144
+    /// How long scans are served in one go.
+    private static let scanTime = Duration.milliseconds(10)
+    /// What the second scan is kept for, in transactions: whoever lacks a day must not stop those who lack a minute.
+    private static let shortDistance: UInt64 = 100_000
+    /// How long the session of a scan is kept for the next one.
+    private static let scanRest = Duration.seconds(10)
+
+    private let reader: PostgresConnection
+    private let conninfo: String
+    private let statementLimit: Duration
+    private let hasCommitTimestamps: Bool
+    private let logger: Logger
+    /// Has all delivered live that waits for some groups: what they recover would overtake it.
+    private let settle: ([ChangeGroupID]) throws -> Void
+    private let countReading: () -> Void
+    /// What is read beside the windows for members who missed much.
+    private var scans: [(scan: RecoveryScan, state: RecoveryScan.State)] = []
+    /// What the last of them was read on: the next may begin at once.
+    private var scanSession: (connection: PostgresConnection, until: ContinuousClock.Instant)?
+
+    init(
+        reader: PostgresConnection, conninfo: String, statementLimit: Duration, hasCommitTimestamps: Bool,
+        logger: Logger,
+        settle: @escaping ([ChangeGroupID]) throws -> Void, countReading: @escaping () -> Void
+    ) {
+        self.reader = reader
+        self.conninfo = conninfo
+        self.statementLimit = statementLimit
+        self.hasCommitTimestamps = hasCommitTimestamps
+        self.logger = logger
+        self.settle = settle
+        self.countReading = countReading
+    }
+
+    /// Nobody recovers any more.
+    func endScans() { scans = [] }
+
+    /// Reads for those who wait, for as long as a window may wait.
+    ///
+    /// - Returns: whether there is more to do at once.
+    func serve(_ scheduler: RecoveryScheduler, at present: Present) throws -> Bool {
+        try serveSlice(scheduler, present)
+        try serveScans(scheduler, present)
+        return scheduler.hasNear || isScanReady || scheduler.hasFar && scans.isEmpty
+    }
+
+    /// The sockets of scans that wait for Postgres.
+    var descriptors: [Int32] { scans.compactMap(\.scan.descriptor) }
+
+    /// When a scan wants to be looked at, whatever arrives.
+    var dueAt: ContinuousClock.Instant? {
+        scans.compactMap { if case .waiting(let until) = $0.state { until } else { nil } }.min()
+    }
+
+    /// Closes the session that was kept for the next scan, if nobody needed it for long.
+    func closeRestingSession(at now: ContinuousClock.Instant) {
+        if let until = scanSession?.until, until < now { scanSession = nil }
+    }
+
+    // MARK: Slices
+
+    /// Reads what is left for all who wait, if it is little, and brings them to the present: nothing is read live before
+    /// they have been told that it comes live.
+    private func serveSlice(_ scheduler: RecoveryScheduler, _ present: Present) throws {
+        guard scheduler.hasNear else { return }
+        let members = scheduler.takeNear()
+        try settle(members.map(\.question.group))
+        let upper = present.cursor.window
+        // Where windows bring more than a slice, slices must grow, or nobody would ever arrive.
+        let growth = min(4, members.map(\.overflows).min() ?? 0)
+        let limit = Self.sliceRows << growth
+        let starts = members.compactMap(\.start)
+        var rows: [RecoveredRow] = []
+        var (wanted, count) = (0, 0)
+        if starts.contains(where: { !upper.precedes($0.seen) }) {
+            var taker = RecoveredRowReader(catalog: present.catalog)
+            let statement = RecoveryStatement.text(
+                starts: starts, upTo: upper, of: prefilter(scheduler, members, present),
+                commitTimestamps: hasCommitTimestamps, .limit(limit + 1, bytes: Self.sliceBytes << growth))
+            countReading()
+            try reader.stream(statement, within: statementLimit) { row in
+                wanted = row.integer(0, 10).map { Int($0) } ?? 0
+                count = row.integer(0, 11).map { Int($0) } ?? .max
+                if row.flag(0, 9) { rows.append(try taker.row(row)) }
+                return count <= limit
+            }
+        }
+        // What was there when they began may be gone since.
+        if let pruned = try FeedHistory.pruned(on: reader) { scheduler.changesAreGone(upTo: pruned, for: members) }
+        guard count <= limit, rows.count == wanted else { return scheduler.overflowed(members) }
+        rows.sort { $0.id < $1.id }
+        let served = Dictionary(members.map { ($0.key, $0) }, uniquingKeysWith: { $1 })
+        for start in stride(from: 0, to: rows.count, by: RecoveryScan.batchRows) {
+            let end = min(start + RecoveryScan.batchRows, rows.count)
+            try scheduler.tell(rows[start..<end], to: served, of: upper)
+        }
+        scheduler.finish(members, at: present.cursor)
+    }
+
+    /// Which rows can concern them; nil where tables were others than today when one of them was last told something: what
+    /// a filter matches is written there in a way that today's columns do not tell.
+    private func prefilter(
+        _ scheduler: RecoveryScheduler, _ members: [RecoveryMember], _ present: Present
+    ) -> RowPrefilter? {
+        guard let since = present.tablesSince,
+            members.allSatisfy({ $0.start.map { since.precedes($0.seen) } ?? true })
+        else { return nil }
+        return scheduler.prefilter(for: members)
+    }
+
+    // MARK: Scans
+
+    private var isScanReady: Bool {
+        scans.contains { if case .ready = $0.state { true } else { false } }
+    }
+
+    private func serveScans(_ scheduler: RecoveryScheduler, _ present: Present) throws {
+        try beginScan(scheduler, present)
+        for index in scans.indices.reversed() {
+            let scan = scans[index].scan
+            do {
+                scans[index].state = try scan.serve(scheduler, present.catalog, for: Self.scanTime)
+            } catch .judging(let error) {
+                throw error
+            } catch .reading(let error) {
+                logger.warning("Missed changes could not be read, so clients are asked to join again: \(error)")
+                scheduler.fail(scan.members)
+                scans[index].state = .ended
+            }
+            if case .ended = scans[index].state {
+                scanSession = scan.session.map { ($0, .now + Self.scanRest) } ?? scanSession
+                scans.remove(at: index)
+            }
+        }
+    }
+
+    /// One scan for all, and a second one for those who lack little, while the first lasts.
+    private func beginScan(_ scheduler: RecoveryScheduler, _ present: Present) throws {
+        guard scheduler.hasFar, scans.count < 2 else { return }
+        let upper = present.cursor.window
+        let members = scheduler.takeFar(within: scans.isEmpty ? .max : Self.shortDistance, of: upper)
+        guard !members.isEmpty else { return }
+        countReading()
+        do {
+            let connection = try openScanSession()
+            let scan = try RecoveryScan(
+                members, upTo: upper, of: prefilter(scheduler, members, present), commitTimestamps: hasCommitTimestamps,
+                on: connection, within: .seconds(60))
+            scans.append((scan, .ready))
+            // They may have waited long, and what they lack been pruned meanwhile; they are told when they join again.
+            if let pruned = try FeedHistory.pruned(on: reader) { scheduler.changesAreGone(upTo: pruned, for: members) }
+        } catch {
+            logger.warning("Missed changes cannot be read, so clients are asked to join again: \(error)")
+            scheduler.fail(members)
+        }
+    }
+
+    private func openScanSession() throws -> PostgresConnection {
+        let kept = scanSession?.connection
+        scanSession = nil
+        // Postgres may have ended it while it rested.
+        if let kept, kept.isSilent { return kept }
+        let connection = try PostgresConnection(
+            ConnectionOptions(conninfo: conninfo), waiter: reader.waiter, logger: logger)
+        try connection.run(FeedSQL.sessionOfFeed)
+        try AbandonedStatements.shared.demandFew(on: connection)
+        return connection
+    }
+}

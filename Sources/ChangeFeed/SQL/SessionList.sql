@@ -1,0 +1,60 @@
+-- Whom the hub serves with row changes (Migration009Sessions.sql).
+
+-- name: SessionOfSessions
+-- What the session that writes down who may come back runs besides Session.sql.
+-- Joins wait for it, so that it must not wait long for anybody.
+set application_name = 'roost sessions';
+set lock_timeout = '1s';
+set statement_timeout = '5s';
+set idle_in_transaction_session_timeout = '5s';
+set jit = off;
+set max_parallel_workers_per_gather = 0;
+
+-- name: StoredSessions
+-- Who may come back to this hub ($1); no row at all where that is not known of everybody, and a row of nulls where it is
+-- known that there is nobody.
+-- Locks: none.
+select s.key, s.sessions
+from roost.session_list l
+join roost.cursor c on c.node = l.node and c.list_turn = l.turn
+left join roost.session s on s.node = l.node
+where l.node = $1
+
+-- name: StoreSessions
+-- Writes down who may come back to this hub ($1): keys that nobody may come back for ($2), and the others with how many
+-- ($3, $4).
+-- Invariant: a key comes once in one statement, either gone or there.
+-- Locks: rows of this hub's own, which nobody else writes.
+with gone as (
+    delete from roost.session where node = $1 and key = any ($2::uuid[])
+)
+insert into roost.session (node, key, sessions)
+select $1, * from unnest($3::uuid[], $4::integer[])
+on conflict (node, key) do update set sessions = excluded.sessions
+
+-- name: ForgetSessions
+-- Forgets who may come back to this hub ($1), in the transaction that writes all of it anew.
+-- Locks: rows of this hub's own, which nobody else writes.
+delete from roost.session where node = $1
+
+-- name: ListTurn
+-- The turn that a claim about this hub's list ($1) has to be for to count; no row where the hub has no cursor yet.
+-- Locks: none.
+select list_turn from roost.cursor where node = $1
+
+-- name: SessionsAreListed
+-- From here on roost.session lists everybody who may come back to this hub ($1), for as long as the hub is in this turn
+-- ($2), which was read before the list was found complete.
+-- Locks: the hub's own row.
+insert into roost.session_list (node, turn) values ($1, $2::bigint) on conflict (node) do update set turn = excluded.turn
+
+-- name: SessionsAreUnknown
+-- From here on roost.session may leave out somebody who may come back to this hub ($1).
+-- Locks: the hub's own row.
+delete from roost.session_list where node = $1
+
+-- name: WithdrawList
+-- From here on no claim counts that roost.session lists everybody who may come back to this hub ($1), until one is made for
+-- the new turn (Migration012Losses.sql). No row where the hub has no cursor.
+-- Locks: the hub's own row.
+update roost.cursor set list_turn = list_turn + 1 where node = $1 returning list_turn

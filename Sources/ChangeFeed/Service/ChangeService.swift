@@ -1,0 +1,143 @@
+package import Hub
+package import Logging
+import Postgres
+import Synchronization
+
+/// Row changes for the hubs of all loops: reads them from Postgres, and brings them to those who subscribed.
+///
+/// Everything happens on the feed's thread, between its reads: a subscription that is answered `live` is in the index
+/// before anything later is read, so no commit after the answer passes it by. Its methods may be called from any thread.
+package final class ChangeService: ChangeSource {
+    private let configuration: FeedConfiguration
+    private let logger: Logger
+    private let feed = FeedLink()
+    private let dispatcher: ChangeDispatcher
+    private let outboxGauge: OutboxGauge
+    /// The last attempt to withdraw the list of sessions failed.
+    private let isListStuck = Mutex(false)
+
+    /// - Parameters, all called from the feed's thread:
+    ///   - observer: takes changes beside the subscribers.
+    ///   - oldestMark: the mark from where on members may yet recover; nil where nobody may.
+    ///   - whenFirst: no hub of this name was here before.
+    package init(
+        configuration: FeedConfiguration, sink: any ChangeSink, observer: (any ChangeObserver)? = nil, logger: Logger,
+        oldestMark: @escaping @Sendable () -> Int? = { nil },
+        whenFirst: @escaping @Sendable () -> Void = {},
+        whenStatusChanges: @escaping @Sendable (FeedStatus) -> Void
+    ) {
+        self.configuration = configuration
+        self.logger = logger
+        outboxGauge = OutboxGauge(logger: logger)
+        let hooks = ChangeDispatcher.Hooks(
+            oldestMark: oldestMark, whenFirst: whenFirst, whenStatusChanges: whenStatusChanges)
+        dispatcher = ChangeDispatcher(
+            configuration, sink: sink, observer: observer, hooks: hooks, feed: feed, logger: logger)
+    }
+
+    /// Starts reading. Once.
+    package func start() {
+        let feed = ChangeFeed(configuration: configuration, logger: logger, consumer: dispatcher)
+        self.feed.set(feed)
+        feed.start()
+    }
+
+    /// Stores the cursor and joins the feed's thread. The loops must still turn: the feed may be waiting for them.
+    package func stop() {
+        dispatcher.stop()
+        feed.current?.stop()
+        // The feed holds the dispatcher, which holds the link.
+        feed.set(nil)
+    }
+
+    // MARK: Figures
+
+    package var visibilityStatistics: VisibilityStatistics { dispatcher.visibilityStatistics.withLock { $0 } }
+
+    /// Of the feed; nil before the start and after the end.
+    package var status: FeedStatus? { feed.current?.status }
+
+    /// As it was found a moment ago; nil until the second time that somebody asks.
+    package var outbox: OutboxFigures? { feed.current.flatMap { outboxGauge.latest(asking: $0) } }
+
+    /// Changes that wait until Postgres has decided filters; others do not wait for them.
+    package var undecidedChanges: Int { dispatcher.undecidedCount.withLock { $0 } }
+
+    /// Filters that were given up, by the reason.
+    package var filterEnds: [FilterEnd: Int] { dispatcher.budget.ends }
+
+    /// Statements of this process that were not waited for any longer, and cancelled.
+    package var abandonedStatements: Int { AbandonedStatements.shared.total }
+
+    package var statistics: FeedStatistics? { feed.current?.statistics }
+
+    /// `ChangeFeed.behind`.
+    package var behind: Duration? { feed.current?.behind }
+
+    // MARK: From the loops
+
+    package func subscribe(_ id: ChangeGroupID, _ subscription: ChangeSubscription) {
+        feed.perform { [dispatcher] in dispatcher.subscriptions.subscribe(id, subscription, $0) }
+    }
+
+    package func unsubscribe(_ id: ChangeGroupID) {
+        feed.perform { [dispatcher] _ in dispatcher.subscriptions.registry.remove(id) }
+    }
+
+    package func admit(_ claims: Claims, to id: ChangeGroupID) {
+        feed.perform { [dispatcher] _ in dispatcher.subscriptions.registry.admit(claims, to: id) }
+    }
+
+    package func withdraw(_ claims: Claims, from id: ChangeGroupID) {
+        feed.perform { [dispatcher] _ in dispatcher.subscriptions.registry.withdraw(claims, from: id) }
+    }
+
+    package func recover(_ id: RecoveryID, _ question: RecoveryQuestion) {
+        feed.perform { [dispatcher] in dispatcher.recover(id, question, $0) }
+    }
+
+    package func abandon(_ id: RecoveryID) {
+        feed.perform { [dispatcher] _ in dispatcher.scheduler.abandon(id) }
+    }
+
+    /// Sees to it that the list of who was served (`SessionWriter`) does not count as complete any more, on the feed's own
+    /// connection: where that does not work either, no changes flow or nothing can be written.
+    ///
+    /// - Parameter whenDone: is told on the feed's thread whether it certainly does not count.
+    package func withdrawSessionList(whenDone: @escaping @Sendable (Bool) -> Void) {
+        guard let feed = feed.current else { return whenDone(false) }
+        feed.performWhenIdle { [self] context in
+            guard context.canQuery else { return whenDone(false) }
+            do {
+                let isMoved = try !context.query(SessionListSQL.withdrawList.text, [configuration.node]).isEmpty
+                isListStuck.withLock { $0 = false }
+                whenDone(isMoved)
+            } catch {
+                let isNews = isListStuck.withLock { isStuck in
+                    defer { isStuck = true }
+                    return !isStuck
+                }
+                if isNews {
+                    logger.warning(
+                        """
+                        New clients are refused row changes: that they were served can be written down nowhere, so a hub                         that is killed would forget them. \(error)
+                        """)
+                }
+                whenDone(false)
+            }
+        }
+    }
+}
+
+/// The feed while it runs; from any thread. What is left for it before the start or after the end is dropped.
+final class FeedLink: Sendable {
+    private let feed = Mutex<ChangeFeed?>(nil)
+
+    var current: ChangeFeed? { feed.withLock { $0 } }
+
+    func set(_ feed: ChangeFeed?) { self.feed.withLock { $0 = feed } }
+
+    func perform(_ work: @escaping FeedWork) { current?.perform(work) }
+
+    func performWhenIdle(_ work: @escaping FeedWork) { current?.performWhenIdle(work) }
+}

@@ -1,0 +1,39 @@
+import Hub
+
+/// Somebody whom policies are asked about: claims under a number, which is cheaper to compare and to look up.
+final class Principal {
+    /// Never used twice, so that what was answered for one is never taken for another's.
+    let number: Int
+    let claims: Claims
+    fileprivate var uses = 0
+
+    fileprivate init(number: Int, claims: Claims) {
+        self.number = number
+        self.claims = claims
+    }
+}
+
+/// Everybody who is subscribed to anything, once, however many subscriptions they have. One for all registries, so that
+/// answers that are kept for a principal serve them all.
+final class PrincipalTable {
+    private var byClaims: [Claims: Principal] = [:]
+    private var lastNumber = 0
+
+    /// Counts a use; `leave` ends it.
+    func enter(_ claims: Claims) -> Principal {
+        if let known = byClaims[claims] {
+            known.uses += 1
+            return known
+        }
+        lastNumber += 1
+        let principal = Principal(number: lastNumber, claims: claims)
+        principal.uses = 1
+        byClaims[claims] = principal
+        return principal
+    }
+
+    func leave(_ principal: Principal) {
+        principal.uses -= 1
+        if principal.uses == 0 { byClaims[principal.claims] = nil }
+    }
+}

@@ -1,0 +1,65 @@
+import ChangeFeed
+import Testing
+
+/// From where on clients may yet be brought what they missed, across restarts of the hub and of the database.
+@Suite struct RecoveryPointTests {
+    private let start = ContinuousClock.now
+
+    private func snapshot(_ number: UInt64) -> Snapshot { Snapshot(xmax: number, running: []) }
+
+    /// Hands a change on and ends windows until there is a mark.
+    private func mark(_ points: inout RecoveryPoints, at number: UInt64, after wait: Duration) -> Int? {
+        points.handedOn(1)
+        return points.windowEnded(at: snapshot(number), now: start + wait)
+    }
+
+    @Test func aFirstProcessBeginsWhereItIs() {
+        var points = RecoveryPoints(window: .seconds(120))
+        points.began(after: nil, storedAt: nil, at: snapshot(10), now: start)
+        #expect(points.restart == .snapshot(snapshot(10)))
+        #expect(points.needed == snapshot(10))
+        // Nobody is from before, so nothing is kept for anybody.
+        let first = mark(&points, at: 20, after: .seconds(1))
+        #expect(first == 1)
+        points.follow(oldest: nil, now: start + .seconds(1))
+        #expect(points.needed == snapshot(20))
+    }
+
+    @Test func whatTheLastProcessLeftIsKeptForItsClients() {
+        var points = RecoveryPoints(window: .seconds(120))
+        points.began(after: snapshot(5), storedAt: snapshot(8), at: snapshot(8), now: start)
+        #expect(points.restart == .snapshot(snapshot(5)))
+        _ = mark(&points, at: 20, after: .seconds(1))
+        var asked = 0
+        func oldest() -> Int? {
+            asked += 1
+            return nil
+        }
+        points.follow(oldest: oldest(), now: start + .seconds(119))
+        #expect(asked == 0 && points.needed == snapshot(5))
+        points.follow(oldest: oldest(), now: start + .seconds(121))
+        #expect(asked == 1 && points.needed == snapshot(20))
+    }
+
+    @Test func aPlaceOfAnotherDatabaseIsForeign() {
+        var points = RecoveryPoints(window: .seconds(120))
+        points.began(after: snapshot(5), storedAt: nil, at: snapshot(3), now: start)
+        #expect(points.restart == .foreign)
+        points.reconnected(at: snapshot(4), isSameHistory: true, now: start)
+        #expect(points.restart == .foreign)
+    }
+
+    @Test func aReconnectTakesPlacesBackThatTheServerForgot() {
+        var points = RecoveryPoints(window: .seconds(120))
+        points.began(after: snapshot(5), storedAt: snapshot(8), at: snapshot(8), now: start)
+        points.stored = snapshot(5)
+        points.reconnected(at: snapshot(9), isSameHistory: true, now: start)
+        #expect(points.restart == .snapshot(snapshot(5)))
+        // It is stored anew, as another process may have written its own.
+        #expect(points.stored == nil)
+        points.reconnected(at: snapshot(4), isSameHistory: true, now: start)
+        #expect(points.restart == .snapshot(snapshot(4)))
+        points.reconnected(at: snapshot(7), isSameHistory: false, now: start)
+        #expect(points.restart == .snapshot(snapshot(7)))
+    }
+}
