@@ -1,3 +1,5 @@
+import Wire
+
 /// The time as the hub is told it. `Hub` has no clock of its own: tests move time by hand.
 package struct HubTime: Sendable, Equatable {
     /// Milliseconds on a clock that never goes back.
@@ -12,5 +14,61 @@ package struct HubTime: Sendable, Equatable {
 
     package func advanced(by milliseconds: Int64) -> HubTime {
         HubTime(monotonic: monotonic + milliseconds, unix: unix + milliseconds)
+    }
+}
+
+/// What happens because time goes by.
+extension Hub {
+    /// To be called once a second.
+    package func tick(at now: HubTime) {
+        advance(to: now)
+        performDuties()
+        users.advance(to: now)
+        expireTokens(at: now)
+        sweepEmptyConnections(at: now)
+        history.tick(channels, at: now)
+    }
+
+    /// When `wake` is to be called next, in monotonic milliseconds. What is due may have been done by then.
+    package var nextDue: Int64? { context.nextDue }
+
+    /// To be called when something is due.
+    package func wake(at now: HubTime) {
+        advance(to: now)
+        performDuties()
+    }
+
+    private func performDuties() {
+        while let duty = context.nextDuty() {
+            switch duty {
+            case .leases:
+                for channel in presence.endLeases(in: channels, &context) { discardIfIdle(channel) }
+            case .presence(let key): if let channel = channels[key] { presence.sendDiff(in: channel, &context) }
+            case .occupancy(let key): if let channel = channels[key] { presence.sendOccupancy(in: channel, &context) }
+            case .arrivals: settleArrivals()
+            case .typing(let key):
+                guard let channel = channels[key] else { break }
+                typing.advance(in: channel, &context)
+                discardIfIdle(channel)
+            }
+        }
+    }
+
+    /// How often connections without channels are looked for, in milliseconds (the original's NO_CHANNEL_TIMEOUT_IN_MS).
+    static let sweepInterval: Int64 = 600_000
+
+    /// Closes sockets that have joined nothing since the sweep before this one.
+    private func sweepEmptyConnections(at now: HubTime) {
+        let due = nextSweep ?? now.monotonic + Self.sweepInterval
+        nextSweep = due
+        guard now.monotonic >= due else { return }
+        nextSweep = now.monotonic + Self.sweepInterval
+        for connection in connections.lazy.compactMap({ $0 }) {
+            let isEmpty = connection.memberships.isEmpty
+            if isEmpty, connection.wasEmptyAtSweep {
+                actions.append(.close(connection.slot, .normal, reason: "no channels"))
+            }
+            connection.wasEmptyAtSweep = isEmpty
+        }
     }
 }

@@ -26,9 +26,10 @@ extension Hub {
         guard let group = rows.groups[id] else { return }
         switch group.take(outcome, at: rows.progress.mark) {
         case .nothing: break
-        case .state: for one in rows.subscribers(of: group, context) { catchUp.sendState(of: group, to: one, &context) }
+        case .state:
+            for one in rows.subscribers(of: group, &context) { catchUp.sendState(of: group, to: one, &context) }
         case .complaints:
-            for one in rows.subscribers(of: group, context) { catchUp.sendComplaints(of: group, to: one, &context) }
+            for one in rows.subscribers(of: group, &context) { catchUp.sendComplaints(of: group, to: one, &context) }
         case .unavailable:
             // Without a database nothing can be promised: clients are told to come again.
             for membership in group.waiting where membership.isIn(group) {
@@ -114,7 +115,7 @@ extension Hub {
     /// Goes on with joins for which nothing has to be waited for any more.
     func settleArrivals() {
         for membership in catchUp.takeArrivals() where membership.join.needs([.session, .history]) {
-            let session = catchUp.advanceArrival(of: membership, rows.progress, context)
+            let session = catchUp.advanceArrival(of: membership, rows.progress, &context)
             membership.history?.decide(at: latest, longest: CatchUp.longestDoubt)
             if let session { handle(session, of: membership) }
             if membership.history?.doubts == nil { handle(.met(.history), of: membership) }

@@ -88,7 +88,7 @@ struct RowSubscriptions {
     }
 
     /// Those whom a group's changes reach.
-    func subscribers(of group: ChangeGroup, _ hub: HubContext) -> [Membership] {
+    func subscribers(of group: ChangeGroup, _ hub: inout HubContext) -> [Membership] {
         (group.audience.v1 + group.audience.v2).compactMap { slot in
             hub.member(slot, of: group.channel).flatMap { $0.group === group ? $0 : nil }
         }

@@ -48,7 +48,7 @@ extension Hub {
                 wantsPresence: config.wantsPresence, wantsOccupancy: config.wantsOccupancy,
                 wantsReplicationReady: config.wantsReplicationReady))
         if let request = config.history {
-            let trace = catchUp.trace(of: claims, joinRef: joinRef, connection, rows.progress, context)
+            let trace = catchUp.trace(of: claims, joinRef: joinRef, connection, rows.progress, &context)
             membership.history = history.enter(membership, request, trace, &context)
         }
         if let group {
@@ -160,7 +160,7 @@ extension Hub {
 
         counters.joins += 1
         membership.pending = nil
-        if let recovery = membership.recovery { catchUp.joinIsAnswered(recovery, context) }
+        if let recovery = membership.recovery { catchUp.joinIsAnswered(recovery, &context) }
         if let grants = membership.grants { authorization.sendReplay(grants, to: membership, &context) }
         if membership.mayRead(.broadcast) { letHear(membership, after: missed) }
         catchUp.startOrWait(membership, rows, &context)

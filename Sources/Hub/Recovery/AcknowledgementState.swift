@@ -45,7 +45,9 @@ package struct SocketPlace: Sendable, Equatable {
 /// What sockets are asked, and answered.
 extension CatchUp {
     /// The socket's state, made for the first membership that hears row changes or has history.
-    func acknowledged(of connection: Connection, _ progress: FeedProgress, _ hub: HubContext) -> AcknowledgementState {
+    func acknowledged(of connection: Connection, _ progress: FeedProgress, _ hub: inout HubContext)
+        -> AcknowledgementState
+    {
         if let acknowledged = connection.acknowledged { return acknowledged }
         let acknowledged = AcknowledgementState(
             mark: progress.mark, of: SocketPlace(loop: hub.loop, slot: connection.slot))
@@ -55,7 +57,7 @@ extension CatchUp {
 
     /// A ping that acknowledges, when it is answered, all that was sent to the socket before it. Nil where nobody needs to
     /// know.
-    func ping(_ connection: Connection, _ progress: FeedProgress, _ hub: HubContext) -> Frame? {
+    func ping(_ connection: Connection, _ progress: FeedProgress, _ hub: inout HubContext) -> Frame? {
         guard connection.acknowledged != nil else { return nil }
         let serial = connection.nextPing
         connection.openPing = AcknowledgementState.Acknowledgement(
@@ -93,7 +95,7 @@ extension Hub {
     /// A ping that acknowledges, when it is answered, all that was sent to the socket before it. Nil where nobody needs to
     /// know.
     package func acknowledgementPing(for slot: Slot) -> Frame? {
-        connection(slot).flatMap { catchUp.ping($0, rows.progress, context) }
+        connection(slot).flatMap { catchUp.ping($0, rows.progress, &context) }
     }
 
     /// The socket answered a ping.

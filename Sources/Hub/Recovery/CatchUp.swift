@@ -24,7 +24,7 @@ struct CatchUp {
         _ progress: FeedProgress, _ hub: inout HubContext
     ) -> MemberRecovery {
         let key = RecoveryKey(claims: claims, channel: group.channel.key, subscription: group.subscription)
-        let trace = trace(of: claims, joinRef: joinRef, connection, progress, hub)
+        let trace = trace(of: claims, joinRef: joinRef, connection, progress, &hub)
         if let cursor = config.resumeCursor {
             let session = sessions.enter(key, trace, at: RecoveryPosition(point: .cursor(cursor)))
             return MemberRecovery(session: session, point: .cursor(cursor), isReported: true)
@@ -33,37 +33,9 @@ struct CatchUp {
         let recovery = MemberRecovery(session: session, point: nil, isReported: config.wantsCursor)
         recovery.arrival = MemberRecovery.Arrival(doubts: doubts, since: hub.now.monotonic)
         hub.ask(doubts)
-        advance(recovery, in: group, progress, hub)
+        advance(recovery, in: group, progress, &hub)
         return recovery
     }
-
-    /// What a join tells of its client.
-    func trace(
-        of claims: Claims, joinRef: JSON, _ connection: Connection, _ progress: FeedProgress, _ hub: HubContext
-    ) -> ClientTrace {
-        ClientTrace(
-            evidence: evidence(of: claims, joinRef: joinRef, connection, at: hub.now),
-            acknowledged: acknowledged(of: connection, progress, hub), at: hub.now, moment: sessions.moment())
-    }
-
-    /// Whether a client that joins was here before.
-    ///
-    /// Its refs tell it where they are further on than the messages that came by this socket, each of which takes one, and
-    /// where it joins at once, as clients do who come back; others may be new to the channel. Clients in browsers count
-    /// their refs on, so that one that begins anew there is a new page. Others may begin anew with each socket.
-    private func evidence(
-        of claims: Claims, joinRef: JSON, _ connection: Connection, at now: HubTime
-    ) -> ClientTrace.Evidence {
-        if let number = Int(joinRef.string ?? joinRef.description), number > connection.received,
-            now.monotonic - connection.began < Self.promptReturn
-        {
-            return .refs
-        }
-        return claims.subject != nil && claims.session != nil && !connection.isPage ? .signIn : .none
-    }
-
-    /// Milliseconds in which clients that come back join their channels again.
-    private static let promptReturn: Int64 = 5000
 
     // MARK: What a join waits for
 
@@ -96,17 +68,17 @@ struct CatchUp {
     ///
     /// - Returns: what its join is to be told; nil while it waits on.
     func advanceArrival(
-        of membership: Membership, _ progress: FeedProgress, _ hub: HubContext
+        of membership: Membership, _ progress: FeedProgress, _ hub: inout HubContext
     ) -> JoinMachine.Event? {
         guard let recovery = membership.recovery, let group = membership.group else { return .met(.session) }
-        advance(recovery, in: group, progress, hub)
+        advance(recovery, in: group, progress, &hub)
         guard let arrival = recovery.arrival else { return .met(.session) }
         guard arrival.doubts == nil, hub.now.monotonic - arrival.since >= Self.longestArrival else { return nil }
         return .failed(.session, .databaseUnavailable)
     }
 
     private func advance(
-        _ recovery: MemberRecovery, in group: ChangeGroup, _ progress: FeedProgress, _ hub: HubContext
+        _ recovery: MemberRecovery, in group: ChangeGroup, _ progress: FeedProgress, _ hub: inout HubContext
     ) {
         guard let arrival = recovery.arrival else { return }
         let session = recovery.session
@@ -115,7 +87,7 @@ struct CatchUp {
                 hub.now.monotonic - arrival.since >= Self.longestDoubt
                     || doubts.allSatisfy({ $0.isDecided(for: session.trace) })
             else { return }
-            settle(recovery, in: group, progress, hub)
+            settle(recovery, in: group, progress, &hub)
         }
         let waited = hub.now.monotonic - (recovery.arrival?.since ?? 0)
         if sessions.isRecorded(session) || waited >= Self.longestRecording && sessions.mayGoUnrecorded(session) {
@@ -124,7 +96,7 @@ struct CatchUp {
     }
 
     private func settle(
-        _ recovery: MemberRecovery, in group: ChangeGroup, _ progress: FeedProgress, _ hub: HubContext
+        _ recovery: MemberRecovery, in group: ChangeGroup, _ progress: FeedProgress, _ hub: inout HubContext
     ) {
         let here = progress.position(in: group)
         let found = sessions.settle(recovery.session, here: here, at: hub.now)
@@ -216,7 +188,7 @@ struct CatchUp {
             recovery.point = nil
             recovery.cursor = cursor
             start(membership, rows, &hub)
-            if let ping = ping(membership.connection, rows.progress, hub) { hub.send(ping, to: membership) }
+            if let ping = ping(membership.connection, rows.progress, &hub) { hub.send(ping, to: membership) }
         case .passedBy(let cursor):
             endQuestion(of: recovery)
             recovery.point = .cursor(cursor)
@@ -258,19 +230,19 @@ struct CatchUp {
     func sendState(of group: ChangeGroup, to membership: Membership, _ hub: inout HubContext) {
         // A client that resumes by cursors has one from here on, even if no change ever comes.
         let cursor = membership.recovery?.isReported == true ? membership.recovery?.cursor : nil
-        if group.sendState(to: membership, cursor: cursor, &hub) { mayBeIgnored(by: membership, hub) }
+        if group.sendState(to: membership, cursor: cursor, &hub) { mayBeIgnored(by: membership, &hub) }
     }
 
     func sendComplaints(of group: ChangeGroup, to membership: Membership, _ hub: inout HubContext) {
-        if group.sendComplaints(to: membership, &hub) { mayBeIgnored(by: membership, hub) }
+        if group.sendComplaints(to: membership, &hub) { mayBeIgnored(by: membership, &hub) }
     }
 
-    private func mayBeIgnored(by membership: Membership, _ hub: HubContext) {
+    private func mayBeIgnored(by membership: Membership, _ hub: inout HubContext) {
         membership.recovery?.session.mayBeIgnored(until: hub.now.monotonic + sessions.patience)
     }
 
     /// The join is being answered. Where that took seconds, the client may not care for the answer any more.
-    func joinIsAnswered(_ recovery: MemberRecovery, _ hub: HubContext) {
+    func joinIsAnswered(_ recovery: MemberRecovery, _ hub: inout HubContext) {
         let session = recovery.session
         let isLate =
             hub.now.monotonic - session.trace.began > HubContext.promptness || session.trace.began < hub.lateUntil
@@ -286,7 +258,7 @@ struct CatchUp {
         _ membership: Membership, wasHearing: Bool, _ progress: FeedProgress, _ hub: inout HubContext
     ) {
         guard let recovery = membership.recovery, let group = membership.group else { return }
-        if recovery.arrival?.doubts != nil { settle(recovery, in: group, progress, hub) }
+        if recovery.arrival?.doubts != nil { settle(recovery, in: group, progress, &hub) }
         abandonQuestion(of: recovery, &hub)
         if wasHearing {
             recovery.point = progress.point
@@ -316,78 +288,5 @@ struct CatchUp {
         case .replaced: sessions.replace(recovery.session, at: hub.now)
         case .lost, .revoked: sessions.lose(recovery.session, at: hub.now)
         }
-    }
-}
-
-/// How far a member that hears row changes is with what it missed.
-final class MemberRecovery {
-    var session: LiveSession
-    /// Where it has to recover from; nil once it is, or if it missed nothing.
-    var point: RecoveryPoint?
-    /// The question that is under way.
-    var question: RecoveryID?
-    /// What the feed said to the first question.
-    var start: RecoveryStart?
-    /// What it missed took its socket so long that it had to ask again.
-    var wasPassedBy = false
-    /// The join asked for it, so its reply says what came of it.
-    let isReported: Bool
-    /// Where the changes begin to come live.
-    var cursor: String?
-    /// What has to be known before changes can reach it; nil once it is.
-    var arrival: Arrival?
-    /// Where the loop was when it was found out what the member missed, until it is asked for.
-    var settled: LoopPosition?
-    /// The cursor of the last change that it was sent of what it missed.
-    private var sent: String?
-    /// The ping that asks whether it arrived.
-    private var asked: (serial: Int, cursor: String)?
-
-    struct Arrival {
-        /// Live sessions that may be dead ones of the same client, and are asked. Nil once that is decided.
-        var doubts: [ClientTrace]?
-        /// Since when they are, or since when it waits to be written down, in monotonic milliseconds.
-        var since: Int64
-    }
-
-    init(session: LiveSession, point: RecoveryPoint?, isReported: Bool) {
-        self.session = session
-        self.point = point
-        self.isReported = isReported
-    }
-
-    func hasSent(_ change: ChangeDelivery) {
-        if !change.cursor.isEmpty { sent = change.cursor }
-    }
-
-    /// Of what it missed it was told all up to here, whether it arrived or not; nil if that is where it began.
-    var reached: String? { sent }
-
-    /// A ping follows all that was sent so far.
-    func reaches(acknowledgedBy serial: Int) { asked = sent.map { (serial, $0) } }
-
-    /// A ping was answered.
-    func isAcknowledged(by serial: Int) {
-        guard let asked, asked.serial == serial else { return }
-        self.asked = nil
-        session.hasReached(asked.cursor)
-    }
-
-    /// A join's response, with what came of the recovery for clients that asked.
-    func adding(to response: [UInt8]) -> [UInt8] {
-        guard isReported else { return response }
-        var out = Array(response.dropLast())
-        switch start {
-        case .resumed: out += ",\"resumed\":true}".utf8
-        case .refused(let refusal):
-            out += ",\"resumed\":false,\"reason\":".utf8
-            JSONString.encode(refusal.rawValue, into: &out)
-            out.append(UInt8(ascii: "}"))
-        case nil:
-            out += ",\"resumed\":false,\"reason\":".utf8
-            JSONString.encode("The changes cannot be served now; a system message says why.", into: &out)
-            out.append(UInt8(ascii: "}"))
-        }
-        return out
     }
 }

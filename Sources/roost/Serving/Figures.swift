@@ -11,7 +11,7 @@ struct HubFigures: Sendable {
     let health: Health
     let gateway: Gateway
     let history: HistoryStore
-    let subscriptions: ChangeSubscriptions
+    let subscriptions: ChangeService
     let pushService: PushService?
 
     var all: [Figure] {
