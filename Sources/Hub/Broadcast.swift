@@ -39,20 +39,20 @@ extension Hub {
         switch frame.body {
         case .userBroadcast(let user):
             guard user.payload.count <= limits.payloadBytes else {
-                return refuse(frame.ref, of: membership, .over(.payloadBytes, limits.payloadBytes))
+                return context.refuse(frame.ref, of: membership, .over(.payloadBytes, limits.payloadBytes))
             }
             message = .user(user)
         case .json(let payload):
             guard payload.bytes.count <= limits.payloadBytes else {
-                return refuse(frame.ref, of: membership, .over(.payloadBytes, limits.payloadBytes))
+                return context.refuse(frame.ref, of: membership, .over(.payloadBytes, limits.payloadBytes))
             }
             guard payload.kind == .object else {
-                return refuse(frame.ref, of: membership, .payloadNotAnObject)
+                return context.refuse(frame.ref, of: membership, .payloadNotAnObject)
             }
             message = .text(Array(payload.bytes))
         }
         guard !ActivitySummary.isReserved(message, topic: membership.channel.key.topic) else {
-            return refuse(frame.ref, of: membership, .summaryReserved)
+            return context.refuse(frame.ref, of: membership, .summaryReserved)
         }
         guard !presence.consumesAppState(message, ref: frame.ref, of: membership, &context) else { return }
         write(.broadcast(message), ref: frame.ref, of: membership)

@@ -175,7 +175,7 @@ package final class Hub {
         get { context.actions }
         _modify { yield &context.actions }
     }
-    package var counters: HubCounters {
+    package internal(set) var counters: HubCounters {
         get { context.counters }
         _modify { yield &context.counters }
     }

@@ -83,9 +83,7 @@ struct History {
         if let missed, let kept = membership.channel.history {
             out += missed.json(kept.history)
         } else {
-            out += "{\"complete\":false,\"reason\":".utf8
-            JSONString.encode(HistoryGap.off.rawValue, into: &out)
-            out.append(UInt8(ascii: "}"))
+            out += JSONWriter.object { HistoryGap.off.write(to: &$0) }
         }
         out.append(UInt8(ascii: "}"))
         return out

@@ -17,15 +17,15 @@ struct HistoryAnswer {
 
     /// The value of `history` in the join's response.
     func json(_ history: UInt64) -> [UInt8] {
-        var out = Array("{\"id\":\"\(HistoryID(history: history, position: from).text)\",\"since\":\(since)".utf8)
-        if let gap {
-            out += ",\"complete\":false,\"reason\":".utf8
-            JSONString.encode(gap.rawValue, into: &out)
-        } else if isReturn {
-            out += ",\"complete\":true".utf8
+        JSONWriter.object { writer in
+            writer.member("id", HistoryID(history: history, position: from).text)
+            writer.member("since", since)
+            if let gap {
+                gap.write(to: &writer)
+            } else if isReturn {
+                writer.member("complete", true)
+            }
         }
-        out.append(UInt8(ascii: "}"))
-        return out
     }
 }
 
@@ -37,6 +37,12 @@ enum HistoryGap: String {
     case malformed = "The id is not one that this channel gave out: load what you show again."
     case tooMuch = "More was missed than is sent to one socket at once: load what you show again."
     case off = "This hub keeps no messages: load what you show again."
+
+    /// Its members of the value of `history`.
+    func write(to writer: inout JSONWriter) {
+        writer.member("complete", false)
+        writer.member("reason", rawValue)
+    }
 }
 
 /// A join that asked for history, at the moment it is answered.

@@ -11,44 +11,42 @@ struct HistoryMeta {
 
     /// The object itself, with what the message's own one says.
     func joined(with own: JSON?) -> [UInt8] {
-        var out: [UInt8] = [UInt8(ascii: "{")]
-        own?.forEachMember { member in
-            if member.isNamed("history") || member.isNamed("replayed") { return }
-            Self.append(member, to: &out)
+        var writer = JSONWriter(reserving: 64)
+        writer.object { writer in
+            own?.forEachMember { member in
+                if !member.isNamed("history"), !member.isNamed("replayed") { Self.copy(member, to: &writer) }
+            }
+            if isReplay { writer.member("replayed", true) }
+            writer.member("history", id.text)
         }
-        if isReplay { out += "\"replayed\":true,".utf8 }
-        out += "\"history\":\"\(id.text)\"}".utf8
-        return out
+        return writer.bytes
     }
 
     /// A `broadcast` event's payload with the object in it. The sender's text stays as it is but for a `meta` of its own:
     /// a key that occurs twice is read in more than one way.
     func spliced(into payload: [UInt8]) -> [UInt8] {
         let object = JSON(trusted: payload[...])
-        var out: [UInt8] = []
-        out.reserveCapacity(payload.count + 64)
-        if let own = object["meta"] {
-            out.append(UInt8(ascii: "{"))
-            object.forEachMember { member in
-                if !member.isNamed("meta") { Self.append(member, to: &out) }
-            }
-            out += "\"meta\":".utf8
-            out += joined(with: own)
-        } else {
+        guard let own = object["meta"] else {
+            var out: [UInt8] = []
+            out.reserveCapacity(payload.count + 64)
             out += object.bytes.dropLast()
             out += (object.isEmptyObject ? "\"meta\":" : ",\"meta\":").utf8
             out += joined(with: nil)
+            out.append(UInt8(ascii: "}"))
+            return out
         }
-        out.append(UInt8(ascii: "}"))
-        return out
+        var writer = JSONWriter(reserving: payload.count + 64)
+        writer.object { writer in
+            object.forEachMember { if !$0.isNamed("meta") { Self.copy($0, to: &writer) } }
+            writer.key("meta")
+            writer.value(json: joined(with: own))
+        }
+        return writer.bytes
     }
 
-    private static func append(_ member: JSON.Member, to out: inout [UInt8]) {
-        out.append(UInt8(ascii: "\""))
-        out += member.rawKey
-        out += "\":".utf8
-        out += member.value.bytes
-        out.append(UInt8(ascii: ","))
+    private static func copy(_ member: JSON.Member, to writer: inout JSONWriter) {
+        writer.key(raw: member.rawKey)
+        writer.value(json: member.value.bytes)
     }
 }
 

@@ -1,4 +1,3 @@
-import HeapModule
 import Synchronization
 
 /// The presence of a member that was cut off: it counts until its window ends, or until its client comes back for it.
@@ -30,20 +29,22 @@ package struct PresenceLease: Sendable {
 /// A lease is either given to a client that came back or ends, whichever asks first: that is decided here, under a lock
 /// that is held for a look-up. Safe from any thread.
 package final class PresenceLeases: Sendable {
-    private struct Due: Comparable {
-        let until: Int64
+    /// Names a lease.
+    private struct Name: Hashable {
         let member: MemberID
         let place: PresenceLease.Place
 
-        static func < (one: Due, other: Due) -> Bool { one.until < other.until }
-        static func == (one: Due, other: Due) -> Bool { one.until == other.until }
+        init(_ lease: PresenceLease) {
+            member = lease.member
+            place = lease.place
+        }
     }
 
     private struct State {
         var leases: [PresenceLease.Place: [PresenceLease]] = [:]
         var count = 0
-        /// By loop. An entry counts if its lease is there and ends at that time.
-        var due: [Int: Heap<Due>] = [:]
+        /// By loop: when its leases end.
+        var ends: [Int: TimerQueue<Name>] = [:]
         var isDraining = false
     }
 
@@ -65,7 +66,7 @@ package final class PresenceLeases: Sendable {
             for lease in leases {
                 state.leases[lease.place, default: []].append(lease)
                 state.count += 1
-                Self.note(lease, &state)
+                state.ends[lease.loop, default: TimerQueue()].set(Name(lease), at: lease.until)
             }
         }
     }
@@ -79,7 +80,7 @@ package final class PresenceLeases: Sendable {
             guard leases[index].until < until else { return state.leases[place] = leases }
             leases[index].until = until
             state.leases[place] = leases
-            Self.note(leases[index], &state)
+            state.ends[leases[index].loop]?.set(Name(leases[index]), at: until)
         }
     }
 
@@ -90,6 +91,7 @@ package final class PresenceLeases: Sendable {
             let index = leases.firstIndex(where: isBest) ?? leases.firstIndex(where: \.isExpected) ?? 0
             let lease = leases.remove(at: index)
             state.leases[place] = leases.isEmpty ? nil : leases
+            state.ends[lease.loop]?.set(Name(lease), at: nil)
             state.count -= 1
             return lease
         }
@@ -100,11 +102,11 @@ package final class PresenceLeases: Sendable {
         state.withLock { state in
             guard !state.isDraining else { return [] }
             var ended: [PresenceLease] = []
-            while let due = state.due[loop]?.min, due.until <= now {
-                _ = state.due[loop]?.popMin()
-                guard let index = Self.index(of: due, state) else { continue }
-                guard let lease = state.leases[due.place]?.remove(at: index) else { continue }
-                if state.leases[due.place]?.isEmpty == true { state.leases[due.place] = nil }
+            while let name = state.ends[loop]?.take(at: now) {
+                guard let index = state.leases[name.place]?.firstIndex(where: { $0.member == name.member }),
+                    let lease = state.leases[name.place]?.remove(at: index)
+                else { continue }
+                if state.leases[name.place]?.isEmpty == true { state.leases[name.place] = nil }
                 state.count -= 1
                 ended.append(lease)
             }
@@ -114,25 +116,7 @@ package final class PresenceLeases: Sendable {
 
     /// When the loop's next lease ends.
     func nextEnd(of loop: Int) -> Int64? {
-        state.withLock { state in
-            guard !state.isDraining else { return nil }
-            while let due = state.due[loop]?.min {
-                if Self.index(of: due, state) != nil { return due.until }
-                _ = state.due[loop]?.popMin()
-            }
-            return nil
-        }
-    }
-
-    // MARK: Under the lock
-
-    private static func note(_ lease: PresenceLease, _ state: inout State) {
-        let due = Due(until: lease.until, member: lease.member, place: lease.place)
-        state.due[lease.loop, default: Heap()].insert(due)
-    }
-
-    private static func index(of due: Due, _ state: State) -> Int? {
-        state.leases[due.place]?.firstIndex { $0.member == due.member && $0.until == due.until }
+        state.withLock { $0.isDraining ? nil : $0.ends[loop]?.next }
     }
 }
 

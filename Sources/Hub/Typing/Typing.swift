@@ -139,12 +139,16 @@ package struct Typing {
         guard channel.typing.shownCount > 0 || hub.now.monotonic - channel.typing.lastNotice < rules.memory else {
             return
         }
-        var payload = Array("{\"event\":\"typing_state\",\"payload\":{\"typing\":[".utf8)
-        for (position, signal) in channel.typing.shown.enumerated() {
-            if position > 0 { payload.append(UInt8(ascii: ",")) }
-            payload += signal.typingPayload
+        let payload = JSONWriter.object { writer in
+            writer.member("event", "typing_state")
+            writer.key("payload")
+            writer.object { writer in
+                writer.key("typing")
+                writer.array(channel.typing.shown) { $0.value(json: $1.typingPayload) }
+                writer.member("count", channel.typing.count)
+            }
+            writer.member("type", "broadcast")
         }
-        payload += "],\"count\":\(channel.typing.count)},\"type\":\"broadcast\"}".utf8
         hub.send(membership.frames.push("broadcast", payload: [payload[...]]), to: membership)
     }
 }

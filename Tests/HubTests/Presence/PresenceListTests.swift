@@ -2,14 +2,14 @@ import Hub
 import Testing
 
 /// One channel's list of who is present, without a hub.
-@Suite struct PresenceListTests {
+@Suite final class PresenceListTests {
     private var list = PresenceList()
 
     private func meta(_ serial: Int, _ payload: String, ref: String, key: String = "k") -> PresenceMeta {
         PresenceMeta(member: MemberID(loop: 0, serial: serial), key: key, ref: ref, payload: Array(payload.utf8))
     }
 
-    private mutating func track(_ serial: Int, _ payload: String, ref: String, key: String = "k") -> PresenceDiff? {
+    private func track(_ serial: Int, _ payload: String, ref: String, key: String = "k") -> PresenceDiff? {
         let diff = list.tracking(meta(serial, payload, ref: ref, key: key))
         if let diff { list.apply(diff) }
         return diff
@@ -19,14 +19,14 @@ import Testing
         metas.map { $0.ref + ($0.previousRef.map { "<\($0)" } ?? "") }
     }
 
-    @Test mutating func whoSaysTheSameAgainSaysNothing() {
+    @Test func whoSaysTheSameAgainSaysNothing() {
         #expect(track(1, #"{"a":1,"b":2}"#, ref: "r1") != nil)
         #expect(
             track(1, #"{"b":2,"a":1}"#, ref: "r2") == nil, "some clients write the keys in another order every time")
         #expect(list.count == 1 && list.keyCount == 1)
     }
 
-    @Test mutating func severalStepsAreToldAsOneFromWhereTheWatchersAre() {
+    @Test func severalStepsAreToldAsOneFromWhereTheWatchersAre() {
         _ = track(1, #"{"n":1}"#, ref: "r1")
         #expect(refs(list.takeNews().joins) == ["r1"])
         _ = track(1, #"{"n":2}"#, ref: "r2")
@@ -37,13 +37,13 @@ import Testing
         #expect(!list.hasNews)
     }
 
-    @Test mutating func whoCameAndWentIsNoNews() {
+    @Test func whoCameAndWentIsNoNews() {
         _ = track(1, #"{"n":1}"#, ref: "r1")
         if let diff = list.untracking(MemberID(loop: 0, serial: 1)) { list.apply(diff) }
         #expect(!list.hasNews && list.isEmpty && list.listedBytes == 0)
     }
 
-    @Test mutating func theStateIsWhatTheWatchersWereTold() {
+    @Test func theStateIsWhatTheWatchersWereTold() {
         _ = track(1, #"{"n":1}"#, ref: "r1")
         #expect(String(decoding: list.state(), as: UTF8.self) == "{}", "the news follow")
         _ = list.takeNews()
@@ -53,7 +53,7 @@ import Testing
         #expect(list[MemberID(loop: 0, serial: 2)]?.ref == "r2")
     }
 
-    @Test mutating func aLeaveOfAnOlderWordChangesNothing() {
+    @Test func aLeaveOfAnOlderWordChangesNothing() {
         _ = track(1, #"{"n":1}"#, ref: "r1")
         _ = track(1, #"{"n":2}"#, ref: "r2")
         var late = PresenceDiff()

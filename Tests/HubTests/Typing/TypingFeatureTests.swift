@@ -4,13 +4,15 @@ import Testing
 import Wire
 
 /// `Typing` by itself: a channel with two members, and what it leaves in the context.
-@Suite struct TypingFeatureTests {
+@Suite final class TypingFeatureTests {
     private let channel = Channel(key: ChannelKey(topic: "realtime:a", isPrivate: false))
-    private let registry = TypingRegistry()
+    private let registry: TypingRegistry
     private let typing: Typing
     private var hub = HubContext(loop: 0, limits: HubLimits(), random: SeededGenerator(seed: 1))
 
     init() {
+        let registry = TypingRegistry()
+        self.registry = registry
         typing = Typing(rules: TypingRules(), registry: registry)
         channel.members.add(1, .v2)
         channel.members.add(2, .v2)
@@ -23,7 +25,7 @@ import Wire
     }
 
     /// What is in the context since the last call: `1,2` and the payload for what is sent, `relay` for what is relayed.
-    private mutating func done() throws -> [String] {
+    private func done() throws -> [String] {
         defer { hub.actions = [] }
         return try hub.actions.map { action in
             switch action {
@@ -41,7 +43,7 @@ import Wire
         #"1,2 [null,null,"realtime:a","broadcast",{"type":"broadcast","event":"typing","payload":{"typing":\#(isTyping),"name":"\#(name)"}}]"#
     }
 
-    @Test mutating func aStartIsToldOnceAndEndsBySilence() throws {
+    @Test func aStartIsToldOnceAndEndsBySilence() throws {
         typing.take(try says(true), of: "ada", in: channel, &hub)
         #expect(try done() == ["relay started", frame(true)])
         #expect(hub.counters.typingStarts == 1)
@@ -57,10 +59,10 @@ import Wire
         #expect(try done() == [] && channel.isIdle)
     }
 
-    @Test mutating func theRowOfItsAuthorEndsIt() throws {
+    @Test func theRowOfItsAuthorEndsIt() throws {
         registry.watch(channel.key)
         typing.take(try says(true), of: "ada", in: channel, &hub)
-        #expect(registry.typists(in: channel.key, at: 0).map(\.user) == ["ada"])
+        #expect(registry.typists(in: channel.key, at: 0).map { $0.user } == ["ada"])
         _ = try done()
         let row = #"{"schema":"public","table":"messages","record":{"sender_id":"SENDER"}}"#
         func insert(by sender: String) throws -> JSON {
@@ -74,7 +76,7 @@ import Wire
         #expect(registry.typists(in: channel.key, at: 0).isEmpty)
     }
 
-    @Test mutating func whatAnotherLoopHeardIsNotRelayedOn() throws {
+    @Test func whatAnotherLoopHeardIsNotRelayedOn() throws {
         typing.apply(.started(.user("bob"), try says(true, "Bob")), to: channel, &hub)
         #expect(try done() == [frame(true, "Bob")])
         typing.apply(.ended(.user("bob")), to: channel, &hub)
