@@ -97,19 +97,18 @@ package final class DemoAPI: HTTPHandler {
 
     /// `{"users":[{…,"token":…}],"psql":…}`.
     private func session(users json: String) throws -> [UInt8] {
-        var out = Array("{\"users\":[".utf8)
-        for (position, user) in try JSON(parsing: Array(json.utf8)).elements.enumerated() {
-            if position > 0 { out.append(UInt8(ascii: ",")) }
-            let token = mint.mint(role: "authenticated", subject: user["id"]?.string, lifetime: 43_200, now: clock())
-            out += user.bytes.dropLast()
-            out += ",\"token\":".utf8
-            JSONString.encode(token, into: &out)
-            out.append(UInt8(ascii: "}"))
+        let users = try JSON(parsing: Array(json.utf8)).elements
+        return JSONWriter.object { session in
+            session.array("users", users) { writer, user in
+                writer.object { object in
+                    user.forEachMember { object.member($0) }
+                    object.member(
+                        "token",
+                        mint.mint(role: "authenticated", subject: user["id"]?.string, lifetime: 43_200, now: clock()))
+                }
+            }
+            session.member("psql", psql)
         }
-        out += "],\"psql\":".utf8
-        JSONString.encode(psql, into: &out)
-        out.append(UInt8(ascii: "}"))
-        return out
     }
 
     private static func isLoopback(_ host: String?) -> Bool {

@@ -61,7 +61,7 @@ extension JSONDocument {
 
     /// Why some text is no JSON document.
     package struct Problem: Error, Equatable, CustomStringConvertible {
-        /// From 1 on; a column is a character.
+        /// The line and the column, in characters, of the last character that was read; lines count from 1.
         package let line: Int
         package let column: Int
         /// The offset of the last byte that was read.
@@ -203,7 +203,7 @@ extension JSONDocument {
         number.isFinite ? JSONDocument(made: json_real(number)) : .null
     }
 
-    /// To a few digits: what is drawn needs no more. Null where there is no number.
+    /// A number rounded to three digits behind the point, as what is drawn needs no more; null where there is none.
     package static func rounded(_ number: Double?) -> JSONDocument {
         guard let number, number.isFinite else { return .null }
         let rounded = (number * 1000).rounded() / 1000

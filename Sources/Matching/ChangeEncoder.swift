@@ -7,7 +7,7 @@ package struct ChangeEncoder: Sendable {
 
     package init() {}
 
-    /// The bytes for those who are shown `view`.
+    /// The JSON of a change for those who are shown `view`.
     package mutating func data(for change: RowChange, view: ChangeView = ChangeView()) -> [UInt8] {
         let texts = self.texts(for: change.table, view)
         let whole = write(change, texts, isReduced: false, hasError: change.isReduced)
@@ -109,7 +109,7 @@ package struct ChangeView: Hashable, Sendable {
 /// The parts of `data` that are the same for all changes of a table, once for each view of it.
 struct TableTexts: Sendable {
     let table: Table
-    /// Bounded: clients choose their columns.
+    /// What was made for each view. Their number is bounded, because clients choose their columns.
     private var views: [ChangeView: Viewed] = [:]
     private static let viewLimit = 64
 
@@ -139,8 +139,9 @@ struct TableTexts: Sendable {
     }
 
     struct Viewed: Sendable {
-        /// From the opening brace to the place of the commit timestamp.
+        /// The text from the opening brace to the place of the commit timestamp.
         let head: [UInt8]
+        /// The value of `columns`.
         let columns: [UInt8]
         let shown: Columns
         let shownOfOld: Columns

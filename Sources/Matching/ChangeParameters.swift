@@ -5,7 +5,7 @@ package struct ChangeParameters: Sendable {
     package let events: EventSet
     package let tables: TablePattern
     package let filter: ChangeFilter
-    /// nil for all columns.
+    /// The columns to show; nil for all.
     package let selection: Selection?
 
     package init(events: EventSet, tables: TablePattern, filter: ChangeFilter, selection: Selection?) {
@@ -51,7 +51,7 @@ package struct ChangeParameters: Sendable {
 
 /// The columns a subscription asked for, whatever their order; the primary key comes with them.
 package struct Selection: Hashable, Sendable {
-    /// Sorted by their bytes, each once.
+    /// The columns' names, sorted by their bytes, each once.
     package let columns: [String]
 
     /// nil if `columns` is empty, which means that all are wanted.

@@ -4,7 +4,7 @@ package struct RowChange: Sendable {
     package let id: Int64
     package let table: Table
     package let operation: Operation
-    /// UTC with milliseconds, `2026-01-01T00:00:00.123Z`.
+    /// When the change was committed, in UTC with milliseconds: `2026-01-01T00:00:00.123Z`.
     package let commitTimestamp: String
     /// When the transaction was committed, in microseconds since 1970; nil where it is not known.
     package let committedAtMicroseconds: Int64?

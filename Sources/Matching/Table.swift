@@ -5,7 +5,7 @@ package final class Table: Sendable {
     package let oid: UInt32
     package let schema: String
     package let name: String
-    /// In attribute order; dropped columns are left out.
+    /// The columns in the order of their attributes; dropped ones are left out.
     package let columns: [Column]
     /// Row level security is enabled: what a user may see is for its policies to say.
     package let hasRowSecurity: Bool
@@ -73,15 +73,15 @@ package enum Comparison: Sendable, Equatable {
 }
 
 extension Column {
-    /// The hub has the column's values as text in bytes.
+    /// Whether the hub has the column's values as bytes of text.
     var isComparedAsText: Bool { comparison == .text || comparison == .textByBytes }
 
-    /// like, match and their kin exist for the type.
+    /// Whether like, match and their kin exist for the type.
     var isTextLike: Bool {
         isComparedAsText || ["text", "varchar", "bpchar", "name", "citext"].contains(type)
     }
 
-    /// The hub orders the column's values as Postgres does.
+    /// Whether the hub orders the column's values as Postgres does.
     var isOrderedInProcess: Bool {
         switch comparison {
         case .text, .canonical, .postgres: false
@@ -92,9 +92,9 @@ extension Column {
 
 /// Which tables a subscription is about: one, those of a schema, or all.
 package struct TablePattern: Hashable, Sendable {
-    /// nil for every schema.
+    /// The name of the schema; nil for every schema.
     package let schema: String?
-    /// nil for every table.
+    /// The name of the table; nil for every table.
     package let name: String?
 
     /// `*` stands for every schema or table.

@@ -37,7 +37,7 @@ package struct Figure: Sendable {
         label = ""
     }
 
-    /// Of the same name: one for each value of a label, in the values' order.
+    /// Figures of one name: one for each value of a label, in the values' order.
     package static func each(
         _ name: String, _ kind: Kind, _ help: String, _ label: String, _ counts: [String: Int]
     ) -> [Figure] {
@@ -46,13 +46,13 @@ package struct Figure: Sendable {
         }
     }
 
-    /// A label's value (Prometheus' text format).
+    /// A label's value with the escapes of Prometheus' text format.
     package static func escaped(_ text: String) -> String {
         text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing("\n", with: "\\n")
     }
 }
 
-/// Prometheus' text format, version 0.0.4.
+/// Writes figures in Prometheus' text format, version 0.0.4.
 package enum Exposition {
     package static func text(of figures: [Figure]) -> String {
         var text = ""

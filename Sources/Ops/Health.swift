@@ -23,7 +23,7 @@ package final class Health: Sendable {
         state.withLock { $0.whenReady = action }
     }
 
-    /// From here on the rooms are asked.
+    /// Hands over what asks the running rooms; before it is called, only the feed and the drain are judged.
     package func ask(_ probes: HealthProbes) {
         state.withLock { $0.probes = probes }
     }
@@ -46,10 +46,10 @@ package final class Health: Sendable {
     /// Why the hub is not ready; nil when it is.
     package var problem: String? { readiness.lazy.compactMap(\.problem).first }
 
-    /// A check for each event loop.
+    /// The checks that `/livez` shows, one for each event loop.
     package var liveness: [HealthCheck] { Self.loops(state.withLock { $0.probes }) }
 
-    /// The most telling first.
+    /// The checks that `/readyz` shows, the most important first.
     package var readiness: [HealthCheck] {
         let state = state.withLock { $0 }
         let drain = HealthCheck("drain", problem: state.isDraining ? "the hub is draining before it stops" : nil)
@@ -87,12 +87,12 @@ package struct HealthCheck: Sendable, Equatable {
 
 /// What health asks of the running rooms, from any thread.
 package struct HealthProbes: Sendable {
-    /// For each event loop, how long ago it last did its work of every second.
+    /// Tells for each event loop how long ago it last did its work of every second.
     let loops: @Sendable () -> [Duration]
     /// How far the changes that were handed on are behind the database; nil while the feed is down, which says so
     /// itself.
     let feed: @Sendable () -> Duration?
-    /// How far they may be.
+    /// How far they may be behind for the hub to count as ready.
     let mostBehind: Duration
 
     package init(

@@ -59,7 +59,7 @@ struct HealthPages {
 
 /// What balancers and clients of Supabase Realtime ask on the port of the clients, answered as it answers.
 ///
-/// Both say that somebody listens, and nothing more: whether the hub is ready is for the operator's port.
+/// Its two pages say that somebody listens, and nothing more: whether the hub is ready is for the operator's port.
 package struct ClientHealth: HTTPHandler {
     package init() {}
 

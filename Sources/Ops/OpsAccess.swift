@@ -42,8 +42,8 @@ package struct OpsAccess: Sendable {
         return .allowed
     }
 
-    /// Of anything on the port: while no token is asked for on loopback, whoever names the port otherwise is a page that made a
-    /// browser come. What sends no `Host` is no browser.
+    /// Judges a request for anything on the port. While no token is asked for on loopback, whoever names the port otherwise is
+    /// a page that made a browser come. What sends no `Host` is no browser.
     ///
     /// - Parameter host: the request's `Host` header.
     package func judge(host: String?) -> Verdict {
@@ -51,7 +51,7 @@ package struct OpsAccess: Sendable {
         return .forbidden("Use the address of the machine itself, such as 127.0.0.1 or localhost")
     }
 
-    /// Figures stay open as long as there is no token, wherever the port is.
+    /// Judges a request for the metrics, which are open as long as there is no token, wherever the port is.
     package func judgeFigures(token given: String?) -> Verdict {
         guard let token else { return .allowed }
         return Self.areEqual(given ?? "", token) ? .allowed : .needsToken
@@ -77,7 +77,7 @@ package struct OpsAccess: Sendable {
         return origin[mark.upperBound...].lowercased()
     }
 
-    /// In a time that does not tell how much of it was right.
+    /// Compares two secrets in a time that does not tell how much of a guess was right.
     private static func areEqual(_ one: String, _ other: String) -> Bool {
         let (one, other) = (Array(one.utf8), Array(other.utf8))
         guard one.count == other.count else { return false }

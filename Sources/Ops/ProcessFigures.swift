@@ -19,7 +19,7 @@ package enum ProcessFigures {
         ]
     }
 
-    /// Of all threads.
+    /// CPU time that all threads of the process have used.
     static var cpuSeconds: Double {
         var usage = rusage()
         getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
@@ -30,7 +30,7 @@ package enum ProcessFigures {
 
     private static var residentBytes: Int { statm(1) }
 
-    /// Of the resident set what belongs to no file and is not shared.
+    /// The part of the resident set that belongs to no file and is not shared.
     static var anonymousBytes: Int { statm(1) - statm(2) }
 
     /// proc(5): the second number of statm is the resident set in pages, the third what of it belongs to files.
@@ -106,7 +106,7 @@ package final class MemoryReturn: Sendable {
 
 /// When spare memory is worth being given back.
 package struct SpareMemory: Sendable {
-    /// Bytes. Less is what a hub under load takes and frees all the time.
+    /// In bytes. Less than this a hub under load takes and frees all the time.
     private static let much = 16_777_216
     /// What could not be given back the last time, because it lies between what is in use.
     private var floor = 0

@@ -7,9 +7,9 @@ import Wire
 /// The last warnings of the log, for the operator's page.
 package final class RecentLog: Sendable {
     package struct Line: Sendable {
-        /// From 1 on, without gaps.
+        /// The line's number, from 1 on and without gaps.
         package let number: Int
-        /// In seconds since 1970.
+        /// When it was logged, in seconds since 1970.
         package let at: Double
         package let level: String
         package let text: String
@@ -24,6 +24,7 @@ package final class RecentLog: Sendable {
 
     package init() {}
 
+    /// The lines that are kept, from the one behind that with this number on.
     package func lines(after number: Int) -> [Line] {
         state.withLock { $0.lines.elements.filter { $0.number > number } }
     }

@@ -11,9 +11,9 @@ package struct ServiceReport: Sendable {
     package struct Status {
         /// Why the hub is not ready, as `/readyz` says it; nil when it is.
         package var problem: String?
-        /// For each event loop a number that grows as it turns, at least once in a second.
+        /// A number for each event loop that grows as the loop turns, at least once in a second.
         package var heartbeats: [Int]
-        /// Since the ports were opened.
+        /// How long ago the ports were opened.
         package var age: Duration
 
         package init(problem: String?, heartbeats: [Int], age: Duration) {
@@ -110,7 +110,7 @@ package struct ServiceReport: Sendable {
 ///
 /// The protocol is lines of `NAME=VALUE`, and promised to stay as it is (sd_notify(3), Notes), so no library is needed.
 package struct SystemdNotifier: Sendable {
-    /// As `sun_path` has it: a path ends with a zero, an abstract name begins with one (unix(7)).
+    /// The socket's name as `sun_path` has it: a path ends with a zero, an abstract name begins with one (unix(7)).
     private let name: [UInt8]
     /// Open for as long as the process lives: one that has run out of files can still say that it is alive.
     private let socket: Int32

@@ -21,7 +21,7 @@ package struct CivilDate: Equatable, Sendable {
         day = dayOfYear - (153 * months + 2) / 5 + 1
     }
 
-    /// Of a day that does not exist, that of the day which is as many days behind the first of its month.
+    /// A day that does not exist counts as the one that is as many days behind the first of its month.
     package var daysSince1970: Int {
         let (era, yearOfEra) = (month <= 2 ? year - 1 : year).quotientAndModulus(400)
         let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1

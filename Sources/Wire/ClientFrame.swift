@@ -124,7 +124,7 @@ package struct ClientFrame: Sendable {
 package struct UserBroadcast: Sendable {
     package let event: String
     package let encoding: Encoding
-    /// As sent; under `.json` it has not been looked at.
+    /// The payload as it was sent; under `.json` nobody has looked at it yet.
     package let payload: ArraySlice<UInt8>
     /// A JSON object that goes with it (`{"id":…}` for messages from the database), or none.
     package let metadata: [UInt8]?

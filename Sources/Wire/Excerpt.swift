@@ -22,7 +22,7 @@ package struct Excerpt {
 
     private var isFull: Bool { out.count > limit }
 
-    /// Cut between characters.
+    /// What was written, cut between characters.
     private var text: String {
         guard isFull else { return String(decoding: out, as: UTF8.self) }
         var end = limit
@@ -89,7 +89,7 @@ package struct Excerpt {
         return secretNames.contains { letters.contains($0) }
     }
 
-    /// The text without its tokens.
+    /// A text with `hidden` in place of its tokens.
     package static func redacted(_ text: String) -> String {
         let bytes = Array(text.utf8)
         var out: [UInt8] = []
@@ -116,7 +116,7 @@ package struct Excerpt {
         return length >= 12 ? length : 0
     }
 
-    /// Of a JWT (RFC 7515, section 7.1) or a key.
+    /// Whether a byte may stand in a JWT (RFC 7515, section 7.1) or a key.
     private static func isTokenByte(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),

@@ -49,7 +49,7 @@ package struct Frame: Sendable, Equatable {
 }
 
 extension Frame {
-    /// Nil for one that the hub does not make.
+    /// What kind of frame it is; nil for one that the hub does not make.
     package var opcode: Opcode? { Opcode(rawValue: bytes[0] & 0x0F) }
 
     /// What stands behind the header.
@@ -77,7 +77,7 @@ package enum CloseCode: UInt16, Sendable, CaseIterable {
 
 /// What a peer's close frame says (RFC 6455, section 5.5.1), and what is answered to it.
 package struct PeerClose: Sendable, Equatable {
-    /// For the log and the metrics: 1005 stands for a frame without a code (section 7.1.5), 1002 for one that a peer must
+    /// The code for the log and the metrics: 1005 stands for a frame without a code (section 7.1.5), 1002 for one that a peer must
     /// not send.
     package let code: UInt16
     /// The only frame that may follow: the peer's code, or why its frame is none.
@@ -123,7 +123,8 @@ package struct PeerClose: Sendable, Equatable {
         }
     }
 
-    /// Section 7.4.2, and the codes that IANA has registered since. 1004, 1005, 1006 and 1015 never stand in a frame.
+    /// Whether a code may stand in a frame: those of RFC 6455, section 7.4.2, and those that IANA has registered since. 1004,
+    /// 1005, 1006 and 1015 never do.
     private static func isAllowed(_ code: UInt16) -> Bool {
         switch code {
         case 1000...1003, 1007...1014, 3000...4999: true

@@ -145,7 +145,7 @@ extension JSON {
         }
     }
 
-    /// By the keys' bytes.
+    /// The members of an object by the bytes of their keys.
     private var members: [[UInt8]: JSON] {
         var all: [[UInt8]: JSON] = [:]
         forEachMember { all[Array($0.key.utf8)] = $0.value }

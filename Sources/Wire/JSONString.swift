@@ -103,7 +103,7 @@ package enum JSONString {
         }
     }
 
-    /// The same as a text, for what is put together from texts.
+    /// `text` with its quotes as a String, for what is put together from Strings.
     package static func quoted(_ text: String) -> String { String(decoding: encode(text), as: UTF8.self) }
 
     package static func encode(_ text: String) -> [UInt8] {

@@ -48,7 +48,7 @@ package enum Refusal: Error, Sendable, Equatable {
     package enum PresenceBound: Sendable, CaseIterable {
         case members
         case bytes
-        /// Of all channels together.
+        /// The bytes of all channels' lists together.
         case total
 
         func sentence(_ value: Int) -> String {
@@ -205,7 +205,7 @@ package enum Limit: String, Sendable, CaseIterable {
     case presencePerSecond = "presence_per_second"
     case presenceBytes = "presence_bytes"
 
-    /// As `config/roost.yaml` has it.
+    /// The name of its setting, as `config/roost.yaml` has it.
     package var setting: String { "limits." + rawValue }
 
     /// What `response.reason` begins with.

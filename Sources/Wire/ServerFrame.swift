@@ -22,7 +22,7 @@ package struct ServerFrame {
         envelope(joinRef: joinRef, ref: ref, event: event, payload: [payload[...]])
     }
 
-    /// The same from pieces, so that a large piece is copied once.
+    /// Anything the hub says of its own accord, its payload given in pieces, so that a large one is copied once.
     package func push(_ event: StaticString, payload: [ArraySlice<UInt8>]) -> Frame {
         envelope(joinRef: .null, ref: .null, event: event, payload: payload)
     }

@@ -28,22 +28,19 @@ struct MessagesTable {
     /// there (its lib/realtime/tenants/authorization.ex). That is the topic, the extension, an id and the times; the
     /// other columns have their defaults, among them `private`, which is false also for a private channel.
     func probe(topic: String, extension name: String) -> [UInt8] {
-        var out = Array("{".utf8)
-        for column in columns {
-            if out.count > 1 { out.append(UInt8(ascii: ",")) }
-            JSONString.encode(column, into: &out)
-            out.append(UInt8(ascii: ":"))
-            switch column {
-            case "topic": JSONString.encode(topic, into: &out)
-            case "extension": JSONString.encode(name, into: &out)
-            case "id": out += id
-            case "inserted_at", "updated_at": out += now
-            case "private": out += "false".utf8
-            default: out += "null".utf8
+        JSONWriter.object { row in
+            for column in columns {
+                row.key(column)
+                switch column {
+                case "topic": row.value(topic)
+                case "extension": row.value(name)
+                case "id": row.value(json: id)
+                case "inserted_at", "updated_at": row.value(json: now)
+                case "private": row.value(false)
+                default: row.null()
+                }
             }
         }
-        out.append(UInt8(ascii: "}"))
-        return out
     }
 }
 

@@ -98,16 +98,11 @@ extension AudienceMember {
             variables = candidate.variables
             return
         }
-        var kept: [UInt8] = [UInt8(ascii: "{")]
-        JSON(trusted: candidate.variables[...]).forEachMember { member in
-            let key = member.key
-            guard columns.contains(key) || table.column(key) == nil else { return }
-            if kept.count > 1 { kept.append(UInt8(ascii: ",")) }
-            kept.append(UInt8(ascii: "\""))
-            kept += member.rawKey
-            kept += "\":".utf8
-            kept += member.value.bytes
+        variables = JSONWriter.object { kept in
+            JSON(trusted: candidate.variables[...]).forEachMember { member in
+                let key = member.key
+                if columns.contains(key) || table.column(key) == nil { kept.member(member) }
+            }
         }
-        variables = kept + [UInt8(ascii: "}")]
     }
 }

@@ -118,13 +118,11 @@ extension Hub {
 
     /// Clients compare the entries one by one with what they asked for: same order, same text, an `id` added.
     private static func joinResponse(_ bindings: [ChangeBinding], _ ids: [Int]) -> [UInt8] {
-        var out = Array("{\"postgres_changes\":[".utf8)
-        for (position, (binding, id)) in zip(bindings, ids).enumerated() {
-            if position > 0 { out.append(UInt8(ascii: ",")) }
-            out += binding.echo(id: id)
-        }
-        out += "]}".utf8
-        return out
+        var out = JSONWriter(reserving: bindings.reduce(32) { $0 + $1.raw.bytes.count + 20 })
+        out.openObject()
+        out.array("postgres_changes", zip(bindings, ids)) { $0.value(json: $1.0.echo(id: $1.1)) }
+        out.closeObject()
+        return out.bytes
     }
 
     /// Tells a member's join what happened, and does what follows from it.

@@ -143,15 +143,15 @@ enum BoundTest: Sendable {
     case isNull
     case isBoolean(Bool)
     case equals(ComparedValue)
-    /// IS DISTINCT FROM
+    /// SQL's IS DISTINCT FROM, which knows no NULL as an answer.
     case differs(ComparedValue)
     case ordered(FilterOperator, ComparedValue)
     case member(Set<ComparedValue>, hasNull: Bool)
     case like(LikePattern)
-    /// For Postgres; NULL needs no question, unless it is a matter of IS DISTINCT FROM.
+    /// A test that only Postgres can make. NULL needs no question, unless the test is IS DISTINCT FROM.
     case asked(isDistinct: Bool)
 
-    /// The answer for a row whose column is NULL.
+    /// The answer for a row whose column is NULL; nil is SQL's NULL.
     var forNull: Bool? {
         switch self {
         case .isNull: true

@@ -39,12 +39,12 @@ package struct FilterCondition: Hashable, Sendable {
         self.test = test
     }
 
-    /// like, ilike, match or imatch
+    /// Whether the operator is like, ilike, match or imatch.
     var isPattern: Bool {
         if case .value(let name, _) = test { name.isPattern } else { false }
     }
 
-    /// match or imatch
+    /// Whether the operator is match or imatch.
     var isRegularExpression: Bool {
         switch test {
         case .value(.match, _), .value(.imatch, _): true

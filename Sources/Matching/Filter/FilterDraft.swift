@@ -109,7 +109,7 @@ extension ChangeFilter {
 struct PendingCondition: Sendable {
     let source: FilterCondition
     let index: Int
-    /// Each change has to be asked about.
+    /// Whether Postgres has to be asked about each change.
     var isAsked = false
     var values: [Slot] = []
 

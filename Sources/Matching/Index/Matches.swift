@@ -4,7 +4,7 @@ package struct Matches: Sendable {
     package struct Delivery: Sendable, Equatable {
         package let group: Int
         package let selection: Selection?
-        /// Each id once, ascending.
+        /// The ids of the bindings that match, each once, in ascending order.
         package internal(set) var ids: [Int]
 
         package init(group: Int, selection: Selection?, ids: [Int]) {
@@ -29,7 +29,7 @@ package struct Matches: Sendable {
         fileprivate var filter: BoundFilter { isFoundByValue ? entry.residual : entry.filter }
     }
 
-    /// At most one for each group and selection, in no order.
+    /// Who gets the change for certain: at most one delivery for each group and selection, in no order.
     package internal(set) var deliveries: [Delivery] = []
     package internal(set) var undecided: [Undecided] = []
     /// What `undecided` is to be asked about; nil where nothing is undecided.
@@ -82,7 +82,7 @@ package struct Matches: Sendable {
         return groups
     }
 
-    /// Without what is undecided for some groups; what is certain stays. What is bound again in a moment stays, too.
+    /// Drops what is undecided for some groups. What is certain stays, and so does what is bound again in a moment.
     package mutating func give(up groups: Set<Int>) {
         undecided.removeAll { $0.isLasting && groups.contains($0.group) }
     }
@@ -134,7 +134,7 @@ package struct UndecidedCount {
         var bindings: Set<Int> = []
     }
 
-    /// By the group's number.
+    /// What each group asks, by the group's number.
     private var shares: [Int: Share] = [:]
     private var questions = 0
 

@@ -10,9 +10,9 @@ package struct RowPrefilter: Sendable {
         case holding(Set<String>)
     }
 
-    /// By the table's oid. No row of another table concerns anybody.
+    /// Which rows of each table can concern a group, by the table's oid. No row of another table concerns any.
     package private(set) var tables: [UInt32: Rows] = [:]
-    /// More texts for one table would cost more to look for than its rows to read.
+    /// How many texts one table may have: more would cost more to look for than its rows to read.
     private let mostTexts: Int
 
     package init(mostTexts: Int) {

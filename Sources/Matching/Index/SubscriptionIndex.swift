@@ -179,7 +179,7 @@ package struct BoundBinding: Sendable {
     package let events: EventSet
     package let selection: Selection?
     let target: Target
-    /// By the oid of the table.
+    /// The filter as it was bound to each table, by the table's oid.
     let filters: [UInt32: BoundFilter]
 
     enum Target: Sendable {

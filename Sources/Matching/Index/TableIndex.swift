@@ -45,7 +45,7 @@ extension RowChange.Operation {
 /// The entries of one table for one event: those that wait for a value in buckets, the others in a list to scan.
 struct EventIndex: Sendable {
     struct ColumnIndex: Sendable {
-        /// As the filters were bound to it; a column that has changed its type since is another one.
+        /// The column as the filters were bound to it; one that has changed its type since is another one.
         let column: Column
         var buckets: [ComparedValue: Int32] = [:]
     }
@@ -104,7 +104,7 @@ struct IndexSearch {
     private let layout: Int
     private var record: RowRecord
     private var matches = Matches()
-    /// For groups of which several bindings may match.
+    /// The deliveries of groups of which several bindings may match.
     private var merge = DeliveryMerge()
 
     init(change: RowChange, table: Table, layout: Int) {

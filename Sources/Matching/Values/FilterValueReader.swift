@@ -91,7 +91,7 @@ enum FilterValueReader {
             && zip(text, word.utf8).allSatisfy { ($0 >= 0x41 && $0 <= 0x5A ? $0 | 0x20 : $0) == $1 }
     }
 
-    /// Without the white space that C's `isspace` knows.
+    /// The text without the white space around it that C's `isspace` knows, as Postgres' input functions trim it.
     private static func trim(_ bytes: [UInt8]) -> ArraySlice<UInt8> {
         func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) }
         guard let first = bytes.firstIndex(where: { !isSpace($0) }),

@@ -6,14 +6,14 @@ struct ISOMoment {
     /// Days since 2000-01-01, the epoch of Postgres: its last timestamps do not fit 64 bits of microseconds from 1970.
     private let day: Int64
     private let microseconds: Int64
-    /// Seconds east of UTC.
+    /// The zone, in seconds east of UTC.
     private let offset: Int64
     let hasTime: Bool
     let hasZone: Bool
     /// Four digits, AD.
     let hasPlainYear: Bool
 
-    /// In days since 1970.
+    /// 2000-01-01 in days since 1970.
     private static let postgresEpoch = 10_957
 
     /// nil if the text is anything else; a blank may stand for the `T`, seconds may be missing.

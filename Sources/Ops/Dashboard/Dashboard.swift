@@ -18,9 +18,9 @@ import Wire
 package final class Dashboard: OpsSocketHandler {
     struct State {
         var sessions: [OpsSocket.ID: DashboardSession] = [:]
-        /// Five minutes.
-        var history = Ring<Sample>(capacity: 300)
-        var sampler = Sampler()
+        /// The samples of the last five minutes.
+        var history = Ring<DashboardSample>(capacity: 300)
+        var sampler = DashboardSampler()
         /// Questions that loops have not answered, by the second in which they were asked.
         var asked: [OpsTopic: Int] = [:]
         var second = 0
@@ -132,7 +132,7 @@ package final class Dashboard: OpsSocketHandler {
     }
 
     /// Sends everybody who looks at it what is new.
-    private func refresh(_ topic: OpsTopic, _ sample: Sample) {
+    private func refresh(_ topic: OpsTopic, _ sample: DashboardSample) {
         switch topic {
         case .overview: push("sample", topic, overview(sample))
         case .log: pushLog()
@@ -142,7 +142,7 @@ package final class Dashboard: OpsSocketHandler {
         }
     }
 
-    /// False where it is still being answered.
+    /// Whether the loops may be asked about a topic; false where the last question is not answered yet.
     func mayAsk(_ topic: OpsTopic) -> Bool {
         state.withLock { state in
             if let second = state.asked[topic], state.second - second < Self.patience { return false }
@@ -157,7 +157,7 @@ package final class Dashboard: OpsSocketHandler {
 
     // MARK: Pushing
 
-    /// To all pages that look at the topic; written once.
+    /// Sends an event to all pages that look at the topic; its payload is written once.
     func push(_ event: StaticString, _ topic: OpsTopic, _ payload: JSONDocument) {
         let bytes = payload.bytes
         for session in state.withLock({ Array($0.sessions.values) }) {
@@ -188,7 +188,7 @@ package final class Dashboard: OpsSocketHandler {
     }
 }
 
-/// Where the page's data comes from and what its buttons do, as far as other rooms know it.
+/// What the page shows and what its buttons do, as far as other rooms know it. Its closures are called on any thread.
 package struct DashboardSources: Sendable {
     /// A setting as it may be shown.
     package struct Setting: Sendable {
@@ -205,9 +205,9 @@ package struct DashboardSources: Sendable {
 
     package var version = ""
     package var node = ""
-    /// All figures of the metrics.
+    /// Gives all figures of the metrics.
     package var figures: @Sendable () -> [Figure] = { [] }
-    /// What is in force.
+    /// Gives the configuration that is in force.
     package var settings: @Sendable () -> [Setting] = { [] }
     package var logLevel: @Sendable () -> String = { "" }
     /// False where there is no such level.

@@ -6,7 +6,7 @@ import Wire
 struct DashboardSession: Sendable {
     let socket: OpsSocket
     let version: ProtocolVersion
-    /// By topic as the page wrote it: the ref of its join.
+    /// The topics that the page has joined, as it wrote them, each with the ref of its join.
     private(set) var joined: [String: JSON] = [:]
     /// The number of the last line of the log that it was sent.
     var logged = 0

@@ -4,12 +4,12 @@ import Hub
 
 /// How the page is told what loops answered.
 extension Dashboard {
-    func history(_ samples: [Sample]) -> JSONDocument {
+    func history(_ samples: [DashboardSample]) -> JSONDocument {
         ["samples": .array(samples.map(\.json)), "version": .text(sources.version), "node": .text(sources.node)]
     }
 
     /// A second's sample, and all figures as the metrics have them but for histograms, whose news the sample has.
-    func overview(_ sample: Sample) -> JSONDocument {
+    func overview(_ sample: DashboardSample) -> JSONDocument {
         let figures = sources.figures().compactMap { figure -> (String, JSONDocument)? in
             guard case .number(let value) = figure.value else { return nil }
             return (figure.label.isEmpty ? figure.name : "\(figure.name){\(figure.label)}", .rounded(value))
@@ -95,7 +95,7 @@ extension Dashboard {
         ]
     }
 
-    /// Each loop has members of its own; all of them know of everybody who is present.
+    /// A channel, by the reports of all loops: each has members of its own, and all of them know of everybody who is present.
     static func json(_ reports: [ChannelReport]) -> JSONDocument {
         let members = reports.flatMap { report in
             zip(report.view.members, report.members).map { json($0, $1, isPrivate: report.view.key.isPrivate) }

@@ -6,7 +6,7 @@ import Hub
 ///
 /// Each loop publishes by a clock of its own, so between two samples one may have published twice or not at all; its rates
 /// are by its own time, and those of before where there is nothing new.
-struct Sampler {
+struct DashboardSampler {
     /// What one loop did in a second, by its last two publications.
     private struct Rates {
         var framesIn = 0.0
@@ -29,8 +29,8 @@ struct Sampler {
     ///   - unix: seconds since 1970.
     ///   - monotonic: seconds on a clock that never goes back.
     ///   - cpu: seconds that the process has used.
-    mutating func sample(_ loops: [LoopFigures], unix: Double, monotonic: Double, cpu: Double) -> Sample {
-        var sample = Sample()
+    mutating func sample(_ loops: [LoopFigures], unix: Double, monotonic: Double, cpu: Double) -> DashboardSample {
+        var sample = DashboardSample()
         sample.at = unix
         if let (used, at) = cpuBefore, monotonic > at { sample.cores = (cpu - used) / (monotonic - at) }
         cpuBefore = (cpu, monotonic)
@@ -72,7 +72,7 @@ struct Sampler {
     }
 }
 
-extension Sample {
+extension DashboardSample {
     fileprivate mutating func add(_ loop: LoopFigures, _ busy: Double, _ turn: Double?) {
         connections += loop.connections
         pendingBytes += loop.pendingBytes
@@ -81,7 +81,7 @@ extension Sample {
 }
 
 /// What the hub did in one second, and what it held at the end of it.
-struct Sample: Sendable {
+struct DashboardSample: Sendable {
     /// One event loop's part.
     struct Loop: Sendable {
         var connections = 0
@@ -91,11 +91,11 @@ struct Sample: Sendable {
         var turn: Double?
     }
 
-    /// In seconds since 1970.
+    /// The end of the second, in seconds since 1970.
     var at = 0.0
     var connections = 0
     var pendingBytes = 0
-    /// In a second, these all.
+    // What follows is for one second.
     var framesIn = 0.0
     var framesOut = 0.0
     var bytesIn = 0.0
