@@ -30,6 +30,7 @@ let package = Package(
     ],
     targets: [
         .target(name: "Wire", swiftSettings: strict),
+        .target(name: "HTTP", dependencies: ["Wire"], swiftSettings: strict),
         .target(name: "Matching", dependencies: ["Wire"], swiftSettings: strict),
         .target(
             name: "Hub",
@@ -56,7 +57,8 @@ let package = Package(
         .systemLibrary(name: "CMalloc"),
         .systemLibrary(name: "CPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
         .target(
-            name: "Gateway", dependencies: ["Hub", "Wire", "CSendRing", "CWebSockets", logging], swiftSettings: strict),
+            name: "Gateway", dependencies: ["CSendRing", "CWebSockets", "HTTP", "Hub", "Wire", logging],
+            swiftSettings: strict),
         .systemLibrary(name: "CLinux"),
         .target(name: "Workers", dependencies: ["CLinux", logging], swiftSettings: strict),
         .target(
@@ -87,16 +89,17 @@ let package = Package(
         .target(
             name: "Notify",
             dependencies: [
-                "ChangeFeed", "Gateway", "Hub", "Matching", "Postgres", "Push", "Stores", "Wire", "Workers", logging,
+                "ChangeFeed", "HTTP", "Hub", "Matching", "Postgres", "Push", "Stores", "Wire", "Workers", logging,
             ],
             swiftSettings: strict),
         .target(
-            name: "Ops", dependencies: ["CMalloc", "COpsFiles", "Documents", "Gateway", "Hub", "Wire", logging],
+            name: "Ops",
+            dependencies: ["CMalloc", "COpsFiles", "Documents", "Gateway", "HTTP", "Hub", "Wire", logging],
             exclude: ["Web"], swiftSettings: strict),
         .target(name: "COpsFiles"),
         .target(
             name: "Demo",
-            dependencies: ["Administration", "CDemoFiles", "Gateway", "Hub", "Identity", "Postgres", "Wire", logging],
+            dependencies: ["Administration", "CDemoFiles", "HTTP", "Hub", "Identity", "Postgres", "Wire", logging],
             exclude: ["API.md", "SQL", "Web"], swiftSettings: strict),
         .target(name: "CDemoFiles"),
         .target(
@@ -111,7 +114,7 @@ let package = Package(
         .executableTarget(
             name: "roost",
             dependencies: [
-                "Administration", "ChangeFeed", "Demo", "Documents", "Gateway", "Hub", "Identity", "Notify", "Ops",
+                "Administration", "ChangeFeed", "Demo", "Documents", "Gateway", "HTTP", "Hub", "Identity", "Notify", "Ops",
                 "Postgres", "Push", "RoostClient", "Settings", "Stores", "Wire", logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
@@ -132,20 +135,23 @@ let package = Package(
         .executableTarget(
             name: "roost-micro",
             dependencies: [
-                "CAllocationCount", "Hub", "Matching", "Wire",
+                "CAllocationCount", "HTTP", "Hub", "Matching", "Wire",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "loadtest/micro", exclude: ["thresholds.txt"], swiftSettings: strict),
         // What the end-to-end tests drive RoostClient with.
         .executableTarget(
             name: "client-probe", dependencies: ["RoostClient"], path: "Tests/ClientProbe", swiftSettings: strict),
-        .testTarget(name: "RoostClientTests", dependencies: ["RoostClient", "Wire", "TestSupport"], swiftSettings: quick),
+        .testTarget(
+            name: "RoostClientTests", dependencies: ["RoostClient", "Wire", "TestSupport"], swiftSettings: quick),
         .testTarget(name: "LoadTests", dependencies: ["roost-load", "Wire"], swiftSettings: quick),
         .testTarget(name: "WireTests", dependencies: ["Documents", "Wire", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "DocumentsTests", dependencies: ["Documents"], swiftSettings: quick),
+        .testTarget(name: "HTTPTests", dependencies: ["HTTP", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "MatchingTests", dependencies: ["Matching", "Wire", "TestSupport"], swiftSettings: quick),
         .testTarget(name: "HubTests", dependencies: ["Hub", "Matching", "Wire", "TestSupport"], swiftSettings: quick),
-        .testTarget(name: "GatewayTests", dependencies: ["Gateway", "Hub", "TestSupport"], swiftSettings: quick),
+        .testTarget(
+            name: "GatewayTests", dependencies: ["Gateway", "Hub", "Wire", "TestSupport"], swiftSettings: quick),
         .testTarget(
             name: "IdentityTests",
             dependencies: ["CTestKeys", "Identity", "Hub", "Signatures", "Wire", logging, "TestSupport"],

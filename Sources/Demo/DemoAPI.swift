@@ -1,5 +1,5 @@
 import Dispatch
-package import Gateway
+package import HTTP
 package import Hub
 package import Identity
 package import Logging

@@ -1,6 +1,6 @@
 import Administration
 import CDemoFiles
-import Gateway
+import HTTP
 import Postgres
 
 /// The embedded files by their names.

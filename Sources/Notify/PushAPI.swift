@@ -1,4 +1,4 @@
-package import Gateway
+package import HTTP
 package import Hub
 import Push
 import Wire

@@ -1,4 +1,4 @@
-import Gateway
+import HTTP
 import Hub
 import Push
 import Stores

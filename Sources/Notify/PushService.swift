@@ -1,5 +1,5 @@
 import ChangeFeed
-import Gateway
+import HTTP
 package import Hub
 package import Logging
 package import Matching

@@ -1,5 +1,5 @@
 import Documents
-package import Gateway
+package import HTTP
 
 /// `/livez`, `/readyz` and `/healthz`, as those who run containers expect them.
 ///

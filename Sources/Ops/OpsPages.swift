@@ -1,5 +1,5 @@
 import COpsFiles
-package import Gateway
+package import HTTP
 
 /// The operator's port: liveness, readiness, metrics, and the page that shows the hub at work.
 package struct OpsPages: HTTPHandler {

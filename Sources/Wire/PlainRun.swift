@@ -1,6 +1,6 @@
 /// Finds the end of what needs no look in a JSON string or a field of HTTP, eight bytes at a time: strings are most of what
 /// is scanned.
-enum PlainRun {
+package enum PlainRun {
     /// The first place at or behind `start` where there is a quote, a backslash, a control character or no ASCII.
     static func endOfASCII(in bytes: Span<UInt8>, from start: Int) -> Int {
         skip(in: bytes, from: start) { word in
@@ -17,12 +17,12 @@ enum PlainRun {
     }
 
     /// The first place at or behind `start` where there is a line feed.
-    static func endOfLine(in bytes: Span<UInt8>, from start: Int) -> Int {
-        skip(in: bytes, from: start) { equal(to: HTTPByte.lineFeed, $0) }
+    package static func endOfLine(in bytes: Span<UInt8>, from start: Int) -> Int {
+        skip(in: bytes, from: start) { equal(to: UInt8(ascii: "\n"), $0) }
     }
 
     /// The first place at or behind `start` where there is a control character, a tab included, or no ASCII.
-    static func endOfVisible(in bytes: Span<UInt8>, from start: Int) -> Int {
+    package static func endOfVisible(in bytes: Span<UInt8>, from start: Int) -> Int {
         skip(in: bytes, from: start) { word in
             word & high | less(than: 0x20, word) | equal(to: 0x7F, word)
         }

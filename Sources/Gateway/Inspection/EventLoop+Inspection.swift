@@ -5,27 +5,14 @@ import Wire
 /// What an operator asks of a loop. It walks over the loop's connections once for each question and nobody's frames wait
 /// for more than that.
 extension EventLoop {
-    /// When a connection began.
-    struct Birth {
-        var serial = 0
-        /// Of the loop.
-        var second: Int32 = 0
-    }
-
-    /// To be called when a connection is counted among the accepted ones.
-    func noteBirth(of slot: Slot) {
-        while births.count <= Int(slot) { births.append(Birth()) }
-        births[Int(slot)] = Birth(serial: counters.accepted, second: second)
-    }
-
     func id(of slot: Slot) -> ConnectionID {
-        ConnectionID(loop: index, slot: slot, serial: births[Int(slot)].serial)
+        ConnectionID(loop: index, slot: slot, serial: delivery.accounts[Int(slot)].serial)
     }
 
     /// Nil where the connection is gone, whoever has its slot now.
     private func slot(of id: ConnectionID) -> Slot? {
         let place = Int(id.slot)
-        guard id.loop == index, births.indices.contains(place), births[place].serial == id.serial,
+        guard id.loop == index, delivery.sockets.indices.contains(place), delivery.accounts[place].serial == id.serial,
             delivery.sockets[place].isOpen
         else { return nil }
         return id.slot
@@ -44,9 +31,9 @@ extension EventLoop {
     func newestSockets(limit: Int) -> [SocketView] {
         var newest: [Int] = []
         for slot in delivery.sockets.indices where delivery.sockets[slot].isOpen {
-            let serial = births[slot].serial
-            if newest.count == limit, let last = newest.last, serial < births[last].serial { continue }
-            newest.insert(slot, at: newest.firstIndex { births[$0].serial < serial } ?? newest.count)
+            let serial = delivery.accounts[slot].serial
+            if newest.count == limit, let last = newest.last, serial < delivery.accounts[last].serial { continue }
+            newest.insert(slot, at: newest.firstIndex { delivery.accounts[$0].serial < serial } ?? newest.count)
             if newest.count > limit { newest.removeLast() }
         }
         return newest.compactMap { socketView(of: Slot($0)) }
@@ -97,7 +84,7 @@ extension EventLoop {
         guard socket.isOpen, let connection = hub.connection(at: slot) else { return nil }
         return SocketView(
             id: id(of: slot), address: delivery.accounts[Int(slot)].peer?.text ?? "", user: connection.user,
-            channels: connection.memberships.count, seconds: Int(second - births[Int(slot)].second),
+            channels: connection.memberships.count, seconds: Int(second - delivery.accounts[Int(slot)].openedAt),
             pendingBytes: delivery.pending.bytes(slot), isBehind: socket.isBehind, isWrittenOff: socket.isWrittenOff,
             isClosing: socket.isClosing)
     }

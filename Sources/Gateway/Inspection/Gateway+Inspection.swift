@@ -1,4 +1,5 @@
 package import Hub
+import Synchronization
 
 /// What an operator may ask. A question is posted to the loops, and answered on the thread of the one that answers last.
 extension Gateway {
@@ -35,14 +36,14 @@ extension Gateway {
 
     /// Nil where the connection is gone.
     package func connection(_ id: ConnectionID, then reply: @escaping @Sendable (ConnectionReport?) -> Void) {
-        guard loops.indices.contains(id.loop) else { return reply(nil) }
-        loops[id.loop].inbox.post(.inspect { reply($0.report(on: id)) })
+        guard inboxes.indices.contains(id.loop) else { return reply(nil) }
+        inboxes[id.loop].post(.inspect { reply($0.report(on: id)) })
     }
 
     /// Closes a connection in a way that makes its client come back. The answer is whether it was there.
     package func disconnect(_ id: ConnectionID, then reply: @escaping @Sendable (Bool) -> Void) {
-        guard loops.indices.contains(id.loop) else { return reply(false) }
-        loops[id.loop].inbox.post(.inspect { reply($0.disconnect(id)) })
+        guard inboxes.indices.contains(id.loop) else { return reply(false) }
+        inboxes[id.loop].post(.inspect { reply($0.disconnect(id)) })
     }
 
     /// The same for all connections of a user, by the claim `sub`. The answer is how many there were.
@@ -53,7 +54,28 @@ extension Gateway {
     private func survey<Part: Sendable>(
         _ question: @escaping @Sendable (EventLoop) -> Part, then reply: @escaping @Sendable ([Part]) -> Void
     ) {
-        let collector = Collector<Part>(count: loops.count, whenComplete: reply)
-        for loop in loops { loop.inbox.post(.inspect { collector.add(question($0)) }) }
+        let collector = Collector<Part>(count: inboxes.count, whenComplete: reply)
+        for inbox in inboxes { inbox.post(.inspect { collector.add(question($0)) }) }
+    }
+}
+
+/// Gathers what the loops answer to one question, and passes it on when the last of them has.
+package final class Collector<Part: Sendable>: Sendable {
+    private let state: Mutex<(parts: [Part], missing: Int)>
+    private let whenComplete: @Sendable ([Part]) -> Void
+
+    /// - Parameter whenComplete: called once, on the thread of whoever answers last.
+    package init(count: Int, whenComplete: @escaping @Sendable ([Part]) -> Void) {
+        state = Mutex((parts: [], missing: count))
+        self.whenComplete = whenComplete
+    }
+
+    package func add(_ part: Part) {
+        let all = state.withLock { state -> [Part]? in
+            state.parts.append(part)
+            state.missing -= 1
+            return state.missing == 0 ? state.parts : nil
+        }
+        if let all { whenComplete(all) }
     }
 }

@@ -2,6 +2,19 @@ import Glibc
 package import Hub
 package import Wire
 
+/// One frame that went over a connection while an operator looked at it.
+package struct TraceEntry: Sendable {
+    package let number: Int
+    /// In milliseconds since 1970.
+    package let at: Int64
+    package let isOutgoing: Bool
+    package let head: FrameHead
+    /// Of an incoming message without its frame's header, of an outgoing frame with it.
+    package let bytes: Int
+    /// Bytes that waited for the socket then.
+    package let queue: Int
+}
+
 /// What goes over the few connections of a loop that an operator looks at. While nobody does, a frame is spared all of it
 /// but the question whether anybody does.
 package struct Tracer {
@@ -51,5 +64,26 @@ package struct Tracer {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)
         return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
+    }
+}
+
+/// What an operator who looks at a connection is told of frames.
+extension Delivery {
+    /// Only to be called while anybody looks: an audience is searched.
+    mutating func trace(_ frame: Frame, to audience: [Slot], except: Slot?) {
+        let watched = tracer.slots(except: except).filter(audience.contains)
+        guard !watched.isEmpty else { return }
+        let head = FrameHead(frame)
+        for slot in watched { trace(frame, head, to: slot) }
+    }
+
+    mutating func trace(_ frame: Frame, _ head: FrameHead, to slot: Slot) {
+        guard sockets[Int(slot)].isOpen else { return }
+        tracer.note(slot, isOutgoing: true, head, bytes: frame.bytes.count, queue: pending.bytes(slot))
+    }
+
+    mutating func trace(received message: [UInt8], isBinary: Bool, from slot: Slot) {
+        let head = FrameHead(message: message[...], isBinary: isBinary)
+        tracer.note(slot, isOutgoing: false, head, bytes: message.count, queue: pending.bytes(slot))
     }
 }

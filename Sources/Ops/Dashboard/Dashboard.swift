@@ -1,6 +1,7 @@
 import Documents
 package import Gateway
 import Glibc
+package import HTTP
 import Hub
 package import Logging
 import Synchronization
@@ -23,13 +24,13 @@ package final class Dashboard: OpsSocketHandler {
         /// Questions that loops have not answered, by the second in which they were asked.
         var asked: [OpsTopic: Int] = [:]
         var second = 0
-        var gateway: Gateway?
     }
 
     let state = Mutex(State())
     let access: OpsAccess
     let health: Health
     let log: RecentLog
+    let gateway: Gateway
     let sources: DashboardSources
     let logger: Logger
 
@@ -37,17 +38,15 @@ package final class Dashboard: OpsSocketHandler {
     /// Seconds after which a question is asked again although it was not answered.
     private static let patience = 10
 
-    package init(access: OpsAccess, health: Health, log: RecentLog, sources: DashboardSources, logger: Logger) {
+    package init(
+        access: OpsAccess, health: Health, log: RecentLog, gateway: Gateway, sources: DashboardSources, logger: Logger
+    ) {
         self.access = access
         self.health = health
         self.log = log
+        self.gateway = gateway
         self.sources = sources
         self.logger = logger
-    }
-
-    /// The gateway is made after those who answer for it.
-    package func attach(_ gateway: Gateway) {
-        state.withLock { $0.gateway = gateway }
     }
 
     // MARK: Sockets
@@ -120,8 +119,6 @@ package final class Dashboard: OpsSocketHandler {
     // MARK: Time
 
     package func tick() {
-        let gateway = state.withLock { $0.gateway }
-        guard let gateway else { return }
         let figures = gateway.figures
         let (unix, monotonic) = Self.now()
         let cpu = ProcessFigures.cpuSeconds

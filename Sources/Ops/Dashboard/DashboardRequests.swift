@@ -25,7 +25,7 @@ extension Dashboard {
     }
 
     func ask(_ topic: OpsTopic) {
-        guard let gateway = state.withLock({ $0.gateway }), mayAsk(topic) else { return }
+        guard mayAsk(topic) else { return }
         switch topic {
         case .channels: gateway.busiestChannels(limit: Self.busiest) { self.answer(topic, Self.json($0)) }
         case .slow: gateway.slowReaders(limit: Self.busiest) { self.answer(topic, ["sockets": Self.json($0)]) }
@@ -47,18 +47,18 @@ extension Dashboard {
 /// The page's buttons. Each is logged with the address it came from.
 extension Dashboard {
     func command(_ frame: ClientFrame, _ session: DashboardSession) {
-        guard case .json(let payload) = frame.body, let gateway = state.withLock({ $0.gateway }) else { return }
+        guard case .json(let payload) = frame.body else { return }
         switch frame.event {
         case "disconnect":
             guard let id = payload["connection"]?.string.flatMap({ ConnectionID($0) }) else {
                 return refuse(frame, session, "say which connection: {\"connection\": ID}")
             }
-            disconnect(id, frame, session, gateway)
+            disconnect(id, frame, session)
         case "disconnect_user":
             guard let user = payload["user"]?.string, !user.isEmpty else {
                 return refuse(frame, session, "say which user: {\"user\": SUB}")
             }
-            disconnect(user: user, frame, session, gateway)
+            disconnect(user: user, frame, session)
         case "log_level":
             guard let level = payload["level"]?.string, sources.setLogLevel(level) else {
                 return refuse(frame, session, "there is no such level; see log.level")
@@ -69,9 +69,7 @@ extension Dashboard {
         }
     }
 
-    private func disconnect(
-        _ id: ConnectionID, _ frame: ClientFrame, _ session: DashboardSession, _ gateway: Gateway
-    ) {
+    private func disconnect(_ id: ConnectionID, _ frame: ClientFrame, _ session: DashboardSession) {
         gateway.disconnect(id) { wasThere in
             guard wasThere else { return self.refuse(frame, session, "the connection is gone already") }
             self.note("disconnected the connection \(id)", session)
@@ -79,9 +77,7 @@ extension Dashboard {
         }
     }
 
-    private func disconnect(
-        user: String, _ frame: ClientFrame, _ session: DashboardSession, _ gateway: Gateway
-    ) {
+    private func disconnect(user: String, _ frame: ClientFrame, _ session: DashboardSession) {
         gateway.disconnect(user: user) { count in
             self.note("disconnected the user \(user), who had \(count) connections", session)
             session.reply(to: frame, ok: true, ["closed": .integer(count)])

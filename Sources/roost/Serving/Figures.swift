@@ -6,9 +6,21 @@ import Ops
 import Push
 import Wire
 
-/// What all rooms do, for the metrics; but pushes, which count for themselves.
-extension HubRooms {
-    var figures: [Figure] {
+/// What all rooms of a hub do, for the metrics.
+struct HubFigures: Sendable {
+    let health: Health
+    let gateway: Gateway
+    let history: HistoryStore
+    let subscriptions: ChangeService
+    let pushService: PushService?
+
+    var all: [Figure] {
+        ProcessFigures.all(version: Roost.version)
+            + [Figure("roost_ready", .gauge, "1 while /readyz says ok.", health.problem == nil ? 1 : 0)]
+            + ofRooms + (pushService?.figures ?? [])
+    }
+
+    private var ofRooms: [Figure] {
         let loops = gateway.figures
         var sum = LoopFigures()
         for loop in loops { sum.add(loop) }
@@ -20,7 +32,7 @@ extension HubRooms {
         ]
         return gauges + gateway.certificateFigures + sum.connectionFigures + sum.trafficFigures + sum.hubFigures
             + sum.overloadFigures
-            + sum.turnFigures + shared.history.list + subscriptions.figures + [
+            + sum.turnFigures + history.list + subscriptions.figures + [
                 Figure(
                     "roost_feed_lag_seconds",
                     "From a row's commit to its being handed to sockets, for each group of subscribers.", sum.lag)

@@ -1,5 +1,6 @@
 import ChangeFeed
 import Gateway
+import HTTP
 import Hub
 import Identity
 import Logging
@@ -8,7 +9,6 @@ import Ops
 import Push
 import Settings
 import Stores
-import Synchronization
 
 /// The rooms of one hub. This is the place where they are made, once, each after those it leans on, and where they start.
 struct HubRooms: Sendable {
@@ -28,13 +28,14 @@ struct HubRooms: Sendable {
     let presenceWriter: PresenceWriter
     /// Nil where systemd did not ask to be told.
     let supervision: Supervision?
+    /// Whom the gateway's loops ask.
+    private let services: GatewayServices
     private let whenReady: @Sendable () -> Void
 
     /// Makes the rooms. Reads the certificate and the key for pushes, and waits for nothing.
     init(_ server: Server) throws {
         let (configuration, logger, tokens) = (server.configuration, server.configuration.logger, server.tokens)
         let (databaseURL, statements) = (server.databaseURL, server.statements)
-        let rooms = RoomsReference()
         let health = Health()
         let reload = Reload(configuration, logger: logger, read: server.read)
 
@@ -44,29 +45,10 @@ struct HubRooms: Sendable {
         let apns = try configuration.apns()
         let shared = SharedState(configuration, tellsUsers: usersStatement != nil, sendsPushes: apns != nil)
 
-        // Pushes, and whatever else answers HTTP requests and the operator.
-        let pushService = try apns.flatMap { try Self.pushService(server, $0, shared, logger, rooms) }
-        let figures: @Sendable () -> [Figure] = {
-            ProcessFigures.all(version: Roost.version)
-                + [Figure("roost_ready", .gauge, "1 while /readyz says ok.", health.problem == nil ? 1 : 0)]
-                + (rooms.all?.figures ?? []) + (pushService?.figures ?? [])
-        }
-        let access = OpsAccess(host: configuration.opsHost, token: configuration.opsToken)
-        let dashboard = Dashboard(
-            access: access, health: health, log: LogOutput.standard.recent,
-            sources: reload.dashboard(.standard, figures), logger: logger)
-        let handlers: [any HTTPHandler] =
-            [PushAPI(service: pushService, verifier: tokens, clock: { Clock.now() }), ClientHealth()]
-            + (server.handler.map { [$0] } ?? [])
-
-        // The sockets.
-        var settings = configuration.gateway(sharing: shared)
-        settings.certificates = certificates
+        // The sockets, and pushes.
         let gateway = Gateway(
-            configuration: settings, verifier: tokens, handler: Handlers(handlers: handlers),
-            opsHandler: OpsPages(health: health, access: access, figures: figures), opsSocketHandler: dashboard,
-            logger: logger)
-        dashboard.attach(gateway)
+            configuration: configuration.gateway, sharing: shared.hub, certificates: certificates, logger: logger)
+        let pushService = try apns.flatMap { try Self.pushService(server, $0, shared, gateway, logger) }
 
         // What reads and writes the database.
         let sessions = SessionWriter(
@@ -91,12 +73,29 @@ struct HubRooms: Sendable {
             users?.restore(left, until: Clock.now().monotonic + restartWindow)
         }
 
+        // What answers HTTP requests and the operator.
+        let figures = HubFigures(
+            health: health, gateway: gateway, history: shared.history, subscriptions: subscriptions,
+            pushService: pushService)
+        let access = OpsAccess(host: configuration.opsHost, token: configuration.opsToken)
+        let handlers: [any HTTPHandler] =
+            [PushAPI(service: pushService, verifier: tokens, clock: { Clock.now() }), ClientHealth()]
+            + (server.handler.map { [$0] } ?? [])
+        var services = GatewayServices(verifier: tokens)
+        services.feed = subscriptions
+        services.authority = authority
+        services.handler = Handlers(handlers: handlers)
+        services.opsHandler = OpsPages(health: health, access: access, figures: { figures.all })
+        services.opsSocketHandler = Dashboard(
+            access: access, health: health, log: LogOutput.standard.recent, gateway: gateway,
+            sources: reload.dashboard(.standard, { figures.all }), logger: logger)
+
         // Who watches over them.
         health.ask(
             HealthProbes(
                 mostBehind: .seconds(configuration.safetyPollSeconds + configuration.readyLagSeconds),
                 loops: { gateway.silences }, feed: { subscriptions.behind }))
-        supervision = Supervision(problem: { health.problem }, heartbeats: { gateway.beats }, logger: logger)
+        supervision = Supervision(problem: { health.problem }, heartbeats: { gateway.heartbeats }, logger: logger)
 
         self.configuration = configuration
         self.logger = logger
@@ -110,8 +109,8 @@ struct HubRooms: Sendable {
         self.subscriptions = subscriptions
         self.authority = authority
         self.presenceWriter = presenceWriter
+        self.services = services
         whenReady = server.whenReady
-        rooms.set(self)
     }
 
     /// Brings back whom the hub's last process served, opens the ports and starts the threads. Reads from the database, for
@@ -127,12 +126,12 @@ struct HubRooms: Sendable {
             whenReady()
         }
         sessions.restore()
-        gateway.restorePresence(shared.restore(presenceWriter.restore(), within: configuration.restartSeconds))
+        let present = shared.restore(presenceWriter.restore(), within: configuration.restartSeconds)
         // First, so that nobody is answered who is not written down.
         if configuration.recoveryWindowSeconds > 0 {
             sessions.record { [subscriptions] in subscriptions.withdrawSessionList(whenDone: $0) }
         }
-        try gateway.start(feed: subscriptions, authority: authority)
+        try gateway.start(services, restoring: present)
         supervision?.begin()
         MemoryReturn().begin()
         authority.start()
@@ -143,7 +142,7 @@ struct HubRooms: Sendable {
 
     /// What sends pushes, with the rules of the configuration; nil where the app's bundle id is not set.
     private static func pushService(
-        _ server: Server, _ apns: APNsConfiguration, _ shared: SharedState, _ logger: Logger, _ rooms: RoomsReference
+        _ server: Server, _ apns: APNsConfiguration, _ shared: SharedState, _ gateway: Gateway, _ logger: Logger
     ) throws -> PushService? {
         guard let presenceView = shared.presenceView, let bundle = server.configuration.push.topic else { return nil }
         let rules = try server.configuration.pushRules(
@@ -153,7 +152,7 @@ struct HubRooms: Sendable {
         }
         return PushService(
             conninfo: server.databaseURL, rules: rules, apns: apns, presence: presenceView, logger: logger,
-            clock: { Clock.now() }, show: { rooms.all?.gateway.show($0) })
+            clock: { Clock.now() }, show: { gateway.show($0) })
     }
 }
 
@@ -190,6 +189,13 @@ struct SharedState: Sendable {
         }
     }
 
+    /// What the hubs of the gateway's loops share of it.
+    var hub: HubShared {
+        HubShared(
+            recovery: recovery, history: history, leases: leases, presenceLog: presenceLog, users: users,
+            devices: presenceView?.devices, typing: presenceView?.typing, summaryJoins: presenceView?.joins)
+    }
+
     /// Brings back whom the hub's last process served, for a while: whoever comes back in it was never gone.
     ///
     /// - Returns: what the loops are to show.
@@ -200,28 +206,6 @@ struct SharedState: Sendable {
         for record in restored.presences { presenceLog.put(record) }
         return leases.restore(restored.presences, until: until)
     }
-}
-
-extension RoostConfiguration {
-    /// The gateway's configuration, with what its loops share with each other and with other rooms.
-    func gateway(sharing shared: SharedState) -> GatewayConfiguration {
-        var gateway = gateway
-        gateway.shared = HubShared(
-            recovery: shared.recovery, history: shared.history, leases: shared.leases, presenceLog: shared.presenceLog,
-            users: shared.users, devices: shared.presenceView?.devices, typing: shared.presenceView?.typing,
-            summaryJoins: shared.presenceView?.joins)
-        return gateway
-    }
-}
-
-/// The rooms, for those who are made before all of them are there and ask or tell them something later.
-final class RoomsReference: Sendable {
-    private let rooms = Mutex<HubRooms?>(nil)
-
-    func set(_ all: HubRooms) { rooms.withLock { $0 = all } }
-
-    /// Nil until all are made.
-    var all: HubRooms? { rooms.withLock { $0 } }
 }
 
 /// The operator's statements, where the configuration has none: those of the sample chat, or nothing.

@@ -1,5 +1,6 @@
 import ChangeFeed
 import Gateway
+import HTTP
 import Hub
 import Logging
 import Settings
@@ -120,10 +121,10 @@ extension RoostConfiguration {
     }
 
     /// The certificate, which is read again when its files change; nil where none is configured. A pair that cannot be used keeps the hub from starting.
-    func openCertificate(logger: Logger) throws -> CertificateKeeper? {
+    func openCertificate(logger: Logger) throws -> CertificateRefresher? {
         guard let files = certificateFiles else { return nil }
         do {
-            return try CertificateKeeper(files, logger: logger)
+            return try CertificateRefresher(files, logger: logger)
         } catch {
             throw RunFailure("\(error)", .configuration)
         }

@@ -1,4 +1,5 @@
 import Gateway
+import HTTP
 import Glibc
 import Hub
 import Identity

@@ -1,3 +1,4 @@
+import HTTP
 import Wire
 
 /// Reading what clients send.

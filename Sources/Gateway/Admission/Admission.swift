@@ -1,0 +1,159 @@
+import HTTP
+import Hub
+import Wire
+
+/// Decides which requests for a WebSocket are let in (wire-protocol A1), and counts those that are not. One for each loop.
+struct Admission {
+    /// Who is let in.
+    struct Client {
+        let version: ProtocolVersion
+        let claims: Claims
+        /// A browser opened it: only those name an origin (RFC 6455, section 4.1).
+        let isPage: Bool
+        /// Nil where it is not known.
+        var peer: IPAddress?
+        /// What it is counted for in `ConnectionLimits`; nil where it is not. Noted with the upgrade, because what is counted
+        /// may be another matter by the time that it ends.
+        var countedAddress: PeerAddress?
+        var countedUser: String?
+    }
+
+    enum Verdict {
+        /// The client is counted as a connection: whoever drops it gives that back.
+        case admitted(Client)
+        /// - Parameter over: the limit, where it is one.
+        case refused(HTTPResponse, over: Refusal?)
+    }
+
+    /// Why an upgrade was refused, as the metrics have it.
+    enum Reason: String, CaseIterable, Sendable {
+        case path, origin, handshake, version, token, limit, draining
+        case keyMissing = "key_missing"
+
+        /// The address is one step nearer to being held back.
+        var countsAgainst: Bool { self == .token || self == .keyMissing }
+    }
+
+    private let verifier: any TokenVerifier
+    private let connections: ConnectionLimits
+    private let failing: FailingAddresses
+    private var origins: AllowedOrigins
+    private var proxies: TrustedProxies
+    /// No socket is let in any more.
+    private(set) var isDraining = false
+    private(set) var refused: [Reason: Int] = [:]
+
+    /// Where WebSockets of clients are served.
+    static let paths = ["/socket/websocket", "/realtime/v1/websocket"]
+
+    init(
+        _ rules: GatewayRules, verifier: any TokenVerifier, connections: ConnectionLimits, failing: FailingAddresses
+    ) {
+        self.verifier = verifier
+        self.connections = connections
+        self.failing = failing
+        origins = rules.origins
+        proxies = rules.trustedProxies
+    }
+
+    mutating func adopt(_ rules: GatewayRules) {
+        origins = rules.origins
+        proxies = rules.trustedProxies
+    }
+
+    mutating func drain() { isDraining = true }
+
+    // MARK: Upgrades
+
+    /// The answer to a request for a WebSocket on the clients' port.
+    ///
+    /// - Parameter fd: the socket that it came by.
+    mutating func judge(_ head: some RequestHead, by fd: Int32, at now: HubTime) -> Verdict {
+        let peer = Peer(of: fd, head, trusting: proxies)
+        if isDraining {
+            // It was accepted before the listeners were closed.
+            return refuse(.error(503, Refusal.restarting.message), .draining, peer)
+        }
+        if peer.isBehindProxy, failing.keepsFailing(peer.text) {
+            // Others are held back before they are heard; here it takes a header to know who it is.
+            return refuse(.error(429, "Too many bad tokens from this address; try again in a minute"), .limit, peer)
+        }
+        guard Self.paths.contains(head.path) else {
+            return refuse(.error(404, "No WebSocket is served here; connect to /realtime/v1/websocket"), .path, peer)
+        }
+        guard origins.isEmpty || origins.allow(head.field("origin")) else {
+            return refuse(
+                .error(403, "Pages of this origin are not let in; http.origins names those that are"), .origin, peer)
+        }
+        if let refusal = WebSocketHandshake.refusal(of: head) { return refuse(refusal, .handshake, peer) }
+        guard let version = ProtocolVersion(vsn: head.query("vsn")) else {
+            // Without a word, as the original has it.
+            return refuse(HTTPResponse(status: 403), .version, peer)
+        }
+        guard let candidates = TokenSource(head: head).ofUpgrade else {
+            return refuse(.error(401, Refusal.apiKeyMissing.message), .keyMissing, peer)
+        }
+        do {
+            let claims = try claims(candidates, at: now)
+            return count(Client(version: version, claims: claims, isPage: head.field("origin") != nil), peer)
+        } catch {
+            return refuse(Self.answer(to: error), .token, peer)
+        }
+    }
+
+    /// Counts a client against whom nothing speaks but, perhaps, how many there are.
+    private mutating func count(_ client: Client, _ peer: Peer) -> Verdict {
+        var client = client
+        client.peer = peer.address
+        if connections.countsAddresses { client.countedAddress = peer.address.map { PeerAddress($0) } }
+        if connections.countsUsers { client.countedUser = client.claims.subject }
+        guard let refusal = connections.enter(client.countedAddress, client.countedUser) else {
+            return .admitted(client)
+        }
+        let status: UInt32 = if case .over(.connections, _) = refusal { 503 } else { 429 }
+        return refuse(.error(status, refusal.message), .limit, peer, over: refusal)
+    }
+
+    private mutating func refuse(
+        _ response: HTTPResponse, _ reason: Reason, _ peer: Peer, over limit: Refusal? = nil
+    ) -> Verdict {
+        refused[reason, default: 0] += 1
+        if reason.countsAgainst, let address = peer.address { failing.failed(address.text) }
+        return .refused(response, over: limit)
+    }
+
+    /// An upgrade that was admitted and never completed is not counted any more.
+    func abandon(_ client: Client) {
+        connections.leave(client.countedAddress)
+        if let user = client.countedUser { connections.leave(user) }
+    }
+
+    // MARK: Tokens
+
+    /// What is wrong with the token of a request that asks for no upgrade: whoever opens a socket's address in a browser
+    /// or by curl wants to know. Nil where there is none, or it is good.
+    func tokenRefusal(of head: some RequestHead, at now: HubTime) -> HTTPResponse? {
+        guard let candidates = TokenSource(head: head).ofUpgrade else { return nil }
+        do {
+            _ = try claims(candidates, at: now)
+            return nil
+        } catch {
+            return Self.answer(to: error)
+        }
+    }
+
+    private static func answer(to refusal: Refusal) -> HTTPResponse {
+        // "seconds ago" would tell a stranger more than the original does here.
+        if case .tokenExpired = refusal { return .error(401, "Token has expired") }
+        return .error(401, refusal.message)
+    }
+
+    private func claims(_ candidates: UpgradeTokens, at now: HubTime) throws(Refusal) -> Claims {
+        do throws(Refusal) {
+            return try verifier.verify(candidates.token, at: now)
+        } catch {
+            guard case .tokenExpired = error, let other = candidates.insteadOfExpired else { throw error }
+            return try verifier.verify(other, at: now)
+        }
+    }
+}

@@ -1,0 +1,113 @@
+import Hub
+import Synchronization
+import Wire
+
+/// Limits how many sockets there are in all, from one address and of one user: one table for all loops.
+///
+/// A connection is counted before its upgrade is answered, so that no two loops give away the last place; whoever counted it
+/// takes it out again. Addresses and users are counted only while they are limited: who was let in before that is in
+/// nobody's count, and whoever was counted is given back although the limit is gone.
+final class ConnectionLimits: Sendable {
+    private struct Table {
+        var addresses: [PeerAddress: Int32] = [:]
+        var users: [String: Int32] = [:]
+    }
+    /// Zero: no limit.
+    private let most: Atomic<Int>
+    private let mostOfAddress: Atomic<Int>
+    private let mostOfUser: Atomic<Int>
+    private let total = Atomic<Int>(0)
+    private let table = Mutex(Table())
+
+    init(limits: HubLimits) {
+        most = Atomic(limits.connections)
+        mostOfAddress = Atomic(limits.connectionsPerAddress)
+        mostOfUser = Atomic(limits.connectionsPerUser)
+    }
+
+    /// Other limits from here on.
+    func adopt(_ limits: HubLimits) {
+        most.store(limits.connections, ordering: .relaxed)
+        mostOfAddress.store(limits.connectionsPerAddress, ordering: .relaxed)
+        mostOfUser.store(limits.connectionsPerUser, ordering: .relaxed)
+    }
+
+    /// Zero: no limit.
+    var capacity: Int { most.load(ordering: .relaxed) }
+    var countsAddresses: Bool { mostOfAddress.load(ordering: .relaxed) > 0 }
+
+    /// Counts a connection, or says what is full.
+    ///
+    /// - Parameters: nil for what is not to be counted.
+    func enter(_ address: PeerAddress?, _ user: String?) -> Refusal? {
+        let most = most.load(ordering: .relaxed)
+        let count = total.wrappingAdd(1, ordering: .relaxed).newValue
+        let refusal = most > 0 && count > most ? .over(.connections, most) : enterTable(address, user)
+        if refusal != nil { total.wrappingSubtract(1, ordering: .relaxed) }
+        return refusal
+    }
+
+    private func enterTable(_ address: PeerAddress?, _ user: String?) -> Refusal? {
+        guard address != nil || user != nil else { return nil }
+        return table.withLock { table in
+            if let address, Self.isFull(table.addresses[address], mostOfAddress) {
+                return .over(.connectionsPerAddress, mostOfAddress.load(ordering: .relaxed))
+            }
+            if let user, Self.isFull(table.users[user], mostOfUser) {
+                return .over(.connectionsPerUser, mostOfUser.load(ordering: .relaxed))
+            }
+            if let address { table.addresses[address, default: 0] += 1 }
+            if let user { table.users[user, default: 0] += 1 }
+            return nil
+        }
+    }
+
+    private static func isFull(_ count: Int32?, _ most: borrowing Atomic<Int>) -> Bool {
+        let most = most.load(ordering: .relaxed)
+        return most > 0 && (count ?? 0) >= Int32(clamping: most)
+    }
+
+    /// Takes a connection out of the counts, but not out of its user's: that is the hub's, which knows whom a socket was
+    /// counted for.
+    ///
+    /// - Parameter address: the one that it was counted for, if it was.
+    func leave(_ address: PeerAddress?) {
+        total.wrappingSubtract(1, ordering: .relaxed)
+        guard let address else { return }
+        table.withLock { Self.subtract(address, from: &$0.addresses) }
+    }
+
+    private static func subtract<Key>(_ key: Key, from counts: inout [Key: Int32]) {
+        guard let count = counts[key] else { return }
+        counts[key] = count > 1 ? count - 1 : nil
+    }
+}
+
+extension ConnectionLimits: UserConnectionLimiter {
+    var countsUsers: Bool { mostOfUser.load(ordering: .relaxed) > 0 }
+
+    func enter(_ user: String) -> Bool {
+        table.withLock { table in
+            guard !Self.isFull(table.users[user], mostOfUser) else { return false }
+            table.users[user, default: 0] += 1
+            return true
+        }
+    }
+
+    func leave(_ user: String) {
+        table.withLock { Self.subtract(user, from: &$0.users) }
+    }
+}
+
+/// The addresses that the sockets of one loop were counted for, by slot; empty while addresses are not limited.
+struct CountedAddresses {
+    private var addresses: [PeerAddress?] = []
+
+    mutating func note(_ address: PeerAddress?, for slot: Slot) {
+        if address == nil, addresses.count <= Int(slot) { return }
+        while addresses.count <= Int(slot) { addresses.append(nil) }
+        addresses[Int(slot)] = address
+    }
+
+    subscript(_ slot: Slot) -> PeerAddress? { Int(slot) < addresses.count ? addresses[Int(slot)] : nil }
+}

@@ -1,0 +1,179 @@
+import CWebSockets
+import Glibc
+
+/// Accepts connections.
+///
+/// lws of Debian cannot share a port between contexts (its SO_REUSEPORT needs a build with several service threads), so
+/// every loop listens by itself and takes what it accepts. A Unix domain socket cannot be shared like that: one loop
+/// accepts for all, and they take turns.
+final class Listener {
+    enum Kind {
+        /// The port of the WebSockets.
+        case clients
+        /// The same without TLS, for a proxy on this machine.
+        case socket(UnixSocketFile)
+        /// The operator's port.
+        case operators
+    }
+    private let fd: Int32
+    private let kind: Kind
+    /// Whose turn it is.
+    private var turn = 0
+    private unowned let loop: EventLoop
+    private let poll: UnsafeMutablePointer<uv_poll_t>
+    private var isClosed = false
+    /// Connections of addresses that keep failing, waiting for their time.
+    private var held: [(fd: Int32, until: UInt64)] = []
+
+    convenience init(host: String, port: Int, _ kind: Kind, loop: EventLoop) throws(GatewayError) {
+        let fd = roost_listen(host, Int32(port), 4096)
+        guard fd >= 0 else {
+            throw .cannotListen(host: host, port: port, reason: String(cString: strerror(errno)))
+        }
+        self.init(fd: fd, kind, loop: loop)
+    }
+
+    convenience init(path: String, mode: Int, loop: EventLoop) throws(GatewayError) {
+        let (file, fd) = try UnixSocketFile.listen(at: path, mode: mode)
+        self.init(fd: fd, .socket(file), loop: loop)
+    }
+
+    private init(fd: Int32, _ kind: Kind, loop: EventLoop) {
+        self.fd = fd
+        self.kind = kind
+        self.loop = loop
+        poll = .allocate(capacity: 1)
+        uv_poll_init(loop.libuv.pointer, poll, fd)
+        poll.pointee.data = Unmanaged.passUnretained(self).toOpaque()
+        accept()
+    }
+
+    private func accept() {
+        guard !isClosed else { return }
+        uv_poll_start(poll, Int32(UV_READABLE.rawValue)) { handle, _, _ in
+            guard let data = handle?.pointee.data else { return }
+            Unmanaged<Listener>.fromOpaque(data).takeUnretainedValue().acceptTurnful()
+        }
+    }
+
+    /// How many to accept in a turn: a storm of connections is to leave time for those that are open. The others wait in the
+    /// kernel's queue, and so their time for the handshake does not run yet.
+    private var turnful: Int {
+        // A handshake is half a millisecond of CPU, ten times what a connection costs without.
+        if case .clients = kind, loop.lws.hasTLS { 4 } else { 64 }
+    }
+
+    private func acceptTurnful() {
+        for _ in 0..<turnful {
+            let connection = roost_accept(fd)
+            guard connection >= 0 else { return rest(after: errno) }
+            if isHeldBack(connection) {
+                hold(connection)
+            } else {
+                adopt(connection)
+            }
+        }
+    }
+
+    /// A proxy is not: for whom it speaks is known only when it has spoken.
+    private func isHeldBack(_ connection: Int32) -> Bool {
+        let failing = loop.limits.failing
+        guard case .clients = kind, !failing.isEmpty, let peer = IPAddress(peerOf: connection),
+            !loop.rules.trustedProxies.contains(peer)
+        else { return false }
+        return failing.keepsFailing(peer.text)
+    }
+
+    /// Milliseconds.
+    private static let restingTime: UInt64 = 100
+    /// In seconds of the loop; one warning a minute is enough.
+    private var silentUntil: Int32 = 0
+
+    /// Without a free file, or memory for one, the connection stays in the kernel's queue and the socket readable: to go
+    /// on polling would keep the loop busy with nothing. Looks again in a moment.
+    private func rest(after error: Int32) {
+        guard [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(error), !isClosed else { return }
+        if loop.second >= silentUntil {
+            silentUntil = loop.second + 60
+            let reason = String(cString: strerror(error))
+            loop.logger.warning(
+                "cannot accept connections (\(reason)); raise the limit of open files (ulimit -n), or lower limits.connections"
+            )
+        }
+        uv_poll_stop(poll)
+        restTimer.start(after: Self.restingTime)
+    }
+
+    private func adopt(_ connection: Int32) {
+        switch kind {
+        case .clients where loop.lws.hasTLS: loop.lws.adoptEncrypted(connection)
+        case .clients: loop.http.accept(connection, isOps: false)
+        case .operators: loop.http.accept(connection, isOps: true)
+        case .socket:
+            turn = (turn + 1) % (loop.siblings.count + 1)
+            if turn == 0 {
+                loop.http.accept(connection, isOps: false)
+            } else {
+                loop.siblings[turn - 1].post(.take(connection))
+            }
+        }
+    }
+
+    private func hold(_ connection: Int32) {
+        held.append((connection, uv_hrtime() / 1_000_000 + FailingAddresses.delay))
+        guard held.count == 1 else { return }
+        timer.start(after: FailingAddresses.delay)
+    }
+
+    private func release() {
+        let now = uv_hrtime() / 1_000_000
+        while let first = held.first, first.until <= now {
+            held.removeFirst()
+            adopt(first.fd)
+        }
+        if let next = held.first { timer.start(after: next.until - now) }
+    }
+
+    private lazy var timer = LoopTimer(loop.libuv) { [unowned self] in release() }
+    private lazy var restTimer = LoopTimer(loop.libuv) { [unowned self] in accept() }
+
+    var isOps: Bool {
+        if case .operators = kind { true } else { false }
+    }
+
+    func close() {
+        guard !isClosed else { return }
+        isClosed = true
+        uv_poll_stop(poll)
+        if case .socket(let file) = kind { file.remove() }
+        for connection in held { Glibc.close(connection.fd) }
+        held = []
+        Glibc.close(fd)
+    }
+}
+
+/// The file of a Unix domain socket that the hub listens at, for a proxy on the same machine.
+struct UnixSocketFile {
+    let path: String
+    private var device: UInt = 0
+    private var inode: UInt = 0
+
+    /// Listens there. The descriptor is the caller's.
+    static func listen(at path: String, mode: Int) throws(GatewayError) -> (file: UnixSocketFile, descriptor: Int32) {
+        let descriptor = roost_listen_unix(path, UInt32(mode), 4096)
+        guard descriptor >= 0 else { throw .cannotListenAt(path: path, problem: errno) }
+        var file = UnixSocketFile(path: path)
+        // Where this fails the file is gone, and there will be nothing to remove.
+        roost_identify(path, &file.device, &file.inode)
+        return (file, descriptor)
+    }
+
+    private init(path: String) {
+        self.path = path
+    }
+
+    /// Before the descriptor is closed: another hub that starts now makes a file of its own.
+    func remove() {
+        roost_unlink_unix(path, device, inode)
+    }
+}

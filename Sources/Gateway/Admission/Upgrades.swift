@@ -1,0 +1,103 @@
+import CWebSockets
+import HTTP
+import Hub
+import Wire
+
+/// An upgrade that was let in, until lws says that the WebSocket is open, or gone.
+enum PendingUpgrade {
+    case client(Admission.Client)
+    case operators(HTTPRequest)
+}
+
+/// The upgrades of a loop that were let in and are not open yet, by lws' connection.
+struct PendingUpgrades {
+    private var upgrades: [OpaquePointer: PendingUpgrade] = [:]
+    /// Whom lws is about to make a connection of.
+    private var handedOver: PendingUpgrade?
+
+    func has(_ wsi: OpaquePointer) -> Bool { upgrades[wsi] != nil }
+
+    mutating func insert(_ upgrade: PendingUpgrade, for wsi: OpaquePointer) { upgrades[wsi] = upgrade }
+
+    mutating func take(_ wsi: OpaquePointer) -> PendingUpgrade? {
+        upgrades.isEmpty ? nil : upgrades.removeValue(forKey: wsi)
+    }
+
+    /// A socket is about to be given to lws, which says `adopted` while it takes it.
+    mutating func beginHandOver(_ upgrade: PendingUpgrade) { handedOver = upgrade }
+
+    /// lws has made a connection of the socket that is handed over. When it handles the head is its own matter: at once, or
+    /// later where it has no room for headers.
+    mutating func adopted(_ wsi: OpaquePointer) {
+        if let upgrade = handedOver.take() { upgrades[wsi] = upgrade }
+    }
+
+    /// - Returns: the upgrade where lws has not taken it, for want of memory or room.
+    mutating func endHandOver() -> PendingUpgrade? { handedOver.take() }
+}
+
+/// From a request for a WebSocket to the WebSocket.
+extension EventLoop {
+    enum UpgradeVerdict {
+        case admitted(PendingUpgrade)
+        case refused(HTTPResponse)
+    }
+
+    func judgeUpgrade(_ head: some RequestHead, by fd: Int32, isOps: Bool) -> UpgradeVerdict {
+        if isOps { return operators.judgeUpgrade(head) }
+        switch admission.judge(head, by: fd, at: now()) {
+        case .admitted(let client): return .admitted(.client(client))
+        case .refused(let response, let limit):
+            if let limit { hub.countRefusal(limit) }
+            return .refused(response)
+        }
+    }
+
+    /// Gives a socket to lws, with a head of our own and what the client sent behind its. From here on it is lws', whatever
+    /// becomes of it.
+    func handOver(_ fd: Int32, _ bytes: [UInt8], _ upgrade: PendingUpgrade) {
+        upgrades.beginHandOver(upgrade)
+        lws.adopt(fd, bytes)
+        if let upgrade = upgrades.endHandOver() { abandon(upgrade) }
+    }
+
+    /// lws has read the head of an upgrade: ours, or the client's own over TLS. Zero lets it go on, a negative value closes
+    /// the connection.
+    func confirmUpgrade(_ wsi: OpaquePointer) -> Int32 {
+        guard !upgrades.has(wsi) else { return 0 }
+        let head = LWSRequestHead(wsi: wsi)
+        let fd = Int32(lws_get_socket_fd(wsi))
+        let verdict =
+            WebSocketHandshake.isAsked(by: head)
+            ? judgeUpgrade(head, by: fd, isOps: false)
+            : .refused(
+                router.refusal(of: head, isOps: false)
+                    ?? .error(400, "An upgrade is to be asked for with GET, and to a WebSocket"))
+        switch verdict {
+        case .refused(let response): return tls.writeLast(response, by: head.field("origin"), to: wsi)
+        case .admitted(let upgrade):
+            upgrades.insert(upgrade, for: wsi)
+            return 0
+        }
+    }
+
+    /// lws has opened the WebSocket. Negative closes the connection.
+    func established(_ wsi: OpaquePointer, _ user: UnsafeMutableRawPointer?) -> Int32 {
+        guard let user, let upgrade = upgrades.take(wsi) else { return -1 }
+        switch upgrade {
+        case .operators(let request): operators.opened(wsi, user, request)
+        // lws zeroes these bytes, so zero means that there is no slot.
+        case .client(let client): user.storeBytes(of: opened(wsi, client) + 1, as: Slot.self)
+        }
+        return 0
+    }
+
+    /// lws forgets a connection.
+    func destroyed(_ wsi: OpaquePointer) {
+        if let upgrade = upgrades.take(wsi) { abandon(upgrade) }
+    }
+
+    private func abandon(_ upgrade: PendingUpgrade) {
+        if case .client(let client) = upgrade { admission.abandon(client) }
+    }
+}

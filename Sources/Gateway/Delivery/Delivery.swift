@@ -1,0 +1,258 @@
+import CWebSockets
+import Hub
+import Wire
+
+/// Brings frames to the sockets of a loop.
+///
+/// Enqueuing only notes, per socket, which messages wait for it. At the end of the loop's turn every socket with something
+/// pending gets one write that holds all of it. Fan-outs to many sockets are served in slices, so that a broadcast to
+/// 10,000 (90 ms of sends) leaves the loop free for others in between; a socket's frames keep their order in any case,
+/// because a socket has one list, whoever serves it.
+///
+/// **Overload**: see `Delivery+SlowReaders`. Memory never grows with a slow reader beyond its cap.
+struct Delivery: ~Copyable {
+    /// The most bytes a socket may have pending.
+    private(set) var cap: Int
+    /// Pending bytes above which a socket is spared what can be made up for, and the change feed is held back for it.
+    private(set) var lagMark: Int
+    /// Pending bytes up to which a socket is sent what it missed: enough for the kernel, and little beside the cap.
+    private(set) var roomMark: Int
+    var messages = MessageTable()
+    var pending = PendingLists()
+    var runs: [FrameRun] = []
+    /// Nil where there is none, or none is wanted.
+    var ring: SendRing?
+    /// Sockets that are about to be sent the message at `shared`.
+    var together: [Slot] = []
+    var shared: Int32 = -1
+    var descriptors: [Int32] = []
+    var sockets: [Socket] = []
+    /// By slot. Beside the sockets, which are copied and walked over all the time.
+    var accounts: [SocketAccount] = []
+    /// Why the hub closes a socket, for those that it is closing.
+    var reasons: [Slot: StaticString] = [:]
+    private var quick: [Slot] = []
+    private var bulk: [Slot] = []
+    private var bulkStart = 0
+    private var overflowed: [Slot] = []
+    var batch: [Int32] = []
+    var scratch: [UInt8] = []
+    var scratchBatch: [Int32] = []
+    var scratchStart = 0
+    var scratchChanges = 0
+    var slowReaders = SlowReaders()
+    let readers: ChangeReaders
+    var resyncs = PendingResyncs()
+    var relieved: [Slot] = []
+    var counters = DeliveryCounters()
+    var tracer = Tracer()
+
+    private static let bulkThreshold = 256
+    private static let sliceWrites = 256
+
+    init(cap: Int, readers: ChangeReaders) {
+        self.cap = cap
+        self.readers = readers
+        lagMark = Self.lagMark(cap)
+        roomMark = Self.roomMark(cap)
+    }
+
+    /// Another cap from here on. Who has more than that waiting is looked at when the next frame comes.
+    mutating func adopt(cap: Int) {
+        self.cap = cap
+        lagMark = Self.lagMark(cap)
+        roomMark = Self.roomMark(cap)
+    }
+
+    private static func lagMark(_ cap: Int) -> Int { cap / 4 }
+
+    private static func roomMark(_ cap: Int) -> Int { min(65_536, cap / 8) }
+
+    var hasWork: Bool { !quick.isEmpty || bulkStart < bulk.count || !overflowed.isEmpty }
+
+    // MARK: Sockets
+
+    mutating func open(_ slot: Slot, wsi: OpaquePointer, second: Int32, peer: IPAddress?, serial: Int) {
+        while sockets.count <= Int(slot) {
+            sockets.append(.closed)
+            accounts.append(SocketAccount())
+        }
+        pending.reserve(slot: slot)
+        let fd = Int32(lws_get_socket_fd(wsi))
+        precondition(!sockets[Int(slot)].isOpen, "a slot is opened twice")
+        sockets[Int(slot)] = Socket(wsi: wsi, fd: fd, isPlain: roost_is_plain(wsi) != 0, lastHeard: second)
+        accounts[Int(slot)] = SocketAccount(peer: peer, second: second, serial: serial)
+    }
+
+    /// Forgets a socket and what was pending for it.
+    mutating func close(_ slot: Slot) {
+        discardPending(slot)
+        hasCaughtUp(slot)
+        if sockets[Int(slot)].readsChanges { readers.left() }
+        if sockets[Int(slot)].needsResync { resyncs.forget(slot) }
+        reasons[slot] = nil
+        sockets[Int(slot)] = .closed
+    }
+
+    mutating func heard(_ slot: Slot, second: Int32) {
+        sockets[Int(slot)].lastHeard = second
+        sockets[Int(slot)].wasPinged = false
+    }
+
+    mutating func wasPinged(_ slot: Slot) {
+        sockets[Int(slot)].wasPinged = true
+    }
+
+    /// Sends a close frame behind what is pending. The peer answers it, which ends the connection; `closingGoesOn` is for
+    /// peers that do not.
+    ///
+    /// The frame is ours because one that lws was asked for in its writable callback did not reach the wire: a debugger
+    /// showed `shutdown` right behind `lws_close_reason`. Why Debian's 4.1.6 does that was not found out.
+    mutating func beginClosing(_ slot: Slot, _ code: CloseCode, reason: StaticString) {
+        guard sockets[Int(slot)].isOpen, !sockets[Int(slot)].isClosing else { return }
+        let frame = Frame.close(code, reason: reason)
+        if !tracer.isIdle { trace(frame, to: [slot], except: nil) }
+        let message = messages.insert(frame)
+        let isPending = append(message, length: frame.bytes.count, to: slot, bulk: false, isChange: false, isLast: true)
+        messages.retain(message, times: isPending ? 1 : 0)
+        sockets[Int(slot)].isClosing = true
+        sockets[Int(slot)].closeCode = code.rawValue
+        sockets[Int(slot)].endCode = code.rawValue
+        reasons[slot] = reason
+    }
+
+    mutating func proofAsked(_ slot: Slot, second: Int32) {
+        sockets[Int(slot)].hasUnproven = false
+        sockets[Int(slot)].lastProof = second
+    }
+
+    /// What waits for all of the sockets together.
+    var pendingBytes: Int {
+        sockets.indices.reduce(0) { $0 + (sockets[$1].isOpen ? pending.bytes(Slot($1)) : 0) }
+    }
+
+    // MARK: Enqueuing
+
+    mutating func send(_ frame: Frame, to slot: Slot, _ kind: FrameKind = .message) {
+        if !tracer.isIdle { trace(frame, to: [slot], except: nil) }
+        let message = messages.insert(frame)
+        if kind.needsAcknowledgement { sockets[Int(slot)].hasUnproven = true }
+        let isPending = append(
+            message, length: frame.bytes.count, to: slot, bulk: false, isChange: kind == .change)
+        messages.retain(message, times: isPending ? 1 : 0)
+    }
+
+    mutating func fanOut(_ frame: Frame, to audience: [Slot], except: Slot?, _ kind: FrameKind = .message) {
+        if !tracer.isIdle { trace(frame, to: audience, except: except) }
+        if continueRun(frame, audience, except: except, kind) { return }
+        let message = messages.insert(frame)
+        let length = frame.bytes.count
+        let inBulk = audience.count > Self.bulkThreshold
+        let (isChange, needsAcknowledgement) = (kind == .change, kind.needsAcknowledgement)
+        var times = 0
+        if case .step(let state) = kind {
+            for slot in audience where slot != except && !spares(slot, state) {
+                if append(message, length: length, to: slot, bulk: inBulk, isChange: false) { times += 1 }
+            }
+        } else {
+            for slot in audience where slot != except {
+                if needsAcknowledgement { sockets[Int(slot)].hasUnproven = true }
+                if append(message, length: length, to: slot, bulk: inBulk, isChange: isChange) { times += 1 }
+            }
+            if times > 0 { beginRun(message, audience, except: except, kind) }
+        }
+        messages.retain(message, times: times)
+    }
+
+    /// False where the socket is gone or its cap is reached.
+    private mutating func append(
+        _ message: Int32, length: Int, to slot: Slot, bulk inBulk: Bool, isChange: Bool, isLast: Bool = false
+    ) -> Bool {
+        guard sockets[Int(slot)].isOpen, !sockets[Int(slot)].isClosing else { return false }
+        if !isLast, !fits(length, slot) {
+            // What came in one turn was not offered to the socket yet: only one that takes nothing is too slow.
+            drain(slot)
+            guard fits(length, slot) else {
+                overflowed.append(slot)
+                sockets[Int(slot)].isClosing = true
+                sockets[Int(slot)].isDismissed = true
+                return false
+            }
+        }
+        if !runs.isEmpty { closeRun(endingAt: slot) }
+        let socket = sockets[Int(slot)]
+        if isChange, !socket.readsChanges {
+            sockets[Int(slot)].readsChanges = true
+            readers.joined()
+        }
+        let bytes = pending.append(message, length: length, to: slot)
+        if bytes > lagMark, !socket.isBehind || isChange && !socket.isLagging { fellBehind(slot) }
+        if socket.isBlocked || socket.isQueued { return true }
+        if !inBulk {
+            sockets[Int(slot)].isQueued = true
+            quick.append(slot)
+        } else if !socket.isQueuedInBulk {
+            sockets[Int(slot)].isQueuedInBulk = true
+            bulk.append(slot)
+        }
+        return true
+    }
+
+    /// The limit is on what piles up behind the frame that is being sent, however large that one is.
+    private func fits(_ length: Int, _ slot: Slot) -> Bool {
+        pending.hasAtMostOne(slot) || pending.bytes(slot) + length <= cap + firstLength(slot)
+    }
+
+    private func firstLength(_ slot: Slot) -> Int {
+        pending.first(slot).map { messages.length($0) - pending.taken(slot) } ?? 0
+    }
+
+    mutating func discardPending(_ slot: Slot) {
+        closeRuns()
+        while let message = pending.first(slot) {
+            _ = pending.removeFirst(slot, length: messages.length(message))
+            messages.release(message)
+        }
+    }
+
+    // MARK: Flushing
+
+    /// The end of a turn: serves all of the quick queue and a slice of the bulk one.
+    mutating func flush() {
+        closeRuns()
+        var index = 0
+        while index < quick.count {
+            let slot = quick[index]
+            index += 1
+            guard sockets[Int(slot)].isOpen else { continue }
+            sockets[Int(slot)].isQueued = false
+            serve(slot)
+        }
+        // A socket may be in both queues.
+        sendTogether()
+        quick.removeAll(keepingCapacity: true)
+        var writes = 0
+        while bulkStart < bulk.count, writes < Self.sliceWrites {
+            let slot = bulk[bulkStart]
+            bulkStart += 1
+            guard sockets[Int(slot)].isOpen else { continue }
+            sockets[Int(slot)].isQueuedInBulk = false
+            serve(slot)
+            writes += 1
+        }
+        sendTogether()
+        if bulkStart == bulk.count {
+            bulk.removeAll(keepingCapacity: true)
+            bulkStart = 0
+        }
+        for slot in overflowed { dismiss(slot) }
+        overflowed.removeAll(keepingCapacity: true)
+    }
+
+    /// lws says that the socket takes bytes.
+    mutating func writable(_ slot: Slot) {
+        guard sockets[Int(slot)].isOpen else { return }
+        sockets[Int(slot)].isBlocked = false
+        if !pending.isEmpty(slot) { drain(slot) }
+    }
+}

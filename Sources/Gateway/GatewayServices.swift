@@ -1,0 +1,42 @@
+package import HTTP
+package import Hub
+
+/// Whom the loops ask: made by others, some of whom know the gateway, and so handed over when it starts. Called on the loops'
+/// threads; nobody may keep one waiting.
+package struct GatewayServices: Sendable {
+    package var verifier: any TokenVerifier
+    /// The feed of row changes; nil: there is none.
+    package var feed: (any ChangeSource)?
+    /// Decides about private channels. Without one, nobody may enter any.
+    package var authority: (any ChannelAuthority)?
+    /// Answers requests to the clients' port that the hub does not serve itself.
+    package var handler: (any HTTPHandler)?
+    /// Answers requests to the operator's port.
+    package var opsHandler: (any HTTPHandler)?
+    /// Serves the WebSockets of the operator's port.
+    package var opsSocketHandler: (any OpsSocketHandler)?
+
+    package init(verifier: any TokenVerifier) {
+        self.verifier = verifier
+    }
+}
+
+/// What the loops of a gateway share among themselves: counts that are limited for the whole process.
+struct SharedLimits: Sendable {
+    let connections: ConnectionLimits
+    let failing: FailingAddresses
+    let unfinished: UnfinishedBytes
+    let readers = ChangeReaders()
+
+    init(_ rules: GatewayRules) {
+        connections = ConnectionLimits(limits: rules.limits)
+        failing = FailingAddresses(allowance: rules.failuresPerMinute)
+        unfinished = UnfinishedBytes(cap: rules.unfinishedBytes)
+    }
+
+    func adopt(_ rules: GatewayRules) {
+        connections.adopt(rules.limits)
+        failing.adopt(allowance: rules.failuresPerMinute)
+        unfinished.adopt(cap: rules.unfinishedBytes)
+    }
+}

@@ -1,0 +1,56 @@
+import HTTP
+import Hub
+import Wire
+
+/// The messages of one HTTP request: published together, or not at all.
+struct Publication {
+    let messages: [(broadcast: Broadcast, key: ChannelKey)]
+    /// The bearer, by whose rights private channels are written to.
+    let claims: Claims
+    /// The private topics, without their prefix, that the policies have not been heard about.
+    private(set) var undecided: Set<String>
+    private var denied: Set<String> = []
+    private var isUndecidable = false
+
+    /// Private topics of one request: each is a question to the policies (as many as one socket may have channels).
+    static let mostTopics = 100
+
+    init(messages: [(broadcast: Broadcast, key: ChannelKey)], claims: Claims) {
+        self.messages = messages
+        self.claims = claims
+        undecided = Set(messages.lazy.filter(\.key.isPrivate).map { String($0.key.name) })
+    }
+
+    mutating func decide(_ topic: String, _ outcome: AuthorizationOutcome) {
+        guard undecided.remove(topic) != nil else { return }
+        guard case .decided(let allowed, _) = outcome else {
+            isUndecidable = true
+            return
+        }
+        if !allowed.contains(.broadcast) { denied.insert(topic) }
+    }
+
+    private static let accepted = HTTPResponse(status: 202).readableAnywhere
+
+    var isAllowed: Bool { undecided.isEmpty && denied.isEmpty && !isUndecidable }
+
+    /// What the client is told once everything is decided. A denial before a doubt: it is the answer that will not change.
+    var response: HTTPResponse {
+        if isAllowed { return Self.accepted }
+        guard !denied.isEmpty else { return .refusal(503, .databaseUnavailable) }
+        let topics = denied.sorted()
+        var body = Array("{\"message\":".utf8)
+        JSONString.encode(Refusal.writeUnauthorized(topic: topics.joined(separator: ", ")).message, into: &body)
+        body += ",\"topics\":[".utf8
+        for (position, topic) in topics.enumerated() {
+            if position > 0 { body.append(UInt8(ascii: ",")) }
+            JSONString.encode(topic, into: &body)
+        }
+        return .json(403, body + Array("]}".utf8))
+    }
+}
+
+extension HTTPResponse {
+    /// As the original words errors of this API: under `message`.
+    static func refusal(_ status: UInt32, _ refusal: Refusal) -> HTTPResponse { .message(status, refusal.message) }
+}

@@ -1,0 +1,160 @@
+import CWebSockets
+import Glibc
+import Hub
+import Logging
+import Wire
+
+/// A number for each WebSocket of a loop; that of one that is gone falls to the next.
+struct SlotAllocator {
+    private var free: [Slot] = []
+    private var count: Slot = 0
+
+    mutating func take() -> Slot {
+        if let slot = free.popLast() { return slot }
+        defer { count += 1 }
+        return count
+    }
+
+    mutating func release(_ slot: Slot) { free.append(slot) }
+}
+
+/// WebSockets that open, fall silent, and end.
+extension EventLoop {
+    func opened(_ wsi: OpaquePointer, _ client: Admission.Client) -> Slot {
+        let slot = slots.take()
+        countedAddresses.note(client.countedAddress, for: slot)
+        counters.accepted += 1
+        delivery.open(slot, wsi: wsi, second: second, peer: client.peer, serial: counters.accepted)
+        hub.connect(
+            slot, version: client.version, claims: client.claims, isCounted: client.countedUser != nil,
+            isPage: client.isPage)
+        gauges.connections.store(hub.connectionCount, ordering: .relaxed)
+        return slot
+    }
+
+    func closed(_ slot: Slot) {
+        _ = partial.take(slot)
+        postponement.lastRead = -1
+        pauses.forget(slot)
+        delivery.tracer.forget(slot)
+        counters.ended(with: delivery.sockets[Int(slot)].endCode)
+        logEnd(of: slot)
+        // What a browser says that unloads a page (WHATWG WebSockets, "make disappear").
+        let isUnloaded = delivery.sockets[Int(slot)].endCode == 1001 && delivery.reasons[slot] == nil
+        delivery.close(slot)
+        recoveries.forget(slot)
+        hub.disconnect(slot, at: now(), isUnloaded: isUnloaded)
+        limits.connections.leave(countedAddresses[slot])
+        gauges.connections.store(hub.connectionCount, ordering: .relaxed)
+        slots.release(slot)
+        execute()
+    }
+
+    /// Once a second: pings those that have been silent, and closes those that stay so.
+    func tickSockets() {
+        for slot in delivery.sockets.indices {
+            let socket = delivery.sockets[slot]
+            guard socket.isOpen else { continue }
+            if socket.isClosing {
+                delivery.closingGoesOn(Slot(slot))
+                continue
+            }
+            let silence = second - socket.lastHeard
+            if silence >= rules.idleTimeout {
+                beginClosing(Slot(slot), .normal, reason: "idle timeout")
+            } else if silence >= rules.pingAfter, !socket.wasPinged {
+                delivery.wasPinged(Slot(slot))
+                delivery.send(.ping, to: Slot(slot))
+            }
+        }
+    }
+
+    // MARK: Closing
+
+    /// Every close of ours goes by here: its answer is a proof.
+    func beginClosing(_ slot: Slot, _ code: CloseCode, reason: StaticString) {
+        // One that is being dismissed as a slow reader lost what waited for it, so that its answer proves nothing.
+        guard !delivery.sockets[Int(slot)].isClosing else { return }
+        hub.isClosing(slot)
+        delivery.beginClosing(slot, code, reason: reason)
+    }
+
+    /// Closes one of so many shares of the sockets, behind what waits for them, in a way that makes their clients come
+    /// back elsewhere. For a drain: the gateway says when.
+    func closeSome(rounds: Int) {
+        let open = delivery.sockets.indices.filter {
+            delivery.sockets[$0].isOpen && !delivery.sockets[$0].isClosing
+        }
+        for slot in open.prefix(max(Self.leastClosed, (open.count + rounds - 1) / max(1, rounds))) {
+            beginClosing(Slot(slot), .serviceRestart, reason: "restarting")
+        }
+    }
+
+    /// A few sockets are no stampede, and nobody is to wait for them.
+    private static let leastClosed = 10
+
+    /// A close frame of the peer: the answer to ours, which proves that all before it was read, or to be answered.
+    ///
+    /// libwebsockets would answer it in any case, and so a second time where the close was ours: browsers call that a
+    /// protocol error. The result makes it end the connection at once, with nothing of its own, and pass on nothing that
+    /// the peer sent behind the close frame (RFC 6455, section 5.5.1).
+    func peerCloses(_ slot: Slot, _ payload: UnsafeRawBufferPointer) -> Int32 {
+        if delivery.isAnswer(payload, from: slot) { hub.closeAnswered(slot) }
+        delivery.answerClose(slot, PeerClose(payload))
+        return -1
+    }
+
+    /// libwebsockets is about to end the connection: because it is over, because of what we said, or because the peer
+    /// broke a rule. In the last case it has a close frame of its own to send, or forgets to (control frames of more than
+    /// 125 bytes, lengths over 63 bits).
+    func lwsEnds(_ slot: Slot, _ wsi: OpaquePointer) {
+        let socket = delivery.sockets[Int(slot)]
+        guard socket.isOpen, !socket.isClosing, !admission.isDraining else { return }
+        let length = Int(lws_get_close_length(wsi))
+        if length >= 2, let payload = lws_get_close_payload(wsi) {
+            let code = UInt16(payload[0]) << 8 | UInt16(payload[1])
+            delivery.lwsCloses(slot, code, reason: "protocol error")
+            delivery.settleClose(slot)
+        } else if Self.isThere(socket.fd) {
+            delivery.failProtocol(slot)
+        }
+    }
+
+    /// Whether a peer has not ended the connection itself.
+    private static func isThere(_ fd: Int32) -> Bool {
+        var byte: UInt8 = 0
+        let count = recv(fd, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT))
+        return count > 0 || count < 0 && (errno == EAGAIN || errno == EINTR)
+    }
+
+    // MARK: The line in the log that tells of an end
+
+    /// Before the socket and its member are forgotten.
+    func logEnd(of slot: Slot) {
+        guard logger.logLevel <= .info, endings.mayTell() else { return }
+        let (socket, account, reason) = (
+            delivery.sockets[Int(slot)], delivery.accounts[Int(slot)], delivery.reasons[slot]
+        )
+        var facts: Logger.Metadata = [
+            "loop": .stringConvertible(index),
+            "code": .stringConvertible(socket.endCode),
+            "by": .string(Self.whoClosed(socket, reason)),
+            "seconds": .stringConvertible(second - account.openedAt),
+            "bytes_in": .stringConvertible(account.bytesIn),
+            "bytes_out": .stringConvertible(account.bytesOut),
+            "messages_in": .stringConvertible(account.messagesIn),
+            "messages_out": .stringConvertible(account.messagesOut),
+        ]
+        if let peer = account.peer { facts["peer"] = .string(peer.text) }
+        if let user = hub.user(of: slot) { facts["user"] = .string(user) }
+        // A peer's own words are left out: anything might stand there.
+        if let reason { facts["reason"] = .string("\(reason)") }
+        logger.info("connection ended", metadata: facts)
+    }
+
+    /// `hub` and `peer` said goodbye first; `nobody` did where the connection just broke.
+    private static func whoClosed(_ socket: Socket, _ reason: StaticString?) -> String {
+        if reason != nil { return "hub" }
+        return socket.endCode == 1006 ? "nobody" : "peer"
+    }
+}

@@ -1,0 +1,354 @@
+import CWebSockets
+import Glibc
+import Hub
+import Logging
+import Wire
+
+/// One thread, one libuv loop, one libwebsockets context, one hub: everything that happens to a connection happens here. This
+/// type turns the loop and routes: what comes from sockets, timers and other threads goes to the hub or to the part of the
+/// loop whose it is, and the hub's actions to those who carry them out.
+///
+/// Confined to its thread from `run` on; other threads reach it through `inbox` alone. A turn of the loop is: take what
+/// the sockets and the inbox have, let the hub decide, note what is to be sent; at the turn's end (`uv_check`) give every
+/// socket one write.
+final class EventLoop {
+    let index: Int
+    let configuration: GatewayConfiguration
+    /// What holds now.
+    private(set) var rules: GatewayRules
+    /// Whom the loop asks.
+    let services: GatewayServices
+    /// What it shares with other loops and other rooms.
+    private let shared: HubShared
+    /// What it shares with the gateway's other loops.
+    let limits: SharedLimits
+    let logger: Logger
+    let inbox: LoopInbox
+    /// The inboxes of the gateway's other loops.
+    let siblings: [LoopInbox]
+    let libuv: LibuvLoop
+    let hub: Hub
+    var delivery: Delivery
+
+    // From a connection to a WebSocket.
+    private var listeners: [Listener] = []
+    let certificate: PresentedCertificate
+    private let certificates: CertificateRefresher?
+    private(set) var lws = LWSContext()
+    var admission: Admission
+    var upgrades = PendingUpgrades()
+    lazy var http = HTTPServer(loop: self)
+    lazy var tls = TLSServer(loop: self)
+    lazy var router = RequestRouter(loop: self)
+    lazy var operators = OpsSockets(loop: self)
+
+    // WebSockets.
+    var slots = SlotAllocator()
+    var countedAddresses = CountedAddresses()
+    var partial: PartialMessages
+    lazy var pauses = ReadPauses(libuv)
+    lazy var changes = ChangeIntake(loop: self)
+    lazy var recoveries = RecoveryDelivery(loop: self)
+    lazy var proofs = ProofRequests(loop: self)
+
+    // Turns.
+    private var relays: [Relay] = []
+    private var executing: [Action] = []
+    var postponement = FlushPostponement()
+    private(set) var second: Int32 = 0
+    private lazy var ticks = LoopTimer(libuv) { [unowned self] in tick() }
+    private lazy var hubTimer = LoopTimer(libuv) { [unowned self] in wakeHub() }
+    /// When the hub is to be woken, in monotonic milliseconds; nil while no timer runs.
+    private var wakesHubAt: Int64?
+
+    // What is said of it.
+    let gauges: LoopGauges
+    var counters = LoopCounters()
+    var endings: EndingLog
+    /// In seconds of the loop; one warning a minute is enough.
+    private var silentAboutStallsUntil: Int32 = 0
+
+    /// - Parameter index: its place among the loops of the gateway.
+    init(_ index: Int, of gateway: Gateway, services: GatewayServices) {
+        self.index = index
+        configuration = gateway.configuration
+        rules = configuration.rules
+        self.services = services
+        shared = gateway.shared
+        limits = gateway.limits
+        logger = gateway.logger
+        inbox = gateway.inboxes[index]
+        siblings = gateway.inboxes.enumerated().filter { $0.offset != index }.map(\.element)
+        libuv = inbox.libuv
+        gauges = gateway.gauges[index]
+        certificates = gateway.certificates
+        hub = Hub(
+            loop: index, limits: rules.limits, verifier: services.verifier, random: SystemRandomNumberGenerator(),
+            presence: rules.presence, typing: rules.typing, shared: shared, userLimiter: limits.connections)
+        delivery = Delivery(cap: rules.pendingBytesPerSocket, readers: limits.readers)
+        admission = Admission(
+            rules, verifier: services.verifier, connections: limits.connections, failing: limits.failing)
+        partial = PartialMessages(limits.unfinished)
+        endings = EndingLog(loops: configuration.loops)
+        certificate = PresentedCertificate(certificates?.certificate)
+        libuv.attach(self)
+        ticks.start(after: 1000, every: 1000)
+        hub.hearOthers = { [unowned self] in
+            for relay in inbox.takeRelays() { hub.apply(relay) }
+        }
+        lws = LWSContext(on: libuv, owner: self, hasTLS: certificates != nil)
+    }
+
+    static func of(_ data: UnsafeMutableRawPointer?) -> EventLoop? {
+        data.map { Unmanaged<EventLoop>.fromOpaque($0).takeUnretainedValue() }
+    }
+
+    /// Starts to accept. Before `run`, on the thread that made the loop.
+    func listen() throws(GatewayError) {
+        listeners.append(try Listener(host: configuration.host, port: configuration.port, .clients, loop: self))
+        guard index == 0 else { return }
+        if let path = configuration.socket {
+            listeners.append(try Listener(path: path, mode: configuration.socketMode, loop: self))
+        }
+        if let port = configuration.opsPort {
+            listeners.append(try Listener(host: configuration.opsHost, port: port, .operators, loop: self))
+            operators.begin()
+        }
+    }
+
+    /// Turns until it is stopped; the calling thread becomes the loop's.
+    func run() {
+        roost_name_loop(Int32(index))
+        gauges.turns()
+        // Here, because a ring belongs to the thread that makes it.
+        if configuration.usesIOUring {
+            delivery.ring = SendRing()
+            if delivery.ring == nil {
+                let reason = String(cString: strerror(errno))
+                logger.info("there is no io_uring here (\(reason)): every socket takes a system call of its own")
+            }
+        }
+        counters.loopBegins()
+        libuv.run()
+    }
+
+    func now() -> HubTime {
+        var wall = timespec()
+        clock_gettime(CLOCK_REALTIME, &wall)
+        return HubTime(
+            monotonic: Self.milliseconds, unix: Int64(wall.tv_sec) * 1000 + Int64(wall.tv_nsec) / 1_000_000)
+    }
+
+    /// Monotonic.
+    static var milliseconds: Int64 { Int64(uv_hrtime() / 1_000_000) }
+
+    // MARK: The hub's actions
+
+    func execute() {
+        defer { awaitHub() }
+        guard !hub.actions.isEmpty else { return offerLeases() }
+        // The two lists change places, so that neither is allocated anew.
+        swap(&executing, &hub.actions)
+        for action in executing {
+            switch action {
+            case .send(let frame, let slot, let kind): delivery.send(frame, to: slot, kind)
+            case .fanOut(let frame, let audience, let except, let kind):
+                delivery.fanOut(frame, to: audience, except: except, kind)
+            case .close(let slot, let code, let reason): beginClosing(slot, code, reason: reason)
+            case .relay(let relay): if !siblings.isEmpty { relays.append(relay) }
+            case .subscribe(let id, let subscription): services.feed?.subscribe(id, subscription)
+            case .unsubscribe(let id): services.feed?.unsubscribe(id)
+            case .admit(let id, let claims): services.feed?.admit(claims, to: id)
+            case .withdraw(let id, let claims): services.feed?.withdraw(claims, from: id)
+            case .recover(let id, let question): services.feed?.recover(id, question)
+            case .abandon(let id): services.feed?.abandon(id)
+            case .ping(let places):
+                proofs.ask(places)
+                if places.contains(where: { $0.loop != index }) {
+                    for sibling in siblings { sibling.post(.askForProof(places)) }
+                }
+            case .authorize(let id, let question): ask(question) { .authorization(id, $0) }
+            }
+        }
+        executing.removeAll(keepingCapacity: true)
+        offerLeases()
+    }
+
+    /// Asks who decides about private channels; the answer comes back to this loop.
+    func ask(_ question: AuthorizationQuestion, answer: @escaping @Sendable (AuthorizationOutcome) -> LoopTask) {
+        guard let authority = services.authority else { return inbox.post(answer(.unavailable)) }
+        authority.decide(question) { [inbox] in inbox.post(answer($0)) }
+    }
+
+    /// Others may take over presences that ended here. What was said of them here has to be on its way before.
+    private func offerLeases() {
+        guard hub.hasOffers else { return }
+        postRelays()
+        hub.offerLeases()
+    }
+
+    private func postRelays() {
+        guard !relays.isEmpty else { return }
+        for sibling in siblings { sibling.post(.relay(relays)) }
+        relays.removeAll(keepingCapacity: true)
+    }
+
+    // MARK: Turns
+
+    /// libuv runs timers before it waits for events, so what runs by a timer ends its turn itself, or what it has to say
+    /// waits with it.
+    func endTurn() {
+        defer { if let took = counters.turnEnds() { warn(ofStall: took) } }
+        postRelays()
+        if delivery.hasWork, !postponement.isDue() { delivery.flush() }
+        if !changes.isEmpty {
+            changes.pump()
+            if delivery.hasWork { delivery.flush() }
+        }
+        recoveries.resume()
+        sendResyncs()
+        // While slices are left to send, the loop does not wait for events.
+        libuv.keepsTurning(delivery.hasWork)
+    }
+
+    /// Right before libuv waits: ends a turn of which `uv_check` does not know. In its idle phase lws handles what it has
+    /// read already, such as frames that came with their upgrade in one packet.
+    func endEarlyTurn() {
+        if counters.isInTurn { endTurn() }
+    }
+
+    /// Sockets that have caught up are told the states that they were spared the steps to.
+    private func sendResyncs() {
+        while let resync = delivery.takeResync() {
+            hub.show(resync.state, to: resync.slot)
+            execute()
+            if delivery.hasWork { delivery.flush() }
+        }
+    }
+
+    private func warn(ofStall nanoseconds: UInt64) {
+        guard second >= silentAboutStallsUntil else { return }
+        silentAboutStallsUntil = second + 60
+        logger.warning(
+            "event loop \(index) was busy for \(nanoseconds / 1_000_000) ms, in which nobody on it was served",
+            metadata: ["loop": "\(index)", "stalls": "\(counters.stalls)"])
+    }
+
+    func drainInbox() {
+        counters.turnBegins()
+        hub.advance(to: now())
+        for task in inbox.takeAll() {
+            switch task {
+            case .relay(let relays): for relay in relays { hub.apply(relay) }
+            case .publish(let message, let key): hub.publish(message, to: key)
+            case .subscription(let id, let outcome): hub.changeSubscription(id, is: outcome)
+            case .feedIsReady(let isReady): hub.feed(isReady: isReady)
+            case .authorization(let id, let outcome): hub.authorization(id, is: outcome)
+            case .publicationRight(let exchange, let topic, let outcome):
+                router.decide(exchange, topic: topic, outcome)
+            case .changes(let batch): changes.take(batch)
+            case .askForProof(let places): proofs.ask(places)
+            case .show(let summary): hub.show(summary)
+            case .adopt(let rules): adopt(rules)
+            case .respond(let exchange, let response): router.replied(exchange, response)
+            case .sendToOperator(let socket, let frame): operators.send(frame, to: socket)
+            case .inspect(let question): question(self)
+            case .take(let connection): http.accept(connection, isOps: false)
+            case .present(let certificate): self.certificate.present(certificate)
+            case .stopAccepting: stopAccepting()
+            case .closeSome(let rounds): closeSome(rounds: rounds)
+            case .cutOff: for slot in delivery.sockets.indices { delivery.cutOff(Slot(slot)) }
+            case .stop:
+                endings.secondGoesBy(loop: index, logger)
+                libuv.stop()
+            }
+            execute()
+        }
+    }
+
+    /// New rules, on the loop's own thread.
+    private func adopt(_ rules: GatewayRules) {
+        self.rules = rules
+        hub.adopt(rules.limits, rules.presence, rules.typing)
+        delivery.adopt(cap: rules.pendingBytesPerSocket)
+        admission.adopt(rules)
+        router.adopt(rules)
+    }
+
+    /// The operator's port stays open: it says that the hub drains.
+    private func stopAccepting() {
+        admission.drain()
+        for listener in listeners where !listener.isOps { listener.close() }
+        http.drain()
+    }
+
+    // MARK: Timers
+
+    /// Sets the timer for what the hub has to do next at a certain moment (windows that end, typing that falls silent, news
+    /// that waited for company), if that is another moment than before.
+    private func awaitHub() {
+        guard let due = hub.nextDue else { return }
+        if let wakesHubAt, wakesHubAt <= due { return }
+        wakesHubAt = due
+        hubTimer.start(afterNow: UInt64(max(0, due - Self.milliseconds)))
+    }
+
+    private func wakeHub() {
+        counters.turnBegins()
+        wakesHubAt = nil
+        hub.wake(at: now())
+        execute()
+        endTurn()
+    }
+
+    /// Once a second.
+    private func tick() {
+        counters.turnBegins()
+        second += 1
+        hub.tick(at: now())
+        execute()
+        http.tick()
+        tls.endSlowBodies()
+        endSlowMessages()
+        if index == 0 { limits.failing.forget() }
+        endings.secondGoesBy(loop: index, logger)
+        tickSockets()
+        proofs.begin()
+        recoveries.endPatience()
+        shared.recovery.forget(at: now())
+        lookAfterCertificate()
+        gauges.publish(self)
+        delivery.tracer.forget(before: second)
+        endTurn()
+    }
+
+    /// On one loop: the others are told.
+    private func lookAfterCertificate() {
+        guard index == 0, second % CertificateRefresher.interval == 0, let certificate = certificates?.look() else {
+            return
+        }
+        self.certificate.present(certificate)
+        for sibling in siblings { sibling.post(.present(certificate)) }
+    }
+}
+
+/// Puts off the write at the end of a turn while the socket that was read last has more: what a busy publisher sent at once
+/// arrives in pieces of the small receive buffer, and is to leave in one write per subscriber.
+struct FlushPostponement {
+    /// The socket that was read in this turn, the last one if there were several; -1 for none.
+    var lastRead: Int32 = -1
+    private var postponed = 0
+
+    private static let most = 64
+
+    /// Whether the write of the turn that ends is put off.
+    mutating func isDue() -> Bool {
+        defer { lastRead = -1 }
+        guard lastRead >= 0, postponed < Self.most, roost_unread(lastRead) > 0 else {
+            postponed = 0
+            return false
+        }
+        postponed += 1
+        return true
+    }
+}

@@ -1,0 +1,216 @@
+import CWebSockets
+package import Hub
+import Synchronization
+package import Wire
+
+/// What loops have done and hold: one loop's, or the sum of several.
+package struct LoopFigures: Sendable {
+    /// When one loop published them, in nanoseconds of a clock that never goes back; of a sum, the latest.
+    package var publishedAt: UInt64 = 0
+    package var connections = 0
+    package var channels = 0
+    /// Groups of subscribers to row changes.
+    package var subscriptions = 0
+    package var hub = HubCounters()
+    package var accepted = 0
+    package var connectionsRefused: [String: Int] = [:]
+    /// By close code; nil for those that no standard names.
+    package var connectionsClosed: [UInt16?: Int] = [:]
+    /// WebSockets and requests that were ended over `limits.unfinished_bytes`.
+    package var unfinishedRefused = 0
+    package var framesIn = 0
+    package var bytesIn = 0
+    package var framesOut = 0
+    package var bytesOut = 0
+    package var writes = 0
+    /// Bytes that wait for sockets to take them.
+    package var pendingBytes = 0
+    /// Presence frames that slow readers were spared.
+    package var coalescedFrames = 0
+    /// Slow readers that the feed stopped waiting for.
+    package var slowReadersWrittenOff = 0
+    /// Sockets closed at their cap.
+    package var slowReadersClosed = 0
+    /// Sockets that did not take a close frame in time.
+    package var slowReadersCut = 0
+    /// Time in which row changes were held back for slow readers.
+    package var heldMilliseconds = 0
+    package var malformedFrames = 0
+    /// By limit: what was answered with an error for it.
+    package var refused: [Limit: Int] = [:]
+    /// By rate: how often a socket was left unread for a moment.
+    package var slowed: [Pace: Int] = [:]
+    package var lag = Histogram.ofLatency
+    package var turns = Histogram.ofTurns
+    package var stalls = 0
+    /// Loops that send in batches by io_uring.
+    package var batching = 0
+
+    package init() {}
+
+    package mutating func add(_ other: LoopFigures) {
+        publishedAt = max(publishedAt, other.publishedAt)
+        connections += other.connections
+        channels += other.channels
+        subscriptions += other.subscriptions
+        hub = hub + other.hub
+        accepted += other.accepted
+        connectionsRefused.merge(other.connectionsRefused, uniquingKeysWith: +)
+        connectionsClosed.merge(other.connectionsClosed, uniquingKeysWith: +)
+        unfinishedRefused += other.unfinishedRefused
+        framesIn += other.framesIn
+        bytesIn += other.bytesIn
+        framesOut += other.framesOut
+        bytesOut += other.bytesOut
+        writes += other.writes
+        pendingBytes += other.pendingBytes
+        coalescedFrames += other.coalescedFrames
+        slowReadersWrittenOff += other.slowReadersWrittenOff
+        slowReadersClosed += other.slowReadersClosed
+        slowReadersCut += other.slowReadersCut
+        heldMilliseconds += other.heldMilliseconds
+        malformedFrames += other.malformedFrames
+        refused.merge(other.refused, uniquingKeysWith: +)
+        slowed.merge(other.slowed, uniquingKeysWith: +)
+        lag.add(other.lag)
+        turns.add(other.turns)
+        stalls += other.stalls
+        batching += other.batching
+    }
+}
+
+extension LoopFigures {
+    init(of loop: EventLoop) {
+        let (counters, sent) = (loop.counters, loop.delivery.counters)
+        publishedAt = uv_hrtime()
+        channels = loop.hub.channelCount
+        subscriptions = loop.hub.groupCount
+        hub = loop.hub.counters
+        accepted = counters.accepted
+        // All of them: what is 0 until the first time cannot be missed by whoever watches how it grows.
+        connectionsRefused = Dictionary(
+            uniqueKeysWithValues: Admission.Reason.allCases.map { ($0.rawValue, loop.admission.refused[$0, default: 0]) })
+        connectionsClosed = counters.closed
+        unfinishedRefused = counters.unfinishedRefused
+        framesIn = counters.framesReceived
+        bytesIn = counters.bytesReceived
+        framesOut = sent.frames
+        bytesOut = sent.bytes
+        writes = sent.writes
+        pendingBytes = loop.delivery.pendingBytes
+        coalescedFrames = sent.coalesced
+        slowReadersWrittenOff = sent.writtenOff
+        slowReadersClosed = sent.closed
+        slowReadersCut = sent.cut
+        heldMilliseconds = Int(loop.delivery.slowReaders.held)
+        malformedFrames = counters.malformed
+        refused = loop.hub.refused
+        slowed = loop.hub.slowed
+        lag = counters.lag
+        turns = counters.turns
+        stalls = counters.stalls
+        batching = loop.delivery.ring == nil ? 0 : 1
+    }
+}
+
+/// What a loop has let in, heard and done, and how long it took: plain integers that the loop alone writes.
+struct LoopCounters {
+    var accepted = 0
+    /// By the code of the close frame; 1006 where there was none (RFC 6455, section 7.4.1), nil where no standard names the
+    /// code: a client could make as many series of metrics as there are numbers.
+    private(set) var closed: [UInt16?: Int] = [:]
+    /// WebSockets and requests that were ended because all together held too much that was not finished.
+    var unfinishedRefused = 0
+    var framesReceived = 0
+    var bytesReceived = 0
+    var malformed = 0
+    /// From a row's commit to its being handed to sockets.
+    var lag = Histogram.ofLatency
+    /// From when the loop wakes to when it waits again.
+    var turns = Histogram.ofTurns
+    var stalls = 0
+    /// Nil while the loop waits.
+    private var turnBegan: UInt64?
+
+    /// Nanoseconds. Meanwhile nobody on this loop is served.
+    private static let stall: UInt64 = 100_000_000
+
+    mutating func ended(with code: UInt16) { closed[PeerClose.isRegistered(code) ? code : nil, default: 0] += 1 }
+
+    /// Something has happened since the last turn ended.
+    var isInTurn: Bool { turnBegan != nil }
+
+    /// The loop begins to turn. What lws called while it was set up was no turn, however long the hub's start took.
+    mutating func loopBegins() { turnBegan = nil }
+
+    /// The first thing that happens in a turn.
+    mutating func turnBegins() {
+        if turnBegan == nil { turnBegan = uv_hrtime() }
+    }
+
+    /// - Returns: nanoseconds, where others had to wait for too long.
+    mutating func turnEnds() -> UInt64? {
+        guard let began = turnBegan else { return nil }
+        turnBegan = nil
+        let took = uv_hrtime() - began
+        turns.record(nanoseconds: Int64(took))
+        guard took > Self.stall else { return nil }
+        stalls += 1
+        return took
+    }
+
+    /// - Parameters: microseconds since 1970.
+    mutating func handedOn(committedAtMicroseconds: Int64, at now: Int64) {
+        lag.record(nanoseconds: max(0, now - committedAtMicroseconds) * 1000)
+    }
+}
+
+/// What a loop has sent, and what it did about slow readers.
+struct DeliveryCounters {
+    var frames = 0
+    var bytes = 0
+    var writes = 0
+    /// Presence frames that were not queued.
+    var coalesced = 0
+    /// Sockets that the feed stopped waiting for.
+    var writtenOff = 0
+    /// Sockets closed at their cap.
+    var closed = 0
+    /// Sockets that did not take a close frame in time.
+    var cut = 0
+}
+
+/// A loop's figures for the operator, published once a second so that reading them costs the loop nothing.
+final class LoopGauges: Sendable {
+    private let published = Mutex(LoopFigures())
+    /// Up to date at any moment, because a drain ends by it.
+    let connections = Atomic<Int>(0)
+    /// When the figures were last published, in milliseconds of uv_hrtime; 0 before the loop runs.
+    private let heartbeatAt = Atomic<Int64>(0)
+
+    /// The loop turns.
+    func turns() { heartbeatAt.store(Self.now, ordering: .relaxed) }
+
+    /// Another number with each second in which the loop turned.
+    var heartbeat: Int { Int(heartbeatAt.load(ordering: .relaxed)) }
+
+    /// How long ago the loop last published; zero before it runs.
+    var silence: Duration {
+        let last = heartbeatAt.load(ordering: .relaxed)
+        return last == 0 ? .zero : .milliseconds(max(0, Self.now - last))
+    }
+
+    private static var now: Int64 { EventLoop.milliseconds }
+
+    func publish(_ loop: EventLoop) {
+        let figures = LoopFigures(of: loop)
+        published.withLock { $0 = figures }
+        turns()
+    }
+
+    var figures: LoopFigures {
+        var figures = published.withLock { $0 }
+        figures.connections = connections.load(ordering: .relaxed)
+        return figures
+    }
+}

@@ -1,0 +1,63 @@
+import HTTP
+import Hub
+import Synchronization
+import Wire
+
+/// What other threads ask of a loop.
+enum LoopTask: Sendable {
+    case relay([Relay])
+    case publish(Broadcast, ChannelKey)
+    case subscription(ChangeGroupID, ChangeSubscriptionOutcome)
+    case feedIsReady(Bool)
+    case authorization(AuthorizationID, AuthorizationOutcome)
+    case publicationRight(Int, topic: String, AuthorizationOutcome)
+    case changes(ChangeQueue.Batch)
+    case askForProof([SocketPlace])
+    case show(ActivitySummary)
+    case adopt(GatewayRules)
+    case respond(Int, HTTPResponse)
+    case sendToOperator(OpsSocket.ID, Frame)
+    case inspect(@Sendable (EventLoop) -> Void)
+    /// A connection that another loop accepted.
+    case take(Int32)
+    case present(Certificate)
+    case stopAccepting
+    case closeSome(rounds: Int)
+    case cutOff
+    case stop
+}
+
+/// The way to a loop for other threads: tasks are taken over in batches, with one wake-up for each batch.
+final class LoopInbox: Sendable {
+    private let tasks = Mutex<[LoopTask]>([])
+    let libuv = LibuvLoop()
+
+    func post(_ task: LoopTask) {
+        let wasEmpty = tasks.withLock { tasks in
+            tasks.append(task)
+            return tasks.count == 1
+        }
+        if wasEmpty { libuv.wake() }
+    }
+
+    /// The relays alone; what else was posted stays in its order.
+    func takeRelays() -> [Relay] {
+        tasks.withLock { tasks in
+            var relays: [Relay] = []
+            tasks.removeAll { task in
+                guard case .relay(let some) = task else { return false }
+                relays += some
+                return true
+            }
+            return relays
+        }
+    }
+
+    func takeAll() -> [LoopTask] {
+        tasks.withLock { tasks in
+            let all = tasks
+            tasks = []
+            return all
+        }
+    }
+}

@@ -1,0 +1,372 @@
+/// What one connection says and hears of HTTP/1.1 (RFC 9112), without the socket: bytes go in, and `advance` says what is
+/// to be done next. Bytes that are to be sent gather in `output`.
+///
+/// One request at a time: what a client sends behind it waits until its answer was taken by the socket. So neither the
+/// order of answers nor the memory that they take is the client's to choose.
+///
+/// A pure value on a clock of its user's: seconds that grow.
+package struct HTTPConnection: Sendable {
+    package struct Limits: Sendable {
+        package var head = HTTPLimits()
+        package var bodyBytes = 5_000_000
+        /// From a head's first byte to its last, in seconds; also for the first byte of a new connection.
+        package var headSeconds: Int32 = 10
+        /// From a body's first byte to its last.
+        package var bodySeconds: Int32 = 30
+        /// Between an answer and the next request: proxies give up idle connections after 60, and should be first.
+        package var idleSeconds: Int32 = 75
+        /// How long, and for how many bytes, a connection is read that was said goodbye to. Closed at once, the kernel would
+        /// answer what is unread with a reset, which may take the answer away from the client (RFC 9112, section 9.6). Most
+        /// clients send all of a body before they look for an answer; nothing of it is kept.
+        package var lingerSeconds: Int32 = 2
+        package var lingerBytes = 8_388_608
+        /// Up to here a body that was not let in is passed over, and the connection kept.
+        package var skippedBytes = 65_536
+        /// How much may wait behind the request in hand before nothing more is read.
+        package var readAheadBytes = 65_536
+
+        package init() {}
+    }
+
+    package enum Step: Sendable {
+        /// Nothing, before bytes come, an answer is given, or the socket has taken what is in `output`.
+        case wait
+        /// A head is complete, and nothing of the body was kept: to be let in (`admit`), answered (`answer`) or handed over
+        /// (`takeRest`) now.
+        case judge(HTTPHead)
+        /// The request is complete: to be answered, now or later.
+        case perform(body: [UInt8])
+        /// The request cannot be taken, and nobody knows where the next would begin: to be answered (`answer`) now, with
+        /// `closes`. What it is answered is for its user to complete: of a page, the connection knows nothing.
+        case refuse(HTTPResponse)
+        /// All is said: the writing side is to be shut.
+        case shutDown
+        case close
+    }
+
+    private enum Phase {
+        case head, judging, body, complete, answering, sending, sent, skipping, lingering, closed
+    }
+
+    private let limits: Limits
+    private var phase = Phase.head
+    private var parser: HTTPHeadParser
+    private var decoder = HTTPBodyDecoder(.none)
+    /// What came and was not looked at, or belongs to a head that is not complete.
+    private var unread: [UInt8] = []
+    /// How much of that is used up: to cut it off for each of many short requests would move all that follow.
+    private var used = 0
+    private var content: [UInt8] = []
+    private var framing = HTTPBodyFraming.none
+    private var isHead = false
+    private var keepsAlive = true
+    private var awaitsContinue = false
+    /// The body of the request that is being answered is still to come, and nobody wants it.
+    private var skipsBody = false
+    /// Of the request that cannot be taken, until it is asked for.
+    private var refusal: HTTPResponse?
+    private var hasBegunHead = false
+    private var lingered = 0
+    private var deadline: Int32
+    private var queued: [UInt8] = []
+    private var taken = 0
+
+    /// Set when the hub is about to end: the next answer is the last.
+    package var isLast = false
+
+    /// - Parameter second: now.
+    package init(limits: Limits, at second: Int32) {
+        self.limits = limits
+        parser = HTTPHeadParser(limits: limits.head)
+        deadline = second + limits.headSeconds
+    }
+
+    // MARK: Bytes in
+
+    /// To be called with bytes that came, and again, with what it left of them, until it says `wait`.
+    ///
+    /// - Parameters:
+    ///   - input: what it has taken of it is cut off.
+    ///   - second: now.
+    package mutating func advance(_ input: inout UnsafeRawBufferPointer, at second: Int32) -> Step {
+        while true {
+            switch phase {
+            case .head:
+                if let step = readHead(&input, at: second) { return step }
+            case .body:
+                if let step = readBody(&input, at: second) { return step }
+            case .complete:
+                phase = .answering
+                let body = content
+                content = []
+                return .perform(body: body)
+            case .judging, .answering:
+                if let response = refusal {
+                    refusal = nil
+                    return .refuse(response)
+                }
+                keep(&input)
+                return .wait
+            case .sending:
+                // Behind the last answer comes nothing that would be looked at.
+                if keepsAlive { keep(&input) } else { discard(&input) }
+                guard queued.isEmpty else { return .wait }
+                phase = .sent
+            case .sent:
+                guard keepsAlive else {
+                    phase = .lingering
+                    deadline = second + limits.lingerSeconds
+                    drop()
+                    return .shutDown
+                }
+                guard skipsBody else {
+                    beginHead(at: second)
+                    continue
+                }
+                skipsBody = false
+                decoder = HTTPBodyDecoder(framing)
+                phase = .skipping
+                deadline = second + limits.bodySeconds
+            case .skipping:
+                if let step = skipBody(&input, at: second) { return step }
+            case .lingering:
+                lingered += input.count
+                discard(&input)
+                guard lingered < limits.lingerBytes else {
+                    phase = .closed
+                    continue
+                }
+                return .wait
+            case .closed:
+                return .close
+            }
+        }
+    }
+
+    private mutating func beginHead(at second: Int32) {
+        phase = .head
+        hasBegunHead = false
+        isHead = false
+        framing = .none
+        deadline = second + limits.idleSeconds
+    }
+
+    private mutating func readHead(_ input: inout UnsafeRawBufferPointer, at second: Int32) -> Step? {
+        if !unread.isEmpty { keep(&input) }
+        let pending = unread
+        guard !pending.isEmpty || !input.isEmpty else { return .wait }
+        if !hasBegunHead {
+            hasBegunHead = true
+            deadline = second + limits.headSeconds
+        }
+        switch pending.isEmpty ? parser.parse(input) : pending.withUnsafeBytes({ parser.parse(rest(of: $0)) }) {
+        case .incomplete:
+            keep(&input)
+            return .wait
+        case .complete(let head, let length):
+            consume(length, &input)
+            framing = head.body
+            isHead = head.method == "HEAD"
+            keepsAlive = head.keepsAlive && !head.isHTTP10
+            awaitsContinue = head.expectsContinue && !head.isHTTP10
+            phase = .judging
+            return .judge(head)
+        case .refused(let refusal):
+            refuse(refusal)
+            return nil
+        }
+    }
+
+    private mutating func readBody(_ input: inout UnsafeRawBufferPointer, at second: Int32) -> Step? {
+        if !unread.isEmpty { keep(&input) }
+        let pending = unread
+        let (consumed, progress) =
+            pending.isEmpty
+            ? decoder.decode(input, into: &content)
+            : pending.withUnsafeBytes { decoder.decode(rest(of: $0), into: &content) }
+        consume(consumed, &input)
+        if content.count > limits.bodyBytes {
+            refuse(bodyTooLarge)
+            return nil
+        }
+        switch progress {
+        case .incomplete:
+            keep(&input)
+            return .wait
+        case .complete:
+            phase = .complete
+            return nil
+        case .refused(let refusal):
+            refuse(refusal)
+            return nil
+        }
+    }
+
+    private mutating func skipBody(_ input: inout UnsafeRawBufferPointer, at second: Int32) -> Step? {
+        let step = readBody(&input, at: second)
+        content.removeAll(keepingCapacity: true)
+        if phase == .complete {
+            content = []
+            beginHead(at: second)
+        }
+        return step
+    }
+
+    private mutating func consume(_ count: Int, _ input: inout UnsafeRawBufferPointer) {
+        if unread.isEmpty {
+            input = UnsafeRawBufferPointer(rebasing: input[count...])
+        } else {
+            used += count
+            if used == unread.count { dropUnread() }
+        }
+    }
+
+    private func rest(of pending: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(rebasing: pending[used...])
+    }
+
+    private mutating func keep(_ input: inout UnsafeRawBufferPointer) {
+        guard !input.isEmpty else { return }
+        unread.removeFirst(used)
+        used = 0
+        unread.append(contentsOf: input)
+        input = UnsafeRawBufferPointer(rebasing: input[input.count...])
+    }
+
+    private mutating func discard(_ input: inout UnsafeRawBufferPointer) {
+        dropUnread()
+        input = UnsafeRawBufferPointer(rebasing: input[input.count...])
+    }
+
+    private mutating func drop() {
+        dropUnread()
+        content = []
+    }
+
+    private mutating func dropUnread() {
+        unread = []
+        used = 0
+    }
+
+    // MARK: Answers out
+
+    /// Lets the body of the request in that is to be judged.
+    ///
+    /// - Parameter input: as `advance` left it. A client that sent some of the body already is not told to go on (RFC 9110,
+    ///   section 10.1.1).
+    package mutating func admit(_ input: UnsafeRawBufferPointer, at second: Int32) {
+        guard phase == .judging else { return }
+        switch framing {
+        case .none, .length(0):
+            phase = .complete
+            return
+        case .length(let length):
+            guard length <= limits.bodyBytes else { return refuse(bodyTooLarge) }
+            content.reserveCapacity(min(length, unread.count - used + input.count))
+        case .chunked: break
+        }
+        decoder = HTTPBodyDecoder(framing)
+        phase = .body
+        deadline = second + limits.bodySeconds
+        if awaitsContinue, unread.isEmpty, input.isEmpty { queued += "HTTP/1.1 100 Continue\r\n\r\n".utf8 }
+    }
+
+    /// Answers the request in hand. Where its body was not let in, a short one is passed over; a long one, and one that a
+    /// client may hold back for good now, ends the connection.
+    ///
+    /// - Parameter closes: the connection is to end behind the answer.
+    package mutating func answer(_ response: HTTPResponse, closes: Bool = false, at second: Int32) {
+        guard phase != .sending, phase != .sent, phase != .skipping, phase != .lingering, phase != .closed else {
+            return
+        }
+        if closes || isLast { keepsAlive = false }
+        if phase == .judging, framing != .none, framing != .length(0) {
+            if case .length(let length) = framing, length <= limits.skippedBytes, !awaitsContinue {
+                skipsBody = keepsAlive
+            } else {
+                keepsAlive = false
+            }
+        }
+        response.write(into: &queued, leavingOutBody: isHead, closes: !keepsAlive)
+        if !keepsAlive { drop() }
+        phase = .sending
+        deadline = second + limits.idleSeconds
+    }
+
+    private mutating func refuse(_ refusal: HTTPRefusal) {
+        refuse(.error(UInt32(refusal.status), refusal.message))
+    }
+
+    /// A body that is only passed over was answered already.
+    private mutating func refuse(_ response: HTTPResponse) {
+        guard phase != .skipping else { return }
+        drop()
+        refusal = response
+        phase = .answering
+    }
+
+    private var bodyTooLarge: HTTPRefusal {
+        HTTPRefusal(status: 413, message: "The body may have \(limits.bodyBytes) bytes at most")
+    }
+
+    /// What the client sent behind the head that is to be judged; the connection is another's from here on.
+    package mutating func takeRest(_ input: UnsafeRawBufferPointer) -> [UInt8] {
+        phase = .closed
+        let rest = Array(unread[used...] + input)
+        drop()
+        return rest
+    }
+
+    /// What the socket is to take.
+    package var output: ArraySlice<UInt8> { queued[taken...] }
+
+    package var hasOutput: Bool { taken < queued.count }
+
+    /// The socket has taken so many bytes of `output`.
+    package mutating func sent(_ count: Int, at second: Int32) {
+        taken += count
+        if phase == .sending { deadline = second + limits.idleSeconds }
+        guard taken == queued.count else { return }
+        queued = []
+        taken = 0
+    }
+
+    // MARK: Bounds
+
+    /// Whether there is room for more. While there is not, only a reset shows that the client is gone.
+    package var wantsInput: Bool { unread.count - used < limits.readAheadBytes }
+
+    /// What is held of a request that is not complete, or waits for its turn.
+    package var heldBytes: Int { unread.count - used + content.count }
+
+    /// Too much is held of all connections together. An answer that is being made is not disturbed.
+    ///
+    /// - Returns: whether something is given up; then `advance` says what.
+    package mutating func shed() -> Bool {
+        guard phase == .head || phase == .body else { return false }
+        var response = HTTPResponse.error(
+            503, "The hub holds too many unfinished requests (limits.unfinished_bytes); try again in a moment")
+        response.headers = [("retry-after", "1")]
+        refuse(response)
+        return true
+    }
+
+    /// Ends what takes too long. To be called about once a second, and then `advance` where it returns true.
+    package mutating func expire(at second: Int32) -> Bool {
+        guard second >= deadline else { return false }
+        switch phase {
+        case .head where hasBegunHead:
+            refuse(HTTPRefusal(status: 408, message: "The request's head did not arrive in time"))
+        case .body:
+            refuse(HTTPRefusal(status: 408, message: "The request's body did not arrive in time"))
+        case .head, .sending, .skipping, .lingering:
+            phase = .closed
+        case .judging, .complete, .answering, .sent, .closed:
+            return false
+        }
+        return true
+    }
+
+    /// Nothing of a request has come yet.
+    package var isIdle: Bool { phase == .head && !hasBegunHead }
+}

@@ -1,0 +1,62 @@
+/// One HTTP request as handlers are given it.
+package struct HTTPRequest: Sendable {
+    package let method: Method
+    /// Percent-decoded, without the query.
+    package let path: String
+    /// Of `authorization` (its scheme removed), `apikey` and the query's `apikey` and `token`, the first that is a token.
+    package let token: String?
+    package let contentType: String?
+    package let host: String?
+    /// Of a page's request, where the page came from (RFC 6454).
+    package let origin: String?
+    /// Percent-decoded; of a repeated name the last value.
+    package let query: [String: String]
+    /// Empty while the request is judged by its head.
+    package var body: [UInt8] = []
+
+    package enum Method: String, Sendable {
+        case get = "GET"
+        case head = "HEAD"
+        case post = "POST"
+        case put = "PUT"
+        case patch = "PATCH"
+        case delete = "DELETE"
+        case options = "OPTIONS"
+        /// Refused before it is judged.
+        case other = ""
+    }
+
+    /// The request that this head begins, without its body.
+    @inlinable
+    package init(_ head: some RequestHead) {
+        method = Method(rawValue: head.method) ?? .other
+        path = head.path
+        query = head.allQuery
+        token = TokenSource(head: head).ofCall(query: query)
+        contentType = head.field("content-type")
+        host = head.field("host")
+        origin = head.field("origin")
+    }
+}
+
+/// What the hub asks of a request's head, whoever read it: `HTTPHeadParser`, or libwebsockets where it ends TLS.
+package protocol RequestHead {
+    var method: String { get }
+    /// Percent-decoded, without the query.
+    var path: String { get }
+    var isHTTP10: Bool { get }
+    var hasBody: Bool { get }
+    /// - Parameter name: in lower case.
+    func field(_ name: String) -> String?
+    func query(_ name: String) -> String?
+    /// Percent-decoded; of a repeated name the last value.
+    var allQuery: [String: String] { get }
+    /// Whether a field that is a list of tokens has this one, in whatever case.
+    func lists(_ token: String, in name: String) -> Bool
+}
+
+extension HTTPHead: RequestHead {
+    package var hasBody: Bool { body != .none && body != .length(0) }
+
+    package var allQuery: [String: String] { Dictionary(query.map { ($0.name, $0.value) }) { $1 } }
+}

@@ -1,0 +1,146 @@
+import Wire
+
+/// What a request's head says (RFC 9112, RFC 9110), after `HTTPHeadParser` took it.
+///
+/// The fields stay bytes until one is asked for: of the dozen that a request brings, its answer depends on two or three.
+package struct HTTPHead: Sendable {
+    /// The token as it was written. Methods are case-sensitive (RFC 9110, section 9.1).
+    package let method: String
+    /// In origin-form as it was written, or `*` (only for OPTIONS), or `host:port` (only for CONNECT). Absolute-form is
+    /// reduced to origin-form (RFC 9112, section 3.2).
+    package let target: String
+    /// Percent-decoded once: valid UTF-8 without NUL, and it begins with a slash. `/` where `target` is no origin-form.
+    package let path: String
+    /// Decoded, in order. A plus sign is a space in values and names.
+    package let query: [(name: String, value: String)]
+    /// Such a client understands no chunks and no `100 Continue`.
+    package let isHTTP10: Bool
+    package let body: HTTPBodyFraming
+    /// Whether the client lets the connection stay open behind the answer (RFC 9112, section 9.3).
+    package let keepsAlive: Bool
+    /// Whether the client holds its body back until it is told to go on (RFC 9110, section 10.1.1).
+    package let expectsContinue: Bool
+    /// The head as it came, and where its fields stand in it.
+    let bytes: [UInt8]
+    let lines: [HTTPFieldLine]
+    /// Of a target in absolute-form, for the Host header that an HTTP/1.0 client may leave out.
+    let missingHost: String?
+
+    /// Names in lower case, values without the spaces around them, in order.
+    package var fields: [(name: String, value: String)] {
+        let written = lines.map { (name: bytes.span.lowercasedText($0.name), value: bytes.span.text($0.value)) }
+        return missingHost.map { written + [("host", $0)] } ?? written
+    }
+
+    /// The value of a field, nil where it is absent. The values of one that is repeated are joined with a comma and a
+    /// space, as a list is (RFC 9110, section 5.3).
+    /// - Parameter name: in lower case.
+    package func field(_ name: String) -> String? {
+        var joined: String?
+        for line in lines where isNamed(line, name) {
+            let value = bytes.span.text(line.value)
+            if joined == nil { joined = value } else { joined?.append(", \(value)") }
+        }
+        return joined ?? (name == "host" ? missingHost : nil)
+    }
+
+    /// The first value of a name in the query, nil where it is absent.
+    package func query(_ name: String) -> String? {
+        query.first { $0.name == name }?.value
+    }
+
+    /// Whether a field that is a list of tokens has this one, in whatever case: `upgrade` in `connection`.
+    /// - Parameter name: in lower case.
+    package func lists(_ token: String, in name: String) -> Bool {
+        lines.contains { isNamed($0, name) && HTTPList.contains(token, in: bytes.span.text($0.value)) }
+    }
+
+    private func isNamed(_ line: HTTPFieldLine, _ name: String) -> Bool {
+        bytes.span.isEqual(line.name, ignoringCase: name)
+    }
+}
+
+/// How the end of a request's body is found (RFC 9112, section 6).
+package enum HTTPBodyFraming: Sendable, Equatable {
+    case none
+    /// So many bytes follow.
+    case length(Int)
+    case chunked
+}
+
+/// Lists of tokens, separated by commas (RFC 9110, section 5.6.1).
+enum HTTPList {
+    static func contains(_ token: String, in list: String) -> Bool {
+        let utf8 = list.utf8
+        var rest = utf8[...]
+        while true {
+            let end = rest.firstIndex(of: UInt8(ascii: ",")) ?? rest.endIndex
+            if isEqual(trimmed(rest[..<end]), token.utf8[...]) { return true }
+            guard end < rest.endIndex else { return false }
+            rest = rest[rest.index(after: end)...]
+        }
+    }
+
+    private static func trimmed(_ text: Substring.UTF8View) -> Substring.UTF8View {
+        var text = text
+        while let first = text.first, HTTPByte.isBlank(first) { text.removeFirst() }
+        while let last = text.last, HTTPByte.isBlank(last) { text.removeLast() }
+        return text
+    }
+
+    private static func isEqual(_ one: Substring.UTF8View, _ other: Substring.UTF8View) -> Bool {
+        one.elementsEqual(other) { HTTPByte.lowercased($0) == HTTPByte.lowercased($1) }
+    }
+}
+
+/// Where one field stands in a head or among trailers: offsets of its name and of its value without the spaces around
+/// it.
+struct HTTPFieldLine {
+    private let nameStart, nameEnd, valueStart, valueEnd: UInt32
+
+    var name: Range<Int> { Int(nameStart)..<Int(nameEnd) }
+    var value: Range<Int> { Int(valueStart)..<Int(valueEnd) }
+
+    /// Reads a line that is not empty (RFC 9112, section 5).
+    /// - Parameter line: without its CR and LF.
+    init(_ line: Range<Int>, in bytes: Span<UInt8>) throws(HTTPRefusal) {
+        guard !HTTPByte.isBlank(bytes[line.lowerBound]) else { throw .folded }
+        var at = line.lowerBound
+        while at < line.upperBound, HTTPByte.isToken(bytes[at]) { at += 1 }
+        let nameEnd = at
+        guard at < line.upperBound, bytes[at] == UInt8(ascii: ":"), nameEnd > line.lowerBound else {
+            throw Self.nameRefusal(line, nameEnd, in: bytes)
+        }
+        at += 1
+        while at < line.upperBound, HTTPByte.isBlank(bytes[at]) { at += 1 }
+        var end = line.upperBound
+        while end > at, HTTPByte.isBlank(bytes[end - 1]) { end -= 1 }
+        try Self.check(value: at..<end, in: bytes)
+        nameStart = UInt32(line.lowerBound)
+        self.nameEnd = UInt32(nameEnd)
+        valueStart = UInt32(at)
+        valueEnd = UInt32(end)
+    }
+
+    private static func check(value: Range<Int>, in bytes: Span<UInt8>) throws(HTTPRefusal) {
+        var all: UInt8 = 0
+        let text = bytes.extracting(value)
+        // Bytes behind the first of the eight that stops are looked at again, one by one.
+        for at in PlainRun.endOfVisible(in: text, from: 0)..<text.count {
+            let byte = text[at]
+            guard !HTTPByte.isControl(byte) else {
+                throw byte == HTTPByte.carriageReturn ? .bareCarriageReturn : .fieldControl
+            }
+            all |= byte
+        }
+        guard all < 0x80 || UTF8Scanner.isValid(text) else { throw .fieldUTF8 }
+    }
+
+    /// What is wrong with a line whose name is not followed by a colon.
+    private static func nameRefusal(_ line: Range<Int>, _ nameEnd: Int, in bytes: Span<UInt8>) -> HTTPRefusal {
+        let rest = nameEnd..<line.upperBound
+        if rest.contains(where: { bytes[$0] == HTTPByte.carriageReturn }) { return .bareCarriageReturn }
+        guard rest.contains(where: { bytes[$0] == UInt8(ascii: ":") }) else { return .noColon }
+        return nameEnd > line.lowerBound && HTTPByte.isBlank(bytes[nameEnd]) ? .spaceBeforeColon : .fieldName
+    }
+}

@@ -1,0 +1,119 @@
+import HTTP
+import Testing
+
+/// A head as a client sends it.
+private func head(_ target: String = "/", _ fields: String...) throws -> HTTPHead {
+    var parser = HTTPHeadParser()
+    let text = (["GET \(target) HTTP/1.1", "Host: roost"] + fields).joined(separator: "\r\n") + "\r\n\r\n"
+    let progress = Array(text.utf8).withUnsafeBytes { parser.parse($0) }
+    guard case .complete(let head, _) = progress else { throw NotAHead(text: text) }
+    return head
+}
+
+private struct NotAHead: Error { let text: String }
+
+/// Which web pages may use the hub, and what they are shown (`http.origins`).
+@Suite struct AllowedOriginsTests {
+    @Test func withoutAListAllPagesMay() {
+        let origins = AllowedOrigins()
+        #expect(origins.isEmpty)
+        #expect(origins.allow("https://anybody.example"))
+    }
+
+    @Test(arguments: [
+        ("https://app.example", true), ("https://APP.example:443", true), ("https://app.example:8443", false),
+        ("http://app.example", false), ("https://a.b.web.example", true), ("https://web.example", false),
+        ("https://evil/.web.example", false), ("null", false),
+    ])
+    func aListAllowsItsOriginsAndTheirHosts(origin: String, isAllowed: Bool) {
+        let origins = AllowedOrigins(["https://app.example", "https://*.web.example"])
+        #expect(origins.allow(origin) == isAllowed)
+    }
+
+    @Test func whatIsNoPageHasNoOrigin() {
+        #expect(AllowedOrigins(["https://app.example"]).allow(nil))
+    }
+
+    /// A browser shows a page neither status nor reason of an answer that the page may not read.
+    @Test func errorsMayBeReadByThePagesThatMayUseTheHub() {
+        let origins = AllowedOrigins(["https://app.example"])
+        let error = HTTPResponse.error(404, "Nothing is served here")
+        #expect(header(origins.readable(error, by: "https://app.example")) == "https://app.example")
+        #expect(header(origins.readable(error, by: "https://other.example")) == nil)
+        #expect(header(AllowedOrigins().readable(error, by: "https://other.example")) == "*")
+        #expect(header(origins.readable(.text(200, "ok"), by: "https://app.example")) == nil)
+    }
+
+    private func header(_ response: HTTPResponse) -> String? {
+        response.headers.first { $0.name == "access-control-allow-origin" }?.value
+    }
+}
+
+/// Which of the tokens that a request brings counts.
+@Suite struct TokenSourceTests {
+    @Test func anAuthorizationHeaderComesBeforeTheProjectsKey() throws {
+        let head = try head("/?apikey=project", "Authorization: bearer user")
+        let tokens = TokenSource(head: head).ofUpgrade
+        #expect(tokens?.token == "user")
+        #expect(tokens?.insteadOfExpired == "project")
+        #expect(HTTPRequest(head).token == "user")
+    }
+
+    @Test func anOpaqueKeyIsNoToken() throws {
+        let head = try head("/?token=user", "apikey: sb_publishable_x")
+        #expect(TokenSource(head: head).ofUpgrade?.token == "user")
+        #expect(HTTPRequest(head).token == "user")
+    }
+
+    @Test func anOpaqueKeyAloneIsLookedAtAllTheSame() throws {
+        #expect(TokenSource(head: try head("/", "x-api-key: sb_secret_x")).ofUpgrade?.token == "sb_secret_x")
+    }
+
+    @Test func whoBringsNothingHasNone() throws {
+        #expect(TokenSource(head: try head()).ofUpgrade?.token == nil)
+        #expect(HTTPRequest(try head()).token == nil)
+    }
+}
+
+/// The opening handshake of a WebSocket (RFC 6455, section 4.2).
+@Suite struct WebSocketHandshakeTests {
+    private static let complete = [
+        "Upgrade: websocket", "Connection: keep-alive, Upgrade", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+        "Sec-WebSocket-Version: 13",
+    ]
+
+    private func refusal(replacing name: String, by field: String? = nil) throws -> HTTPResponse? {
+        let fields = Self.complete.filter { !$0.hasPrefix(name + ":") } + (field.map { [$0] } ?? [])
+        return WebSocketHandshake.refusal(of: try request(fields))
+    }
+
+    private func request(_ fields: [String]) throws -> HTTPHead {
+        try head("/", fields.joined(separator: "\r\n"))
+    }
+
+    @Test func aCompleteOneIsNotRefused() throws {
+        let head = try request(Self.complete)
+        #expect(WebSocketHandshake.isAsked(by: head))
+        #expect(WebSocketHandshake.refusal(of: head)?.status == nil)
+    }
+
+    @Test(arguments: [
+        ("Upgrade", nil, 400), ("Connection", "Connection: close", 400), ("Sec-WebSocket-Key", nil, 400),
+        ("Sec-WebSocket-Key", "Sec-WebSocket-Key: short==", 400), ("Sec-WebSocket-Version", nil, 426),
+        ("Sec-WebSocket-Version", "Sec-WebSocket-Version: 8", 426), ("Content-Length", "Content-Length: 1", 400),
+    ] as [(String, String?, UInt32)])
+    func eachPartIsNeeded(name: String, field: String?, status: UInt32) throws {
+        #expect(try refusal(replacing: name, by: field)?.status == status)
+    }
+
+    @Test func whatLwsIsToldHoldsTheKeyAndNothingElseOfTheClients() throws {
+        let bytes = WebSocketHandshake.canonicalHead(key: "dGhlIHNhbXBsZSBub25jZQ==")
+        var parser = HTTPHeadParser()
+        guard case .complete(let head, let length) = bytes.withUnsafeBytes({ parser.parse($0) }) else {
+            Issue.record("the head is not complete")
+            return
+        }
+        #expect(length == bytes.count)
+        #expect(WebSocketHandshake.refusal(of: head)?.status == nil)
+    }
+}
