@@ -49,9 +49,22 @@ extension FeedTests {
             ("positive", ["1"]), ("tags", ["'{a,b}'"]),
         ]
 
+        /// The part of the table that a server has: multiranges and infinite numbers came with 14.
+        static func values(in database: Database) throws -> [(type: String, values: [String])] {
+            let isBefore14 = try database.serverVersion() < 140_000
+            let hasXML = try database.hasXML()
+            return values.compactMap { type, values in
+                if type == "nummultirange" && isBefore14 || type == "xml" && !hasXML { return nil }
+                let isFinite = type == "numeric" && isBefore14
+                return (type, isFinite ? values.filter { !$0.contains("Infinity") } : values)
+            }
+        }
+
         @Test func everyTypeReadsAsPostgresWritesIt() throws {
-            let columns = Self.values.indices.map { "c\($0) \(Self.values[$0].type)" }.joined(separator: ", ")
-            let database = try PostgresCluster.shared.database().prepared(
+            let database = try PostgresCluster.shared.database()
+            let values = try Self.values(in: database)
+            let columns = values.indices.map { "c\($0) \(values[$0].type)" }.joined(separator: ", ")
+            _ = try database.prepared(
                 """
                 create type mood as enum ('so so', 'ok'); create type pair as (a int, b text);
                 create domain positive as int check (value > 0); create domain tags as text[];
@@ -59,10 +72,10 @@ extension FeedTests {
                 """, watching: "t")
             try database.withFeed { feed, collector in
                 let session = try database.session()
-                let most = Self.values.map(\.values.count).max() ?? 0
+                let most = values.map(\.values.count).max() ?? 0
                 // The last row is empty.
                 for id in 0...most {
-                    let chosen = Self.values.map { id < $0.values.count ? $0.values[id] : "null" }
+                    let chosen = values.map { id < $0.values.count ? $0.values[id] : "null" }
                     try session.run(
                         #"set "TimeZone" = 'Asia/Kolkata'; set extra_float_digits = 0; set bytea_output = 'escape'"#)
                     try session.run("insert into t values (\(id), \(chosen.joined(separator: ", ")))")

@@ -9,6 +9,11 @@ extension Database {
         try value("select 1 from pg_collation where collname = 'und-x-icu'") != nil
     }
 
+    /// XML is an option of a server's build: every other has the type, and takes no value of it.
+    func hasXML() throws -> Bool {
+        try value("select 1 from pg_config where name = 'CONFIGURE' and setting like '%--with-libxml%'") != nil
+    }
+
     func hasExtension(_ name: String) throws -> Bool {
         try value("select 1 from pg_available_extensions where name = $1", [name]) != nil
     }
