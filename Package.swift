@@ -114,7 +114,8 @@ let package = Package(
         .executableTarget(
             name: "roost",
             dependencies: [
-                "Administration", "ChangeFeed", "Demo", "Documents", "Gateway", "HTTP", "Hub", "Identity", "Notify", "Ops",
+                "Administration", "ChangeFeed", "Demo", "Documents", "Gateway", "HTTP", "Hub", "Identity", "Notify",
+                "Ops",
                 "Postgres", "Push", "RoostClient", "Settings", "Stores", "Wire", logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
@@ -170,7 +171,8 @@ let package = Package(
         .testTarget(name: "RoostTests", dependencies: ["roost", "Hub", "Push"], swiftSettings: quick),
         .testTarget(name: "WorkersTests", dependencies: ["Workers"], swiftSettings: quick),
         .testTarget(
-            name: "PostgresTests", dependencies: ["Administration", "Postgres", "Schema", "Stores"], swiftSettings: quick),
+            name: "PostgresTests", dependencies: ["Administration", "Postgres", "Schema", "Stores"],
+            swiftSettings: quick),
         .testTarget(
             name: "ChangeFeedTests",
             dependencies: [

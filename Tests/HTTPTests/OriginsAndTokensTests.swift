@@ -97,11 +97,12 @@ private struct NotAHead: Error { let text: String }
         #expect(WebSocketHandshake.refusal(of: head)?.status == nil)
     }
 
-    @Test(arguments: [
-        ("Upgrade", nil, 400), ("Connection", "Connection: close", 400), ("Sec-WebSocket-Key", nil, 400),
-        ("Sec-WebSocket-Key", "Sec-WebSocket-Key: short==", 400), ("Sec-WebSocket-Version", nil, 426),
-        ("Sec-WebSocket-Version", "Sec-WebSocket-Version: 8", 426), ("Content-Length", "Content-Length: 1", 400),
-    ] as [(String, String?, UInt32)])
+    @Test(
+        arguments: [
+            ("Upgrade", nil, 400), ("Connection", "Connection: close", 400), ("Sec-WebSocket-Key", nil, 400),
+            ("Sec-WebSocket-Key", "Sec-WebSocket-Key: short==", 400), ("Sec-WebSocket-Version", nil, 426),
+            ("Sec-WebSocket-Version", "Sec-WebSocket-Version: 8", 426), ("Content-Length", "Content-Length: 1", 400),
+        ] as [(String, String?, UInt32)])
     func eachPartIsNeeded(name: String, field: String?, status: UInt32) throws {
         #expect(try refusal(replacing: name, by: field)?.status == status)
     }

@@ -120,7 +120,8 @@ final class TLSServer {
         _ response: HTTPResponse, by origin: String?, isHead: Bool = false, to wsi: OpaquePointer
     ) -> Int32 {
         var bytes: [UInt8] = []
-        loop.router.readable(response, by: origin, isOps: false).write(into: &bytes, leavingOutBody: isHead, closes: true)
+        loop.router.readable(response, by: origin, isOps: false).write(
+            into: &bytes, leavingOutBody: isHead, closes: true)
         _ = roost_write_framed(wsi, bytes, bytes.count)
         return -1
     }

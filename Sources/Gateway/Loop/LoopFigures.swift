@@ -89,7 +89,9 @@ extension LoopFigures {
         accepted = counters.accepted
         // All of them: what is 0 until the first time cannot be missed by whoever watches how it grows.
         connectionsRefused = Dictionary(
-            uniqueKeysWithValues: Admission.Reason.allCases.map { ($0.rawValue, loop.admission.refused[$0, default: 0]) })
+            uniqueKeysWithValues: Admission.Reason.allCases.map {
+                ($0.rawValue, loop.admission.refused[$0, default: 0])
+            })
         connectionsClosed = counters.closed
         unfinishedRefused = counters.unfinishedRefused
         framesIn = counters.framesReceived

@@ -55,7 +55,8 @@ struct HubRooms: Sendable {
             conninfo: databaseURL, node: configuration.nodeName, book: shared.recovery, logger: logger)
         let recovers = configuration.recoveryWindowSeconds > 0
         let subscriptions = ChangeService(
-            configuration: configuration.feed(conninfo: databaseURL), sink: gateway, observer: pushService, logger: logger,
+            configuration: configuration.feed(conninfo: databaseURL), sink: gateway, observer: pushService,
+            logger: logger,
             oldestMark: { [recovery = shared.recovery] in recovery.oldestMark() },
             whenFirst: { [recovery = shared.recovery] in recovery.nobodyIsFromBefore() }
         ) { status in

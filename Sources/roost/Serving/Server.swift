@@ -1,6 +1,6 @@
 import Gateway
-import HTTP
 import Glibc
+import HTTP
 import Hub
 import Identity
 import Logging
