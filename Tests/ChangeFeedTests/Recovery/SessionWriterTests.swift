@@ -33,7 +33,8 @@ extension FeedTests {
 
         /// A writer of a book in which these wait.
         private static func writer(
-            _ database: Database, node: String = "test", of records: [SessionRegistry.Record]? = nil, log: Notes = Notes()
+            _ database: Database, node: String = "test", of records: [SessionRegistry.Record]? = nil,
+            log: Notes = Notes()
         ) -> (writer: SessionWriter, book: SessionRegistry) {
             let book = SessionRegistry()
             if let records { book.restore(records) }
