@@ -44,26 +44,27 @@ TEST_BUNDLE := .build/release/roostPackageTests.xctest --testing-library swift-t
 .PHONY: test-swift
 test-swift: ## the Swift tests that need no Postgres, as last built
 	@echo "== Swift tests"
-	$(TEST_BUNDLE) --skip FeedTests
+	$(TEST_BUNDLE) --skip '$(ON_POSTGRES)'
 
 .PHONY: test-micro
 test-micro: ## what the hub's parts allocate, against loadtest/micro/thresholds.txt, as last built
 	@echo "== allocations"
 	.build/release/roost-micro --check
 
-# The tests of the change feed run one after another, so that they can be timed; each half of them has a process and a
+# The tests that start a Postgres run one after another, so that they can be timed; each half of them has a process and a
 # Postgres of its own.
-POLICIES := FeedTests.*/(Authority|Policy|Presence|Push|Realtime|Replay|Scope|Send|SessionSetting|User|Visibility)
+ON_POSTGRES := ^(Administration|ChangeFeed|Listening|Stores)Tests[.]
+POLICIES := ^(StoresTests[.]|(Administration|ChangeFeed)Tests[.].*/(Authority|Policy|Realtime|Replay|Scope|Send|SessionSetting|User|Visibility))
 
 .PHONY: test-feed
 test-feed: ## the Swift tests of the change feed, on a Postgres of their own, as last built
 	@echo "== Swift tests: the change feed"
-	$(TEST_BUNDLE) --filter FeedTests --skip '$(POLICIES)'
+	$(TEST_BUNDLE) --no-parallel --filter '$(ON_POSTGRES)' --skip '$(POLICIES)'
 
 .PHONY: test-policies
 test-policies: ## the Swift tests of policies, presence, pushes and users in Postgres, as last built
 	@echo "== Swift tests: policies, presence, pushes, users"
-	$(TEST_BUNDLE) --filter '$(POLICIES)'
+	$(TEST_BUNDLE) --no-parallel --filter '$(POLICIES)'
 
 .PHONY: test-e2e
 test-e2e: ## the end-to-end tests alone, on .build/release/roost (ARGS="-k presence")
@@ -81,7 +82,7 @@ test-versions: ## the feed's tests on Postgres 13 to 18, and upgrades from one t
 	@scripts/setup.sh --tests
 	$(RELEASE) --product roost
 	$(RELEASE) --build-tests
-	POLICIES='$(POLICIES)' scripts/test-versions.sh $(ARGS)
+	ON_POSTGRES='$(ON_POSTGRES)' POLICIES='$(POLICIES)' scripts/test-versions.sh $(ARGS)
 
 # Debian's package of it is unpacked in .build, and not installed. Not part of `make test`, for the time that alerts take.
 .PHONY: test-prometheus
@@ -116,9 +117,10 @@ format: ## format the Swift sources
 	@$(SWIFT) format --in-place --recursive $(SWIFT_SOURCES)
 
 .PHONY: lint
-lint: ## what a review would say about form: formatting, shell syntax, which room knows which
+lint: ## what a review would say about form: formatting, shell syntax, which room knows which, names that stand twice
 	@$(SWIFT) format lint --strict --recursive $(SWIFT_SOURCES)
 	scripts/check-rooms.py
+	scripts/check-names.py
 	for script in scripts/*.sh Tests/Package/*.sh config/debian/*.post* config/debian/*.prerm .ci/run; do bash -n "$$script"; done
 
 .PHONY: bench

@@ -57,26 +57,29 @@ let package = Package(
         .systemLibrary(name: "CMalloc"),
         .systemLibrary(name: "CPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
         .target(
-            name: "Gateway", dependencies: ["CSendRing", "CWebSockets", "HTTP", "Hub", "Wire", logging],
+            name: "Gateway", dependencies: ["CSendRing", "CWebSockets", "HTTP", "Hub", "Wire", "Workers", logging],
             swiftSettings: strict),
         .systemLibrary(name: "CLinux"),
         .target(name: "Workers", dependencies: ["CLinux", logging], swiftSettings: strict),
         .target(
-            name: "Postgres", dependencies: ["CPostgres", "Workers", logging], resources: [.embedInCode("SQL")],
+            name: "Postgres", dependencies: ["CPostgres", "CSQLFiles", "Workers", logging], exclude: ["SQL"],
             swiftSettings: strict),
+        .target(name: "CSQLFiles"),
         .target(
-            name: "Schema", dependencies: ["Postgres"], resources: [.embedInCode("SQL")], swiftSettings: strict),
+            name: "Schema", dependencies: ["Postgres"], exclude: ["SQL"], swiftSettings: strict),
         .target(
             name: "ChangeFeed", dependencies: ["Hub", "Matching", "Postgres", "Schema", "Wire", "Workers", logging],
-            resources: [.embedInCode("SQL")], swiftSettings: strict),
+            exclude: ["SQL"], swiftSettings: strict),
         .target(
             name: "Stores",
             dependencies: ["ChangeFeed", "Hub", "Matching", "Postgres", "Schema", "Wire", "Workers", logging],
-            resources: [.embedInCode("SQL")], swiftSettings: strict),
+            exclude: ["SQL"], swiftSettings: strict),
+        .target(
+            name: "Listening", dependencies: ["Hub", "Postgres", "Wire", "Workers", logging], swiftSettings: strict),
         .target(
             name: "Administration",
             dependencies: ["CLinux", "ChangeFeed", "Postgres", "Schema", "Stores", "Workers"],
-            resources: [.embedInCode("SQL")], swiftSettings: strict),
+            exclude: ["SQL"], swiftSettings: strict),
         .target(
             name: "Push",
             dependencies: [
@@ -114,9 +117,8 @@ let package = Package(
         .executableTarget(
             name: "roost",
             dependencies: [
-                "Administration", "ChangeFeed", "Demo", "Documents", "Gateway", "HTTP", "Hub", "Identity", "Notify",
-                "Ops",
-                "Postgres", "Push", "RoostClient", "Settings", "Stores", "Wire", logging,
+                "Administration", "ChangeFeed", "Demo", "Documents", "Gateway", "HTTP", "Hub", "Identity", "Listening",
+                "Notify", "Ops", "Postgres", "Push", "RoostClient", "Settings", "Stores", "Wire", logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: testable
@@ -152,7 +154,7 @@ let package = Package(
         .testTarget(name: "MatchingTests", dependencies: ["Matching", "Wire", "TestSupport"], swiftSettings: quick),
         .testTarget(name: "HubTests", dependencies: ["Hub", "Matching", "Wire", "TestSupport"], swiftSettings: quick),
         .testTarget(
-            name: "GatewayTests", dependencies: ["Gateway", "Hub", "Wire", "TestSupport"], swiftSettings: quick),
+            name: "GatewayTests", dependencies: ["Gateway", "HTTP", "Hub", "Wire", "TestSupport"], swiftSettings: quick),
         .testTarget(
             name: "IdentityTests",
             dependencies: ["CTestKeys", "Identity", "Hub", "Signatures", "Wire", logging, "TestSupport"],
@@ -168,15 +170,38 @@ let package = Package(
             name: "PushTests",
             dependencies: ["CTestKeys", "Push", "Hub", "Signatures", "Wire", logging, "TestSupport"],
             swiftSettings: quick),
-        .testTarget(name: "RoostTests", dependencies: ["roost", "Hub", "Push"], swiftSettings: quick),
+        .testTarget(name: "RoostTests", dependencies: ["roost", "Demo", "Hub", "Push"], swiftSettings: quick),
         .testTarget(name: "WorkersTests", dependencies: ["Workers"], swiftSettings: quick),
+        .testTarget(
+            name: "ListeningTests",
+            dependencies: ["Hub", "Listening", "Postgres", "PostgresFixtures", "Wire", "Workers", logging],
+            swiftSettings: quick),
         .testTarget(
             name: "PostgresTests", dependencies: ["Administration", "Postgres", "Schema", "Stores"],
             swiftSettings: quick),
+        // What tests on a Postgres of their own share.
+        .target(
+            name: "PostgresFixtures",
+            dependencies: ["Administration", "ChangeFeed", "Hub", "Matching", "Postgres", logging],
+            path: "Tests/PostgresFixtures", swiftSettings: testable),
         .testTarget(
             name: "ChangeFeedTests",
             dependencies: [
-                "Administration", "ChangeFeed", "Hub", "Matching", "Postgres", "Schema", "Stores", "TestSupport",
+                "Administration", "ChangeFeed", "Hub", "Matching", "Postgres", "PostgresFixtures", "Schema",
+                "TestSupport",
+            ],
+            swiftSettings: quick),
+        .testTarget(
+            name: "StoresTests",
+            dependencies: [
+                "Administration", "ChangeFeed", "Hub", "Matching", "Postgres", "PostgresFixtures", "Stores",
+                "TestSupport",
+            ],
+            swiftSettings: quick),
+        .testTarget(
+            name: "AdministrationTests",
+            dependencies: [
+                "Administration", "ChangeFeed", "Postgres", "PostgresFixtures", "Schema", "Stores", "TestSupport",
             ],
             swiftSettings: quick),
     ]

@@ -12,6 +12,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+on_postgres=${ON_POSTGRES:?start this by make test-versions}
 policies=${POLICIES:?start this by make test-versions}
 bundle=.build/release/roostPackageTests.xctest
 paths=(Tests/EndToEnd/test_{python_changes,recovery,visibility,every_row,presence_restart}.py)
@@ -26,7 +27,7 @@ export TMPDIR
 # Neither ends this script where a test fails: the table tells, by what they wrote.
 swift_tests() { # name arguments…
     rm -f "$results/$1.xml"
-    "$bundle" --testing-library swift-testing --xunit-output "$results/$1.xml" "${@:2}" >"$results/$1.log" 2>&1 || true
+    "$bundle" --testing-library swift-testing --no-parallel --xunit-output "$results/$1.xml" "${@:2}" >"$results/$1.log" 2>&1 || true
 }
 
 python_tests() { # name arguments…
@@ -43,7 +44,7 @@ while read -r major bin; do
         echo "== Postgres $major: $part"
         export ROOST_POSTGRES_BIN=$bin
         case $part in
-        feed) swift_tests "$major-$part" --filter FeedTests --skip "$policies" ;;
+        feed) swift_tests "$major-$part" --filter "$on_postgres" --skip "$policies" ;;
         policies) swift_tests "$major-$part" --filter "$policies" ;;
         e2e) python_tests "$major-$part" "${paths[@]}" ;;
         *)

@@ -1,5 +1,5 @@
 import Glibc
-import Postgres
+package import Postgres
 import Workers
 
 /// Waits for Postgres' answers, and tells meanwhile how far the command has come.
@@ -122,9 +122,14 @@ func administer<Outcome>(_ task: String, _ body: () throws -> Outcome) throws ->
         case SQLState.insufficientPrivilege:
             throw AdminError("Cannot \(task): \(error.message); run it as the owner, or have the right granted.")
         case nil:
-            throw AdminError("Cannot \(task): Postgres cannot be reached (\(error.message)); check ROOST_DATABASE_URL.")
+            throw AdminError("Cannot \(task): \(error.connectionSentence)")
         default:
             throw AdminError("Cannot \(task): \(error.message).")
         }
     }
+}
+
+/// All files of this room, for the test that holds the names to them.
+package enum AdministrationSQL {
+    package static let files: [any NamedStatement.Type] = [DoctorSQL.self, WatchingSQL.self, LockSQL.self]
 }

@@ -16,7 +16,8 @@ package enum Doctor {
         } catch let error as PostgresError where error.isOfPooler {
             return [Finding(.error, "pooler", error.message + ".")]
         } catch {
-            return [Finding(.error, "postgres", "Postgres cannot be reached (\(error)); check ROOST_DATABASE_URL.")]
+            let failure = error as? PostgresError ?? PostgresError(.connection, "\(error)")
+            return [Finding(.error, "postgres", failure.connectionSentence)]
         }
         var findings = [Finding(.good, "postgres", "Postgres can be reached.")]
         run([
@@ -136,17 +137,22 @@ package struct ExaminedHub: Sendable {
     package var retention: Duration
     /// Pushes take sessions of their own.
     package var sendsPushes: Bool
+    /// Notifications take one.
+    package var listens: Bool
 
-    package init(node: String = "roost", retention: Duration = .seconds(86_400), sendsPushes: Bool = false) {
+    package init(
+        node: String = "roost", retention: Duration = .seconds(86_400), sendsPushes: Bool = false, listens: Bool = false
+    ) {
         self.node = node
         self.retention = retention
         self.sendsPushes = sendsPushes
+        self.listens = listens
     }
 
     /// The most sessions with Postgres that the hub has at a time: two of the feed, two for conditions, one each for
     /// policies of rows, presence and who may come back, two for readings of what clients missed, two for policies of
-    /// channels; two for pushes.
-    var sessions: Int { sendsPushes ? 13 : 11 }
+    /// channels; two for pushes; one that listens to notifications.
+    var sessions: Int { 11 + (sendsPushes ? 2 : 0) + (listens ? 1 : 0) }
 }
 
 /// What a check found.
@@ -185,4 +191,11 @@ enum Magnitude {
         default: "\(seconds / 86_400) days"
         }
     }
+}
+
+/// What `roost doctor` asks of a database. All of it reads only, and works for a role that may do little.
+enum DoctorSQL: String, NamedStatement {
+    case connections, longTransactions, notificationQueue, standbys, idleSlots, rights, nodes, outboxState,
+        unwatchedChanges, silentWriters, realtimeState, rolesOutOfReach, missingRoles, tablesWithoutPolicy
+    static let file = StatementFile("Doctor.sql")
 }

@@ -82,3 +82,9 @@ struct LockWait {
         return min(pause, end - now)
     }
 }
+
+/// Who holds up a command that waits.
+enum LockSQL: String, NamedStatement {
+    case lockHolder, sessionWait
+    static let file = StatementFile("Locks.sql")
+}

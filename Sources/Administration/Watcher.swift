@@ -165,3 +165,10 @@ struct NamedTable {
         return "\(name) is \(kind), which cannot be watched; name the table the rows are written to."
     }
 }
+
+/// `roost watch` and `roost unwatch`: tables, their triggers and their scopes.
+enum WatchingSQL: String, NamedStatement {
+    case describeTable, publicationTables, watchTable, unwatchTable, storeScope, scopeColumn, scopesResting, scopeRows,
+        scopeUsers
+    static let file = StatementFile("Watching.sql")
+}

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -160,10 +159,4 @@ int roost_accept(int listener) {
     int one = 1, fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd >= 0) setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     return fd;
-}
-
-void roost_name_loop(int index) {
-    char name[16];
-    snprintf(name, sizeof name, "roost-loop-%d", index);
-    prctl(PR_SET_NAME, name);
 }

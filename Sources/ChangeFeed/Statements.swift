@@ -4,56 +4,56 @@ package import Postgres
 enum FeedSQL: String, NamedStatement {
     case sessionOfFeed, position, register, storeCursor, claimNode, hubSessions, doorbellGranted, prune, outbox,
         sessionOfConditions
-    static let file = StatementFile(PackageResources.Feed_sql)
+    static let file = StatementFile("Feed.sql")
 }
 
 /// What a window reads of the outbox.
 enum WindowSQL: String, NamedStatement {
     case window, membersInWindow
-    static let file = StatementFile(PackageResources.Window_sql)
+    static let file = StatementFile("Window.sql")
 }
 
 /// What ties cursors to the history of a database (Migration010Epochs.sql).
 enum EpochSQL: String, NamedStatement {
     case serverRun, makeEpoch, mendEpoch, epochs, pruneEpochs, newIncarnation, foreignChanges
-    static let file = StatementFile(PackageResources.Epochs_sql)
+    static let file = StatementFile("Epochs.sql")
 }
 
 /// What tells whether changes went from the outbox before they were read (Migration012Losses.sql).
 enum LossSQL: String, NamedStatement {
     case outboxLook, latestRead, hasChangeOf, noteEmptied
-    static let file = StatementFile(PackageResources.Losses_sql)
+    static let file = StatementFile("Losses.sql")
 }
 
 /// What members missed, and what of it may be gone.
 enum RecoverySQL: String, NamedStatement {
     case recoveryGround, recoveryStored, recoveryWindow, recoverySlice
-    static let file = StatementFile(PackageResources.Recovery_sql)
+    static let file = StatementFile("Recovery.sql")
 }
 
 /// The watched tables, and what roles may read of them.
 enum CatalogSQL: String, NamedStatement {
     case catalogVersion, catalog, access, triggerFaults, scopes, findTable
-    static let file = StatementFile(PackageResources.Catalog_sql)
+    static let file = StatementFile("Catalog.sql")
 }
 
 /// Whom the hub serves with row changes (Migration009Sessions.sql).
 enum SessionListSQL: String, NamedStatement {
     case sessionOfSessions, storedSessions, storeSessions, forgetSessions, listTurn, sessionsAreListed,
         sessionsAreUnknown, withdrawList
-    static let file = StatementFile(PackageResources.SessionList_sql)
+    static let file = StatementFile("SessionList.sql")
 }
 
 /// How the policies of a table are asked.
 enum PolicySQL: String, NamedStatement {
     case policySession, policyDescription, policyFunction, policyBody, policyStored
-    static let file = StatementFile(PackageResources.Policies_sql)
+    static let file = StatementFile("Policies.sql")
 }
 
 /// What the authority reads of realtime.messages.
 enum AuthoritySQL: String, NamedStatement {
     case sessionOfAuthority, messagesTable, messagesReader, replay
-    static let file = StatementFile(PackageResources.Authority_sql)
+    static let file = StatementFile("Authority.sql")
 }
 
 /// All files of this room, for the test that holds the names to them.

@@ -40,8 +40,9 @@ package struct PrivateCluster {
     package func start() throws {
         for folder in [root, socketFolder] {
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-            if runsAsPostgres { try run("/bin/chown", ["postgres", folder.path]) }
+            if runsAsPostgres { try Self.execute("/bin/chown", ["postgres", folder.path]) }
         }
+        try checkVersion()
         if !exists {
             try postgres(
                 "initdb", ["-D", data.path, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8"])
@@ -87,6 +88,24 @@ package struct PrivateCluster {
         }
     }
 
+    /// A server reads the data of its own major version only, and says so in its log alone.
+    private func checkVersion() throws {
+        let theirs: String
+        do {
+            theirs = try postgres("cat", in: "/usr/bin", [data.path + "/PG_VERSION"])
+        } catch {
+            // It is not there yet; otherwise initdb, which comes next, says what is wrong.
+            return
+        }
+        // `postgres (PostgreSQL) 15.4 (Debian 15.4-1)`.
+        let ours = try postgres("postgres", ["--version"]).split(separator: " ").compactMap { Double($0) }.first
+        guard let ours, let made = Int(theirs), Int(ours) != made else { return }
+        throw Failure(
+            description: "The demo's data in \(data.path) is of Postgres \(made), and \(programs.path) is Postgres "
+                + "\(Int(ours)): name the programs of Postgres \(made) with ROOST_POSTGRES_BIN, choose another --folder, "
+                + "or throw the data away with --fresh.")
+    }
+
     private var isRunning: Bool {
         do {
             try postgres("pg_ctl", ["-D", data.path, "status"])
@@ -130,24 +149,24 @@ package struct PrivateCluster {
         }
     }
 
-    private func postgres(_ program: String, _ arguments: [String]) throws {
-        let path = programs.appendingPathComponent(program).path
-        if runsAsPostgres {
-            try run("/usr/bin/setpriv", ["--reuid=postgres", "--regid=postgres", "--init-groups", path] + arguments)
-        } else {
-            try run(path, arguments)
-        }
+    /// Runs a program as the user whose data it is.
+    ///
+    /// - Parameter folder: where the program is; nil for Postgres' own.
+    /// - Returns: the last line of what it said.
+    @discardableResult
+    private func postgres(_ program: String, in folder: String? = nil, _ arguments: [String]) throws -> String {
+        let path = (folder ?? programs.path) + "/" + program
+        guard runsAsPostgres else { return try Self.execute(path, arguments) }
+        return try Self.execute(
+            "/usr/bin/setpriv", ["--reuid=postgres", "--regid=postgres", "--init-groups", path] + arguments)
     }
 
-    private func run(_ path: String, _ arguments: [String]) throws {
-        try Self.execute(path, arguments)
-    }
-
-    private static func execute(_ path: String, _ arguments: [String]) throws {
+    @discardableResult
+    private static func execute(_ path: String, _ arguments: [String]) throws -> String {
         let outcome = try ChildProcess.run(path, arguments)
-        guard outcome.status == 0 else {
-            throw Failure(description: outcome.output.split(separator: "\n").last.map(String.init) ?? "\(path) failed")
-        }
+        let lastLine = outcome.output.split(separator: "\n").last.map(String.init)
+        guard outcome.status == 0 else { throw Failure(description: lastLine ?? "\(path) failed") }
+        return lastLine ?? ""
     }
 }
 

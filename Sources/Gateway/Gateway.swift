@@ -2,7 +2,7 @@ import CWebSockets
 import Glibc
 package import Hub
 package import Logging
-import Synchronization
+import Workers
 
 /// The room between the hub and the sockets: event loops, WebSockets, HTTP.
 ///
@@ -22,7 +22,7 @@ package final class Gateway: Sendable {
     let logger: Logger
     let inboxes: [LoopInbox]
     let gauges: [LoopGauges]
-    private let threads = Mutex<[pthread_t]>([])
+    private let threads: [WorkerThread]
 
     /// - Parameter certificates: nil: clients speak plain HTTP.
     package init(
@@ -36,6 +36,7 @@ package final class Gateway: Sendable {
         limits = SharedLimits(configuration.rules)
         inboxes = (0..<configuration.loops).map { _ in LoopInbox() }
         gauges = (0..<configuration.loops).map { _ in LoopGauges() }
+        threads = (0..<configuration.loops).map { WorkerThread(named: "roost-loop-\($0)") }
         LWSLog.route(to: logger)
     }
 
@@ -53,17 +54,12 @@ package final class Gateway: Sendable {
         let loops = inboxes.indices.map { EventLoop($0, of: self, services: services) }
         for loop in loops { loop.hub.restorePresence(present) }
         for loop in loops { try loop.listen() }
-        for loop in loops {
-            var thread = pthread_t()
-            pthread_create(
-                &thread, nil,
-                { argument in
-                    guard let argument else { return nil }
-                    Unmanaged<EventLoop>.fromOpaque(argument).takeUnretainedValue().run()
-                    return nil
-                    // Never released: C code knows the loop until the process ends.
-                }, Unmanaged.passRetained(loop).toOpaque())
-            threads.withLock { $0.append(thread) }
+        for (loop, thread) in zip(loops, threads) {
+            // Never released: C code knows the loop until the process ends.
+            _ = Unmanaged.passRetained(loop)
+            // Made here, and from now on confined to its thread.
+            nonisolated(unsafe) let loop = loop
+            thread.start { loop.run() }
         }
     }
 
@@ -125,7 +121,7 @@ package final class Gateway: Sendable {
 
     package func stop() {
         for inbox in inboxes { inbox.post(.stop) }
-        for thread in threads.withLock({ $0 }) { pthread_join(thread, nil) }
+        for thread in threads { thread.join() }
     }
 }
 

@@ -4,8 +4,9 @@
 /// One request at a time: what a client sends behind it waits until its answer was taken by the socket. So neither the
 /// order of answers nor the memory that they take is the client's to choose.
 ///
-/// A pure value on a clock of its user's: seconds that grow.
-package struct HTTPConnection: Sendable {
+/// A pure value on a clock of its user's: seconds that grow. It cannot be copied: whoever holds it in an object would copy all
+/// of it to ask for one property.
+package struct HTTPConnection: ~Copyable, Sendable {
     package struct Limits: Sendable {
         package var head = HTTPLimits()
         package var bodyBytes = 5_000_000
@@ -28,7 +29,7 @@ package struct HTTPConnection: Sendable {
         package init() {}
     }
 
-    package enum Step: Sendable {
+    package enum Step: ~Copyable, Sendable {
         /// Nothing, before bytes come, an answer is given, or the socket has taken what is in `output`.
         case wait
         /// A head is complete, and nothing of the body was kept: to be let in (`admit`), answered (`answer`) or handed over
@@ -69,6 +70,7 @@ package struct HTTPConnection: Sendable {
     private var lingered = 0
     private var deadline: Int32
     private var queued: [UInt8] = []
+    private static let keptBytes = 512
     private var taken = 0
 
     /// Set when the hub is about to end: the next answer is the last.
@@ -327,7 +329,8 @@ package struct HTTPConnection: Sendable {
         taken += count
         if phase == .sending { deadline = second + limits.idleSeconds }
         guard taken == queued.count else { return }
-        queued = []
+        // Room for a short answer is worth keeping: most connections that are kept ask for many.
+        if queued.capacity <= Self.keptBytes { queued.removeAll(keepingCapacity: true) } else { queued = [] }
         taken = 0
     }
 

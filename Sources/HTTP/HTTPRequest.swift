@@ -27,12 +27,18 @@ package struct HTTPRequest: Sendable {
     }
 
     /// The request that this head begins, without its body.
-    @inlinable
-    package init(_ head: some RequestHead) {
+    package init(_ head: HTTPHead) { self.init(anyHead: head) }
+
+    /// - Parameter head: read by libwebsockets.
+    package init(_ head: some RequestHead) { self.init(anyHead: head) }
+
+    /// Of a type that the compiler knows here: through a witness table each property is a call and a copy.
+    @inline(__always)
+    private init(anyHead head: some RequestHead) {
         method = Method(rawValue: head.method) ?? .other
         path = head.path
         query = head.allQuery
-        token = TokenSource(head: head).ofCall(query: query)
+        token = head.callToken(query: query)
         contentType = head.field("content-type")
         host = head.field("host")
         origin = head.field("origin")
@@ -51,12 +57,31 @@ package protocol RequestHead {
     func query(_ name: String) -> String?
     /// Percent-decoded; of a repeated name the last value.
     var allQuery: [String: String] { get }
+    /// What stands behind the scheme `Bearer` in `authorization` (RFC 6750, section 2.1).
+    var bearer: String? { get }
+    /// The token of a call of the HTTP API; see `TokenSource`.
+    /// - Parameter query: `allQuery`.
+    func callToken(query: [String: String]) -> String?
     /// Whether a field that is a list of tokens has this one, in whatever case.
     func lists(_ token: String, in name: String) -> Bool
+}
+
+extension RequestHead {
+    package func callToken(query: [String: String]) -> String? { TokenSource(head: self).ofCall(query: query) }
+
+    package var bearer: String? {
+        guard let value = field("authorization") else { return nil }
+        let bytes = Array(value.utf8)
+        return bytes.span.bearer(in: 0..<bytes.count)
+    }
 }
 
 extension HTTPHead: RequestHead {
     package var hasBody: Bool { body != .none && body != .length(0) }
 
-    package var allQuery: [String: String] { Dictionary(query.map { ($0.name, $0.value) }) { $1 } }
+    package var allQuery: [String: String] {
+        query.isEmpty ? [:] : Dictionary(query.map { ($0.name, $0.value) }) { $1 }
+    }
+
+    package func callToken(query: [String: String]) -> String? { TokenSource(head: self).ofCall(query: query) }
 }

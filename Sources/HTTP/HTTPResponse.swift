@@ -45,23 +45,19 @@ extension HTTPResponse {
     ///   - closes: the connection ends behind it.
     package func write(into out: inout [UInt8], leavingOutBody: Bool, closes: Bool) {
         out.reserveCapacity(out.count + 256 + (leavingOutBody ? 0 : body.count))
-        Self.write("HTTP/1.1 ", into: &out)
-        out += String(status).utf8
-        out.append(UInt8(ascii: " "))
-        Self.write(Self.reason(status), into: &out)
-        Self.write("\r\n", into: &out)
+        if let statusLine { Self.write(statusLine, into: &out) } else { out += "HTTP/1.1 \(status) Answer\r\n".utf8 }
         if !contentType.isEmpty { Self.write("content-type", contentType, into: &out) }
-        if !has("cache-control") { Self.write("cache-control", "no-store", into: &out) }
+        if !has("cache-control") { Self.write("cache-control: no-store\r\n", into: &out) }
         for (name, value) in headers { Self.write(name, value, into: &out) }
         // RFC 9110, section 15.5.2: a 401 says how to authenticate.
-        if status == 401, !has("www-authenticate") { Self.write("www-authenticate", "Bearer", into: &out) }
+        if status == 401, !has("www-authenticate") { Self.write("www-authenticate: Bearer\r\n", into: &out) }
         // RFC 9110, section 8.6: these have none.
         let hasBody = status >= 200 && status != 204 && status != 304
         if hasBody { Self.write("content-length", String(body.count), into: &out) }
         switch (closes, has("upgrade")) {
-        case (true, true): Self.write("connection", "close, upgrade", into: &out)
-        case (true, false): Self.write("connection", "close", into: &out)
-        case (false, true): Self.write("connection", "upgrade", into: &out)
+        case (true, true): Self.write("connection: close, upgrade\r\n", into: &out)
+        case (true, false): Self.write("connection: close\r\n", into: &out)
+        case (false, true): Self.write("connection: upgrade\r\n", into: &out)
         case (false, false): break
         }
         Self.write("\r\n", into: &out)
@@ -81,39 +77,40 @@ extension HTTPResponse {
 
     private func has(_ name: String) -> Bool { headers.contains { $0.name == name } }
 
-    /// RFC 9110, section 15, and RFC 6585. Some clients show nothing else of an answer.
-    private static func reason(_ status: UInt32) -> StaticString {
+    /// The first line, with the reason that RFC 9110, section 15, and RFC 6585 have: some clients show nothing else of an answer.
+    /// Nil where it has to be put together.
+    private var statusLine: StaticString? {
         switch status {
-        case 200: "OK"
-        case 201: "Created"
-        case 202: "Accepted"
-        case 204: "No Content"
-        case 302: "Found"
-        case 304: "Not Modified"
-        case 400: "Bad Request"
-        case 401: "Unauthorized"
-        case 403: "Forbidden"
-        case 404: "Not Found"
-        case 405: "Method Not Allowed"
-        case 408: "Request Timeout"
-        case 409: "Conflict"
-        case 410: "Gone"
-        case 411: "Length Required"
-        case 413: "Content Too Large"
-        case 414: "URI Too Long"
-        case 415: "Unsupported Media Type"
-        case 417: "Expectation Failed"
-        case 422: "Unprocessable Content"
-        case 426: "Upgrade Required"
-        case 429: "Too Many Requests"
-        case 431: "Request Header Fields Too Large"
-        case 500: "Internal Server Error"
-        case 501: "Not Implemented"
-        case 502: "Bad Gateway"
-        case 503: "Service Unavailable"
-        case 504: "Gateway Timeout"
-        case 505: "HTTP Version Not Supported"
-        default: "Answer"
+        case 200: "HTTP/1.1 200 OK\r\n"
+        case 201: "HTTP/1.1 201 Created\r\n"
+        case 202: "HTTP/1.1 202 Accepted\r\n"
+        case 204: "HTTP/1.1 204 No Content\r\n"
+        case 302: "HTTP/1.1 302 Found\r\n"
+        case 304: "HTTP/1.1 304 Not Modified\r\n"
+        case 400: "HTTP/1.1 400 Bad Request\r\n"
+        case 401: "HTTP/1.1 401 Unauthorized\r\n"
+        case 403: "HTTP/1.1 403 Forbidden\r\n"
+        case 404: "HTTP/1.1 404 Not Found\r\n"
+        case 405: "HTTP/1.1 405 Method Not Allowed\r\n"
+        case 408: "HTTP/1.1 408 Request Timeout\r\n"
+        case 409: "HTTP/1.1 409 Conflict\r\n"
+        case 410: "HTTP/1.1 410 Gone\r\n"
+        case 411: "HTTP/1.1 411 Length Required\r\n"
+        case 413: "HTTP/1.1 413 Content Too Large\r\n"
+        case 414: "HTTP/1.1 414 URI Too Long\r\n"
+        case 415: "HTTP/1.1 415 Unsupported Media Type\r\n"
+        case 417: "HTTP/1.1 417 Expectation Failed\r\n"
+        case 422: "HTTP/1.1 422 Unprocessable Content\r\n"
+        case 426: "HTTP/1.1 426 Upgrade Required\r\n"
+        case 429: "HTTP/1.1 429 Too Many Requests\r\n"
+        case 431: "HTTP/1.1 431 Request Header Fields Too Large\r\n"
+        case 500: "HTTP/1.1 500 Internal Server Error\r\n"
+        case 501: "HTTP/1.1 501 Not Implemented\r\n"
+        case 502: "HTTP/1.1 502 Bad Gateway\r\n"
+        case 503: "HTTP/1.1 503 Service Unavailable\r\n"
+        case 504: "HTTP/1.1 504 Gateway Timeout\r\n"
+        case 505: "HTTP/1.1 505 HTTP Version Not Supported\r\n"
+        default: nil
         }
     }
 }

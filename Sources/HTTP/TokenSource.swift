@@ -1,47 +1,38 @@
-/// Finds the tokens that a request brings. Inlinable where every request comes by, so that it knows the kind of its head.
+/// Finds the tokens that a request brings.
 /// `docs/protocol.md` has the order for clients.
 ///
 /// An opaque key of a Supabase project (`sb_publishable_…`, `sb_secret_…`) is no token, so what stands behind it counts.
 package struct TokenSource<Head: RequestHead> {
-    @usableFromInline let head: Head
+    let head: Head
 
-    @inlinable
     package init(head: Head) { self.head = head }
 
     /// Nil where there is no token.
     package var ofUpgrade: UpgradeTokens? {
         let apiKey = [head.query("apikey"), head.field("apikey"), head.query("token")]
         if let key = Self.first([head.field("x-api-key")]) { return UpgradeTokens(token: key) }
-        if let user = Self.first([bearer]) { return UpgradeTokens(token: user, insteadOfExpired: Self.first(apiKey)) }
+        if let user = Self.first([head.bearer]) {
+            return UpgradeTokens(token: user, insteadOfExpired: Self.first(apiKey))
+        }
         let last = Self.first(apiKey) ?? apiKey.compactMap { $0 }.first { !$0.isEmpty } ?? head.field("x-api-key")
         return last.map { UpgradeTokens(token: $0) }
     }
 
     /// Of a call of the HTTP API.
     func ofCall(query: [String: String]) -> String? {
+        let bearer = head.bearer
         if let bearer, bearer.mayBeToken { return bearer }
         let all = [bearer, head.field("apikey"), query["apikey"], query["token"]]
         return Self.first(all) ?? all.compactMap { $0 }.first
     }
 
-    @inlinable var bearer: String? {
-        head.field("authorization").flatMap { value in
-            let utf8 = value.utf8
-            guard let space = utf8.firstIndex(of: UInt8(ascii: " ")),
-                utf8[..<space].elementsEqual("bearer".utf8, by: { $0 | 0x20 == $1 })
-            else { return nil }
-            let token = value[utf8.index(after: space)...]
-            return token.isEmpty ? nil : String(token)
-        }
-    }
-
-    @inlinable static func first(_ found: [String?]) -> String? {
+    static func first(_ found: [String?]) -> String? {
         found.compactMap { $0 }.first { $0.mayBeToken }
     }
 }
 
 extension String {
-    @usableFromInline var mayBeToken: Bool { !isEmpty && !utf8.starts(with: "sb_".utf8) }
+    var mayBeToken: Bool { !isEmpty && !utf8.starts(with: "sb_".utf8) }
 }
 
 /// The tokens of an upgrade, in the order to be believed: `x-api-key`, as the original has it, then `Authorization`, which

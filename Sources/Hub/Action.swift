@@ -23,20 +23,6 @@ package enum Action: Sendable {
     case authorize(AuthorizationID, AuthorizationQuestion)
 }
 
-/// What one loop's hub tells those of the other loops.
-package enum Relay: Sendable {
-    case broadcast(ChannelKey, Broadcast)
-    case presence(ChannelKey, PresenceDiff)
-    case typing(ChannelKey, TypingRelay)
-}
-
-/// A message to a channel, in the form it came in.
-package enum Broadcast: Sendable {
-    /// The payload of a text `broadcast` event, passed on as it is.
-    case text([UInt8])
-    case user(UserBroadcast)
-}
-
 /// What a frame is worth to a client that reads more slowly than its channels speak.
 package enum FrameKind: Sendable, Equatable {
     /// Nothing makes up for it but itself.

@@ -1,7 +1,7 @@
-import Wire
+package import Wire
 
 /// One WebSocket, as the hub sees it. A class, because what a message asks of it would otherwise copy all of it.
-final class Connection {
+package final class Connection {
     let slot: Slot
     let version: ProtocolVersion
     /// From the token at the door; joins without a token of their own act by it.
@@ -21,13 +21,13 @@ final class Connection {
     var wasEmptyAtSweep = false
     var limits = SocketLimits()
     /// What its app is doing, if it said so.
-    var appState: AppState?
+    var appState: ReportedAppState?
     /// Whom it makes count as online.
     var user: String?
     /// And which of that user's devices.
     var device: String?
 
-    init(_ slot: Slot, version: ProtocolVersion, claims: Claims, isPage: Bool, at now: Int64) {
+    package init(_ slot: Slot, version: ProtocolVersion, claims: Claims, isPage: Bool, at now: Int64) {
         self.slot = slot
         self.version = version
         self.claims = claims
@@ -76,7 +76,7 @@ struct Memberships: RandomAccessCollection {
         position(of: ChannelKey.hash(ofTopic: topic)) { $0.channel.key.topic.hasSameBytes(as: topic) }.map { all[$0] }
     }
 
-    subscript(channel: Channel) -> Membership? {
+    subscript(channel: LocalChannel) -> Membership? {
         position(of: channel.topicHash) { $0.channel === channel }.map { all[$0] }
     }
 

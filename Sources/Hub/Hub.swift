@@ -24,7 +24,7 @@ package final class Hub {
     let users: Users
     let summaries: Summaries
     let verifier: any TokenVerifier
-    var channels: [ChannelKey: Channel] = [:]
+    var channels: [ChannelKey: LocalChannel] = [:]
     /// Applies the relays that have been posted to this hub, at once; set by whoever posts them. Not called back for
     /// anything but `apply`.
     package var hearOthers: () -> Void = {}
@@ -73,10 +73,10 @@ package final class Hub {
     package func connect(
         _ slot: Slot, version: ProtocolVersion, claims: Claims, isCounted: Bool = true, isPage: Bool = false
     ) {
-        let connection = Connection(slot, version: version, claims: claims, isPage: isPage, at: latest.monotonic)
+        let connection = Connection(slot, version: version, claims: claims, isPage: isPage, at: context.now.monotonic)
         context.add(connection)
         if isCounted { users.adopt(connection) }
-        users.comeOnline(connection, as: claims, at: latest)
+        users.comeOnline(connection, as: claims, at: context.now)
         connectionCount += 1
     }
 
@@ -89,7 +89,7 @@ package final class Hub {
         let window = users.window(of: connection, presence.rules)
         for membership in connection.memberships.reversed() { remove(membership, isUnloaded ? .unloaded : .lost) }
         users.release(connection)
-        users.goOffline(connection, window: window, at: latest)
+        users.goOffline(connection, window: window, at: context.now)
         context.remove(connection)
         connectionCount -= 1
     }
@@ -109,12 +109,13 @@ package final class Hub {
             ? try ClientFrame(binary: message, version: connection.version)
             : try ClientFrame(text: message, version: connection.version)
         switch frame.event {
-        case "heartbeat" where frame.topic == "phoenix": reply(to: frame, joinRef: .null, on: connection, ok: true)
-        case "phx_join": join(frame, on: connection, at: now)
+        case "heartbeat" where frame.topic == "phoenix":
+            context.reply(to: frame, joinRef: .null, on: connection, ok: true)
+        case "phx_join": join(frame, on: connection)
         case "phx_leave": leave(frame, on: connection)
         default:
             guard let membership = connection.memberships[frame.topic] else {
-                return refuse(frame, on: connection, .unmatchedTopic)
+                return context.refuse(frame, on: connection, .unmatchedTopic)
             }
             switch frame.event {
             case "broadcast": broadcast(frame, of: membership)
@@ -123,8 +124,8 @@ package final class Hub {
                     let wanted = presence.write(in: frame, of: membership, &context)
                 else { return }
                 write(wanted, ref: frame.ref, of: membership)
-            case AppState.event: presence.appState(frame, of: membership, &context)
-            case "access_token": accessToken(frame, of: membership, at: now)
+            case ReportedAppState.event: presence.appState(frame, of: membership, &context)
+            case "access_token": accessToken(frame, of: membership)
             default: break  // The original answers unknown events with silence; clients count on none of them.
             }
         }
@@ -156,8 +157,23 @@ package final class Hub {
     package func restorePresence(_ restored: [PresenceLeases.Restored]) {
         for entry in restored { presence.restore(entry.meta, in: channel(entry.channel)) }
         // Every loop shows them; the sum is to count them once.
-        if loop == 0 { counters.presenceJoins += restored.count }
+        if context.loop == 0 { counters.presenceJoins += restored.count }
         presence.scheduleLeases(&context)
+    }
+
+    /// Tells a member a state of a channel as a whole, because it was spared steps to it.
+    package func show(_ state: ChannelState, to slot: Slot) {
+        switch state {
+        case .presence(let key):
+            if let membership = member(slot, of: key) { presence.showAgain(to: membership, &context) }
+        case .typing(let key):
+            guard let membership = member(slot, of: key), membership.hearsBroadcasts else { return }
+            typing.show(to: membership, &context)
+        }
+    }
+
+    private func member(_ slot: Slot, of key: ChannelKey) -> Membership? {
+        channels[key].flatMap { context.member(slot, of: $0) }
     }
 
     /// Tells one user what a Live Activity shows.
@@ -184,40 +200,10 @@ package final class Hub {
     /// For the metrics: what was read later for a rate.
     package var slowed: [Pace: Int] { context.slowed }
 
-    var loop: Int { context.loop }
-    var limits: HubLimits { context.limits }
-    var latest: HubTime { context.now }
-    var connections: [Connection?] { context.connections }
     func connection(_ slot: Slot) -> Connection? { context.connection(slot) }
-    func nextSerial() -> Int { context.nextSerial() }
 
     package func advance(to now: HubTime) { context.advance(to: now) }
     package func countRefusal(_ refusal: Refusal) { context.count(refusal) }
-
-    func reply(
-        to frame: ClientFrame, joinRef: JSON, on connection: Connection, ok: Bool,
-        response: [UInt8] = Array("{}".utf8)
-    ) {
-        context.reply(to: frame, joinRef: joinRef, on: connection, ok: ok, response: response)
-    }
-
-    func refuse(_ frame: ClientFrame, joinRef: JSON = .null, on connection: Connection, _ refusal: Refusal) {
-        context.refuse(frame, joinRef: joinRef, on: connection, refusal)
-    }
-
-    func reply(to ref: JSON, of membership: Membership, ok: Bool, response: [UInt8] = Array("{}".utf8)) {
-        context.reply(to: ref, of: membership, ok: ok, response: response)
-    }
-
-    func refuse(_ ref: JSON, of membership: Membership, _ refusal: Refusal) {
-        context.refuse(ref, of: membership, refusal)
-    }
-
-    func system(
-        _ membership: Membership, extension name: String, ok: Bool, message: String, cursor: String? = nil
-    ) {
-        context.system(membership, extension: name, ok: ok, message: message, cursor: cursor)
-    }
 }
 
 /// What the hubs of all loops share with each other, and in part with other rooms. Made once; each of it is safe from any

@@ -3,7 +3,7 @@ import Wire
 /// What a hub gives its features: the time, its members, and the ways to have something sent now or done later.
 ///
 /// A feature (`Typing`, …) is a struct that owns its rules and what it shares with the hubs of the other loops. What it knows
-/// of a channel or of a member is one value that `Channel` or `Membership` keeps for it. `Hub` calls it with what happened
+/// of a channel or of a member is one value that `LocalChannel` or `Membership` keeps for it. `Hub` calls it with what happened
 /// and with this context; the feature decides, and leaves in `actions` what is to be done. So it needs no hub to be tested,
 /// and no feature reaches into another: what concerns two of them, `Hub` brings together.
 ///
@@ -46,7 +46,7 @@ package struct HubContext {
         return serial
     }
 
-    mutating func nextMember() -> MemberID { MemberID(loop: loop, serial: nextSerial()) }
+    package mutating func nextMember() -> MemberID { MemberID(loop: loop, serial: nextSerial()) }
 
     /// A `phx_ref`, which no hub has used yet.
     mutating func nextRef() -> String { refPrefix + String(nextSerial(), radix: 36) }
@@ -75,7 +75,7 @@ package struct HubContext {
 
     // MARK: Connections
 
-    mutating func add(_ connection: Connection) {
+    package mutating func add(_ connection: Connection) {
         while connections.count <= Int(connection.slot) { connections.append(nil) }
         connections[Int(connection.slot)] = connection
     }
@@ -87,8 +87,24 @@ package struct HubContext {
         connections.indices.contains(Int(slot)) ? connections[Int(slot)] : nil
     }
 
+    package mutating func add(_ membership: Membership) {
+        membership.connection.memberships.append(membership)
+        membership.channel.memberCount += 1
+        counters.memberships += 1
+    }
+
+    /// - Returns: whether it was there.
+    mutating func remove(_ membership: Membership) -> Bool {
+        guard membership.connection.memberships.remove(membership) else { return false }
+        membership.channel.memberCount -= 1
+        counters.memberships -= 1
+        return true
+    }
+
     /// The member of a channel that a slot of one of its audiences stands for.
-    func member(_ slot: Slot, of channel: Channel) -> Membership? { connection(slot)?.memberships[channel] }
+    func member(_ slot: Slot, of channel: LocalChannel) -> Membership? { connection(slot)?.memberships[channel] }
+
+    var openConnections: some Sequence<Connection> { connections.lazy.compactMap { $0 } }
 
     // MARK: Sending
 
@@ -144,28 +160,21 @@ package struct HubContext {
     mutating func system(
         _ membership: Membership, extension name: String, ok: Bool, message: String, cursor: String? = nil
     ) {
-        var payload = Self.systemPayload(membership.channel.key, extension: name, ok: ok, message: message)
-        if let cursor { payload = payload.dropLast() + Array(",\"cursor\":\"\(cursor)\"}".utf8) }
-        send(membership.frames.push("system", joinRef: membership.joinRef, payload: payload), to: membership)
-    }
-
-    /// All four keys are required by the Python client.
-    private static func systemPayload(
-        _ key: ChannelKey, extension name: String, ok: Bool, message: String
-    ) -> [UInt8] {
-        var out = Array("{\"extension\":".utf8)
-        JSONString.encode(name, into: &out)
-        out += (ok ? ",\"status\":\"ok\",\"message\":" : ",\"status\":\"error\",\"message\":").utf8
-        JSONString.encode(message, into: &out)
-        out += ",\"channel\":".utf8
-        JSONString.encode(key.name, into: &out)
-        out.append(UInt8(ascii: "}"))
-        return out
+        var payload = JSONWriter(reserving: 256)
+        payload.object {
+            // The first four are required by the Python client.
+            $0.member("extension", name)
+            $0.member("status", ok ? "ok" : "error")
+            $0.member("message", message)
+            $0.member("channel", String(membership.channel.key.name))
+            if let cursor { $0.member("cursor", cursor) }
+        }
+        send(membership.frames.push("system", joinRef: membership.joinRef, payload: payload.bytes), to: membership)
     }
 
     /// Sends one event to an audience, encoded once for each protocol version that is in it.
     mutating func fanOut(
-        _ event: StaticString, _ payload: [ArraySlice<UInt8>], in channel: Channel, to audience: Audience,
+        _ event: StaticString, _ payload: [ArraySlice<UInt8>], in channel: LocalChannel, to audience: Audience,
         kind: FrameKind = .message
     ) {
         guard !audience.isEmpty else { return }
@@ -181,7 +190,8 @@ package struct HubContext {
     ///
     /// - Parameter except: who sent it and does not want it back.
     mutating func deliver(
-        _ message: Broadcast, in channel: Channel, to audience: Audience, except: Slot?, kind: FrameKind = .message
+        _ message: BroadcastMessage, in channel: LocalChannel, to audience: Audience, except: Slot?,
+        kind: FrameKind = .message
     ) {
         let receivers = audience.count - (except == nil ? 0 : 1)
         if receivers > 0 { channel.traffic.count(message, receivers: receivers, at: now) }

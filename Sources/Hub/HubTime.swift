@@ -24,8 +24,8 @@ extension Hub {
         advance(to: now)
         performDuties()
         users.advance(to: now)
-        expireTokens(at: now)
-        sweepEmptyConnections(at: now)
+        expireTokens()
+        sweepEmptyConnections()
         history.tick(channels, at: now)
     }
 
@@ -58,12 +58,12 @@ extension Hub {
     static let sweepInterval: Int64 = 600_000
 
     /// Closes sockets that have joined nothing since the sweep before this one.
-    private func sweepEmptyConnections(at now: HubTime) {
-        let due = nextSweep ?? now.monotonic + Self.sweepInterval
-        nextSweep = due
-        guard now.monotonic >= due else { return }
-        nextSweep = now.monotonic + Self.sweepInterval
-        for connection in connections.lazy.compactMap({ $0 }) {
+    private func sweepEmptyConnections() {
+        let now = context.now.monotonic
+        let due = nextSweep ?? now + Self.sweepInterval
+        nextSweep = now >= due ? now + Self.sweepInterval : due
+        guard now >= due else { return }
+        for connection in context.openConnections {
             let isEmpty = connection.memberships.isEmpty
             if isEmpty, connection.wasEmptyAtSweep {
                 actions.append(.close(connection.slot, .normal, reason: "no channels"))

@@ -1,30 +1,30 @@
-import Wire
+package import Wire
 
 /// One connection's part in one channel, from its join to its leave. A class, as `Connection` is, and for the same reason.
 ///
 /// It and its connection hold each other until `Hub.remove` ends it, as it does before the connection goes.
-final class Membership {
-    let connection: Connection
-    let channel: Channel
+package final class Membership {
+    package let connection: Connection
+    let channel: LocalChannel
     /// How far its join is; ended, nothing is sent to it any more.
-    var join = JoinMachine()
+    package var join = JoinMachine()
     /// The channel's: a socket in a thousand channels looks for one of them without visiting each.
     let topicHash: Int
     /// The ref of the join, as JSON text. A String, because short ones are kept in place and a slice would keep the
     /// whole frame alive.
     let joinRefText: String
-    var claims: Claims
+    package var claims: Claims
     /// Unique in the process: the owner of this member's presence.
     let member: MemberID
     let echoesToSelf: Bool
     let acknowledges: Bool
     var presence: MemberPresence
     /// Nil in a public channel.
-    var grants: ChannelGrants?
+    package let grants: ChannelGrants?
     /// Where the join asked for row changes.
     var rows: RowSubscription?
     /// With them.
-    var recovery: MemberRecovery?
+    package var recovery: MemberRecovery?
     /// Where the join asked for it.
     var history: MemberHistory?
     /// Its position among those who hear the channel's broadcasts. Nil until its join is answered, where it may not hear
@@ -35,11 +35,9 @@ final class Membership {
     /// What the join's answer is made of, kept until it is given.
     var pending: PendingJoin?
 
-    init(
-        _ config: JoinConfig, of connection: Connection, in channel: Channel, joinRef: String, claims: Claims,
-        member: MemberID,
-        presenceKey: @autoclosure () -> String,
-        grants: ChannelGrants?, pending: PendingJoin
+    package init(
+        _ config: JoinConfig, of connection: Connection, in channel: LocalChannel, joinRef: String, claims: Claims,
+        member: MemberID, presenceKey: @autoclosure () -> String, pending: PendingJoin
     ) {
         self.connection = connection
         self.channel = channel
@@ -50,7 +48,7 @@ final class Membership {
         echoesToSelf = config.echoesToSelf
         acknowledges = config.acknowledges
         presence = MemberPresence(key: config.presenceKey, id: member, orElse: presenceKey())
-        self.grants = grants
+        grants = config.isPrivate ? ChannelGrants(config) : nil
         self.pending = pending
     }
 
@@ -62,7 +60,7 @@ final class Membership {
 }
 
 /// What answering a join needs.
-final class PendingJoin {
+package final class PendingJoin {
     let ref: JSON
     /// The bindings as the client sent them, ids added.
     let response: [UInt8]
@@ -70,19 +68,17 @@ final class PendingJoin {
     let wantsOccupancy: Bool
     let wantsReplicationReady: Bool
 
-    init(
-        ref: JSON, response: [UInt8], wantsPresence: Bool, wantsOccupancy: Bool, wantsReplicationReady: Bool
-    ) {
+    package init(_ config: JoinConfig, ref: JSON, response: [UInt8]) {
         self.ref = ref
         self.response = response
-        self.wantsPresence = wantsPresence
-        self.wantsOccupancy = wantsOccupancy
-        self.wantsReplicationReady = wantsReplicationReady
+        wantsPresence = config.wantsPresence
+        wantsOccupancy = config.wantsOccupancy
+        wantsReplicationReady = config.wantsReplicationReady
     }
 }
 
 /// Why a member is not in its channel any more.
-enum MembershipEnd {
+package enum MembershipEnd {
     /// The client asked for it.
     case left
     /// The page that it belonged to is gone: its client never comes back, but the user may, in a moment.

@@ -1,6 +1,7 @@
 package import Hub
 import Matching
 package import Push
+package import Wire
 
 /// What is pushed to whom, as the operator has configured it.
 package struct PushRules: Sendable {

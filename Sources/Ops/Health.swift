@@ -7,6 +7,8 @@ import Synchronization
 package final class Health: Sendable {
     private struct State {
         var feed: String? = "the change feed has not started"
+        /// Nil where no channels are listened to.
+        var notify: HealthCheck?
         var isDraining = false
         var isReadyOnce = false
         var whenReady: (@Sendable () -> Void)?
@@ -29,10 +31,15 @@ package final class Health: Sendable {
     }
 
     /// `problem` is nil when changes flow, else a sentence for the operator.
-    package func feed(problem: String?) {
+    package func feed(problem: String?) { note { $0.feed = problem } }
+
+    /// The same of the channels that are listened to, from the start on where there are any.
+    package func notify(problem: String?) { note { $0.notify = HealthCheck("notify", problem: problem) } }
+
+    private func note(_ change: (inout State) -> Void) {
         let first = state.withLock { state -> (@Sendable () -> Void)? in
-            state.feed = problem
-            guard problem == nil, !state.isReadyOnce else { return nil }
+            change(&state)
+            guard state.feed == nil, state.notify?.problem == nil, !state.isReadyOnce else { return nil }
             state.isReadyOnce = true
             return state.whenReady
         }
@@ -53,7 +60,8 @@ package final class Health: Sendable {
     package var readiness: [HealthCheck] {
         let state = state.withLock { $0 }
         let drain = HealthCheck("drain", problem: state.isDraining ? "the hub is draining before it stops" : nil)
-        return [drain, HealthCheck("feed", problem: state.feed), Self.lag(state.probes)] + Self.loops(state.probes)
+        return [drain, HealthCheck("feed", problem: state.feed), Self.lag(state.probes)]
+            + (state.notify.map { [$0] } ?? []) + Self.loops(state.probes)
     }
 
     private static func loops(_ probes: HealthProbes?) -> [HealthCheck] {

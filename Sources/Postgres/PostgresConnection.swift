@@ -171,10 +171,26 @@ package final class PostgresConnection {
     }
 
     /// Takes in what has arrived and returns how many notifications were among it.
-    package func takeNotifications() throws -> Int {
+    package func takeNotifications() throws -> Int { try takeRawNotifications { _ in } }
+
+    /// Takes in what has arrived, and hands on what the notifications among it say. They may also have come with a statement's
+    /// answer.
+    ///
+    /// - Parameter each: is given the channel and the payload.
+    /// - Returns: how many there were.
+    @discardableResult
+    package func takeNotifications(_ each: (String, [UInt8]) -> Void) throws -> Int {
+        try takeRawNotifications { notification in
+            let payload = UnsafeRawBufferPointer(start: notification.extra, count: strlen(notification.extra))
+            each(String(cString: notification.relname), Array(payload))
+        }
+    }
+
+    private func takeRawNotifications(_ each: (PGnotify) -> Void) throws -> Int {
         try consume()
         var count = 0
         while let notification = PQnotifies(raw) {
+            each(notification.pointee)
             PQfreemem(notification)
             count += 1
         }

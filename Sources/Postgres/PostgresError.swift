@@ -21,6 +21,23 @@ package struct PostgresError: Error, Sendable, CustomStringConvertible {
     }
 
     package var description: String { message }
+
+    /// The sentence for a person whose command got no connection. A server that answers and lets nobody in (libpq then
+    /// quotes its FATAL, or misses a password to answer with) is not one that cannot be reached.
+    package var connectionSentence: String {
+        guard message.contains("failed: FATAL:") || message.contains("fe_sendauth") else {
+            return "Postgres cannot be reached (\(message)); check ROOST_DATABASE_URL."
+        }
+        let reason = message.replacing("failed: FATAL:  ", with: "failed: ")
+        return "Postgres refuses the connection (\(reason)); \(remedyOfRefusal)."
+    }
+
+    private var remedyOfRefusal: String {
+        func says(_ words: String...) -> Bool { words.contains { message.contains($0) } }
+        if says("starting up", "shutting down", "recovery mode") { return "try again in a moment" }
+        if says("too many", "connection slots") { return "end sessions that nobody needs, or raise max_connections" }
+        return "check the user, the password and the database in ROOST_DATABASE_URL"
+    }
 }
 
 /// The SQLSTATEs that the feed tells apart.

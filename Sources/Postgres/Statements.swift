@@ -1,12 +1,11 @@
 /// The statements of one `.sql` file, by their names.
 ///
 /// Such a file holds the SQL of one job: in front what holds for all of it (invariants, the order in which locks are taken), then the
-/// statements, each below a line `-- name: TakeAlerts`. A target embeds its files (`.embedInCode("SQL")`) and names what is in one by an
-/// enumeration:
+/// statements, each below a line `-- name: TakeAlerts`. A room names what is in one by an enumeration:
 ///
 ///     enum AlertSQL: String, NamedStatement {
 ///         case takeAlerts, settleAlerts
-///         static let file = StatementFile(PackageResources.Alerts_sql)
+///         static let file = StatementFile("Alerts.sql")
 ///     }
 ///
 /// It is read once, and a test of every target holds the enumeration to the file (`problems`).
@@ -18,7 +17,12 @@ package struct StatementFile: Sendable {
 
     private static let mark = "-- name: "
 
-    package init(_ bytes: [UInt8]) {
+    /// - Parameter name: of an embedded file.
+    package init(_ name: String) {
+        self.init(text: SQLFile.text(name))
+    }
+
+    package init(text: String) {
         var texts: [String: String] = [:]
         var faults: [String] = []
         var name: String?
@@ -29,7 +33,7 @@ package struct StatementFile: Sendable {
             if lines.isEmpty || texts[name] != nil { faults.append(name) }
             texts[name] = lines.joined(separator: "\n")
         }
-        for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false) {
+        for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
             if line.hasPrefix(Self.mark) {
                 finish()
                 let written = line.dropFirst(Self.mark.count)
@@ -88,5 +92,5 @@ extension PostgresConnection {
 /// What every session runs, and what the process asks about sessions.
 package enum SessionSQL: String, NamedStatement {
     case setUp, runningBackends
-    package static let file = StatementFile(PackageResources.Sessions_sql)
+    package static let file = StatementFile("Sessions.sql")
 }

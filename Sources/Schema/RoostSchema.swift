@@ -7,26 +7,26 @@ package enum RoostSchema {
 
     /// In order; the version of the schema is their count. One that was released is never changed.
     package static let migrations: [Step] = [
-        ("001 outbox", text(PackageResources.Migration001Outbox_sql)),
-        ("002 triggers", text(PackageResources.Migration002Triggers_sql)),
-        ("003 messages", text(PackageResources.Migration003Messages_sql)),
-        ("004 scopes", text(PackageResources.Migration004Scopes_sql)),
-        ("005 recovery", text(PackageResources.Migration005Recovery_sql)),
-        ("006 ring", text(PackageResources.Migration006Ring_sql)),
-        ("007 presence", text(PackageResources.Migration007Presence_sql)),
-        ("008 push", text(PackageResources.Migration008Push_sql)),
-        ("009 sessions", text(PackageResources.Migration009Sessions_sql)),
-        ("010 epochs", text(PackageResources.Migration010Epochs_sql)),
-        ("011 rows", text(PackageResources.Migration011Rows_sql)),
-        ("012 losses", text(PackageResources.Migration012Losses_sql)),
-        ("013 order", text(PackageResources.Migration013Order_sql)),
+        ("001 outbox", SQLFile.text("Migration001Outbox.sql")),
+        ("002 triggers", SQLFile.text("Migration002Triggers.sql")),
+        ("003 messages", SQLFile.text("Migration003Messages.sql")),
+        ("004 scopes", SQLFile.text("Migration004Scopes.sql")),
+        ("005 recovery", SQLFile.text("Migration005Recovery.sql")),
+        ("006 ring", SQLFile.text("Migration006Ring.sql")),
+        ("007 presence", SQLFile.text("Migration007Presence.sql")),
+        ("008 push", SQLFile.text("Migration008Push.sql")),
+        ("009 sessions", SQLFile.text("Migration009Sessions.sql")),
+        ("010 epochs", SQLFile.text("Migration010Epochs.sql")),
+        ("011 rows", SQLFile.text("Migration011Rows.sql")),
+        ("012 losses", SQLFile.text("Migration012Losses.sql")),
+        ("013 order", SQLFile.text("Migration013Order.sql")),
     ]
 
     /// What `roost migrate` creates outside its own schema where it is missing; they run after the migrations, each time.
     package static let installations: [Step] = [
-        ("realtime", text(PackageResources.InstallRealtime_sql)),
-        ("trigger on realtime.messages", text(PackageResources.InstallMessageTrigger_sql)),
-        ("claims", text(PackageResources.InstallClaims_sql)),
+        ("realtime", SQLFile.text("InstallRealtime.sql")),
+        ("trigger on realtime.messages", SQLFile.text("InstallMessageTrigger.sql")),
+        ("claims", SQLFile.text("InstallClaims.sql")),
     ]
 
     /// What this binary works with.
@@ -59,12 +59,10 @@ package enum RoostSchema {
         "The schema roost is version \(version), newer than this hub's \(currentVersion); install a newer roost, whose "
             + "`roost migrate` knows it."
     }
-
-    private static func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
 }
 
 /// Which version of the schema a database has.
 package enum SchemaSQL: String, NamedStatement {
     case schemaExists, installedVersion
-    package static let file = StatementFile(PackageResources.Schema_sql)
+    package static let file = StatementFile("Schema.sql")
 }

@@ -50,6 +50,9 @@ package enum Kind: Sendable {
     case template
     /// A JSON object with such texts in it.
     case json
+    /// What becomes of notifications: `CHANNEL -> TOPIC / EVENT`, with commas or line breaks between them; whether they are
+    /// right is for whoever listens.
+    case mappings
 
     /// As `roost config print --json` names it, for programs that make or check configurations.
     package var name: String {
@@ -79,6 +82,7 @@ package enum Kind: Sendable {
         case .tables: "tables"
         case .template: "template"
         case .json: "json"
+        case .mappings: "mappings"
         }
     }
 
@@ -108,6 +112,7 @@ package enum Kind: Sendable {
         case .tables: "tables such as public.messages, with commas between them"
         case .template: "a text"
         case .json: "a JSON object"
+        case .mappings: "mappings such as messages -> room:{conversation_id} / new_message, with commas between them"
         case .webURL: "a URL that begins with https:// or http://"
         case .secret(let bytes): "at least \(bytes) bytes (`openssl rand -hex 32` makes a good one)"
         }
@@ -180,7 +185,7 @@ package enum Kind: Sendable {
                 return parts.count == 2 && !parts.contains("")
             }
             return areTables && !words.isEmpty ? .text(text) : nil
-        case .template:
+        case .template, .mappings:
             return .text(text)
         case .json:
             let trimmed = text.filter { !$0.isWhitespace }

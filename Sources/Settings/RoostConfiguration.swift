@@ -107,6 +107,8 @@ package struct RoostConfiguration: Sendable {
     package let retentionHours: Int
     package let safetyPollSeconds: Int
     package let readyLagSeconds: Int
+    /// Nil: no channels are listened to.
+    package let notifyChannels: String?
 
     /// One of swift-log's level names.
     package let logLevel: String
@@ -187,6 +189,7 @@ package struct RoostConfiguration: Sendable {
         retentionHours = values.integer(.retentionHours)
         safetyPollSeconds = values.integer(.safetyPollSeconds)
         readyLagSeconds = values.integer(.readyLagSeconds)
+        notifyChannels = values.text(.notifyChannels)
         logLevel = values.requiredText(.logLevel)
         logFormat = values.requiredText(.logFormat)
         drainDelaySeconds = values.integer(.drainDelaySeconds)

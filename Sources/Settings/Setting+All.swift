@@ -20,7 +20,7 @@ extension Setting {
         alertTables, alertAudience, alertTitle, alertBody, alertTitleKey, alertTitleArguments, alertBodyKey,
         alertBodyArguments, alertSound, alertHours,
         pingAfter, idleTimeout, bodyTimeout, recoveryWindowSeconds, retentionHours,
-        safetyPollSeconds, readyLagSeconds, logLevel, logFormat, drainDelaySeconds, drainSeconds,
+        safetyPollSeconds, readyLagSeconds, notifyChannels, logLevel, logFormat, drainDelaySeconds, drainSeconds,
     ]
 
     static let databaseURL = Setting(
@@ -163,6 +163,12 @@ extension Setting {
     static let readyLagSeconds = Setting(
         "feed.ready_lag_seconds", .integer(1...3600), standard: .integer(30), unit: "seconds",
         "How far changes may be behind the database, beyond feed.safety_poll_seconds, before /readyz says 503.")
+
+    static let notifyChannels = Setting(
+        "notify.channels", .mappings, standard: nil,
+        "Channels of Postgres (NOTIFY) whose notifications become broadcasts, with commas or line breaks between them: "
+            + "CHANNEL -> TOPIC / EVENT, where {field} stands for a field of the JSON payload. Members of private channels "
+            + "get them; with the word public before the topic those of the public one. docs/notify.md has more.")
 
     static let logLevel = Setting(
         "log.level", .choice(["trace", "debug", "info", "notice", "warning", "error", "critical"]),

@@ -3,51 +3,51 @@ package import Postgres
 /// Who is present in channels at this hub, so that its next process knows it.
 enum PresenceSQL: String, NamedStatement {
     case presenceSession, storePresence, forgetPresence, storedPresence
-    static let file = StatementFile(PackageResources.Presence_sql)
+    static let file = StatementFile("Presence.sql")
 }
 
 /// Who is online at this hub, and what the application is told of it.
 enum UserSQL: String, NamedStatement {
     case onlineUsers, heartbeat, beginTurn, noteTransitions
-    static let file = StatementFile(PackageResources.Users_sql)
+    static let file = StatementFile("Users.sql")
 }
 
 /// The sessions of pushes, and which hubs send them.
 enum PushHubSQL: String, NamedStatement {
     case pushSession, heartbeat, onlineElsewhere
-    static let file = StatementFile(PackageResources.Hubs_sql)
+    static let file = StatementFile("Hubs.sql")
 }
 
 /// Phones that users registered, and tokens that are gone.
 enum DeviceSQL: String, NamedStatement {
     case registerDevice, unregisterDevice, devicesOfUser, dropDestination
-    static let file = StatementFile(PackageResources.Devices_sql)
+    static let file = StatementFile("Devices.sql")
 }
 
 /// Live Activities: registered by users, owned by one hub each, stamped before they are sent something.
 enum ActivitySQL: String, NamedStatement {
     case registerActivity, findActivities, endActivities, adoptActivities, stampActivities, noteDelivered,
         pruneActivities, bearerOfActivity, becomeUser
-    static let file = StatementFile(PackageResources.Activities_sql)
+    static let file = StatementFile("Activities.sql")
 }
 
 /// The queue of alerts, which all hubs of a database share.
 enum AlertSQL: String, NamedStatement {
     case enqueueAlerts, takeAlerts, settleAlerts, giveBackAlerts, releaseAlerts, nextAlert, holdAlerts, usersWaitedFor,
         closeUnanswered, pruneAlerts
-    static let file = StatementFile(PackageResources.Alerts_sql)
+    static let file = StatementFile("Alerts.sql")
 }
 
 /// Who is to hear of changes, by the operator's statement.
 enum AudienceSQL: String, NamedStatement {
     case beginReading, askAudience, findBearers
-    static let file = StatementFile(PackageResources.Audience_sql)
+    static let file = StatementFile("Audience.sql")
 }
 
 /// The operator's statements for the sample chat.
 enum SampleChatSQL: String, NamedStatement {
     case audienceOfSampleChat, factsOfSampleChat, statusOfSampleChat
-    static let file = StatementFile(PackageResources.SampleChat_sql)
+    static let file = StatementFile("SampleChat.sql")
 }
 
 /// All files of this room, for the test that holds the names to them.

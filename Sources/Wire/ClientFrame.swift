@@ -146,14 +146,17 @@ package struct UserBroadcast: Sendable {
     /// whose sender called it JSON and it is not.
     package func textPayload() -> [UInt8]? {
         guard encoding == .json else { return nil }
-        let value: JSON
-        do { value = try JSON(parsing: payload) } catch { return nil }
+        do { return Self.textPayload(event, try JSON(parsing: payload), metadata) } catch { return nil }
+    }
+
+    /// The same of a payload that was parsed before.
+    package static func textPayload(_ event: String, _ payload: JSON, _ metadata: [UInt8]? = nil) -> [UInt8] {
         var out: [UInt8] = []
-        out.reserveCapacity(event.utf8.count + value.bytes.count + (metadata?.count ?? 0) + 64)
+        out.reserveCapacity(event.utf8.count + payload.bytes.count + (metadata?.count ?? 0) + 64)
         out += "{\"event\":".utf8
         JSONString.encode(event, into: &out)
         out += ",\"payload\":".utf8
-        out += value.bytes
+        out += payload.bytes
         out += ",\"type\":\"broadcast\"".utf8
         if let metadata {
             out += ",\"meta\":".utf8

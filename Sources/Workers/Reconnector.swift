@@ -89,3 +89,25 @@ package struct Reconnector: Sendable {
 
     package mutating func retryNow() { schedule.retryNow() }
 }
+
+/// Says in the log what keeps something from being done, each sentence once a minute however many rows it is true of, or
+/// where it is about a subject, one sentence a minute about that.
+package struct RateLimitedLog: ~Copyable {
+    private static let silence = Duration.seconds(60)
+    private static let capacity = 100
+    private let logger: Logger
+    private var said: [String: ContinuousClock.Instant] = [:]
+
+    package init(logger: Logger) {
+        self.logger = logger
+    }
+
+    /// - Parameter subject: nil: what the sentence says is its subject.
+    package mutating func note(_ sentence: String, about subject: String? = nil) {
+        let now = ContinuousClock.now
+        if let before = said[subject ?? sentence], before + Self.silence > now { return }
+        if said.count >= Self.capacity { said.removeAll() }
+        said[subject ?? sentence] = now
+        logger.warning("\(sentence)")
+    }
+}

@@ -2,6 +2,8 @@ import Administration
 import ChangeFeed
 import Testing
 
+@testable import PostgresFixtures
+
 extension FeedTests {
     @Suite struct AlterTests {
         let database: Database

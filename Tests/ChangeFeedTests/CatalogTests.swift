@@ -3,6 +3,8 @@ import Hub
 import Matching
 import Testing
 
+@testable import PostgresFixtures
+
 extension FeedTests {
     @Suite struct CatalogTests {
         let database: Database

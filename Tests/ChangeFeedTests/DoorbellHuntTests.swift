@@ -2,14 +2,15 @@ import ChangeFeed
 import Foundation
 import Testing
 
+@testable import PostgresFixtures
+
 extension FeedTests {
     /// With the safety poll out of the way, a lost ring is a row that never comes.
     @Suite struct DoorbellHuntTests {
         @Test func noRingIsLost() throws {
             let database = try PostgresCluster.shared.database().prepared("create table t (n int)", watching: "t")
-            var rhythm = Doorbell.Rhythm()
+            var rhythm = Doorbell.Rhythm.sleepy
             rhythm.safety = .seconds(3600)
-            rhythm.linger = .milliseconds(1)
             try database.withFeed(rhythm: rhythm) { feed, collector in
                 let writers = 3
                 let each = 1500
@@ -46,5 +47,29 @@ extension FeedTests {
                 #expect(feed.statistics.missedRings == 0)
             }
         }
+
+        /// A prepared transaction may not have notified, so nobody rings where transactions can be prepared.
+        @Test func preparedTransaction() throws {
+            let cluster = PostgresCluster(settings: "max_prepared_transactions = 3")
+            let database = try cluster.database().prepared("create table t (id int)", watching: "t")
+            try database.withFeed(rhythm: .sleepy) { feed, collector in
+                try eventually("the hub sleeps") { feed.statistics.dozes > 0 }
+                try database.run("begin; insert into t values (1); prepare transaction 'p'")
+                try database.run("insert into t values (2)")
+                try eventually("the one that was committed") { collector.lines == [#"INSERT {"id":2}"#] }
+                try database.run("commit prepared 'p'")
+                try eventually("the prepared one") { collector.count == 2 }
+                #expect(feed.statistics.missedRings == 0)
+            }
+        }
+    }
+}
+
+extension Doorbell.Rhythm {
+    /// Asleep soon.
+    fileprivate static var sleepy: Doorbell.Rhythm {
+        var rhythm = Doorbell.Rhythm()
+        rhythm.linger = .milliseconds(1)
+        return rhythm
     }
 }

@@ -1,6 +1,8 @@
 import ChangeFeed
 import Testing
 
+@testable import PostgresFixtures
+
 /// The state machine alone, on a clock of its own.
 @Suite struct DoorbellTests {
     let start = ContinuousClock.now

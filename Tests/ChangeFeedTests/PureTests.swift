@@ -2,6 +2,8 @@ import ChangeFeed
 import Postgres
 import Testing
 
+@testable import PostgresFixtures
+
 @Suite struct PureTests {
     @Test func theStatementsAreThoseOfTheirFiles() {
         for statements in FeedStatements.files { #expect(statements.problems == []) }

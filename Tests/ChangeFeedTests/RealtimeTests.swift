@@ -3,6 +3,8 @@ import ChangeFeed
 import Postgres
 import Testing
 
+@testable import PostgresFixtures
+
 extension FeedTests {
     /// What `roost migrate` makes of a database's `realtime` and `auth` schemas.
     @Suite struct RealtimeTests {

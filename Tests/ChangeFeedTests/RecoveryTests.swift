@@ -3,6 +3,8 @@ import Foundation
 import Synchronization
 import Testing
 
+@testable import PostgresFixtures
+
 extension FeedTests {
     /// What breaks, and that nothing is lost or repeated by it.
     @Suite struct RecoveryTests {
@@ -29,7 +31,8 @@ extension FeedTests {
                 }
                 try eventually("all rows, \(collector.count)") { collector.count >= total }
                 #expect(collector.lines == (0..<total).map { #"INSERT {"n":\#($0)}"# })
-                #expect(feed.statistics.connections >= 4)
+                // Published when the feed has nothing left to read.
+                try eventually("four connections") { feed.statistics.connections >= 4 }
             }
         }
 

@@ -3,6 +3,8 @@ import ChangeFeed
 import Postgres
 import Testing
 
+@testable import PostgresFixtures
+
 extension FeedTests {
     /// What realtime.send(), send_binary() and broadcast_changes() write, and what an insert into realtime.messages does.
     @Suite struct SendTests {

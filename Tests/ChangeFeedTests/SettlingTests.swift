@@ -1,7 +1,9 @@
 import ChangeFeed
 import Testing
 
-/// The place to go on from, where a tap may lose nothing.
+@testable import PostgresFixtures
+
+/// The place to go on from, where an observer may lose nothing.
 @Suite struct SettlingTests {
     private func place(_ number: Int) throws -> StorablePlaces.Place {
         StorablePlaces.Place(cursor: try #require(Snapshot("\(number):\(number):")), covered: number)

@@ -5,6 +5,8 @@ import Hub
 import Postgres
 import Testing
 
+@testable import PostgresFixtures
+
 extension FeedTests {
     /// Whatever SQL writes: replayed, the changes make the table, and each row's come in the order in which they happened.
     @Suite struct StatementTests {
@@ -21,7 +23,7 @@ extension FeedTests {
             var key: String? = "id"
         }
 
-        private static func trigger(_ name: String, _ event: String, _ body: String, each: String = "row") -> String {
+        static func trigger(_ name: String, _ event: String, _ body: String, each: String = "row") -> String {
             let result = event.hasPrefix("before") && each == "row" ? "new" : "null"
             return """
                 create or replace function \(name)() returns trigger language plpgsql as $f$
@@ -231,7 +233,7 @@ extension FeedTests {
                     if let operations = statement.operations {
                         #expect(String(seen.compactMap(\.change.operation.rawValue.first)) == operations, name)
                     }
-                    let replay = Replay(before, key: statement.key, seen)
+                    let replay = ChangeReplay(before, key: statement.key, seen)
                     #expect(replay.faults == [], name)
                     #expect(replay.rows == (try database.rows("select row_to_json(t)::text from t")), name)
                 }
@@ -280,100 +282,6 @@ extension FeedTests {
             #expect(lines == [#"INSERT {"id":1}"#, #"INSERT {"id":2}"#])
         }
 
-        /// Random statements under random triggers of the application; every version of a row is another, so the replay
-        /// tells whether each found what the last had left.
-        @Test func anyStatementsAnyTriggers() throws {
-            let database = try PostgresCluster.shared.database().prepared(
-                """
-                create sequence version;
-                create function next() returns trigger language plpgsql as
-                    $$ begin new.v := nextval('version'); return new; end $$;
-                """)
-            let triggers = [
-                Self.trigger("z_touch", "after insert", "update t set note = 'seen' where id = new.id"),
-                Self.trigger("a_count", "after insert", "update t set n = n + 1 where id = new.n"),
-                Self.trigger(
-                    "b_reset", "after update", "if new.n > 5 then update t set n = 0 where id = new.id; end if"),
-                Self.trigger(
-                    "drop", "after insert or update", "if new.n = 4 then delete from t where id = new.id; end if"),
-                Self.trigger("replace", "before insert", "delete from t where id = new.id"),
-                Self.trigger("before", "before insert", "update t set n = n + 1 where id = new.n"),
-                Self.trigger("skip", "before insert", "if new.n = 3 then return null; end if"),
-                Self.trigger(
-                    "zs", "after insert or update", "update t set note = 'all' where n = 2", each: "statement"),
-                Self.trigger("at_end", "after delete", "update t set n = n + 1 where id = 1", each: "statement"),
-                Self.trigger(
-                    "revive", "after delete", "insert into t values (old.id, 1, 'back') on conflict do nothing"),
-            ]
-            try database.withFeed { feed, collector in
-                let session = try database.session()
-                for seed in 1...20 {
-                    var random = SeededNumbers(UInt64(seed))
-                    try session.run(
-                        """
-                        drop table if exists t cascade;
-                        create table t (id int primary key, n int, note text, v bigint);
-                        create trigger zz_next before insert or update on t for each row execute function next();
-                        """)
-                    try Watcher.watch("t", conninfo: database.conninfo)
-                    for trigger in triggers where random.next(below: 3) == 0 { try session.run(trigger) }
-                    let start = collector.count
-                    for _ in 0..<12 {
-                        try session.run("begin")
-                        for statement in Self.statements(&random) { run(statement, on: session) }
-                        try session.run("commit")
-                    }
-                    try database.settle(feed, collector)
-                    let replay = Replay([], key: "id", Array(collector.seen[start...]))
-                    #expect(replay.faults == [], "seed \(seed)")
-                    #expect(replay.rows == (try database.rows("select row_to_json(t)::text from t")), "seed \(seed)")
-                }
-            }
-        }
-
-        private static func statements(_ random: inout SeededNumbers) -> [String] {
-            let numbers = (0..<8).map { _ in random.next(below: 6) + 1 }
-            let texts = [
-                "insert into t values (\(numbers[0]), \(numbers[1])) on conflict do nothing",
-                "insert into t values (1, \(numbers[0])), (3, \(numbers[1])), (5, \(numbers[2])) "
-                    + "on conflict (id) do update set n = excluded.n",
-                "update t set n = \(numbers[0]) where id in (\(numbers[1]), \(numbers[2]))", "update t set n = n + 1",
-                "delete from t where id = \(numbers[3])", "update t set id = \(numbers[4]) where id = \(numbers[5])",
-                "with d as (delete from t where id = \(numbers[6]) returning *) "
-                    + "insert into t select id + 1, n from d on conflict do nothing",
-            ]
-            return (0...random.next(below: 3)).map { _ in texts[random.next(below: texts.count)] }
-        }
-
-        /// Keys that collide take the statement back, which is a case too.
-        private func run(_ script: String, on session: DatabaseSession) {
-            do {
-                try session.run("savepoint before")
-                try session.run(script)
-            } catch {
-                do { try session.run("rollback to before") } catch { Issue.record(error) }
-                let isExpected = ["duplicate key", "a second time", "already modified"].contains {
-                    "\(error)".contains($0)
-                }
-                #expect(isExpected, "\(error): \(script)")
-            }
-        }
-
-        /// A prepared transaction may not have notified, so nobody rings where transactions can be prepared.
-        @Test func preparedTransaction() throws {
-            let cluster = PostgresCluster(settings: "max_prepared_transactions = 3")
-            let database = try cluster.database().prepared("create table t (id int)", watching: "t")
-            try database.withFeed(rhythm: .sleepy) { feed, collector in
-                try eventually("the hub sleeps") { feed.statistics.dozes > 0 }
-                try database.run("begin; insert into t values (1); prepare transaction 'p'")
-                try database.run("insert into t values (2)")
-                try eventually("the one that was committed") { collector.lines == [#"INSERT {"id":2}"#] }
-                try database.run("commit prepared 'p'")
-                try eventually("the prepared one") { collector.count == 2 }
-                #expect(feed.statistics.missedRings == 0)
-            }
-        }
-
         /// JSON of them would be over 1 GB.
         @Test func rowsFarTooLargeForJSON() throws {
             let database = try PostgresCluster.shared.database().prepared(
@@ -396,75 +304,5 @@ extension FeedTests {
                 #expect(seen[4].record?.utf8.count ?? 0 > 900_000)
             }
         }
-    }
-}
-
-/// What a client has that applies changes to the rows it began with.
-private struct Replay {
-    private(set) var faults: [String] = []
-    private var byKey: [String: [String]] = [:]
-    private let key: String?
-
-    init(_ rows: [String], key: String?, _ seen: [Collector.Seen]) {
-        self.key = key
-        for row in rows { byKey[name(row), default: []].append(row) }
-        for change in seen {
-            if let old = change.old {
-                let known = byKey[name(old)] ?? []
-                if let index = known.firstIndex(of: old) {
-                    byKey[name(old)]?.remove(at: index)
-                } else {
-                    faults.append("\(change.line): had \(known)")
-                    byKey[name(old)] = nil
-                }
-            }
-            if let record = change.record {
-                if key != nil, let there = byKey[name(record)]?.first { faults.append("\(change.line): had \(there)") }
-                byKey[name(record), default: []].append(record)
-            }
-        }
-    }
-
-    var rows: [String] { byKey.values.joined().sorted() }
-
-    private func name(_ row: String) -> String {
-        guard let key, let range = row.range(of: "\"\(key)\":") else { return row }
-        return String(row[range.upperBound...].prefix { $0 != "," && $0 != "}" })
-    }
-}
-
-private struct SeededNumbers {
-    private var state: UInt64
-    init(_ seed: UInt64) { state = seed }
-
-    /// SplitMix64.
-    mutating func next(below bound: Int) -> Int {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = (state ^ (state >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return Int((mixed ^ (mixed >> 31)) % UInt64(bound))
-    }
-}
-
-extension Doorbell.Rhythm {
-    /// Asleep soon.
-    fileprivate static var sleepy: Doorbell.Rhythm {
-        var rhythm = Doorbell.Rhythm()
-        rhythm.linger = .milliseconds(1)
-        return rhythm
-    }
-}
-
-extension Database {
-    /// Texts of one column, sorted.
-    fileprivate func rows(_ query: String) throws -> [String] {
-        try session().rows(query).compactMap { $0.first.flatMap { $0 } }.sorted()
-    }
-
-    /// Waits until all that is committed by now was read.
-    fileprivate func settle(_ feed: ChangeFeed, _ collector: Collector) throws {
-        try run("notify roost")
-        let polls = feed.statistics.polls
-        try eventually("another poll") { feed.statistics.polls > polls + 1 }
     }
 }

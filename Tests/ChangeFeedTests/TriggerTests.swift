@@ -2,6 +2,8 @@ import ChangeFeed
 import Foundation
 import Testing
 
+@testable import PostgresFixtures
+
 extension FeedTests {
     /// What statements write to the outbox, and how it arrives.
     @Suite struct TriggerTests {

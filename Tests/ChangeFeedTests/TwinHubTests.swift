@@ -2,6 +2,8 @@ import Administration
 import ChangeFeed
 import Testing
 
+@testable import PostgresFixtures
+
 extension FeedTests {
     /// Two hubs of one name.
     @Suite struct TwinHubTests {

@@ -1,6 +1,8 @@
 import ChangeFeed
 import Testing
 
+@testable import PostgresFixtures
+
 extension FeedTests {
     /// Whatever type a column has, its values read as Postgres itself makes JSON of the row.
     @Suite struct TypeTests {

@@ -3,6 +3,8 @@ import Foundation
 import Synchronization
 import Testing
 
+@testable import PostgresFixtures
+
 extension FeedTests {
     /// The "must show": 16 writers, an open transaction, 50,000 rows, each exactly once and in order.
     @Suite struct WindowTests {

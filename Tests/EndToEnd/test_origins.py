@@ -79,7 +79,7 @@ async def test_answers_may_be_read_by_pages_of_the_list(hub):
 
 PAGE, STRANGER = "https://app.example.com", "https://evil.example"
 MEGABYTE = 1 << 20
-LIMITS = {"ROOST_LOOPS": "1", "ROOST_TIMEOUTS_BODY": "1", "ROOST_LIMITS_UNFINISHED_BYTES": str(MEGABYTE),
+LIMITS = {"ROOST_LOOPS": "1", "ROOST_TIMEOUTS_BODY": "5", "ROOST_LIMITS_UNFINISHED_BYTES": str(MEGABYTE),
           "ROOST_LIMITS_FAILURES_PER_MINUTE": "1000"}
 POST, SOCKET = "POST /api/broadcast/t/events/e", "GET /realtime/v1/websocket"
 KEY = base64.b64encode(bytes(16)).decode()

@@ -8,7 +8,7 @@ import Testing
         while pace.hasRoom {
             pace.sends(1000)
             sent += 1000
-            if pace.wantsProof { pace.asks(at: now) }
+            if pace.wantsPing { pace.pings(at: now) }
         }
         return sent
     }
@@ -16,9 +16,9 @@ import Testing
     @Test func littleIsUnreadUntilAPingIsAnswered() {
         var pace = RecoveryPace()
         #expect(fill(&pace, at: 0) <= 132_000)
-        #expect(!pace.hasRoom && pace.askedAt == 0)
+        #expect(!pace.hasRoom && pace.pingedAt == 0)
         pace.isAnswered(at: 500)
-        #expect(pace.hasRoom && pace.wantsProof, "the next ping follows what was sent behind the first")
+        #expect(pace.hasRoom && pace.wantsPing, "the next ping follows what was sent behind the first")
     }
 
     /// At 48 KB/s, with kernels between that take all of it, an answer never takes more than some seconds.
@@ -31,17 +31,17 @@ import Testing
             while pace.hasRoom {
                 pace.sends(1000)
                 sent += 1000
-                guard pace.wantsProof else { continue }
-                pace.asks(at: now)
+                guard pace.wantsPing else { continue }
+                pace.pings(at: now)
                 before = sent
             }
-            let asked = try #require(pace.askedAt)
+            let asked = try #require(pace.pingedAt)
             // It has read so far when it answers.
             now = max(now, Int64(before) / 48)
             longest = max(longest, now - asked)
             pace.isAnswered(at: now)
-            guard pace.wantsProof else { continue }
-            pace.asks(at: now)
+            guard pace.wantsPing else { continue }
+            pace.pings(at: now)
             before = sent
         }
         #expect(longest < 4000)

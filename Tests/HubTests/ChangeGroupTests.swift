@@ -200,9 +200,11 @@ import Wire
         #expect(try stage.join("realtime:a", 1, Self.config(list(1_001))) == [refusal])
         let bomb = Self.config(list(1_000_000))
         var said: [String] = []
+        // Beside what reading its text alone takes, because the machine may be busy.
+        let reading = try ContinuousClock().measure { _ = try JSON(parsing: Array(bomb.utf8)) }
         let elapsed = try ContinuousClock().measure { said = try stage.join("realtime:a", 1, bomb) }
         #expect(said == [refusal])
-        #expect(elapsed < .seconds(2), "5 s without the limit")
+        #expect(elapsed < reading * 100, "10 times; without the limit 600")
         #expect(stage.hub.channelCount == 0)
         #expect(try stage.join("realtime:a", 1, Self.config(list(1_000))).first?.hasPrefix("subscribe") == true)
     }

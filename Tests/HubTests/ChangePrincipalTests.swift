@@ -105,7 +105,7 @@ import Wire
     }
 
     /// Removal moves the last member into the gap, in the group's audience and in its principal's.
-    @Test func seatsStayRight() throws {
+    @Test func positionsStayRight() throws {
         let stage = Stage()
         for slot in Slot(1)...9 {
             stage.connect(slot, slot % 2 == 0 ? .v2 : .v1, expiresAt: 5000 + Int(slot % 3))

@@ -51,7 +51,7 @@ private struct World {
     init(seed: UInt64) {
         random = SeededGenerator(seed: seed)
         hubs = (0...1).map {
-            Hub(loop: $0, verifier: TokenBook(), random: SeededGenerator(seed: seed &+ UInt64($0)), presence: .plain)
+            Hub(loop: $0, verifier: TestVerifier(), random: SeededGenerator(seed: seed &+ UInt64($0)), presence: .plain)
         }
     }
 

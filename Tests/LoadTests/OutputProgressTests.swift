@@ -42,7 +42,7 @@ import Testing
     }
 
     @Test func aLineSumsUpItsSeconds() {
-        var line = ProgressLine()
+        var line = ProgressSummary()
         #expect(line.take(scenario: "chat", expectedSeconds: 60, errors: 0) == nil)
         for sample in OutputExample.run().samples { line.add(sample) }
         #expect(

@@ -68,7 +68,7 @@ import Testing
         #expect(Amount.memory(kilobytes: 40_960) == "40 MB")
         #expect(Amount.memory(kilobytes: 3 * 1024 * 1024) == "3 GB")
         #expect([-3, 0, 5, 75, 3723].map(Amount.clock) == ["-0:03", "0:00", "0:05", "1:15", "1:02:03"])
-        #expect(Moment.text(secondsSince1970: 1_763_819_000) == "2025-11-22 13:43:20 UTC")
+        #expect(DateAndTime.text(secondsSince1970: 1_763_819_000) == "2025-11-22 13:43:20 UTC")
         #expect(["a-b", "", "it's", "p99<1ms"].map(ShellWord.quoted) == ["a-b", "''", "'it'\\''s'", "'p99<1ms'"])
     }
 }

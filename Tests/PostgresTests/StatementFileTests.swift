@@ -5,8 +5,7 @@ import Testing
     private enum Sample: String, NamedStatement {
         case takeOne, script
         static let file = StatementFile(
-            Array(
-                """
+            text: """
                 -- What holds for all: no locks.
 
                 -- name: TakeOne
@@ -19,15 +18,13 @@ import Testing
                 begin;
                 commit;
 
-                """.utf8))
+                """)
     }
 
     private enum Other: String, NamedStatement {
         case known, missing
         static let file = StatementFile(
-            Array(
-                "-- name: Known\nselect 1\n-- name: Known\nselect 2\n-- name: Unused\nselect 3\n-- name: Empty\n\n".utf8
-            ))
+            text: "-- name: Known\nselect 1\n-- name: Known\nselect 2\n-- name: Unused\nselect 3\n-- name: Empty\n\n")
     }
 
     @Test func aStatementIsWhatStandsBelowItsName() {

@@ -65,6 +65,7 @@ struct LayerTests {
             case .tables: "app.notes"
             case .template: "{sender_name}"
             case .json: "{}"
+            case .mappings: "messages -> room:{conversation_id} / new_message"
             }
         var environment = Sample.apns.merging([setting.environmentName: text]) { $1 }
         if key == "live_activity.ceiling_milliseconds" {

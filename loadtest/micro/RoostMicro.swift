@@ -59,7 +59,7 @@ struct RoostMicro: ParsableCommand {
         }
         let operations = Catalogue.all.filter { isWanted($0.name) }
         guard !operations.isEmpty else { throw ValidationError("No operation's name contains \(filter).") }
-        let meter = Meter(isTiming: !check && !record)
+        let meter = OperationMeter(isTiming: !check && !record)
         let figures = try operations.map(meter.measure)
         if record || check { return try judge(figures) }
         print(json ? FigureJSON(figures: figures).text : FigureTable(figures: figures).text)
@@ -67,7 +67,7 @@ struct RoostMicro: ParsableCommand {
 
     private func isWanted(_ name: String) -> Bool { filter.isEmpty || name.contains(filter) }
 
-    private func judge(_ figures: [Figure]) throws {
+    private func judge(_ figures: [OperationCost]) throws {
         let file = TextFile(path: thresholds)
         let known = try Thresholds(parsing: file.read(), path: thresholds)
         if record {

@@ -24,7 +24,7 @@ struct RoostLoad: ParsableCommand {
             var command = try parseAsRoot()
             try command.run()
         } catch let failure as LoadFailure {
-            StandardError.write("Error: \(failure.sentence)\n")
+            ErrorOutput.write("Error: \(failure.sentence)\n")
             exit(withError: ExitCode(2))
         } catch {
             exit(withError: error)
@@ -45,7 +45,7 @@ struct LoadFailure: Error {
 }
 
 /// Where everything goes that is not a result.
-enum StandardError {
+enum ErrorOutput {
     /// Unbuffered. A standard error that takes nothing more leaves nobody to tell, so the outcome is not looked at.
     static func write(_ text: String) {
         var text = text

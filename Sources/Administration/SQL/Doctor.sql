@@ -247,6 +247,13 @@ select quote_ident(rolname), quote_ident(current_user) from pg_roles
 where rolname in ('anon', 'authenticated', 'service_role') and not pg_has_role(current_user, oid, $1)
 order by rolname
 
+-- name: MissingRoles
+-- The roles of clients' tokens that the database does not have.
+-- Locks: none.
+select quote_ident(name) from unnest(array['anon', 'authenticated', 'service_role']) name
+where not exists (select from pg_roles where rolname = name)
+order by 1
+
 -- name: TablesWithoutPolicy
 -- Those of the tables ($1, oids) that have row level security and no policy that could show a row.
 -- Locks: none.

@@ -25,9 +25,6 @@ struct lws_vhost *roost_vhost_create(struct lws_context *context, const char *na
 // Sends lws' own messages to `sink` (one line each, with its level).
 void roost_log_to(void (*sink)(int level, const char *line));
 
-// Names the calling thread after its loop, as `top -H` shows it.
-void roost_name_loop(int index);
-
 // The length of a header's value copied to `buffer` (NUL-terminated); 0 if absent, -1 if it does not fit.
 int roost_header(struct lws *wsi, enum lws_token_indexes token, char *buffer, int size);
 int roost_custom_header(struct lws *wsi, const char *name_with_colon, char *buffer, int size);

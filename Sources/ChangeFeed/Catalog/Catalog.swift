@@ -1,5 +1,6 @@
-import Hub
 package import Matching
+package import Postgres
+import Wire
 
 /// The watched tables at one moment, and what roles may read of them.
 package struct Catalog: Sendable {
@@ -79,14 +80,53 @@ package struct Catalog: Sendable {
     }
 }
 
-/// The operator's word on a table that whether a user may see a row depends on one column alone (`roost watch --scope`).
-///
-/// It lets the hub keep answers of policies. It is held against what the catalog says of the policies (`DeclaredScope`),
-/// and against what they really read whenever they are asked; it counts for nothing where that is more.
-package struct Scope: Sendable, Equatable {
-    package let column: String
-    /// The tables that decide who may see what; answers are dropped when one of them changes.
-    package let members: Set<UInt32>
+/// What a role of the database may read of the watched tables, before policies.
+package struct RoleAccess: Sendable, Equatable {
+    /// Whether the database has such a role.
+    package let exists: Bool
+    /// Whether the hub's own role may act as it, as asking its policies takes.
+    package let isAssumable: Bool
+    /// By the table's oid; what the role may not read is missing.
+    let tables: [UInt32: TableAccess]
+
+    init(exists: Bool, isAssumable: Bool, tables: [UInt32: TableAccess]) {
+        self.exists = exists
+        self.isAssumable = isAssumable
+        self.tables = tables
+    }
+
+    package static func read(_ names: Set<String>, from connection: PostgresConnection) throws -> [String: RoleAccess] {
+        guard !names.isEmpty else { return [:] }
+        var list = TextArray()
+        for name in names.sorted() { list.append(name.utf8) }
+        let rows = try connection.query(CatalogSQL.access, [list.literal])
+        var assumable: [String: Bool] = [:]
+        var tables: [String: [UInt32: TableAccess]] = [:]
+        for row in 0..<rows.count {
+            guard let role = rows.text(row, 0) else { continue }
+            assumable[role] = rows.flag(row, 1)
+            guard let oid = rows.text(row, 2).flatMap({ UInt32($0) }) else { continue }
+            let columns = try rows.bytes(row, 4).map { Set(try JSON(parsing: Array($0)).elements.compactMap(\.string)) }
+            tables[role, default: [:]][oid] = TableAccess(columns: columns, isRestricted: rows.flag(row, 3))
+        }
+        return Dictionary(
+            uniqueKeysWithValues: names.map { name in
+                let access = RoleAccess(
+                    exists: assumable[name] != nil, isAssumable: assumable[name] ?? false, tables: tables[name] ?? [:])
+                return (name, access)
+            })
+    }
+
+    /// Nil where the role may read nothing of the table.
+    package func table(_ oid: UInt32) -> TableAccess? { tables[oid] }
+}
+
+/// What a role may read of one table.
+package struct TableAccess: Sendable, Equatable {
+    /// The columns it may SELECT; nil for all, those that come later included.
+    package let columns: Set<String>?
+    /// Row level security applies to the role: its policies decide on each row.
+    package let isRestricted: Bool
 }
 
 extension Table {

@@ -1,6 +1,7 @@
 import Hub
 package import Matching
 import Postgres
+import Synchronization
 
 /// Whose filters take Postgres' time, and who is to be given up where it is too much.
 ///
@@ -155,6 +156,33 @@ package struct ConditionBudget {
         let conditions = Set(filter.conditions)
         return list.contains { $0.until > now && $0.conditions.isSubset(of: conditions) }
     }
+}
+
+/// Why filters were given up.
+package enum FilterEnd: String, Sendable, CaseIterable {
+    /// It, or all of them together.
+    case tookTooLong = "took_too_long"
+    /// It was not its turn before the time of all was over.
+    case notInTime = "not_in_time"
+    /// The comparison failed.
+    case failed
+    /// There were more than Postgres may have to decide for a row, or than it could keep up with.
+    case tooMany = "too_many"
+}
+
+/// What filters have cost, for all that ask about them. From any thread.
+final class SharedConditionBudget: Sendable {
+    private let content: Mutex<ConditionBudget>
+    private let ended = Mutex<[FilterEnd: Int]>([:])
+
+    /// How many filters were given up, by the reason.
+    var ends: [FilterEnd: Int] { ended.withLock { $0 } }
+
+    func count(_ end: FilterEnd, _ filters: Int = 1) { ended.withLock { $0[end, default: 0] += filters } }
+
+    init(_ limits: ConditionLimits) { content = Mutex(ConditionBudget(limits, at: .now)) }
+
+    func use<Result: Sendable>(_ body: (inout ConditionBudget) -> Result) -> Result { content.withLock { body(&$0) } }
 }
 
 /// How long clients' filters may take in Postgres. The changes of their own subscriptions wait for them, and no others.

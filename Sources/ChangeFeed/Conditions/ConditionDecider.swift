@@ -1,5 +1,4 @@
 import Dispatch
-import Glibc
 import Hub
 import Logging
 import Matching
@@ -15,9 +14,23 @@ import Workers
 final class ConditionDecider: Sendable {
     /// One question, and where its answers will be.
     final class Job: Sendable {
+        fileprivate let rows: Int
+        fileprivate let conditions: @Sendable () -> [PostgresCondition]
+        fileprivate let isOverdue: Bool
+        fileprivate let whenDone: @Sendable () -> Void
         private let answers = Mutex<ConditionEvaluator.Answers?>(nil)
         private let done = DispatchSemaphore(value: 0)
         private let isGivenUp = Mutex(false)
+
+        fileprivate init(
+            _ rows: Int, _ conditions: @escaping @Sendable () -> [PostgresCondition], isOverdue: Bool,
+            whenDone: @escaping @Sendable () -> Void
+        ) {
+            self.rows = rows
+            self.conditions = conditions
+            self.isOverdue = isOverdue
+            self.whenDone = whenDone
+        }
 
         /// Nil while they are being found.
         var result: ConditionEvaluator.Answers? { answers.withLock { $0 } }
@@ -30,7 +43,10 @@ final class ConditionDecider: Sendable {
         fileprivate var isAbandoned: Bool { isGivenUp.withLock { $0 } }
 
         /// Nothing more is done for it.
-        fileprivate func end() { done.signal() }
+        fileprivate func end() {
+            done.signal()
+            whenDone()
+        }
 
         /// - Throws: `PostgresError` of kind `timeout` where it takes longer.
         func wait(for limit: Duration) throws {
@@ -46,83 +62,86 @@ final class ConditionDecider: Sendable {
         }
     }
 
-    private let queue = DispatchQueue(label: "roost-filters")
-    private let asker: Mutex<ConditionEvaluator>
-    private let isStopping = Mutex(false)
+    private struct Mail {
+        var jobs: [Job] = []
+        var isStopping = false
+    }
+
+    private let thread = WorkerThread(named: "roost-filters")
+    private let mailbox = WorkerMailbox(Mail())
+    /// Readable once nothing is to be asked any more.
+    private let stopped = EventDescriptor()
+    private let conninfo: String
+    private let limits: ConditionLimits
+    private let budget: SharedConditionBudget
     private let logger: Logger
     private static let pause = Duration.milliseconds(500)
     private static let longestRest = Duration.milliseconds(250)
 
     init(conninfo: String, limits: ConditionLimits, budget: SharedConditionBudget, logger: Logger) {
+        self.conninfo = conninfo
+        self.limits = limits
+        self.budget = budget
         self.logger = logger
-        asker = Mutex(ConditionEvaluator(conninfo: conninfo, limits: limits, budget: budget, logger: logger))
     }
 
     /// Begins to decide what changes wait for; while Postgres does not answer, it is asked again.
     ///
     /// - Parameters:
     ///   - rows: how many changes wait.
-    ///   - conditions: what they wait for; called on a thread of this decider's.
+    ///   - conditions: what they wait for; called on this decider's thread.
     ///   - isOverdue: filters are more than Postgres can decide, so that the costliest have to end.
-    ///   - whenDone: called on a thread of this decider's.
+    ///   - whenDone: called on this decider's thread.
     func decide(
         of rows: Int, _ conditions: @escaping @Sendable () -> [PostgresCondition], isOverdue: Bool,
         whenDone: @escaping @Sendable () -> Void
     ) -> Job {
-        let job = Job()
-        queue.async { [self] in
-            let began = ContinuousClock.now
-            let conditions = conditions()
-            while !isStopping.withLock({ $0 }), !job.isAbandoned {
-                do {
-                    job.finish(
-                        try asker.withLock { try $0.answers(to: conditions, isOverdue: isOverdue, rows: rows) })
-                    break
-                } catch {
-                    logger.debug("Filters are asked about again: \(error)")
-                    Self.rest(Self.pause)
-                }
-            }
-            job.end()
-            whenDone()
-            if !conditions.isEmpty { Self.rest(min(.now - began, Self.longestRest)) }
-        }
+        let job = Job(rows, conditions, isOverdue: isOverdue, whenDone: whenDone)
+        mailbox.post { $0.jobs.append(job) }
+        // With the first question: most hubs have no such filter.
+        if !thread.wasStarted { thread.start { [self] in run() } }
         return job
     }
 
     /// Nothing is asked again from now on.
-    func stop() { isStopping.withLock { $0 = true } }
-
-    private static func rest(_ duration: Duration) {
-        let (seconds, attoseconds) = duration.components
-        var time = timespec(tv_sec: Int(seconds), tv_nsec: Int(attoseconds / 1_000_000_000))
-        nanosleep(&time, nil)
+    func stop() {
+        mailbox.post { $0.isStopping = true }
+        stopped.signal()
     }
-}
 
-/// Why filters were given up.
-package enum FilterEnd: String, Sendable, CaseIterable {
-    /// It, or all of them together.
-    case tookTooLong = "took_too_long"
-    /// It was not its turn before the time of all was over.
-    case notInTime = "not_in_time"
-    /// The comparison failed.
-    case failed
-    /// There were more than Postgres may have to decide for a row, or than it could keep up with.
-    case tooMany = "too_many"
-}
+    /// Ends the thread, after `stop`. One that hangs in a filter or in the network is left behind: it ends by itself.
+    func join(within patience: Duration) { thread.join(by: .now + patience) }
 
-/// What filters have cost, for all that ask about them. From any thread.
-final class SharedConditionBudget: Sendable {
-    private let content: Mutex<ConditionBudget>
-    private let ended = Mutex<[FilterEnd: Int]>([:])
+    private func run() {
+        var evaluator = ConditionEvaluator(conninfo: conninfo, limits: limits, budget: budget, logger: logger)
+        while true {
+            mailbox.wait(until: nil)
+            let mail = mailbox.take { mail in
+                defer { mail.jobs = [] }
+                return mail
+            }
+            for job in mail.jobs { decide(job, &evaluator) }
+            if mail.isStopping { return }
+        }
+    }
 
-    /// How many filters were given up, by the reason.
-    var ends: [FilterEnd: Int] { ended.withLock { $0 } }
+    private func decide(_ job: Job, _ evaluator: inout ConditionEvaluator) {
+        let began = ContinuousClock.now
+        let conditions = job.conditions()
+        while !isStopping, !job.isAbandoned {
+            do {
+                job.finish(try evaluator.answers(to: conditions, isOverdue: job.isOverdue, rows: job.rows))
+                break
+            } catch {
+                logger.debug("Filters are asked about again: \(error)")
+                rest(Self.pause)
+            }
+        }
+        job.end()
+        if !conditions.isEmpty { rest(min(.now - began, Self.longestRest)) }
+    }
 
-    func count(_ end: FilterEnd, _ filters: Int = 1) { ended.withLock { $0[end, default: 0] += filters } }
+    private var isStopping: Bool { mailbox.look { $0.isStopping } }
 
-    init(_ limits: ConditionLimits) { content = Mutex(ConditionBudget(limits, at: .now)) }
-
-    func use<Result: Sendable>(_ body: (inout ConditionBudget) -> Result) -> Result { content.withLock { body(&$0) } }
+    private func rest(_ duration: Duration) { _ = stopped.wait(until: .now + duration) }
 }

@@ -47,7 +47,7 @@ struct BatchVisibility {
         _ match: DeliveryBatch.Match, _ registry: borrowing SubscriptionRegistry, _ audience: BatchAudience,
         _ catalog: Catalog, _ visibility: inout Visibility, _ now: ContinuousClock.Instant
     ) {
-        // There is nothing left to judge of a row that is gone; of what is shown, the primary key, see `DeliveryBatch+Events`.
+        // There is nothing left to judge of a row that is gone; of what is shown, the primary key, see `DeliveryPipeline`.
         guard match.change.operation != .delete else { return }
         let table = match.change.table
         for delivery in match.deliveries {

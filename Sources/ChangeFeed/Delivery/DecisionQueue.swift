@@ -87,11 +87,6 @@ final class DecisionQueue {
         try takeDecisions()
     }
 
-    /// Waits until all is delivered that waits for some groups.
-    func settle(_ groups: [ChangeGroupID]) throws {
-        while changes.concerns(groups) { try waitForDecisions() }
-    }
-
     /// Sees to it that more may wait. Everybody waits for that, but not for filters that are more than Postgres can decide: of
     /// these end the most numerous, until what comes first waits for none any more.
     ///

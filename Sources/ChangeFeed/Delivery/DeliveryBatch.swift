@@ -2,7 +2,7 @@ import Hub
 import Matching
 
 /// One batch of entries on its way to the loops, in three steps: whose filters they match (here), who of them may see the
-/// rows (`BatchVisibility`), and what each loop is to send (`DeliveryBatch+Events`).
+/// rows (`BatchVisibility`), and what each loop is to send (`DeliveryPipeline`).
 ///
 /// Confined to the feed's thread.
 struct DeliveryBatch: ~Copyable {
@@ -11,13 +11,6 @@ struct DeliveryBatch: ~Copyable {
         /// Its place in the batch.
         let place: Int
         let deliveries: [Matches.Delivery]
-    }
-
-    /// A binding whose filter was not decided.
-    struct GivenUp: Hashable {
-        let definition: Int
-        let binding: Int
-        let reason: String
     }
 
     let entries: [FeedEntry]
@@ -96,13 +89,19 @@ struct DeliveryBatch: ~Copyable {
     /// - Throws: `PostgresError` where the database does not answer.
     mutating func match(
         in registry: inout SubscriptionRegistry, asking ask: ([PostgresCondition]) throws -> ConditionEvaluator.Answers
-    ) throws -> Set<GivenUp> {
+    ) throws -> Set<GivenUpFilter> {
         var found: [(place: Int, change: RowChange, matches: Matches)] = []
         var conditions: [PostgresCondition] = []
-        var givenUp: Set<GivenUp> = []
+        var givenUp: Set<GivenUpFilter> = []
         for (place, entry) in entries.enumerated() {
             guard case .change(let change) = entry else { continue }
-            let matches = registry.match(change)
+            var matches = registry.match(change)
+            // Who has the change already waits for no answer about it.
+            let unsure = matches.groupsOfUndecided
+            if !unsure.isEmpty {
+                matches.give(
+                    up: Set(unsure).filter { number in !isForAnybody(of: registry.definition(number), at: place) })
+            }
             if matches.isEmpty { continue }
             conditions += matches.conditions
             found.append((place, change, matches))
@@ -114,7 +113,7 @@ struct DeliveryBatch: ~Copyable {
             if !answers.givenUp.isEmpty {
                 for (offset, undecided) in found.undecided.enumerated() {
                     guard let reason = answers.givenUp[next + offset] else { continue }
-                    givenUp.insert(GivenUp(definition: undecided.group, binding: undecided.id, reason: reason))
+                    givenUp.insert(GivenUpFilter(definition: undecided.group, binding: undecided.id, reason: reason))
                 }
             }
             next += mine.count
@@ -122,6 +121,11 @@ struct DeliveryBatch: ~Copyable {
                 change: change, place: place, deliveries: mine.isEmpty ? found.deliveries : found.settled(by: mine))
         }
         return givenUp
+    }
+
+    private func isForAnybody(of definition: SubscriptionDefinition?, at place: Int) -> Bool {
+        guard let definition else { return false }
+        return definition.groups.keys.contains { audience.includes($0, of: definition, at: place) }
     }
 
     /// Asks the policies about every row and everybody whose filters it matched.

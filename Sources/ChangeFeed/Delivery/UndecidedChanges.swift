@@ -20,6 +20,13 @@ struct UndecidedChanges {
         let since: ContinuousClock.Instant
 
         var definitions: Set<Int> { Set(groups.keys) }
+
+        /// What somebody has that has all that came before this change; nil where its cursor is too long to be read.
+        var before: FeedCursor? {
+            FeedCursor(cursor).map {
+                FeedCursor(epoch: $0.epoch, seen: $0.seen, window: $0.window, id: change.id - 1)
+            }
+        }
     }
 
     /// Beyond it the feed waits, but for `patience` at most; then filters end.
@@ -49,10 +56,18 @@ struct UndecidedChanges {
     /// Something waits for the definition, so what comes now has to wait, too.
     func isBehind(_ definition: Int) -> Bool { waiting[definition] != nil }
 
-    /// Something waits for one of these groups.
-    func concerns(_ groups: some Sequence<ChangeGroupID>) -> Bool {
-        let groups = Set(groups)
-        return items.contains { item in item.groups.values.contains { !$0.isDisjoint(with: groups) } }
+    /// The first change that waits for each of these groups, where one does.
+    func first(for groups: Set<ChangeGroupID>) -> [ChangeGroupID: Item] {
+        var first: [ChangeGroupID: Item] = [:]
+        var left = groups
+        for item in items {
+            if left.isEmpty { break }
+            for members in item.groups.values where !members.isDisjoint(with: left) {
+                for group in members.intersection(left) { first[group] = item }
+                left.subtract(members)
+            }
+        }
+        return first
     }
 
     mutating func add(_ new: [Item]) {

@@ -1,5 +1,6 @@
-import Hub
+import Glibc
 package import Logging
+import Postgres
 import Workers
 
 /// Reads the committed changes of watched tables and hands them to its consumer, in order, none lost.
@@ -10,11 +11,17 @@ package final class ChangeFeed: Sendable {
     private let configuration: FeedConfiguration
     private let logger: Logger
     private let consumer: any FeedConsumer
-    private let inbox = Inbox()
+    private let inbox: FeedInbox
     private let thread = WorkerThread(named: "roost-feed")
     private let published = Published(FeedReport())
 
-    package init(configuration: FeedConfiguration, logger: Logger, consumer: any FeedConsumer) {
+    package convenience init(configuration: FeedConfiguration, logger: Logger, consumer: any FeedConsumer) {
+        self.init(configuration: configuration, logger: logger, consumer: consumer, inbox: FeedInbox())
+    }
+
+    /// - Parameter inbox: where its consumer leaves work for the feed's thread.
+    init(configuration: FeedConfiguration, logger: Logger, consumer: any FeedConsumer, inbox: FeedInbox) {
+        self.inbox = inbox
         self.configuration = configuration
         self.logger = logger
         self.consumer = consumer
@@ -38,13 +45,11 @@ package final class ChangeFeed: Sendable {
         thread.join()
     }
 
-    /// Runs work on the feed's thread as soon as it waits for anything, also for an answer of the database and while
-    /// there is none; such work cannot query. It may come between two batches of one window.
-    package func perform(_ work: @escaping FeedWork) { inbox.post(work) }
+    /// `FeedInbox.perform`.
+    package func perform(_ work: @escaping FeedWork) { inbox.perform(work) }
 
-    /// Runs work on the feed's thread between two windows, when it can query; and also while the database is away, when
-    /// `context.canQuery` is false.
-    package func performWhenIdle(_ work: @escaping FeedWork) { inbox.postWhenIdle(work) }
+    /// `FeedInbox.performWhenIdle`.
+    package func performWhenIdle(_ work: @escaping FeedWork) { inbox.performWhenIdle(work) }
 
     /// From any thread.
     package var status: FeedStatus { published.status }
@@ -55,13 +60,86 @@ package final class ChangeFeed: Sendable {
     package var statistics: FeedStatistics { published.statistics }
 }
 
-/// Whether the feed delivers; for the log, `/readyz` and the dashboard.
-package enum FeedStatus: Sendable, Equatable {
-    /// Not connected. The reason is a sentence that says what to do; nil before the first attempt failed.
-    case connecting(reason: String?)
-    /// Every commit from here on is delivered.
-    case ready
-    case stopped
+/// The life of the feed's thread: connect, serve until something breaks, wait, again.
+final class FeedLoop {
+    let configuration: FeedConfiguration
+    let logger: Logger
+    let consumer: any FeedConsumer
+    let inbox: FeedInbox
+    let published: Published<FeedReport>
+    let state: FeedState
+
+    init(
+        configuration: FeedConfiguration, logger: Logger, consumer: any FeedConsumer, inbox: FeedInbox,
+        published: Published<FeedReport>
+    ) {
+        self.configuration = configuration
+        self.logger = logger
+        self.consumer = consumer
+        self.inbox = inbox
+        self.published = published
+        state = FeedState(configuration)
+    }
+
+    func run() {
+        while !inbox.isStopping {
+            do {
+                try FeedSession(loop: self).serve()
+            } catch {
+                if inbox.isStopping { break }
+                lost(because: error)
+                rest(for: state.retry.failed(at: .now))
+            }
+        }
+        report(.stopped)
+        let context = FeedContext(catalog: state.tables.catalog, status: published.status)
+        for work in inbox.close() { work(context) }
+    }
+
+    func report(_ status: FeedStatus) {
+        let old = published.status
+        guard old != status else { return }
+        published.status = status
+        // From here on it has to show that it gets on; what was missed before counts, too.
+        published.levelAt = status == .ready ? .now : nil
+        switch status {
+        case .ready:
+            logger.info("The change feed is ready.", metadata: ["tables": "\(state.tables.catalog.tables.count)"])
+        case .connecting(let reason?): logger.warning("The change feed is down, and keeps trying: \(reason)")
+        case .connecting(nil), .stopped: break
+        }
+        consumer.statusChanged(status)
+    }
+
+    func publishStatistics() {
+        published.statistics = state.statistics
+    }
+
+    /// Runs posted work that needs no database.
+    func serveAnytimeWork() {
+        let context = FeedContext(catalog: state.tables.catalog, status: published.status)
+        for work in inbox.takeAnytime() { work(context) }
+    }
+
+    private func serveInbox() {
+        serveAnytimeWork()
+        let context = FeedContext(catalog: state.tables.catalog, status: published.status)
+        for work in inbox.takeWhenIdle() { work(context) }
+    }
+
+    private func lost(because error: any Error) {
+        let reason = (error as? PostgresError)?.message ?? String(describing: error)
+        report(.connecting(reason: reason))
+    }
+
+    private func rest(for duration: Duration) {
+        let end = ContinuousClock.now + duration
+        while !inbox.isStopping, ContinuousClock.now < end {
+            serveInbox()
+            var polled = [pollfd(fd: inbox.descriptor, events: Int16(POLLIN), revents: 0)]
+            _ = poll(&polled, 1, milliseconds(until: end))
+        }
+    }
 }
 
 /// Counters since the feed was made.

@@ -18,11 +18,6 @@ package protocol FeedConsumer: WindowConsumer {
     /// - Throws: as `consume`.
     func pollEnded() throws
 
-    /// Has all delivered that was consumed and waits for these groups: what they recover would overtake it.
-    ///
-    /// - Throws: `PostgresError` where it cannot be delivered now.
-    func settle(_ groups: [ChangeGroupID]) throws
-
     /// All that was consumed up to now is covered by this mark. Not after every window; marks grow.
     func marked(_ mark: Int)
 
@@ -47,7 +42,6 @@ package protocol FeedConsumer: WindowConsumer {
 extension FeedConsumer {
     package func windowBegan(_ cursors: CursorWindow) {}
     package func pollEnded() throws {}
-    package func settle(_ groups: [ChangeGroupID]) throws {}
     package func marked(_ mark: Int) {}
     package func changesAreGone(upTo pruned: Snapshot) {}
     package var oldestMark: Int? { nil }

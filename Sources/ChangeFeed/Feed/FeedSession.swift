@@ -68,7 +68,7 @@ final class FeedSession {
         recoveries = RecoveryReader(
             reader: reader, conninfo: configuration.conninfo, statementLimit: configuration.statementLimit,
             hasCommitTimestamps: position.hasCommitTimestamps, logger: logger,
-            settle: { try consumer.settle($0) }, countReading: { state.statistics.recoveryReads += 1 })
+            countReading: { state.statistics.recoveryReads += 1 })
         newcomersAt = now
         sockets.bell = bell
         state.statistics.connections += 1

@@ -4,7 +4,7 @@ import Workers
 
 /// Waits for a session's socket and serves the inbox and the doorbell's session meanwhile.
 final class FeedSockets: SocketWaiter {
-    private let inbox: Inbox
+    private let inbox: FeedInbox
     weak var bell: DoorbellSession?
     /// Further sockets that end a rest.
     var others: [Int32] = []
@@ -13,7 +13,7 @@ final class FeedSockets: SocketWaiter {
     /// When a stopping feed gives up on an unanswered statement.
     private var patience: ContinuousClock.Instant?
 
-    init(inbox: Inbox) { self.inbox = inbox }
+    init(inbox: FeedInbox) { self.inbox = inbox }
 
     func wait(for descriptor: Int32, events: Int16, until deadline: ContinuousClock.Instant) throws {
         while true {

@@ -1,5 +1,5 @@
 import Logging
-import Postgres
+package import Postgres
 
 /// A hub's share of its name, and what it finds of others that have one.
 ///
@@ -63,5 +63,35 @@ final class RivalWatch {
             Another hub is connected as \(environment.configuration.node) (\(rival.place)): they overwrite each other's place in \
             the feed, so clients may miss changes after a restart; give each a node.name (ROOST_NODE_NAME) of its own.
             """)
+    }
+}
+
+/// A session that has a share of a hub's name.
+package struct HubSession: Equatable {
+    let backendID: Int32
+    /// Where it is and since when: `at 10.0.0.7 since …`.
+    package let place: String
+    /// When it last did something, as text; nil where this role may not know.
+    let change: String?
+
+    /// Those that hold the doorbell of a hub's name.
+    ///
+    /// - Throws: `PostgresError`.
+    package static func all(of doorbell: String, on connection: PostgresConnection) throws -> [HubSession] {
+        let rows = try connection.query(FeedSQL.hubSessions, [doorbell])
+        return (0..<rows.count).map { HubSession(rows, $0) }
+    }
+
+    private init(_ rows: QueryResult, _ row: Int) {
+        backendID = Int32(truncatingIfNeeded: rows.integer(row, 0) ?? 0)
+        let since = rows.text(row, 2).map { " since \($0)" } ?? ""
+        place = (rows.text(row, 1) ?? "elsewhere") + since
+        change = rows.text(row, 3)
+    }
+
+    package init(backendID: Int32, place: String, change: String?) {
+        self.backendID = backendID
+        self.place = place
+        self.change = change
     }
 }

@@ -29,7 +29,7 @@ final class OutboxGauge: Sendable {
     }
 
     /// What was found last; what is true now is asked for meanwhile.
-    func latest(asking feed: ChangeFeed) -> OutboxFigures? {
+    func latest(asking feed: FeedInbox) -> OutboxFigures? {
         let now = ContinuousClock.now
         let (figures, isDue) = state.withLock { state in
             let isDue = state.askedAt.map { now - $0 >= Self.interval } ?? true

@@ -1,3 +1,4 @@
+import Hub
 package import Logging
 package import Postgres
 
@@ -82,19 +83,216 @@ package struct PolicyEngine: ~Copyable {
     }
 }
 
-/// How long policies may think. A feed waits for them, and everybody's changes with it.
-package struct PolicyLimits: Sendable {
-    /// One question, all its subjects.
-    package var question = Duration.seconds(2)
-    /// One subject, where its question took longer.
-    package var subject = Duration.milliseconds(250)
-    /// All the subjects of a question that took longer; who is not reached sees nothing.
-    package var subjects = Duration.seconds(2)
-    /// Questions that are asked together, beyond which each is asked alone, on a connection of its own: a session that
-    /// hangs looks like one that has much to think about.
-    package var together = Duration.seconds(3)
-    /// What connecting, the network and the catalog may take on top.
-    package var network = Duration.seconds(5)
+/// A connection that asks policies, and the functions it has created for that.
+final class PolicySession {
+    private let connection: PostgresConnection
+    let limits: PolicyLimits
+    private var plans: [PolicyPlan.Key: PolicyPlan] = [:]
+    private var names = 0
 
-    package init() {}
+    var isBroken: Bool { connection.isBroken }
+
+    init(conninfo: String, logger: Logger, limits: PolicyLimits) throws {
+        self.limits = limits
+        connection = try PostgresConnection(
+            ConnectionOptions(conninfo: conninfo), waiter: PlainWaiter(), logger: logger, within: limits.network)
+        try connection.run(PolicySQL.policySession, within: limits.network)
+        try AbandonedStatements.shared.demandFew(on: connection)
+    }
+
+    /// Drops what was looked up in the catalog, and the functions made of it.
+    func forget() throws {
+        let functions = plans.values.compactMap(\.function)
+        plans = [:]
+        if !functions.isEmpty { try run("begin read write; \(drop(functions)); commit") }
+    }
+
+    func plan(for question: PolicyQuestion) throws -> PolicyPlan {
+        if let plan = plans[PolicyPlan.Key(question)], !plan.isWorthRetrying(at: .now) { return plan }
+        return try makePlan(question)
+    }
+
+    /// - Returns: whether the catalog says anything else than it did when the plan was made; the plan follows it then.
+    func replan(_ question: PolicyQuestion) throws -> Bool {
+        let old = plans[PolicyPlan.Key(question)]
+        guard let old, try describe(question) != old.description else { return false }
+        _ = try makePlan(question)
+        if let function = old.function { try run("begin read write; \(drop([function])); commit") }
+        return true
+    }
+
+    /// Sends the questions; what is behind a failure gets no reply.
+    ///
+    /// - Parameter patience: for each question.
+    func ask(
+        _ requests: [PolicyRequest], within patience: Duration
+    ) throws -> (replies: [PolicyReply], failure: PostgresError?) {
+        var script = PolicyScript()
+        for request in requests {
+            script.append(request.call, to: request.question, request.function, patience: patience)
+        }
+        let thought = min(patience * requests.count, max(patience, limits.together))
+        let (finished, failure) = try connection.results(of: script.bytes, within: thought + limits.network)
+        if failure != nil { try run("rollback") }
+        let replies = zip(requests, finished.filter { $0.isTable }).compactMap { request, result in
+            PolicyReply(result, subjects: request.call.subjects.count)
+        }
+        if failure == nil, replies.count != requests.count {
+            throw PostgresError(.connection, "Postgres did not answer what the policies were asked.")
+        }
+        if let failure, failure.isAboutLocks {
+            throw PostgresError(.timeout, sqlState: failure.sqlState, "A policy waits for a lock (\(failure.message)).")
+        }
+        return (replies, failure)
+    }
+
+    private func makePlan(_ question: PolicyQuestion) throws -> PolicyPlan {
+        names += 1
+        var plan = PolicyPlan(
+            question, try describe(question), name: "roost_policy_\(names)", serverVersion: connection.serverVersion)
+        if let function = plan.function {
+            do {
+                try run(inCatalog("\(function.creation); commit"))
+            } catch let error as PostgresError where error.kind == .server && !error.isAboutLocks {
+                try run("rollback")
+                plan.fail(PolicyProblem(question: question).failedAsAWhole(error))
+            }
+        }
+        plans[PolicyPlan.Key(question)] = plan
+        return plan
+    }
+
+    private func describe(_ question: PolicyQuestion) throws -> PolicyDescription {
+        try run(inCatalog(""))
+        let result = try connection.query(
+            PolicySQL.policyDescription, ["\(question.table.oid)", question.role, question.command.rawValue],
+            within: limits.network)
+        try run("rollback")
+        guard let description = PolicyDescription(result) else {
+            throw PostgresError(.connection, "Postgres did not describe the policies of a table.")
+        }
+        return description
+    }
+
+    /// The search_path under which policies are shown as text, and have to be read again. To show one, Postgres opens
+    /// the tables it names, which somebody may have locked.
+    private func inCatalog(_ sql: String) -> String {
+        "begin read write; set local search_path = pg_catalog, pg_temp; "
+            + "set local lock_timeout = '\(limits.question.components.seconds + 1) s'; \(sql)"
+    }
+
+    private func drop(_ functions: [PolicyFunction]) -> String {
+        "drop function " + functions.map { "pg_temp.\($0.name)" }.joined(separator: ", ")
+    }
+
+    private func run(_ script: String) throws { try connection.run(script, within: limits.network) }
+}
+
+extension PolicySession {
+    func answers(to questions: [PolicyQuestion]) throws -> [PolicyAnswer] {
+        var answers = questions.map { PolicyAnswer(hiding: $0) }
+        var asking: [PolicyRequest] = []
+        for (index, question) in questions.enumerated() {
+            // A name that is cut off at its NUL would be another role's.
+            guard !question.role.utf8.contains(0) else {
+                answers[index].add([PolicyDenial.noSuchRole])
+                continue
+            }
+            if let request = try request(question, at: index, &answers[index]), !request.call.subjects.isEmpty {
+                asking.append(request)
+            }
+        }
+        while !asking.isEmpty {
+            let (replies, failure) = try ask(asking, within: limits.question)
+            for (request, reply) in zip(asking, replies) { try settle(request, reply, &answers[request.index]) }
+            asking.removeFirst(replies.count)
+            if let failure, !asking.isEmpty {
+                let faulty = asking.removeFirst()
+                try settle(faulty, failure, &answers[faulty.index])
+            }
+        }
+        return answers
+    }
+
+    private func request(
+        _ question: PolicyQuestion, at index: Int, _ answer: inout PolicyAnswer
+    ) throws -> PolicyRequest? {
+        let request = PolicyRequest(question, at: index, try plan(for: question), &answer)
+        // A column that rows do not have may be one that the table has no more.
+        guard let request, request.call.records.missing != nil, try replan(question) else { return request }
+        return PolicyRequest(question, at: index, try plan(for: question), &answer)
+    }
+
+    private func settle(_ request: PolicyRequest, _ reply: PolicyReply, _ answer: inout PolicyAnswer) throws {
+        // A table altered since the catalog was read has policies that fail on everything.
+        if reply.mayBeStale, try isOutdated(request) {
+            try askAgain(request, &answer)
+        } else {
+            request.take(reply, into: &answer)
+        }
+    }
+
+    private func settle(_ request: PolicyRequest, _ failure: PostgresError, _ answer: inout PolicyAnswer) throws {
+        if !failure.isOutOfTime, try isOutdated(request) {
+            try askAgain(request, &answer)
+        } else {
+            try askEachSubject(of: request, after: failure, &answer)
+        }
+    }
+
+    /// Whether there is another plan to try; an earlier question of the same kind may have made it.
+    private func isOutdated(_ request: PolicyRequest) throws -> Bool {
+        try plan(for: request.question).function?.name != request.function.name || replan(request.question)
+    }
+
+    private func askAgain(_ request: PolicyRequest, _ answer: inout PolicyAnswer) throws {
+        let question = request.question
+        let again = PolicyRequest(question, at: request.index, try plan(for: question), &answer)
+        guard let request = again, !request.call.subjects.isEmpty else { return }
+        let (replies, failure) = try ask([request], within: limits.question)
+        if let reply = replies.first {
+            request.take(reply, into: &answer)
+        } else if let failure {
+            try askEachSubject(of: request, after: failure, &answer)
+        }
+    }
+
+    /// One subject must not hide the others' rows.
+    private func askEachSubject(
+        of request: PolicyRequest, after failure: PostgresError, _ answer: inout PolicyAnswer
+    ) throws {
+        let deadline = ContinuousClock.now + limits.subjects
+        var hung = 0
+        for position in request.call.subjects.indices {
+            guard ContinuousClock.now < deadline else {
+                hung += request.call.subjects.count - position
+                answer.add([], for: Array(request.call.subjects[position...]))
+                break
+            }
+            let single = request.alone(position)
+            let (replies, failure) = try ask([single], within: limits.subject)
+            if let reply = replies.first {
+                single.take(reply, into: &answer)
+            } else if let failure {
+                if failure.isOutOfTime {
+                    hung += 1
+                } else {
+                    answer.undecided.insert(request.call.subjects[position])
+                }
+                let problem = PolicyProblem(question: request.question)
+                answer.add(
+                    failure.isOutOfTime ? [] : [problem.failedAsAWhole(failure)], for: [request.call.subjects[position]]
+                )
+            }
+        }
+        if hung > 0 { answer.add([PolicyProblem(question: request.question).hung(subjects: hung)], for: []) }
+    }
+}
+
+extension PostgresError {
+    /// Somebody holds a lock that a reader waits for, or two wait for each other: asking again later helps.
+    fileprivate var isAboutLocks: Bool { ["55P03", "40P01", "40001"].contains(sqlState) }
+
+    /// Postgres ended the statement when its time was over.
+    fileprivate var isOutOfTime: Bool { sqlState == "57014" }
 }

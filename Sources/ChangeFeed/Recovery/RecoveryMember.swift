@@ -12,6 +12,9 @@ final class RecoveryMember {
     var isGone = false
     /// How often too much was missing for one slice.
     var overflows = 0
+    /// Where what comes live begins for it: before the first change that waits for filters of its group, so that this one
+    /// comes to it as to the others. Nil where the present is that place.
+    var end: FeedCursor?
     private var covering: CursorWindow?
 
     init(_ id: RecoveryID, _ question: RecoveryQuestion) {
@@ -30,15 +33,20 @@ final class RecoveryMember {
         covering = nil
     }
 
-    func has(_ row: RecoveredRow) -> Bool { start?.has(row.transaction, row.id) ?? true }
+    /// Whether it is to be told of this row.
+    func lacks(_ row: RecoveredRow) -> Bool {
+        guard !isGone, let start, !start.has(row.transaction, row.id) else { return false }
+        return end?.has(row.transaction, row.id) ?? true
+    }
 
     /// What the member has that was told all up to this row of what `upper` sees.
     ///
-    /// Before the id where its own window broke off, that is not one window's part but two's; the cursor it came with
-    /// stands for them, so that whoever breaks off there again is told a few changes twice.
+    /// Before the id where its own window broke off, that is not one window's part but two's, and neither is it where all
+    /// ends in the middle of a window; the cursor it came with stands for them, so that whoever breaks off there again is
+    /// told a few changes twice.
     func cursor(at row: RecoveredRow, of upper: Snapshot) -> String {
         guard let start else { return "" }
-        if row.id < start.id { return start.text }
+        if end != nil || row.id < start.id { return start.text }
         let window = covering ?? CursorWindow(epoch: start.epoch, seen: start.seen, window: upper)
         covering = window
         return window.cursor(row.id)

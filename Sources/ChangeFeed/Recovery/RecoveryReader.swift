@@ -31,8 +31,6 @@ final class RecoveryReader {
     private let statementLimit: Duration
     private let hasCommitTimestamps: Bool
     private let logger: Logger
-    /// Has all delivered live that waits for some groups: what they recover would overtake it.
-    private let settle: ([ChangeGroupID]) throws -> Void
     private let countReading: () -> Void
     /// What is read beside the windows for members who missed much.
     private var scans: [(scan: RecoveryScan, state: RecoveryScan.State)] = []
@@ -41,15 +39,13 @@ final class RecoveryReader {
 
     init(
         reader: PostgresConnection, conninfo: String, statementLimit: Duration, hasCommitTimestamps: Bool,
-        logger: Logger,
-        settle: @escaping ([ChangeGroupID]) throws -> Void, countReading: @escaping () -> Void
+        logger: Logger, countReading: @escaping () -> Void
     ) {
         self.reader = reader
         self.conninfo = conninfo
         self.statementLimit = statementLimit
         self.hasCommitTimestamps = hasCommitTimestamps
         self.logger = logger
-        self.settle = settle
         self.countReading = countReading
     }
 
@@ -85,7 +81,7 @@ final class RecoveryReader {
     private func serveSlice(_ scheduler: RecoveryScheduler, _ present: Present) throws {
         guard scheduler.hasNear else { return }
         let members = scheduler.takeNear()
-        try settle(members.map(\.question.group))
+        guard !members.isEmpty else { return }
         let upper = present.cursor.window
         // Where windows bring more than a slice, slices must grow, or nobody would ever arrive.
         let growth = min(4, members.map(\.overflows).min() ?? 0)

@@ -4,48 +4,53 @@ import Postgres
 
 /// Members who are brought what they missed: who they are, how far they have come, and what of a reading is for whom.
 ///
-/// Confined to the feed's thread. It reads nothing; the feed's session does (`FeedSession+Recovery`). A member is in one of
-/// three places: it has just come; it waits for a *slice*, which reads so little that the feed does it between two windows,
-/// and which ends at the present; or there was too much for a slice, and it waits for a *scan*, which runs beside the feed.
-/// After a scan a slice has the rest.
+/// Confined to the feed's thread. It reads nothing; the feed's session does (`RecoveryReader`). A member is in one of
+/// four places: it has just come; it waits for a *slice*, which reads so little that the feed does it between two windows,
+/// and which ends at the present; there was too much for a slice, and it waits for a *scan*, which runs beside the feed; or
+/// it has already what others wait for until Postgres has decided filters. After a scan a slice has the rest.
 ///
 /// Readings are shared: all who wait are served by one.
-package final class RecoveryScheduler {
-    typealias Judge = ([FeedEntry], RecoveryAudience, inout SubscriptionRegistry) throws -> RecoveryJudgement
-    /// What binds the filters of members, besides the connection that it may ask on.
-    typealias Binder = (Catalog, @escaping SubscriptionBinder.Ask) -> SubscriptionBinder
-    typealias Send = (RecoveryID, [RecoveryStep], _ whenTaken: (@Sendable () -> Void)?) -> Void
-
-    private let judge: Judge
-    private let binder: Binder
-    private let send: Send
-    /// Called on a loop's thread.
-    private let whenTaken: @Sendable (RecoveryID) -> Void
+///
+/// Unchecked: confined to the feed's thread, as all that it is made of.
+package final class RecoveryScheduler: @unchecked Sendable {
+    private let subscriptions: LiveSubscriptions
+    private let pipeline: DeliveryPipeline
+    private let undecided: DecisionQueue
+    private let sink: any ChangeSink
+    private let inbox: FeedInbox
     private var registry: SubscriptionRegistry
     private var members: [ChangeGroupID: RecoveryMember] = [:]
     private var newcomers: [RecoveryMember] = []
     private var near: [RecoveryMember] = []
     private var far: [RecoveryMember] = []
+    /// Who has what waits for filters of its group, so that it must not come to them live.
+    private var ahead: [RecoveryMember] = []
     private var unbound: [Int] = []
     /// Members in a slice; more wait for the next.
     private static let crowd = 4096
     /// Each is looked for in every row, 0.2 us for 600 bytes.
     private static let mostTexts = 8
 
+    /// - Parameter undecided: what waits for filters of those who are subscribed live.
     init(
-        principals: PrincipalTable, binder: @escaping Binder, judge: @escaping Judge, send: @escaping Send,
-        whenTaken: @escaping @Sendable (RecoveryID) -> Void
+        _ subscriptions: LiveSubscriptions, _ pipeline: DeliveryPipeline, _ undecided: DecisionQueue,
+        principals: PrincipalTable, sink: any ChangeSink, inbox: FeedInbox
     ) {
         registry = SubscriptionRegistry(principals: principals)
-        self.binder = binder
-        self.judge = judge
-        self.send = send
-        self.whenTaken = whenTaken
+        self.subscriptions = subscriptions
+        self.pipeline = pipeline
+        self.undecided = undecided
+        self.sink = sink
+        self.inbox = inbox
     }
 
     // MARK: Members
 
-    func add(_ id: RecoveryID, _ question: RecoveryQuestion, _ wanted: SubscriptionDefinition) {
+    /// Begins to bring a member what it missed of a group's changes.
+    func add(_ id: RecoveryID, _ question: RecoveryQuestion, _ context: FeedContext) {
+        guard context.status == .ready, let wanted = subscriptions.registry.definition(of: question.group) else {
+            return sink.recovery(id, [.unavailable], whenTaken: {})
+        }
         let member = RecoveryMember(id, question)
         members[member.key] = member
         newcomers.append(member)
@@ -63,7 +68,7 @@ package final class RecoveryScheduler {
     /// Nobody can be told anything more, and what a member has means nothing to a server that may have forgotten it.
     func databaseIsAway() {
         for member in members.values {
-            send(member.id, [.unavailable], nil)
+            sink.recovery(member.id, [.unavailable], whenTaken: {})
             forget(member.key)
         }
     }
@@ -79,7 +84,7 @@ package final class RecoveryScheduler {
     /// Binds what has to be bound.
     func bind(asking ask: @escaping SubscriptionBinder.Ask) {
         guard !unbound.isEmpty, let catalog = registry.catalog else { return }
-        let binder = binder(catalog, ask)
+        let binder = subscriptions.binder(catalog, asking: ask)
         // What cannot be bound any more, its group has been told; there is nothing to be missed.
         let settled = unbound
         unbound = []
@@ -116,7 +121,7 @@ package final class RecoveryScheduler {
         for member in came where !member.isGone {
             switch history.start(from: member.question.from) {
             case .from(let start):
-                send(member.id, [.began(.resumed)], nil)
+                sink.recovery(member.id, [.began(.resumed)], whenTaken: {})
                 member.isAt(start)
                 if history.distance(from: member.question.from) ?? 0 > rows {
                     far.append(member)
@@ -124,18 +129,32 @@ package final class RecoveryScheduler {
                     near.append(member)
                 }
             case .refused(let refusal):
-                send(member.id, [.began(.refused(refusal))], nil)
+                sink.recovery(member.id, [.began(.refused(refusal))], whenTaken: {})
                 finish(member, at: present)
             }
         }
     }
 
-    /// Who can be served by a slice now.
+    /// Who can be served by a slice now, and up to where. Nobody waits for filters here: what waits for them comes live.
     func takeNear() -> [RecoveryMember] {
         let ready = near.filter { !$0.isGone && !$0.isBehind }.prefix(Self.crowd)
         let chosen = Set(ready.map(\.key))
         near.removeAll { $0.isGone || chosen.contains($0.key) }
-        return Array(ready)
+        let first = undecided.changes.first(for: Set(ready.map(\.question.group)))
+        return ready.filter { member in
+            let item = first[member.question.group]
+            member.end = item?.before
+            guard item != nil else { return true }
+            if let end = member.end, member.start?.precedes(end) == true { return true }
+            ahead.append(member)
+            return false
+        }
+    }
+
+    /// Changes that waited for filters were delivered, or will be at once.
+    func filtersAreDecided() {
+        near += ahead.filter { !$0.isGone }
+        ahead = []
     }
 
     /// Which rows can concern them; nil where all must be looked at.
@@ -145,7 +164,10 @@ package final class RecoveryScheduler {
 
     /// They lacked too much for one slice. Those who lack most go to a scan, so that the others find it smaller.
     func overflowed(_ served: [RecoveryMember]) {
-        for member in served { member.overflows += 1 }
+        for member in served {
+            member.overflows += 1
+            member.end = nil
+        }
         let sorted = served.filter { !$0.isGone }.sorted { ($0.start?.seen.xmax ?? 0) < ($1.start?.seen.xmax ?? 0) }
         let middle = sorted.isEmpty ? nil : sorted[(sorted.count - 1) / 2].start?.seen
         // Who stands at one place stays together.
@@ -187,19 +209,19 @@ package final class RecoveryScheduler {
     /// They cannot be served.
     func fail(_ failed: [RecoveryMember], _ end: RecoveryStep = .unavailable) {
         for member in failed where !member.isGone {
-            send(member.id, [end], nil)
+            sink.recovery(member.id, [end], whenTaken: {})
             forget(member.key)
         }
     }
 
     /// All that the present sees was told: what comes next comes live.
     func finish(_ served: [RecoveryMember], at present: FeedCursor) {
-        for member in served { finish(member, at: present) }
+        for member in served { finish(member, at: member.end ?? present) }
     }
 
     private func finish(_ member: RecoveryMember, at present: FeedCursor) {
         guard !member.isGone else { return }
-        send(member.id, [.caughtUp(cursor: present.text)], nil)
+        sink.recovery(member.id, [.caughtUp(cursor: present.text)], whenTaken: {})
         forget(member.key)
     }
 
@@ -208,36 +230,37 @@ package final class RecoveryScheduler {
     /// - Throws: `PostgresError` where policies cannot be asked.
     func tell(_ rows: ArraySlice<RecoveredRow>, to served: [ChangeGroupID: RecoveryMember], of upper: Snapshot) throws {
         let shown = rows.filter { $0.change != nil }
-        guard !shown.isEmpty, !registry.isEmpty else { return }
+        guard !shown.isEmpty, !registry.isEmpty, let catalog = registry.catalog else { return }
         let audience = RecoveryAudience(
-            lacks: { key, place in served[key].map { !$0.isGone && !$0.has(shown[place]) } ?? false },
+            lacks: { key, place in served[key]?.lacks(shown[place]) ?? false },
             cursor: { key, place in served[key]?.cursor(at: shown[place], of: upper) ?? "" })
-        let judgement = try judge(shown.compactMap { $0.change.map { .change($0) } }, audience, &registry)
+        var batch = DeliveryBatch(
+            shown.compactMap { $0.change.map { .change($0) } }, catalog: catalog, for: .recovering(audience))
+        var unbound: Set<ChangeGroupID> = []
+        for end in try batch.match(in: &registry, asking: { try subscriptions.answers(to: $0) }) {
+            guard let definition = registry.definition(end.definition) else { continue }
+            unbound.formUnion(definition.groups.keys)
+            subscriptions.end(end.binding, of: definition.key, because: end.reason)
+        }
+        try pipeline.judge(&batch, for: registry)
+        let loops = pipeline.events(of: &batch, for: registry)
         // Of these it is not known what they missed: they join again, and are told then what their filter lacks.
-        fail(judgement.unbound.compactMap { members[$0] })
-        fail(judgement.undecided.compactMap { members[$0] }, .undecided)
+        fail(unbound.compactMap { members[$0] })
+        fail(batch.failed.compactMap { members[$0] }, .undecided)
         var batches: [ChangeGroupID: [ChangeDelivery]] = [:]
-        for delivery in judgement.deliveries where members[delivery.group] != nil {
+        for case .change(let delivery) in loops.joined() where members[delivery.group] != nil {
             batches[delivery.group, default: []].append(delivery)
         }
         for (key, batch) in batches {
             guard let member = served[key] else { continue }
             let group = member.question.group
             member.underway += 1
-            let whenTaken = whenTaken
             let id = member.id
-            send(id, [.changes(batch.map { $0.meant(for: group) })]) { whenTaken(id) }
+            sink.recovery(id, [.changes(batch.map { $0.meant(for: group) })]) { [weak self, inbox] in
+                inbox.perform { [weak self] _ in self?.taken(id) }
+            }
         }
     }
-}
-
-/// What is for whom of what members missed.
-struct RecoveryJudgement {
-    var deliveries: [ChangeDelivery] = []
-    /// Groups whose filters ended meanwhile.
-    var unbound: Set<ChangeGroupID> = []
-    /// Groups for which a policy failed.
-    var undecided: Set<ChangeGroupID> = []
 }
 
 extension ChangeDelivery {

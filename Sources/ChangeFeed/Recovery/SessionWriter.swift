@@ -13,7 +13,7 @@ import Workers
 package final class SessionWriter: Sendable {
     private let conninfo: String
     private let node: String
-    private let book: SessionRegistry
+    private let registry: SessionRegistry
     private let logger: Logger
     private let stopSignal = StopSignal()
     /// A join waits to be written down.
@@ -22,17 +22,17 @@ package final class SessionWriter: Sendable {
     /// For reading at start-up, and for writing the rest at the end.
     private static let patience = Duration.seconds(3)
 
-    package init(conninfo: String, node: String, book: SessionRegistry, logger: Logger) {
+    package init(conninfo: String, node: String, registry: SessionRegistry, logger: Logger) {
         self.conninfo = conninfo
         self.node = node
-        self.book = book
+        self.registry = registry
         self.logger = logger
     }
 
     /// Reads whom the last process served. To be called before the hub listens. Where it fails, nobody is known, and what
     /// was missed is brought to everybody who joins.
     package func restore() {
-        let (conninfo, node, book, logger) = (conninfo, node, book, logger)
+        let (conninfo, node, registry, logger) = (conninfo, node, registry, logger)
         let stopSignal = StopSignal()
         let deadline = ContinuousClock.now + Self.patience
         stopSignal.stop(by: deadline)
@@ -44,7 +44,7 @@ package final class SessionWriter: Sendable {
                     conninfo, PlainWaiter(until: stopSignal), logger, within: Self.patience / 2)
                 let rows = try connection.query(SessionListSQL.storedSessions, [node])
                 guard rows.count > 0 else { return }
-                book.restore((0..<rows.count).compactMap { SessionRegistry.Record(rows, $0) })
+                registry.restore((0..<rows.count).compactMap { SessionRegistry.Record(rows, $0) })
             } catch let error as PostgresError where error.kind == .server && error.sqlState == nil {
                 logger.debug("Nobody is known from before the start: \(error)")
             } catch {
@@ -63,9 +63,9 @@ package final class SessionWriter: Sendable {
     /// - Parameter withdraw: sees to it that what is written does not count as complete any more, by another way than this
     ///   one, and says whether that worked (`ChangeService.withdrawSessionList`). From any thread.
     package func record(withdrawingBy withdraw: @escaping @Sendable (@escaping @Sendable (Bool) -> Void) -> Void) {
-        let (awaited, book) = (awaited, book)
-        book.record(whenAwaited: { awaited.signal() }) {
-            withdraw { book.withdrawn(successfully: $0) }
+        let (awaited, registry) = (awaited, registry)
+        registry.record(whenAwaited: { awaited.signal() }) {
+            withdraw { registry.withdrawn(successfully: $0) }
         }
     }
 
@@ -73,7 +73,8 @@ package final class SessionWriter: Sendable {
     /// time counts.
     package func start() {
         thread.start { [self] in
-            var loop = SessionLoop(node: node, book: book, logger: logger, stopSignal: stopSignal, awaited: awaited)
+            var loop = SessionLoop(
+                node: node, registry: registry, logger: logger, stopSignal: stopSignal, awaited: awaited)
             loop.run { [self] in try Self.open(conninfo, PlainWaiter(until: stopSignal), logger) }
         }
     }
@@ -100,7 +101,7 @@ package final class SessionWriter: Sendable {
 /// The life of the writer's thread: connect, write all, then what changes.
 private struct SessionLoop: ~Copyable {
     private let node: String
-    private let book: SessionRegistry
+    private let registry: SessionRegistry
     private let logger: Logger
     private let stopSignal: StopSignal
     private let awaited: EventDescriptor
@@ -111,11 +112,11 @@ private struct SessionLoop: ~Copyable {
 
     /// Written by one statement.
     private static let batch = 2000
-    private static let beat = Duration.seconds(1)
+    private static let interval = Duration.seconds(1)
 
-    init(node: String, book: SessionRegistry, logger: Logger, stopSignal: StopSignal, awaited: EventDescriptor) {
+    init(node: String, registry: SessionRegistry, logger: Logger, stopSignal: StopSignal, awaited: EventDescriptor) {
         self.node = node
-        self.book = book
+        self.registry = registry
         self.logger = logger
         self.stopSignal = stopSignal
         self.awaited = awaited
@@ -130,7 +131,7 @@ private struct SessionLoop: ~Copyable {
             let isLast = stopSignal.isStopping
             serve(open, isLast: isLast)
             if isLast { break }
-            rest(until: .now + Self.beat)
+            rest(until: .now + Self.interval)
         }
         connection = nil
     }
@@ -153,12 +154,12 @@ private struct SessionLoop: ~Copyable {
 
     /// Whatever happened to the tables meanwhile.
     private mutating func writeAll(on connection: PostgresConnection) throws {
-        book.nothingIsWritten()
+        registry.nothingIsWritten()
         var written: [SessionRegistry.Record] = []
         do {
             try connection.run("begin")
             _ = try connection.query(SessionListSQL.forgetSessions, [node])
-            while case let records = book.takeChanged(upTo: Self.batch), !records.isEmpty {
+            while case let records = registry.takeChanged(upTo: Self.batch), !records.isEmpty {
                 written += records
                 try store(records, on: connection)
             }
@@ -166,34 +167,34 @@ private struct SessionLoop: ~Copyable {
             claimed = nil
             try connection.run("commit")
         } catch {
-            book.isWritten(written, successfully: false)
+            registry.isWritten(written, successfully: false)
             throw error
         }
-        book.isWritten(written, successfully: true)
+        registry.isWritten(written, successfully: true)
     }
 
     private mutating func writeChanges(on connection: PostgresConnection) throws {
-        while case let records = book.takeChanged(upTo: Self.batch), !records.isEmpty {
+        while case let records = registry.takeChanged(upTo: Self.batch), !records.isEmpty {
             do { try store(records, on: connection) } catch {
-                book.isWritten(records, successfully: false)
+                registry.isWritten(records, successfully: false)
                 throw error
             }
-            book.isWritten(records, successfully: true)
+            registry.isWritten(records, successfully: true)
         }
-        if !book.isComplete(at: Self.now) {
+        if !registry.isComplete(at: Self.now) {
             guard claimed != nil else { return }
             _ = try connection.query(SessionListSQL.sessionsAreUnknown, [node])
             claimed = nil
-        } else if claimed != book.withdrawals {
+        } else if claimed != registry.withdrawals {
             try claim(on: connection)
         }
     }
 
     /// Calls the list complete. In this order: the count, the turn, whether it is true.
     private mutating func claim(on connection: PostgresConnection) throws {
-        let withdrawals = book.withdrawals
+        let withdrawals = registry.withdrawals
         let row = try connection.query(SessionListSQL.listTurn, [node])
-        guard row.count > 0, let turn = row.text(0, 0), book.beginsClaim(at: Self.now, after: withdrawals) else {
+        guard row.count > 0, let turn = row.text(0, 0), registry.beginsClaim(at: Self.now, after: withdrawals) else {
             return
         }
         _ = try connection.query(SessionListSQL.sessionsAreListed, [node, turn])
@@ -213,7 +214,7 @@ private struct SessionLoop: ~Copyable {
         _ = try connection.query(SessionListSQL.storeSessions, [node, gone.literal, keys.literal, counts.literal])
     }
 
-    /// Until a join waits, the next beat, or the end; a connection that goes away is noticed at once, as the tables may be
+    /// Until a join waits, the interval is over, or the end; a connection that goes away is noticed at once, as the tables may be
     /// empty by then.
     private mutating func rest(until end: ContinuousClock.Instant) {
         var polled = [

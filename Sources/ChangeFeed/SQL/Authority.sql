@@ -1,7 +1,7 @@
 -- What the authority reads of realtime.messages.
 
 -- name: SessionOfAuthority
--- What the session that reads for private channels runs besides Session.sql.
+-- What the session that reads for private channels runs besides Sessions.sql.
 -- row_security off: a query that policies would cut short for the hub's own role fails instead.
 -- statement_timeout: below what the hub waits (AuthoritySession.limit), so that a slow replay ends by itself and the
 -- session goes on.
@@ -18,7 +18,7 @@ set max_parallel_workers_per_gather = 0;
 -- Invariants
 --   * version differs whenever the table, its columns, its policies, a role or a privilege does: it names the xmin of
 --     every catalog row that they depend on. pg_roles stands for pg_authid, which only superusers may read.
---   * now and id are for probe rows (Sources/ChangeFeed/Authority/ProbeRows.swift); the column's times are UTC.
+--   * now and id are for probe rows (Sources/ChangeFeed/Authority/AuthorityProbes.swift); the column's times are UTC.
 -- Locks: none beyond those of reading the catalog.
 with messages as (
     select c.oid, c.xmin, n.oid as namespace, n.xmin as namespace_version

@@ -1,7 +1,7 @@
 -- How a hub is known to the database, where it goes on, and what it does besides reading.
 
 -- name: SessionOfFeed
--- What the feed's sessions run besides Session.sql.
+-- What the feed's sessions run besides Sessions.sql.
 -- Nothing the hub writes needs to survive a crash of the server: the cursor is then a little older, and rows are read
 -- again.
 -- Plans: a window is cut by literals over the outbox' one index; without statistics the planner may prefer to read it
@@ -151,7 +151,7 @@ from pg_class
 where oid = 'roost.change'::regclass
 
 -- name: SessionOfConditions
--- What the session that decides clients' filters runs besides Session.sql.
+-- What the session that decides clients' filters runs besides Sessions.sql.
 --
 -- Invariants
 --   * Whatever a filter makes Postgres do, it writes nothing and ends in time: each statement brings its own

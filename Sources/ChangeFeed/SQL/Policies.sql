@@ -1,7 +1,7 @@
 -- How the policies of a table are asked.
 
 -- name: PolicySession
--- What the sessions that ask policies run besides Session.sql.
+-- What the sessions that ask policies run besides Sessions.sql.
 --
 -- Invariants
 --   * A policy sees the settings that its database and the hub's role start with, as it would in PostgREST's session:

@@ -1,7 +1,7 @@
 -- Whom the hub serves with row changes (Migration009Sessions.sql).
 
 -- name: SessionOfSessions
--- What the session that writes down who may come back runs besides Session.sql.
+-- What the session that writes down who may come back runs besides Sessions.sql.
 -- Joins wait for it, so that it must not wait long for anybody.
 set application_name = 'roost sessions';
 set lock_timeout = '1s';

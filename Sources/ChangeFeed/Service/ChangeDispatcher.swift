@@ -5,8 +5,8 @@ import Matching
 import Postgres
 import Synchronization
 
-/// Brings what the feed reads to those who asked for it: has each change matched and judged, and hands the loops what they
-/// are to send; tells loops up to where all is delivered; and has members who recover told what they missed.
+/// Brings what the feed reads to those who asked for it: has each change matched and judged, hands the loops what they
+/// are to send, and tells them up to where all is delivered.
 ///
 /// **Overload**: the loops say when their sockets have taken a batch, and no more than `batchesAhead` are ever on their
 /// way; a large transaction is read no faster than that.
@@ -25,57 +25,52 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
 
     let subscriptions: LiveSubscriptions
     let budget: SharedConditionBudget
-    /// What deciding who sees which rows took; from any thread.
-    let visibilityStatistics = Mutex(VisibilityStatistics())
+    let pipeline: DeliveryPipeline
     /// How many changes wait for filters; from any thread.
     let undecidedCount = Mutex(0)
     private let sink: any ChangeSink
     private let observer: (any ChangeObserver)?
     private let hooks: Hooks
-    private let feed: FeedLink
+    private let inbox: FeedInbox
     private let logger: Logger
     private let decider: ConditionDecider
     private let principals = PrincipalTable()
-    private var visibility: Visibility
-    private var encoder = ChangeEncoder()
     /// Of the window under way.
     private var cursors: CursorWindow?
     private var watermarks: WatermarkAudience
-    private var postponed = PostponedChanges()
     private let ahead = DispatchSemaphore(value: ChangeDispatcher.batchesAhead)
     private static let batchesAhead = 2
 
     private lazy var undecided: DecisionQueue = DecisionQueue(
         decider: decider, delivery: self,
         publish: { [unowned self] count in undecidedCount.withLock { $0 = count } },
-        whenDecided: { [weak self] in self?.feed.perform { [weak self] _ in self?.takeDecisions() } })
+        whenDecided: { [weak self] in self?.inbox.perform { [weak self] _ in self?.takeDecisions() } })
     private(set) lazy var scheduler: RecoveryScheduler = RecoveryScheduler(
-        principals: principals,
-        binder: { [unowned self] in subscriptions.binder($0, asking: $1) },
-        judge: { [unowned self] in try judge($0, $1, &$2) },
-        send: { [sink] id, steps, whenTaken in sink.recovery(id, steps, whenTaken: whenTaken ?? {}) },
-        whenTaken: { [weak self] id in self?.feed.perform { [weak self] _ in self?.scheduler.taken(id) } })
+        subscriptions, pipeline, undecided, principals: principals, sink: sink, inbox: inbox)
 
     init(
         _ configuration: FeedConfiguration, sink: any ChangeSink, observer: (any ChangeObserver)?, hooks: Hooks,
-        feed: FeedLink, logger: Logger
+        inbox: FeedInbox, logger: Logger
     ) {
         self.sink = sink
         self.observer = observer
         self.hooks = hooks
-        self.feed = feed
+        self.inbox = inbox
         self.logger = logger
         watermarks = WatermarkAudience(loops: sink.loopCount)
-        visibility = Visibility(conninfo: configuration.conninfo, logger: logger)
+        pipeline = DeliveryPipeline(conninfo: configuration.conninfo, loops: sink.loopCount, logger: logger)
         budget = SharedConditionBudget(configuration.filters)
         subscriptions = LiveSubscriptions(
-            configuration, principals: principals, budget: budget, feed: feed, sink: sink, logger: logger)
+            configuration, principals: principals, budget: budget, inbox: inbox, sink: sink, logger: logger)
         decider = ConditionDecider(
             conninfo: configuration.conninfo, limits: configuration.filters, budget: budget, logger: logger)
     }
 
     /// No filter is asked about again from now on. From any thread.
     func stop() { decider.stop() }
+
+    /// Ends the thread that has filters decided, after the feed's.
+    func join() { decider.join(within: .seconds(1)) }
 
     // MARK: Live changes
 
@@ -89,7 +84,7 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
         if !subscriptions.registry.isEmpty {
             later = batch.match(in: &subscriptions.registry, behind: undecided.changes)
             subscriptions.tellOfEndings()
-            try judge(&batch)
+            try pipeline.judge(&batch, for: subscriptions.registry)
         }
         undecided.add(later)
         deliver(&batch) { [cursors] place in
@@ -101,22 +96,15 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
         if !changes.isEmpty { observer.take(changes) }
     }
 
-    private func judge(_ batch: inout DeliveryBatch) throws {
-        try batch.judge(for: subscriptions.registry, by: &visibility)
-        let decided = visibility.statistics
-        visibilityStatistics.withLock { $0 = decided }
-    }
-
     /// Sends the loops what a batch has for them.
     ///
     /// - Parameter change: of a place, with its cursor, for those who have to wait for it.
     private func deliver(_ batch: inout DeliveryBatch, change: (Int) -> (RowChange, cursor: String)?) {
-        var loops = batch.events(
-            for: subscriptions.registry, loops: sink.loopCount, encodingWith: &encoder, beside: &postponed)
-        announceWaiting(isFirst: !batch.postponed.isEmpty && postponed.isEmpty, to: &loops)
+        var loops = pipeline.events(of: &batch, for: subscriptions.registry)
+        announceWaiting(isFirst: !batch.postponed.isEmpty && pipeline.postponed.isEmpty, to: &loops)
         for (place, members) in batch.postponed.sorted(by: { $0.key < $1.key }) {
             guard let (change, cursor) = change(place) else { continue }
-            postponed.add(change, cursor: cursor, for: members, at: .now)
+            pipeline.postponed.add(change, cursor: cursor, for: members, at: .now)
         }
         send(loops)
     }
@@ -142,25 +130,22 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
     /// What was decided meanwhile is delivered, and what a policy failed on is judged again.
     func pollEnded() throws {
         try undecided.takeDecisions()
-        guard let catalog = subscriptions.registry.catalog, postponed.isDue(at: .now) else { return }
-        let items = postponed.items
+        guard let catalog = subscriptions.registry.catalog, pipeline.postponed.isDue(at: .now) else { return }
+        let items = pipeline.postponed.items
         var batch = DeliveryBatch(items, catalog: catalog)
         subscriptions.end(
             try batch.match(in: &subscriptions.registry, asking: { try subscriptions.answers(to: $0) }))
-        try batch.judge(for: subscriptions.registry, by: &visibility)
-        let loops = batch.events(
-            for: subscriptions.registry, loops: sink.loopCount, encodingWith: &encoder, beside: &postponed)
-        postponed.settle(items.indices.map { batch.postponed[$0] ?? [] })
+        try pipeline.judge(&batch, for: subscriptions.registry)
+        let loops = pipeline.events(of: &batch, for: subscriptions.registry)
+        pipeline.postponed.settle(items.indices.map { batch.postponed[$0] ?? [] })
         send(loops)
     }
-
-    func settle(_ groups: [ChangeGroupID]) throws { try undecided.settle(groups) }
 
     // MARK: Marks
 
     func marked(_ mark: Int) {
         // Who is told that it has all up to here must not lack what waits.
-        guard postponed.isEmpty else { return }
+        guard pipeline.postponed.isEmpty else { return }
         guard undecided.changes.isEmpty else { return undecided.hold(mark) }
         covered(mark)
     }
@@ -175,12 +160,12 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
     func feedDidBecomeReady(_ catalog: Catalog) { catalogChanged(catalog) }
 
     func catalogChanged(_ catalog: Catalog) {
-        visibility.catalogChanged(catalog)
+        pipeline.catalogChanged(catalog)
         scheduler.catalogChanged(catalog)
         subscriptions.catalogChanged(catalog)
     }
 
-    func membersChanged(_ tables: Set<UInt32>) { visibility.membersChanged(tables) }
+    func membersChanged(_ tables: Set<UInt32>) { pipeline.membersChanged(tables) }
 
     func statusChanged(_ status: FeedStatus) {
         if status != .ready { scheduler.databaseIsAway() }
@@ -199,35 +184,7 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
         return (observer.taken, settled)
     }
 
-    // MARK: Recovery
-
     var recoveries: RecoveryScheduler? { scheduler }
-
-    /// Begins to bring a member what it missed of a group's changes.
-    func recover(_ id: RecoveryID, _ question: RecoveryQuestion, _ context: FeedContext) {
-        guard context.status == .ready, let wanted = subscriptions.registry.definition(of: question.group) else {
-            return sink.recovery(id, [.unavailable], whenTaken: {})
-        }
-        scheduler.add(id, question, wanted)
-    }
-
-    /// What is for whom of what members missed.
-    private func judge(
-        _ entries: [FeedEntry], _ audience: RecoveryAudience, _ registry: inout SubscriptionRegistry
-    ) throws -> RecoveryJudgement {
-        guard let catalog = registry.catalog else { return RecoveryJudgement() }
-        var batch = DeliveryBatch(entries, catalog: catalog, for: .recovering(audience))
-        var unbound: Set<ChangeGroupID> = []
-        for end in try batch.match(in: &registry, asking: { try subscriptions.answers(to: $0) }) {
-            guard let definition = registry.definition(end.definition) else { continue }
-            unbound.formUnion(definition.groups.keys)
-            subscriptions.end(end.binding, of: definition.key, because: end.reason)
-        }
-        try batch.judge(for: registry, by: &visibility)
-        let loops = batch.events(for: registry, loops: sink.loopCount, encodingWith: &encoder, beside: &postponed)
-        let deliveries = loops.joined().compactMap { if case .change(let delivery) = $0 { delivery } else { nil } }
-        return RecoveryJudgement(deliveries: deliveries, unbound: unbound, undecided: batch.failed)
-    }
 }
 
 // MARK: Changes that waited for filters
@@ -247,15 +204,16 @@ extension ChangeDispatcher: DecisionDelivery {
             throw PostgresError(.connection, "The catalog is not known yet.")
         }
         var batch = DeliveryBatch(items, met: answers.met, catalog: catalog)
-        try judge(&batch)
+        try pipeline.judge(&batch, for: subscriptions.registry)
         endUndecided(items, answers)
         deliver(&batch) { place in (items[place].change, items[place].cursor) }
+        scheduler.filtersAreDecided()
     }
 
     /// Ends those filters that the database did not decide.
     private func endUndecided(_ items: [UndecidedChanges.Item], _ answers: ConditionEvaluator.Answers) {
         guard !answers.givenUp.isEmpty else { return }
-        var ended: Set<DeliveryBatch.GivenUp> = []
+        var ended: Set<GivenUpFilter> = []
         for (place, undecided) in items.flatMap(\.matches.undecided).enumerated() {
             guard let reason = answers.givenUp[place] else { continue }
             ended.insert(.init(definition: undecided.group, binding: undecided.id, reason: reason))
@@ -270,34 +228,9 @@ extension ChangeDispatcher: DecisionDelivery {
     }
 
     func covered(_ mark: Int) {
-        guard postponed.isEmpty else { return }
+        guard pipeline.postponed.isEmpty else { return }
         for loop in watermarks.loops(toHearOf: mark, at: .now) {
             sink.deliver([.boundary(mark)], to: loop, whenTaken: {})
         }
-    }
-}
-
-/// Which loops are to hear of a mark, and when.
-struct WatermarkAudience {
-    private struct Loop {
-        /// It was handed changes since it last heard of a mark.
-        var isBehind = false
-        var heardAt: ContinuousClock.Instant?
-    }
-
-    /// How often a loop hears of marks that cover nothing of its own.
-    private static let leisure = Duration.seconds(1)
-    private var loops: [Loop]
-
-    init(loops count: Int) { loops = Array(repeating: Loop(), count: count) }
-
-    mutating func delivered(to loop: Int) { loops[loop].isBehind = true }
-
-    mutating func loops(toHearOf mark: Int, at now: ContinuousClock.Instant) -> [Int] {
-        let listening = loops.indices.filter { index in
-            loops[index].isBehind || loops[index].heardAt.map { now - $0 >= Self.leisure } ?? true
-        }
-        for index in listening { loops[index] = Loop(isBehind: false, heardAt: now) }
-        return listening
     }
 }

@@ -10,8 +10,9 @@ import Synchronization
 package final class ChangeService: ChangeSource {
     private let configuration: FeedConfiguration
     private let logger: Logger
-    private let feed = FeedLink()
+    private let inbox = FeedInbox()
     private let dispatcher: ChangeDispatcher
+    private let feed: ChangeFeed
     private let outboxGauge: OutboxGauge
     /// The last attempt to withdraw the list of sessions failed.
     private let isListStuck = Mutex(false)
@@ -32,33 +33,28 @@ package final class ChangeService: ChangeSource {
         let hooks = ChangeDispatcher.Hooks(
             oldestMark: oldestMark, whenFirst: whenFirst, whenStatusChanges: whenStatusChanges)
         dispatcher = ChangeDispatcher(
-            configuration, sink: sink, observer: observer, hooks: hooks, feed: feed, logger: logger)
+            configuration, sink: sink, observer: observer, hooks: hooks, inbox: inbox, logger: logger)
+        feed = ChangeFeed(configuration: configuration, logger: logger, consumer: dispatcher, inbox: inbox)
     }
 
     /// Starts reading. Once.
-    package func start() {
-        let feed = ChangeFeed(configuration: configuration, logger: logger, consumer: dispatcher)
-        self.feed.set(feed)
-        feed.start()
-    }
+    package func start() { feed.start() }
 
     /// Stores the cursor and joins the feed's thread. The loops must still turn: the feed may be waiting for them.
     package func stop() {
         dispatcher.stop()
-        feed.current?.stop()
-        // The feed holds the dispatcher, which holds the link.
-        feed.set(nil)
+        feed.stop()
+        dispatcher.join()
     }
 
     // MARK: Figures
 
-    package var visibilityStatistics: VisibilityStatistics { dispatcher.visibilityStatistics.withLock { $0 } }
+    package var visibilityStatistics: VisibilityStatistics { dispatcher.pipeline.statistics.withLock { $0 } }
 
-    /// Of the feed; nil before the start and after the end.
-    package var status: FeedStatus? { feed.current?.status }
+    package var status: FeedStatus { feed.status }
 
     /// As it was found a moment ago; nil until the second time that somebody asks.
-    package var outbox: OutboxFigures? { feed.current.flatMap { outboxGauge.latest(asking: $0) } }
+    package var outbox: OutboxFigures? { outboxGauge.latest(asking: inbox) }
 
     /// Changes that wait until Postgres has decided filters; others do not wait for them.
     package var undecidedChanges: Int { dispatcher.undecidedCount.withLock { $0 } }
@@ -69,35 +65,35 @@ package final class ChangeService: ChangeSource {
     /// Statements of this process that were not waited for any longer, and cancelled.
     package var abandonedStatements: Int { AbandonedStatements.shared.total }
 
-    package var statistics: FeedStatistics? { feed.current?.statistics }
+    package var statistics: FeedStatistics { feed.statistics }
 
     /// `ChangeFeed.behind`.
-    package var behind: Duration? { feed.current?.behind }
+    package var behind: Duration? { feed.behind }
 
     // MARK: From the loops
 
     package func subscribe(_ id: ChangeGroupID, _ subscription: ChangeSubscription) {
-        feed.perform { [dispatcher] in dispatcher.subscriptions.subscribe(id, subscription, $0) }
+        inbox.perform { [dispatcher] in dispatcher.subscriptions.subscribe(id, subscription, $0) }
     }
 
     package func unsubscribe(_ id: ChangeGroupID) {
-        feed.perform { [dispatcher] _ in dispatcher.subscriptions.registry.remove(id) }
+        inbox.perform { [dispatcher] _ in dispatcher.subscriptions.registry.remove(id) }
     }
 
     package func admit(_ claims: Claims, to id: ChangeGroupID) {
-        feed.perform { [dispatcher] _ in dispatcher.subscriptions.registry.admit(claims, to: id) }
+        inbox.perform { [dispatcher] _ in dispatcher.subscriptions.registry.admit(claims, to: id) }
     }
 
     package func withdraw(_ claims: Claims, from id: ChangeGroupID) {
-        feed.perform { [dispatcher] _ in dispatcher.subscriptions.registry.withdraw(claims, from: id) }
+        inbox.perform { [dispatcher] _ in dispatcher.subscriptions.registry.withdraw(claims, from: id) }
     }
 
     package func recover(_ id: RecoveryID, _ question: RecoveryQuestion) {
-        feed.perform { [dispatcher] in dispatcher.recover(id, question, $0) }
+        inbox.perform { [dispatcher] in dispatcher.scheduler.add(id, question, $0) }
     }
 
     package func abandon(_ id: RecoveryID) {
-        feed.perform { [dispatcher] _ in dispatcher.scheduler.abandon(id) }
+        inbox.perform { [dispatcher] _ in dispatcher.scheduler.abandon(id) }
     }
 
     /// Sees to it that the list of who was served (`SessionWriter`) does not count as complete any more, on the feed's own
@@ -105,8 +101,7 @@ package final class ChangeService: ChangeSource {
     ///
     /// - Parameter whenDone: is told on the feed's thread whether it certainly does not count.
     package func withdrawSessionList(whenDone: @escaping @Sendable (Bool) -> Void) {
-        guard let feed = feed.current else { return whenDone(false) }
-        feed.performWhenIdle { [self] context in
+        let isPosted = inbox.performWhenIdle { [self] context in
             guard context.canQuery else { return whenDone(false) }
             do {
                 let isMoved = try !context.query(SessionListSQL.withdrawList.text, [configuration.node]).isEmpty
@@ -126,18 +121,6 @@ package final class ChangeService: ChangeSource {
                 whenDone(false)
             }
         }
+        if !isPosted { whenDone(false) }
     }
-}
-
-/// The feed while it runs; from any thread. What is left for it before the start or after the end is dropped.
-final class FeedLink: Sendable {
-    private let feed = Mutex<ChangeFeed?>(nil)
-
-    var current: ChangeFeed? { feed.withLock { $0 } }
-
-    func set(_ feed: ChangeFeed?) { self.feed.withLock { $0 = feed } }
-
-    func perform(_ work: @escaping FeedWork) { current?.perform(work) }
-
-    func performWhenIdle(_ work: @escaping FeedWork) { current?.performWhenIdle(work) }
 }

@@ -28,6 +28,12 @@ package struct FeedCursor: Sendable, Equatable {
     func has(_ transaction: UInt64, _ id: Int64) -> Bool {
         seen.sees(transaction) || id <= self.id && window.sees(transaction)
     }
+
+    /// Whether the other one certainly has all that this one has.
+    func precedes(_ other: FeedCursor) -> Bool {
+        seen.precedes(other.seen)
+            && (window.precedes(other.seen) || id <= other.id && window.precedes(other.window))
+    }
 }
 
 /// The text that clients carry: base64url of the window (RFC 4648, section 5), a point, the id in base 36.

@@ -101,7 +101,7 @@ final class WindowReader {
         if !skip.isEmpty, skip.contains(key) { return true }
         switch row.letter {
         case UInt8(ascii: "M"):
-            if !row.isReduced, let message = row.record.flatMap({ MessageRow.broadcast($0) }) {
+            if !row.isReduced, let message = row.record.flatMap({ DatabaseBroadcast(messageRow: $0) }) {
                 try append(.broadcast(message), key, bytes: row.record?.count ?? 0)
             } else {
                 undelivered += 1
@@ -221,5 +221,30 @@ struct OutboxRow {
         case UInt8(ascii: "D"): .delete
         default: nil
         }
+    }
+}
+
+extension DatabaseBroadcast {
+    /// Reads a row of `realtime.messages` as the trigger on it leaves it in the outbox (wire-protocol B); nil for what is no
+    /// message, as it has no topic.
+    fileprivate init?(messageRow record: UnsafeBufferPointer<UInt8>) {
+        let row: JSON
+        do { row = try JSON(parsing: Array(record)) } catch { return nil }
+        guard let topic = row["topic"]?.string, !topic.isEmpty else { return nil }
+        let id = row["id"]?.string ?? ""
+        let metadata = Array("{\"id\":".utf8) + JSONString.encode(id) + [UInt8(ascii: "}")]
+        let user: UserBroadcast
+        if let bytes = row["binary_payload"]?.string.flatMap({ Hexadecimal.bytea(Array($0.utf8)) }) {
+            user = UserBroadcast(
+                event: row["event"]?.string ?? "", encoding: .raw, payload: bytes[...], metadata: metadata)
+        } else {
+            user = UserBroadcast(
+                event: row["event"]?.string ?? "", encoding: .json,
+                payload: row["payload"]?.bytes ?? Array("{}".utf8)[...], metadata: metadata)
+        }
+        // Text has no limit of 255 bytes for a topic or an event, and every client reads its meta.
+        let broadcast = user.encoding == .raw ? BroadcastMessage.user(user) : .text(user.textPayload() ?? [])
+        let key = ChannelKey(topic: ChannelKey.prefix + topic, isPrivate: row["private"]?.bool ?? false)
+        self.init(key: key, id: id, broadcast: broadcast)
     }
 }

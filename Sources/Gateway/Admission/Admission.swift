@@ -1,15 +1,15 @@
-import HTTP
-import Hub
-import Wire
+package import HTTP
+package import Hub
+package import Wire
 
 /// Decides which requests for a WebSocket are let in (wire-protocol A1), and counts those that are not. One for each loop.
-struct Admission {
+package struct Admission {
     /// Who is let in.
-    struct Client {
-        let version: ProtocolVersion
-        let claims: Claims
+    package struct Client {
+        package let version: ProtocolVersion
+        package let claims: Claims
         /// A browser opened it: only those name an origin (RFC 6455, section 4.1).
-        let isPage: Bool
+        package let isPage: Bool
         /// Nil where it is not known.
         var peer: IPAddress?
         /// What it is counted for in `ConnectionLimits`; nil where it is not. Noted with the upgrade, because what is counted
@@ -18,7 +18,7 @@ struct Admission {
         var countedUser: String?
     }
 
-    enum Verdict {
+    package enum Verdict {
         /// The client is counted as a connection: whoever drops it gives that back.
         case admitted(Client)
         /// - Parameter over: the limit, where it is one.
@@ -26,7 +26,7 @@ struct Admission {
     }
 
     /// Why an upgrade was refused, as the metrics have it.
-    enum Reason: String, CaseIterable, Sendable {
+    package enum Reason: String, CaseIterable, Sendable {
         case path, origin, handshake, version, token, limit, draining
         case keyMissing = "key_missing"
 
@@ -41,12 +41,12 @@ struct Admission {
     private var proxies: TrustedProxies
     /// No socket is let in any more.
     private(set) var isDraining = false
-    private(set) var refused: [Reason: Int] = [:]
+    package private(set) var refused: [Reason: Int] = [:]
 
     /// Where WebSockets of clients are served.
     static let paths = ["/socket/websocket", "/realtime/v1/websocket"]
 
-    init(
+    package init(
         _ rules: GatewayRules, verifier: any TokenVerifier, connections: ConnectionLimits, failing: FailingAddresses
     ) {
         self.verifier = verifier
@@ -56,19 +56,19 @@ struct Admission {
         proxies = rules.trustedProxies
     }
 
-    mutating func adopt(_ rules: GatewayRules) {
+    package mutating func adopt(_ rules: GatewayRules) {
         origins = rules.origins
         proxies = rules.trustedProxies
     }
 
-    mutating func drain() { isDraining = true }
+    package mutating func drain() { isDraining = true }
 
     // MARK: Upgrades
 
     /// The answer to a request for a WebSocket on the clients' port.
     ///
     /// - Parameter fd: the socket that it came by.
-    mutating func judge(_ head: some RequestHead, by fd: Int32, at now: HubTime) -> Verdict {
+    package mutating func judge(_ head: some RequestHead, by fd: Int32, at now: HubTime) -> Verdict {
         let peer = Peer(of: fd, head, trusting: proxies)
         if isDraining {
             // It was accepted before the listeners were closed.
@@ -123,7 +123,7 @@ struct Admission {
     }
 
     /// An upgrade that was admitted and never completed is not counted any more.
-    func abandon(_ client: Client) {
+    package func abandon(_ client: Client) {
         connections.leave(client.countedAddress)
         if let user = client.countedUser { connections.leave(user) }
     }
@@ -132,7 +132,7 @@ struct Admission {
 
     /// What is wrong with the token of a request that asks for no upgrade: whoever opens a socket's address in a browser
     /// or by curl wants to know. Nil where there is none, or it is good.
-    func tokenRefusal(of head: some RequestHead, at now: HubTime) -> HTTPResponse? {
+    package func tokenRefusal(of head: some RequestHead, at now: HubTime) -> HTTPResponse? {
         guard let candidates = TokenSource(head: head).ofUpgrade else { return nil }
         do {
             _ = try claims(candidates, at: now)

@@ -1,13 +1,13 @@
-import Hub
+package import Hub
 import Synchronization
-import Wire
+package import Wire
 
 /// Limits how many sockets there are in all, from one address and of one user: one table for all loops.
 ///
 /// A connection is counted before its upgrade is answered, so that no two loops give away the last place; whoever counted it
 /// takes it out again. Addresses and users are counted only while they are limited: who was let in before that is in
 /// nobody's count, and whoever was counted is given back although the limit is gone.
-final class ConnectionLimits: Sendable {
+package final class ConnectionLimits: Sendable {
     private struct Table {
         var addresses: [PeerAddress: Int32] = [:]
         var users: [String: Int32] = [:]
@@ -19,27 +19,27 @@ final class ConnectionLimits: Sendable {
     private let total = Atomic<Int>(0)
     private let table = Mutex(Table())
 
-    init(limits: HubLimits) {
+    package init(limits: HubLimits) {
         most = Atomic(limits.connections)
         mostOfAddress = Atomic(limits.connectionsPerAddress)
         mostOfUser = Atomic(limits.connectionsPerUser)
     }
 
     /// Other limits from here on.
-    func adopt(_ limits: HubLimits) {
+    package func adopt(_ limits: HubLimits) {
         most.store(limits.connections, ordering: .relaxed)
         mostOfAddress.store(limits.connectionsPerAddress, ordering: .relaxed)
         mostOfUser.store(limits.connectionsPerUser, ordering: .relaxed)
     }
 
     /// Zero: no limit.
-    var capacity: Int { most.load(ordering: .relaxed) }
-    var countsAddresses: Bool { mostOfAddress.load(ordering: .relaxed) > 0 }
+    package var capacity: Int { most.load(ordering: .relaxed) }
+    package var countsAddresses: Bool { mostOfAddress.load(ordering: .relaxed) > 0 }
 
     /// Counts a connection, or says what is full.
     ///
     /// - Parameters: nil for what is not to be counted.
-    func enter(_ address: PeerAddress?, _ user: String?) -> Refusal? {
+    package func enter(_ address: PeerAddress?, _ user: String?) -> Refusal? {
         let most = most.load(ordering: .relaxed)
         let count = total.wrappingAdd(1, ordering: .relaxed).newValue
         let refusal = most > 0 && count > most ? .over(.connections, most) : enterTable(address, user)
@@ -71,7 +71,7 @@ final class ConnectionLimits: Sendable {
     /// counted for.
     ///
     /// - Parameter address: the one that it was counted for, if it was.
-    func leave(_ address: PeerAddress?) {
+    package func leave(_ address: PeerAddress?) {
         total.wrappingSubtract(1, ordering: .relaxed)
         guard let address else { return }
         table.withLock { Self.subtract(address, from: &$0.addresses) }
@@ -84,9 +84,9 @@ final class ConnectionLimits: Sendable {
 }
 
 extension ConnectionLimits: UserConnectionLimiter {
-    var countsUsers: Bool { mostOfUser.load(ordering: .relaxed) > 0 }
+    package var countsUsers: Bool { mostOfUser.load(ordering: .relaxed) > 0 }
 
-    func enter(_ user: String) -> Bool {
+    package func enter(_ user: String) -> Bool {
         table.withLock { table in
             guard !Self.isFull(table.users[user], mostOfUser) else { return false }
             table.users[user, default: 0] += 1
@@ -94,7 +94,7 @@ extension ConnectionLimits: UserConnectionLimiter {
         }
     }
 
-    func leave(_ user: String) {
+    package func leave(_ user: String) {
         table.withLock { Self.subtract(user, from: &$0.users) }
     }
 }

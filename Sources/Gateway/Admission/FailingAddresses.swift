@@ -6,7 +6,7 @@ import Synchronization
 ///
 /// The original answers every refusal two seconds late. Here the first failures of an address are answered at once, and
 /// only an address that goes on failing has its next connections held back. Safe from any thread.
-final class FailingAddresses: Sendable {
+package final class FailingAddresses: Sendable {
     static let window: Int64 = 60
     /// How long a held connection waits, in milliseconds (the original's CONNECT_ERROR_BACKOFF_MS).
     static let delay: UInt64 = 2000
@@ -24,7 +24,7 @@ final class FailingAddresses: Sendable {
     /// Whether there are records, for those who accept connections and are not to wait for the lock.
     private let hasRecords = Atomic<Bool>(false)
 
-    init(allowance: Int) {
+    package init(allowance: Int) {
         self.allowance = Atomic(allowance)
     }
 

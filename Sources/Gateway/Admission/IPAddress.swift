@@ -1,7 +1,7 @@
 import Glibc
 
 /// An address of either version of IP, version 4 in the form that version 6 has for it (RFC 4291, section 2.5.5.2).
-struct IPAddress: Hashable {
+package struct IPAddress: Hashable {
     let high: UInt64
     let low: UInt64
 
@@ -19,7 +19,7 @@ struct IPAddress: Hashable {
     }
 
     /// Nil where `text` is none.
-    init?(_ text: String) {
+    package init?(_ text: String) {
         var four = in_addr()
         var six = in6_addr()
         if inet_pton(AF_INET, text, &four) == 1 {
@@ -67,11 +67,11 @@ struct IPAddress: Hashable {
 
 /// Whose address a connection came from, as far as limits go: an IPv4 address, or the /64 network of an IPv6 one, of
 /// which a single host has as many addresses as it likes (RFC 4291, section 2.5.1; RFC 6177).
-struct PeerAddress: Hashable {
+package struct PeerAddress: Hashable {
     /// The network's 64 bits. IPv4 addresses have those of `0:ffff::/32`, which is reserved (RFC 4291, section 4).
     private let number: UInt64
 
-    init(_ address: IPAddress) {
+    package init(_ address: IPAddress) {
         number = address.isVersion4 ? address.low : address.high
     }
 }

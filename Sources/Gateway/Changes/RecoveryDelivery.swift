@@ -4,10 +4,9 @@ import Hub
 /// Brings members what they missed as fast as their sockets take it: the steps of recoveries that wait for room, and the pace
 /// of each socket.
 final class RecoveryDelivery {
-    /// Lives as long as the process. Counting who holds it costs some 0.2 µs of a short request.
-    private unowned(unsafe) let loop: EventLoop
+    private unowned let loop: EventLoop
     private var deferred = DeferredSteps()
-    /// Of sockets that are brought what they missed, while some of it is not proven.
+    /// Of sockets that are brought what they missed, while some of it is not acknowledged.
     private var paces: [Slot: RecoveryPace] = [:]
 
     /// About as many bytes as a change's frame has beside the change.
@@ -72,7 +71,7 @@ final class RecoveryDelivery {
                 loop.hub.recovery(id, .changes([change]))
                 loop.execute()
                 paces[slot, default: RecoveryPace()].sends(change.data.count + Self.overhead)
-                if paces[slot]?.wantsProof == true { loop.proofs.ask(slot) }
+                if paces[slot]?.wantsPing == true { loop.pings.send(to: slot) }
             }
         case .caughtUp(let cursor) where wasDeferred:
             // What comes live has been passing it by since then.
@@ -82,7 +81,7 @@ final class RecoveryDelivery {
             loop.hub.recovery(id, step)
             loop.execute()
             // A ping was part of that.
-            if loop.hub.awaitsPong(slot) { asked(slot) }
+            if loop.hub.awaitsPong(slot) { pinged(slot) }
         case .began, .passedBy, .unavailable, .undecided:
             loop.hub.recovery(id, step)
             loop.execute()
@@ -96,14 +95,14 @@ final class RecoveryDelivery {
 
     // MARK: Pace
 
-    /// A ping that asks for a proof is out, and not answered.
-    func awaitsProof(of slot: Slot) -> Bool { paces[slot]?.askedAt != nil }
+    /// The socket was sent a ping that acknowledges, and has not answered it.
+    func awaitsPong(from slot: Slot) -> Bool { paces[slot]?.pingedAt != nil }
 
-    /// The socket was sent a ping that asks for a proof.
-    func asked(_ slot: Slot) { paces[slot]?.asks(at: EventLoop.milliseconds) }
+    /// The socket was sent a ping that acknowledges.
+    func pinged(_ slot: Slot) { paces[slot]?.pings(at: EventLoop.milliseconds) }
 
-    /// The socket answered the last ping that asks for a proof.
-    func isAnswered(_ slot: Slot) {
+    /// The socket answered the last such ping.
+    func answered(_ slot: Slot) {
         guard paces[slot] != nil else { return }
         paces[slot]?.isAnswered(at: EventLoop.milliseconds)
         goOn(slot)
@@ -111,7 +110,7 @@ final class RecoveryDelivery {
 
     private func goOn(_ slot: Slot) {
         if deferred.has(slot) { loop.delivery.awaitRoom(slot) }
-        if paces[slot]?.wantsProof == true { loop.proofs.ask(slot) }
+        if paces[slot]?.wantsPing == true { loop.pings.send(to: slot) }
         if paces[slot]?.isIdle == true, !deferred.has(slot) { paces[slot] = nil }
     }
 

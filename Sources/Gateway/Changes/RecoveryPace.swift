@@ -4,16 +4,17 @@ package import Hub
 ///
 /// Kernels and proxies between the hub and a client take megabytes. To a slow one that is minutes of reading, with the
 /// answer to its own ping behind it, so that it gives the socket up and begins anew for ever. So pings go in between, and
-/// what follows one waits for the one before to be answered. Each answer is a proof, too: whoever breaks off goes on there.
+/// what follows one waits for the one before to be answered. Each answer is an acknowledgement, too: whoever
+/// breaks off goes on there.
 package struct RecoveryPace {
     /// Bytes from one ping to the next. At most two such steps are unread.
     package private(set) var step = 65_536
-    /// Sent before the ping that is not answered, and since the last that is.
-    private var asked = 0
-    /// Sent since the last ping.
+    /// Bytes between the last ping that was answered and the one that is not.
+    private var unanswered = 0
+    /// Bytes since the last ping.
     private var sent = 0
     /// When the ping went out that is not answered, in monotonic milliseconds.
-    package private(set) var askedAt: Int64?
+    package private(set) var pingedAt: Int64?
 
     private static let smallest = 16_384
     private static let largest = 262_144
@@ -23,37 +24,37 @@ package struct RecoveryPace {
     /// After so long without an answer a socket that takes bytes is sent another step: it may be one that answers no pings.
     private static let patience: Int64 = 10_000
 
-    package var hasRoom: Bool { asked + sent < 2 * step }
-    /// Nothing is sent that is not proven.
-    package var isIdle: Bool { askedAt == nil && sent == 0 }
+    package var hasRoom: Bool { unanswered + sent < 2 * step }
+    /// All that was sent is acknowledged.
+    package var isIdle: Bool { pingedAt == nil && sent == 0 }
     /// Whether a ping is to follow.
-    package var wantsProof: Bool { askedAt == nil && sent >= step }
+    package var wantsPing: Bool { pingedAt == nil && sent >= step }
 
     package init() {}
 
     package mutating func sends(_ bytes: Int) { sent += bytes }
 
-    package mutating func asks(at now: Int64) {
-        asked += sent
+    package mutating func pings(at now: Int64) {
+        unanswered += sent
         sent = 0
-        askedAt = now
+        pingedAt = now
     }
 
     package mutating func isAnswered(at now: Int64) {
-        guard let askedAt else { return }
-        let took = now - askedAt
+        guard let pingedAt else { return }
+        let took = now - pingedAt
         if took <= Self.quick { step = min(Self.largest, step * 2) }
         if took > Self.slow { step = max(Self.smallest, step / 2) }
-        asked = 0
-        self.askedAt = nil
+        unanswered = 0
+        self.pingedAt = nil
     }
 
     /// - Returns: whether it goes on without an answer.
     package mutating func givesUp(at now: Int64) -> Bool {
-        guard let askedAt, now - askedAt >= Self.patience else { return false }
+        guard let pingedAt, now - pingedAt >= Self.patience else { return false }
         step = Self.smallest
-        (asked, sent) = (0, 0)
-        self.askedAt = nil
+        (unanswered, sent) = (0, 0)
+        self.pingedAt = nil
         return true
     }
 }
@@ -79,7 +80,7 @@ package struct DeferredSteps {
         items[slot, default: []].append(item)
     }
 
-    /// All that waits for a slot, which is forgotten. Whoever takes it parks again what there is no room for.
+    /// All that waits for a slot, which is forgotten. Whoever takes it appends again what there is no room for.
     package mutating func take(_ slot: Slot) -> [Item] {
         items.removeValue(forKey: slot) ?? []
     }

@@ -121,9 +121,9 @@ struct Delivery: ~Copyable {
         reasons[slot] = reason
     }
 
-    mutating func proofAsked(_ slot: Slot, second: Int32) {
-        sockets[Int(slot)].hasUnproven = false
-        sockets[Int(slot)].lastProof = second
+    mutating func sentAcknowledgementPing(_ slot: Slot, second: Int32) {
+        sockets[Int(slot)].hasUnacknowledged = false
+        sockets[Int(slot)].lastAcknowledgementPing = second
     }
 
     /// What waits for all of the sockets together.
@@ -136,7 +136,7 @@ struct Delivery: ~Copyable {
     mutating func send(_ frame: Frame, to slot: Slot, _ kind: FrameKind = .message) {
         if !tracer.isIdle { trace(frame, to: [slot], except: nil) }
         let message = messages.insert(frame)
-        if kind.needsAcknowledgement { sockets[Int(slot)].hasUnproven = true }
+        if kind.needsAcknowledgement { sockets[Int(slot)].hasUnacknowledged = true }
         let isPending = append(
             message, length: frame.bytes.count, to: slot, bulk: false, isChange: kind == .change)
         messages.retain(message, times: isPending ? 1 : 0)
@@ -156,7 +156,7 @@ struct Delivery: ~Copyable {
             }
         } else {
             for slot in audience where slot != except {
-                if needsAcknowledgement { sockets[Int(slot)].hasUnproven = true }
+                if needsAcknowledgement { sockets[Int(slot)].hasUnacknowledged = true }
                 if append(message, length: length, to: slot, bulk: inBulk, isChange: isChange) { times += 1 }
             }
             if times > 0 { beginRun(message, audience, except: except, kind) }

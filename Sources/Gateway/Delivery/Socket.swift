@@ -11,9 +11,10 @@ struct Socket {
     /// Seconds on the loop's clock when the peer was last heard.
     var lastHeard: Int32
     var wasPinged = false
-    /// Changes were sent since the last ping that asks for a proof, which was in this second.
-    var hasUnproven = false
-    var lastProof: Int32 = 0
+    /// Changes or kept messages were sent since the last ping that acknowledges.
+    var hasUnacknowledged = false
+    /// Seconds on the loop's clock.
+    var lastAcknowledgementPing: Int32 = 0
     /// lws will say when the socket takes bytes again; nothing is written before.
     var isBlocked = false
     /// In the queue of those served first, or of those served in slices.

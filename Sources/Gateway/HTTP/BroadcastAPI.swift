@@ -27,99 +27,136 @@ final class BroadcastAPI {
         case admitted(Sender)
     }
 
-    /// Who sends, and where to.
+    /// Who sends, where to, and what the head says of the body.
     struct Sender {
         let claims: Claims
         let route: BroadcastRoute
+        /// The query's `private`.
+        let privacy: String?
+        /// Nil for what is not taken.
+        let mediaType: MediaType?
     }
 
     /// Nil where the path is not one of ours.
-    func judge(_ head: HTTPRequest, at now: HubTime) -> Judgement? {
+    func judge(_ head: some RequestHead, at now: HubTime) -> Judgement? {
         guard let route = BroadcastRoute(path: head.path) else { return nil }
-        guard head.method == .post else {
+        guard head.method == "POST" else {
             var response = HTTPResponse.message(405, "Use POST")
             response.headers = [("allow", "POST, OPTIONS")]
             return .refused(response)
         }
-        guard let claims = claims(head, at: now) else { return .refused(.message(401, "Unauthorized")) }
-        return .admitted(Sender(claims: claims, route: route))
+        let query = head.allQuery
+        guard let claims = claims(head.callToken(query: query), at: now) else {
+            return .refused(.message(401, "Unauthorized"))
+        }
+        return .admitted(
+            Sender(
+                claims: claims, route: route, privacy: query["private"],
+                mediaType: MediaType(head.field("content-type"))))
     }
 
     /// A request that was admitted, with its body.
-    func handle(_ request: HTTPRequest, of sender: Sender) -> Outcome {
+    func handle(_ body: [UInt8], of sender: Sender) -> Outcome {
         switch sender.route {
-        case .list: batch(request, sender.claims)
-        case .message(let topic, let event): single(request, topic: topic, event: event, sender.claims)
+        case .list: batch(body, sender.claims)
+        case .message(let topic, let event): single(body, topic: topic, event: event, sender)
         }
     }
 
-    private func claims(_ request: HTTPRequest, at now: HubTime) -> Claims? {
-        guard let token = request.token else { return nil }
+    private func claims(_ token: String?, at now: HubTime) -> Claims? {
+        guard let token else { return nil }
         do { return try verifier.verify(token, at: now) } catch { return nil }
     }
 
     // MARK: One message, the body being its payload
 
-    private func single(_ request: HTTPRequest, topic: String, event: String, _ claims: Claims) -> Outcome {
-        guard let isPrivate = Self.boolean(request.query["private"]) else { return .refused(Self.privateUnclear) }
+    private func single(_ body: [UInt8], topic: String, event: String, _ sender: Sender) -> Outcome {
+        guard let isPrivate = Self.boolean(sender.privacy) else { return .refused(Self.privateUnclear) }
         let key = ChannelKey(topic: ChannelKey.prefix + topic, isPrivate: isPrivate)
         if limits.privateOnly, !key.isPrivate { return .refused(.refusal(403, .privateOnly)) }
         if ActivitySummary.isReserved(event: event, topic: key.topic) {
             return .refused(.refusal(403, .summaryReserved))
         }
-        guard request.body.count <= limits.payloadBytes else { return .tooLarge(tooLarge) }
-        switch MediaType(of: request) {
+        guard body.count <= limits.payloadBytes else { return .tooLarge(tooLarge) }
+        switch sender.mediaType {
         case .json:
             let json: JSON
-            do { json = try JSON(parsing: request.body) } catch {
+            do { json = try JSON(parsing: body) } catch {
                 return .refused(Self.invalid("payload", "is not valid JSON"))
             }
             guard json.kind == .object else { return .refused(Self.invalid("payload", "must be an object")) }
-            let user = UserBroadcast(event: event, encoding: .json, payload: json.bytes, metadata: nil)
-            return .accepted(Publication(messages: [(.text(user.textPayload() ?? []), key)], claims: claims))
+            return accepted(.text(UserBroadcast.textPayload(event, json)), event, key, sender.claims)
         case .octets:
             guard key.topic.utf8.count <= 255, event.utf8.count <= 255 else {
                 return .refused(Self.invalid("topic", "and event may have 255 bytes each"))
             }
-            let user = UserBroadcast(event: event, encoding: .raw, payload: request.body[...], metadata: nil)
-            return .accepted(Publication(messages: [(.user(user), key)], claims: claims))
+            let user = UserBroadcast(event: event, encoding: .raw, payload: body[...], metadata: nil)
+            return accepted(.user(user), event, key, sender.claims)
         case nil:
             let text = "Unsupported Media Type. Use application/json or application/octet-stream"
             return .refused(HTTPResponse.error(415, text))
         }
     }
 
+    private func accepted(_ broadcast: BroadcastMessage, _ event: String, _ key: ChannelKey, _ claims: Claims)
+        -> Outcome
+    {
+        .accepted(Publication(messages: [.init(broadcast: broadcast, event: event, key: key)], claims: claims))
+    }
+
     // MARK: {"messages":[{"topic":…,"event":…,"payload":{…},"private":false}]}
 
-    private func batch(_ request: HTTPRequest, _ claims: Claims) -> Outcome {
+    /// One of the list, read in one pass. Of a repeated member the last counts.
+    private struct Entry {
+        private(set) var topic, event, payload, isPrivate, id: JSON?
+
+        init(_ message: JSON) {
+            message.forEachMember { member in
+                if member.isNamed("payload") {
+                    payload = member.value
+                } else if member.isNamed("topic") {
+                    topic = member.value
+                } else if member.isNamed("event") {
+                    event = member.value
+                } else if member.isNamed("private") {
+                    isPrivate = member.value
+                } else if member.isNamed("id") {
+                    id = member.value
+                }
+            }
+        }
+    }
+
+    private func batch(_ body: [UInt8], _ claims: Claims) -> Outcome {
         let json: JSON
-        do { json = try JSON(parsing: request.body) } catch {
+        do { json = try JSON(parsing: body) } catch {
             return .refused(Self.invalid("messages", "is not valid JSON"))
         }
         guard let list = json["messages"], list.kind == .array else {
             return .refused(Self.invalid("messages", "can't be blank"))
         }
-        var messages: [(broadcast: Broadcast, key: ChannelKey)] = []
-        for message in list.elements {
-            guard let topic = message["topic"]?.string, !topic.isEmpty else {
+        var messages: [Publication.Message] = []
+        for element in list.elements {
+            let message = Entry(element)
+            guard let topic = message.topic?.string, !topic.isEmpty else {
                 return .refused(Self.invalid("messages", "topic can't be blank"))
             }
-            guard let event = message["event"]?.string, !event.isEmpty else {
+            guard let event = message.event?.string, !event.isEmpty else {
                 return .refused(Self.invalid("messages", "event can't be blank"))
             }
-            guard let payload = message["payload"], payload.kind == .object else {
+            guard let payload = message.payload, payload.kind == .object else {
                 return .refused(Self.invalid("messages", "payload must be an object"))
             }
             guard payload.bytes.count <= limits.payloadBytes else { return .tooLarge(tooLarge) }
-            guard let isPrivate = Self.boolean(message["private"]) else { return .refused(Self.privateUnclear) }
+            guard let isPrivate = Self.boolean(message.isPrivate) else { return .refused(Self.privateUnclear) }
             if limits.privateOnly, !isPrivate { return .refused(.refusal(403, .privateOnly)) }
-            let metadata = message["id"]?.string.map { Array("{\"id\":".utf8) + JSONString.encode($0) + [0x7D] }
-            let user = UserBroadcast(event: event, encoding: .json, payload: payload.bytes, metadata: metadata)
+            let metadata = message.id?.string.map { Array("{\"id\":".utf8) + JSONString.encode($0) + [0x7D] }
             let key = ChannelKey(topic: ChannelKey.prefix + topic, isPrivate: isPrivate)
             if ActivitySummary.isReserved(event: event, topic: key.topic) {
                 return .refused(.refusal(403, .summaryReserved))
             }
-            messages.append((.text(user.textPayload() ?? []), key))
+            let text = UserBroadcast.textPayload(event, payload, metadata)
+            messages.append(.init(broadcast: .text(text), event: event, key: key))
         }
         let publication = Publication(messages: messages, claims: claims)
         guard publication.undecided.count <= Publication.mostTopics else {
@@ -180,35 +217,33 @@ enum BroadcastRoute: Equatable {
     }
 
     private static func route(_ path: UnsafeBufferPointer<UInt8>) -> BroadcastRoute? {
-        for prefix in prefixes where begins(path[...], with: prefix) {
-            let rest = path[prefix.utf8CodeUnitCount...]
-            guard let first = rest.first else { return .list }
-            guard first == UInt8(ascii: "/") else { return nil }
-            // Without that slash: it may be the marker's, where there is no topic.
-            guard let (topic, event) = split(rest.dropFirst()), !topic.isEmpty, !event.isEmpty else { return nil }
-            return .message(
-                topic: String(decoding: topic, as: UTF8.self), event: String(decoding: event, as: UTF8.self))
+        for prefix in prefixes where has(prefix, in: path, at: 0) {
+            // Behind the slash: it may be the marker's, where there is no topic.
+            let start = prefix.utf8CodeUnitCount + 1
+            guard path.count >= start else { return .list }
+            guard path[start - 1] == UInt8(ascii: "/") else { return nil }
+            return message(path, from: start)
         }
         return nil
     }
 
-    private static func begins(_ bytes: Slice<UnsafeBufferPointer<UInt8>>, with text: StaticString) -> Bool {
-        bytes.count >= text.utf8CodeUnitCount
-            && text.withUTF8Buffer { text in
-                for at in 0..<text.count where bytes[bytes.startIndex + at] != text[at] { return false }
-                return true
-            }
+    private static func has(_ text: StaticString, in path: UnsafeBufferPointer<UInt8>, at place: Int) -> Bool {
+        guard path.count - place >= text.utf8CodeUnitCount else { return false }
+        for at in 0..<text.utf8CodeUnitCount where path[place + at] != text.utf8Start[at] { return false }
+        return true
     }
 
-    /// At the last marker.
-    private static func split(
-        _ names: Slice<UnsafeBufferPointer<UInt8>>
-    ) -> (topic: Slice<UnsafeBufferPointer<UInt8>>, event: Slice<UnsafeBufferPointer<UInt8>>)? {
-        for slash in names.indices.reversed()
-        where names[slash] == UInt8(ascii: "/") && begins(names[slash...], with: marker) {
-            return (names[..<slash], names[(slash + marker.utf8CodeUnitCount)...])
-        }
-        return nil
+    /// Of what is before the last marker and what is behind it.
+    private static func message(_ path: UnsafeBufferPointer<UInt8>, from start: Int) -> BroadcastRoute? {
+        var slash = path.count - marker.utf8CodeUnitCount
+        while slash > start, !has(marker, in: path, at: slash) { slash -= 1 }
+        let event = slash + marker.utf8CodeUnitCount
+        guard slash > start, event < path.count else { return nil }
+        return .message(topic: text(path[start..<slash]), event: text(path[event...]))
+    }
+
+    private static func text(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) -> String {
+        String(decoding: UnsafeBufferPointer(rebasing: bytes), as: UTF8.self)
     }
 }
 
@@ -218,8 +253,8 @@ enum MediaType {
 
     /// JSON where the request says nothing; nil for what is not taken. Names are in whatever case, and parameters do not
     /// count (RFC 9110, section 8.3.1).
-    init?(of request: HTTPRequest) {
-        guard let text = request.contentType else {
+    init?(_ contentType: String?) {
+        guard let text = contentType else {
             self = .json
             return
         }

@@ -4,21 +4,27 @@ import Wire
 
 /// The messages of one HTTP request: published together, or not at all.
 struct Publication {
-    let messages: [(broadcast: Broadcast, key: ChannelKey)]
+    let messages: [Message]
     /// The bearer, by whose rights private channels are written to.
     let claims: Claims
     /// The private topics, without their prefix, that the policies have not been heard about.
-    private(set) var undecided: Set<String>
+    private(set) var undecided: Set<String> = []
     private var denied: Set<String> = []
     private var isUndecidable = false
 
     /// Private topics of one request: each is a question to the policies (as many as one socket may have channels).
     static let mostTopics = 100
 
-    init(messages: [(broadcast: Broadcast, key: ChannelKey)], claims: Claims) {
+    struct Message {
+        let broadcast: BroadcastMessage
+        let event: String
+        let key: ChannelKey
+    }
+
+    init(messages: [Message], claims: Claims) {
         self.messages = messages
         self.claims = claims
-        undecided = Set(messages.lazy.filter(\.key.isPrivate).map { String($0.key.name) })
+        for message in messages where message.key.isPrivate { undecided.insert(String(message.key.name)) }
     }
 
     mutating func decide(_ topic: String, _ outcome: AuthorizationOutcome) {

@@ -1,19 +1,20 @@
 import HTTP
 import Hub
 
-/// An HTTP request on its way to being answered.
+/// An HTTP request that was let in, on its way to being answered.
 struct HTTPCall {
-    var request: HTTPRequest
-    let isOps: Bool
+    let isHead: Bool
+    /// Whether it may have a body.
+    let isPost: Bool
     /// Of the page that asks; nil for what is no page.
     let origin: String?
-    /// Who sends messages by it, once that is verified.
-    var sender: BroadcastAPI.Sender?
+    let goal: Goal
+    var body: [UInt8] = []
 
-    init(_ head: some RequestHead, isOps: Bool) {
-        request = HTTPRequest(head)
-        self.isOps = isOps
-        origin = request.origin
+    enum Goal {
+        /// Messages of who is allowed to send some.
+        case broadcast(BroadcastAPI.Sender)
+        case handler(HTTPRequest, isOps: Bool)
     }
 }
 
@@ -62,47 +63,55 @@ final class RequestRouter {
             ?? WebSocketHandshake.sentence(to: head, at: head.path)
     }
 
-    /// The answer to a request that needs no body to be answered; nil lets the body in.
-    func judge(_ call: inout HTTPCall) -> HTTPResponse? {
-        let verdict: HTTPVerdict?
-        if call.isOps {
-            verdict = opsHandler?.judge(call.request)
-        } else if call.request.method == .options {
-            return .preflight
-        } else {
-            switch broadcastAPI.judge(call.request, at: loop.now()) {
-            case .admitted(let sender):
-                call.sender = sender
-                return nil
-            case .refused(let response): return response.readableAnywhere
-            case nil: verdict = handler?.judge(call.request)
+    enum Judgement {
+        /// By its head alone.
+        case answered(HTTPResponse)
+        case admitted(HTTPCall)
+    }
+
+    func judge(_ head: some RequestHead, isOps: Bool) -> Judgement {
+        if !isOps {
+            if head.method == "OPTIONS" { return .answered(.preflight) }
+            switch broadcastAPI.judge(head, at: loop.now()) {
+            case .admitted(let sender): return .admitted(call(head, .broadcast(sender)))
+            case .refused(let response): return .answered(response.readableAnywhere)
+            case nil: break
             }
         }
-        switch verdict {
-        case .admitted: return nil
-        case .answered(let response): return response
-        case .notServed, nil: return Self.nothingHere
+        let request = HTTPRequest(head)
+        switch (isOps ? opsHandler : handler)?.judge(request) {
+        case .admitted: return .admitted(call(head, .handler(request, isOps: isOps)))
+        case .answered(let response): return .answered(response)
+        case .notServed, nil: return .answered(Self.nothingHere)
         }
+    }
+
+    private func call(_ head: some RequestHead, _ goal: HTTPCall.Goal) -> HTTPCall {
+        HTTPCall(
+            isHead: head.method == "HEAD", isPost: head.method == "POST", origin: head.field("origin"), goal: goal)
     }
 
     // MARK: With its body
 
     /// Answers a request that was let in. Nil: `replied` brings the answer.
     func perform(_ call: HTTPCall, exchange: Int) -> HTTPResponse? {
-        if let sender = call.sender {
-            switch broadcastAPI.handle(call.request, of: sender) {
+        switch call.goal {
+        case .broadcast(let sender):
+            switch broadcastAPI.handle(call.body, of: sender) {
             case .refused(let response): return response.readableAnywhere
             case .tooLarge(let response):
                 loop.hub.countRefusal(.over(.payloadBytes, loop.rules.limits.payloadBytes))
                 return response.readableAnywhere
             case .accepted(let publication): return publish(publication, exchange: exchange)
             }
-        }
-        let reply = HTTPReply { [inbox = loop.inbox] in inbox.post(.respond(exchange, $0)) }
-        switch (call.isOps ? opsHandler : handler)?.respond(to: call.request, later: reply) {
-        case .now(let response): return response
-        case .later: return nil
-        case nil: return Self.nothingHere
+        case .handler(var request, let isOps):
+            request.body = call.body
+            let reply = HTTPReply { [inbox = loop.inbox] in inbox.post(.respond(exchange, $0)) }
+            switch (isOps ? opsHandler : handler)?.respond(to: request, later: reply) {
+            case .now(let response): return response
+            case .later: return nil
+            case nil: return Self.nothingHere
+            }
         }
     }
 
@@ -144,7 +153,8 @@ final class RequestRouter {
         if publication.isAllowed {
             loop.hub.advance(to: loop.now())
             for message in publication.messages {
-                loop.hub.publish(message.broadcast, to: message.key, by: publication.claims.subject)
+                loop.hub.publish(
+                    message.broadcast, of: message.event, to: message.key, by: publication.claims.subject)
             }
             loop.execute()
         }

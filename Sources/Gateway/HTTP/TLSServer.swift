@@ -31,10 +31,14 @@ final class TLSServer {
         if let refusal = loop.router.refusal(of: head, isOps: false) {
             return writeLast(refusal, by: head.field("origin"), isHead: head.method == "HEAD", to: wsi)
         }
-        var call = HTTPCall(head, isOps: false)
-        if let response = loop.router.judge(&call) { return writeLast(response, of: call, to: wsi) }
+        let call: HTTPCall
+        switch loop.router.judge(head, isOps: false) {
+        case .answered(let response):
+            return writeLast(response, by: head.field("origin"), isHead: head.method == "HEAD", to: wsi)
+        case .admitted(let admitted): call = admitted
+        }
         exchanges[wsi] = TLSExchange(id: loop.router.nextExchange(), call: call, second: loop.second)
-        guard [.post, .put, .patch].contains(call.request.method) else { return completed(wsi) }
+        guard ["POST", "PUT", "PATCH"].contains(head.method) else { return completed(wsi) }
         // lws reads no chunks.
         guard head.field("transfer-encoding") == nil, let text = head.field("content-length"),
             text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }), let length = Int(text)
@@ -49,11 +53,11 @@ final class TLSServer {
 
     func body(_ wsi: OpaquePointer, _ bytes: UnsafeRawBufferPointer) -> Int32 {
         guard let exchange = exchanges[wsi], !exchange.isAnswered,
-            exchange.call.request.body.count + bytes.count <= loop.configuration.maximumBodyBytes
+            exchange.call.body.count + bytes.count <= loop.configuration.maximumBodyBytes
         else { return 1 }
-        exchanges[wsi]?.call.request.body.append(contentsOf: bytes)
+        exchanges[wsi]?.call.body.append(contentsOf: bytes)
         let fits = loop.limits.unfinished.change(by: bytes.count)
-        guard fits || exchange.call.request.body.count + bytes.count <= UnfinishedBytes.free else {
+        guard fits || exchange.call.body.count + bytes.count <= UnfinishedBytes.free else {
             var response = HTTPResponse.error(
                 503, "The hub holds too many unfinished requests (limits.unfinished_bytes); try again in a moment")
             response.headers = [("retry-after", "1")]
@@ -67,8 +71,8 @@ final class TLSServer {
         guard let exchange = exchanges[wsi] else { return 1 }
         guard !exchange.isAnswered else { return 0 }
         exchanges[wsi]?.isAnswered = true
-        _ = loop.limits.unfinished.change(by: -exchange.call.request.body.count)
-        exchanges[wsi]?.call.request.body = []
+        _ = loop.limits.unfinished.change(by: -exchange.call.body.count)
+        exchanges[wsi]?.call.body = []
         if let response = loop.router.perform(exchange.call, exchange: exchange.id) { return respond(wsi, response) }
         // While an answer is being made, lws 4.1.6 does not read, and spins where something is to be read.
         lws_rx_flow_control(wsi, 0)
@@ -89,7 +93,7 @@ final class TLSServer {
 
     func closed(_ wsi: OpaquePointer) {
         guard let exchange = exchanges.removeValue(forKey: wsi) else { return }
-        _ = loop.limits.unfinished.change(by: -exchange.call.request.body.count)
+        _ = loop.limits.unfinished.change(by: -exchange.call.body.count)
     }
 
     /// Once a second: ends bodies that take too long.
@@ -103,11 +107,7 @@ final class TLSServer {
     private func respond(_ wsi: OpaquePointer, _ response: HTTPResponse) -> Int32 {
         guard let call = exchanges[wsi]?.call else { return -1 }
         closed(wsi)
-        return writeLast(response, of: call, to: wsi)
-    }
-
-    private func writeLast(_ response: HTTPResponse, of call: HTTPCall, to wsi: OpaquePointer) -> Int32 {
-        writeLast(response, by: call.origin, isHead: call.request.method == .head, to: wsi)
+        return writeLast(response, by: call.origin, isHead: call.isHead, to: wsi)
     }
 
     /// Writes a whole answer by itself: what lws writes before it has finished with a head says HTTP/1.0.

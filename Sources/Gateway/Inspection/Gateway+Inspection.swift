@@ -54,13 +54,13 @@ extension Gateway {
     private func survey<Part: Sendable>(
         _ question: @escaping @Sendable (EventLoop) -> Part, then reply: @escaping @Sendable ([Part]) -> Void
     ) {
-        let collector = Collector<Part>(count: inboxes.count, whenComplete: reply)
+        let collector = AnswerCollector<Part>(count: inboxes.count, whenComplete: reply)
         for inbox in inboxes { inbox.post(.inspect { collector.add(question($0)) }) }
     }
 }
 
 /// Gathers what the loops answer to one question, and passes it on when the last of them has.
-package final class Collector<Part: Sendable>: Sendable {
+package final class AnswerCollector<Part: Sendable>: Sendable {
     private let state: Mutex<(parts: [Part], missing: Int)>
     private let whenComplete: @Sendable ([Part]) -> Void
 

@@ -71,9 +71,9 @@ extension EventLoop {
 
     // MARK: Closing
 
-    /// Every close of ours goes by here: its answer is a proof.
+    /// Every close of ours goes by here: its answer acknowledges what was sent before it.
     func beginClosing(_ slot: Slot, _ code: CloseCode, reason: StaticString) {
-        // One that is being dismissed as a slow reader lost what waited for it, so that its answer proves nothing.
+        // One that is being dismissed as a slow reader lost what waited for it, so that its answer acknowledges nothing.
         guard !delivery.sockets[Int(slot)].isClosing else { return }
         hub.isClosing(slot)
         delivery.beginClosing(slot, code, reason: reason)
@@ -93,7 +93,7 @@ extension EventLoop {
     /// A few sockets are no stampede, and nobody is to wait for them.
     private static let leastClosed = 10
 
-    /// A close frame of the peer: the answer to ours, which proves that all before it was read, or to be answered.
+    /// A close frame of the peer: the answer to ours, which acknowledges all before it, or to be answered.
     ///
     /// libwebsockets would answer it in any case, and so a second time where the close was ours: browsers call that a
     /// protocol error. The result makes it end the connection at once, with nothing of its own, and pass on nothing that

@@ -37,7 +37,7 @@ final class EventLoop {
     private(set) var lws = LWSContext()
     var admission: Admission
     var upgrades = PendingUpgrades()
-    lazy var http = HTTPServer(loop: self)
+    lazy var http = HTTPServer(loop: self, router: router)
     lazy var tls = TLSServer(loop: self)
     lazy var router = RequestRouter(loop: self)
     lazy var operators = OpsSockets(loop: self)
@@ -49,7 +49,7 @@ final class EventLoop {
     lazy var pauses = ReadPauses(libuv)
     lazy var changes = ChangeIntake(loop: self)
     lazy var recoveries = RecoveryDelivery(loop: self)
-    lazy var proofs = ProofRequests(loop: self)
+    lazy var pings = AcknowledgementPings(loop: self)
 
     // Turns.
     private var relays: [Relay] = []
@@ -118,7 +118,6 @@ final class EventLoop {
 
     /// Turns until it is stopped; the calling thread becomes the loop's.
     func run() {
-        roost_name_loop(Int32(index))
         gauges.turns()
         // Here, because a ring belongs to the thread that makes it.
         if configuration.usesIOUring {
@@ -163,9 +162,9 @@ final class EventLoop {
             case .recover(let id, let question): services.feed?.recover(id, question)
             case .abandon(let id): services.feed?.abandon(id)
             case .ping(let places):
-                proofs.ask(places)
+                pings.send(to: places)
                 if places.contains(where: { $0.loop != index }) {
-                    for sibling in siblings { sibling.post(.askForProof(places)) }
+                    for sibling in siblings { sibling.post(.ping(places)) }
                 }
             case .authorize(let id, let question): ask(question) { .authorization(id, $0) }
             }
@@ -247,7 +246,7 @@ final class EventLoop {
             case .publicationRight(let exchange, let topic, let outcome):
                 router.decide(exchange, topic: topic, outcome)
             case .changes(let batch): changes.take(batch)
-            case .askForProof(let places): proofs.ask(places)
+            case .ping(let places): pings.send(to: places)
             case .show(let summary): hub.show(summary)
             case .adopt(let rules): adopt(rules)
             case .respond(let exchange, let response): router.replied(exchange, response)
@@ -313,7 +312,7 @@ final class EventLoop {
         if index == 0 { limits.failing.forget() }
         endings.secondGoesBy(loop: index, logger)
         tickSockets()
-        proofs.begin()
+        pings.beginSecond()
         recoveries.endPatience()
         shared.recovery.forget(at: now())
         lookAfterCertificate()

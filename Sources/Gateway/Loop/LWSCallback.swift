@@ -29,7 +29,7 @@ extension EventLoop {
             delivery.writable(slot)
             return 0
         case LWS_CALLBACK_RECEIVE_PONG:
-            if let slot = slot(user) { proofs.answered(slot, bytes) }
+            if let slot = slot(user) { pings.answered(by: slot, bytes) }
             return 0
         case LWS_CALLBACK_WS_PEER_INITIATED_CLOSE:
             return slot(user).map { peerCloses($0, bytes) } ?? 0

@@ -6,13 +6,13 @@ import Wire
 /// What other threads ask of a loop.
 enum LoopTask: Sendable {
     case relay([Relay])
-    case publish(Broadcast, ChannelKey)
+    case publish(BroadcastMessage, ChannelKey)
     case subscription(ChangeGroupID, ChangeSubscriptionOutcome)
     case feedIsReady(Bool)
     case authorization(AuthorizationID, AuthorizationOutcome)
     case publicationRight(Int, topic: String, AuthorizationOutcome)
     case changes(ChangeQueue.Batch)
-    case askForProof([SocketPlace])
+    case ping([SocketPlace])
     case show(ActivitySummary)
     case adopt(GatewayRules)
     case respond(Int, HTTPResponse)

@@ -1,8 +1,8 @@
-import Hub
+package import Hub
 import Synchronization
 
 /// The messages of a loop's WebSockets of which pieces are in, and not all.
-struct PartialMessages {
+package struct PartialMessages {
     private struct Message {
         var bytes: [UInt8] = []
         /// Seconds on the loop's clock, when the first piece came.
@@ -11,16 +11,18 @@ struct PartialMessages {
     private var messages: [Slot: Message] = [:]
     private let unfinished: UnfinishedBytes
 
-    init(_ unfinished: UnfinishedBytes) {
+    package init(_ unfinished: UnfinishedBytes) {
         self.unfinished = unfinished
     }
 
-    func has(_ slot: Slot) -> Bool { messages[slot] != nil }
+    package func has(_ slot: Slot) -> Bool { messages[slot] != nil }
 
     /// Keeps another piece.
     ///
     /// - Returns: the bytes of this message so far, and whether all loops together may hold them.
-    mutating func append(_ piece: UnsafeRawBufferPointer, of slot: Slot, second: Int32) -> (count: Int, fits: Bool) {
+    package mutating func append(_ piece: UnsafeRawBufferPointer, of slot: Slot, second: Int32) -> (
+        count: Int, fits: Bool
+    ) {
         messages[slot, default: Message(since: second)].bytes.append(contentsOf: piece)
         let fits = unfinished.change(by: piece.count)
         let count = messages[slot]?.bytes.count ?? 0
@@ -28,7 +30,7 @@ struct PartialMessages {
     }
 
     /// The pieces that have come, which do not count as unfinished any more.
-    mutating func take(_ slot: Slot) -> [UInt8] {
+    package mutating func take(_ slot: Slot) -> [UInt8] {
         guard let pieces = messages.removeValue(forKey: slot)?.bytes else { return [] }
         _ = unfinished.change(by: -pieces.count)
         return pieces
@@ -38,7 +40,7 @@ struct PartialMessages {
     /// they may take as long as they like.
     ///
     /// - Parameter timeout: seconds.
-    func overdue(at second: Int32, timeout: Int32) -> [Slot] {
+    package func overdue(at second: Int32, timeout: Int32) -> [Slot] {
         guard !messages.isEmpty, unfinished.isTight else { return [] }
         return messages.filter { $1.bytes.count > UnfinishedBytes.free && second - $1.since >= timeout }.map(\.key)
     }

@@ -62,6 +62,14 @@ extension Span<UInt8> {
         }
     }
 
+    /// The token in the value of an `authorization` header, which is valid UTF-8: not empty, behind `Bearer` and one space.
+    func bearer(in value: Range<Int>) -> String? {
+        let scheme: StaticString = "bearer "
+        let token = value.dropFirst(scheme.utf8CodeUnitCount)
+        guard !token.isEmpty, isEqual(value.lowerBound..<token.lowerBound, ignoringCase: scheme) else { return nil }
+        return text(token)
+    }
+
     /// Whether some of the bytes are this ASCII text, in whatever case.
     /// - Parameter text: in lower case.
     func isEqual(_ range: Range<Int>, ignoringCase text: String) -> Bool {

@@ -44,6 +44,14 @@ package struct HTTPHead: Sendable {
         return joined ?? (name == "host" ? missingHost : nil)
     }
 
+    /// What stands behind the scheme `Bearer` in `authorization` (RFC 6750, section 2.1).
+    package var bearer: String? {
+        guard let first = lines.firstIndex(where: { isNamed($0, "authorization") }) else { return nil }
+        // Repeated, it is a list, and no token.
+        let isRepeated = lines[(first + 1)...].contains { isNamed($0, "authorization") }
+        return isRepeated ? field("authorization") : bytes.span.bearer(in: lines[first].value)
+    }
+
     /// The first value of a name in the query, nil where it is absent.
     package func query(_ name: String) -> String? {
         query.first { $0.name == name }?.value

@@ -1,17 +1,19 @@
-import Wire
+package import Wire
 
 /// Private channels: what is asked of the policies, and what becomes of the answers (wire-protocol A4, A6 to A8, B).
 ///
 /// What one member may do is in its `ChannelGrants`. A member that is not let read is in no audience, so that nothing
 /// can reach it.
-struct Authorization {
+package struct Authorization {
     /// What the authority was asked and has not answered, and for whom.
-    private(set) var questions: [AuthorizationID: Membership] = [:]
+    package private(set) var questions: [AuthorizationID: Membership] = [:]
     /// Bytes of what waits for its answers, of all members: writes, and messages that come while a replay is read.
-    var heldBytes = 0
+    package internal(set) var heldBytes = 0
+
+    package init() {}
 
     /// What an answer means for the member that it is about.
-    enum Decision {
+    package enum Decision {
         /// Whether it may read: the join's machine says what follows.
         case reading(JoinMachine.Event)
         /// Its new token lets it read no less than the one before.
@@ -34,7 +36,7 @@ struct Authorization {
     }
 
     /// The authority's answer. One that comes after the member left, joined again or brought another token changes nothing.
-    mutating func take(
+    package mutating func take(
         _ outcome: AuthorizationOutcome, to id: AuthorizationID, _ hub: inout HubContext
     ) -> (Membership, Decision)? {
         guard let membership = questions.removeValue(forKey: id), !membership.join.hasEnded,
@@ -58,7 +60,7 @@ struct Authorization {
     // MARK: Reading
 
     /// Asks, at a join, what the member may read.
-    mutating func askToRead(_ membership: Membership, _ hub: inout HubContext) {
+    package mutating func askToRead(_ membership: Membership, _ hub: inout HubContext) {
         guard let grants = membership.grants else { return }
         if grants.replay != nil { membership.channel.replays.beginWait(of: membership) }
         grants.readQuestion = ask(.read(replay: grants.replay?.request), as: membership.claims, for: membership, &hub)
@@ -76,7 +78,7 @@ struct Authorization {
         return .met(.authorization)
     }
 
-    enum Renewal {
+    package enum Renewal {
         /// It says what the one before said, or what is to be found out is asked; the member keeps what it has until then,
         /// as long as its old token is valid. Its writes wait, to be judged by the new one.
         case asked
@@ -87,7 +89,7 @@ struct Authorization {
     }
 
     /// A new token on a private channel: what it may read is asked first.
-    mutating func renew(
+    package mutating func renew(
         _ grants: ChannelGrants, as claims: Claims, of membership: Membership, _ hub: inout HubContext
     ) -> Renewal {
         guard claims != (grants.newClaims ?? membership.claims) else { return .asked }
@@ -116,7 +118,7 @@ struct Authorization {
 
     // MARK: Writing
 
-    enum Admission {
+    package enum Admission {
         case performed
         case refused(Refusal)
         /// It waits for a decision; what can go on is to be looked at (`nextWrite`).
@@ -124,7 +126,7 @@ struct Authorization {
     }
 
     /// Whether a member of a private channel may write something now.
-    mutating func admit(
+    package mutating func admit(
         _ write: MemberWrite, ref: JSON, _ grants: ChannelGrants, of membership: Membership, _ limits: HubLimits
     ) -> Admission {
         if grants.held.isEmpty, grants.readQuestion == nil, membership.join.isJoined {
@@ -146,7 +148,7 @@ struct Authorization {
 
     /// The next of a member's writes that is decided, and why it is refused if it is; asks for what an undecided one
     /// needs.
-    mutating func nextWrite(
+    package mutating func nextWrite(
         of membership: Membership, _ hub: inout HubContext
     ) -> (HeldWrites.Entry, Refusal?)? {
         guard let grants = membership.grants, membership.join.isJoined, grants.readQuestion == nil,
@@ -187,7 +189,7 @@ struct Authorization {
     }
 
     /// Answers writes that wait and will never be performed: nothing is dropped in silence.
-    mutating func refuseHeld(
+    package mutating func refuseHeld(
         of membership: Membership, _ refusal: Refusal, needing need: ChannelExtensions? = nil, _ hub: inout HubContext
     ) {
         guard let grants = membership.grants else { return }
@@ -205,7 +207,7 @@ struct Authorization {
     }
 
     /// Forgets all that waits for a member that is not in the channel any more.
-    mutating func end(of membership: Membership) {
+    package mutating func end(of membership: Membership) {
         guard let grants = membership.grants else { return }
         forgetQuestions(of: grants)
         heldBytes -= grants.held.bytes

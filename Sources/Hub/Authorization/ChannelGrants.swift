@@ -1,12 +1,12 @@
-import Wire
+package import Wire
 
 /// What one member of a private channel may do there, as far as it is known, and what waits until it is.
 ///
 /// Read rights are asked at the join and again for each new token. Write rights are asked at the first write, and hold as
 /// long as the token.
-final class ChannelGrants {
+package final class ChannelGrants {
     /// Nil until the join is decided.
-    var read: ChannelExtensions?
+    package var read: ChannelExtensions?
     /// The question about reading that is under way, of the join or of a new token.
     var readQuestion: AuthorizationID?
     /// What a new token says, until it is decided what it may read. The member keeps what it has, and its old token's
@@ -21,9 +21,9 @@ final class ChannelGrants {
     /// What was replayed, and so must not come again.
     var replayed: [String] = []
 
-    init(wantsPresence: Bool, replay: ReplayRequest?) {
-        self.wantsPresence = wantsPresence
-        self.replay = replay.map { PendingReplay(request: $0) }
+    init(_ config: JoinConfig) {
+        wantsPresence = config.wantsPresence
+        replay = config.replay.flatMap { ReplayRequest($0) }.map { PendingReplay(request: $0) }
     }
 
     /// Everybody may withdraw what they said themselves.
@@ -32,7 +32,7 @@ final class ChannelGrants {
 
 extension Membership {
     /// Everybody reads all of a public channel.
-    func mayRead(_ part: ChannelExtensions) -> Bool {
+    package func mayRead(_ part: ChannelExtensions) -> Bool {
         guard let grants else { return true }
         return grants.read?.contains(part) ?? false
     }
@@ -61,8 +61,8 @@ struct WriteRights {
 }
 
 /// What a member wants the others of its channel to hear or see.
-enum MemberWrite {
-    case broadcast(Broadcast)
+package enum MemberWrite {
+    case broadcast(BroadcastMessage)
     /// The payload, a JSON object.
     case track([UInt8])
     case untrack
@@ -101,10 +101,10 @@ enum MemberWrite {
 }
 
 /// A member's writes that wait for a decision, in the order they came.
-struct HeldWrites {
-    struct Entry {
-        let write: MemberWrite
-        let ref: JSON
+package struct HeldWrites {
+    package struct Entry {
+        package let write: MemberWrite
+        package let ref: JSON
         var bytes: Int { write.bytes + ref.bytes.count }
     }
 

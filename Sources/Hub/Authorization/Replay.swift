@@ -54,7 +54,7 @@ package struct ReplayedMessage: Sendable {
 
     /// As the original sends it: JSON as a text frame that names the join, bytes as a frame of kind 4. Nil where the
     /// member has no form for it: bytes in version 1, or names longer than a binary frame can carry.
-    func frame(_ version: ProtocolVersion, joinRef: JSON, in channel: Channel) -> Frame? {
+    func frame(_ version: ProtocolVersion, joinRef: JSON, in channel: LocalChannel) -> Frame? {
         switch body {
         case .json(let payload):
             let user = UserBroadcast(event: event, encoding: .json, payload: payload[...], metadata: meta)
@@ -104,7 +104,7 @@ struct PendingReplay {
     }
 }
 
-extension Broadcast {
+extension BroadcastMessage {
     fileprivate var bytes: Int { MemberWrite.broadcast(self).bytes }
 }
 
@@ -139,7 +139,7 @@ extension Authorization {
     /// - Parameter withHistory: whether it is passed on to members with history or to the others, who may hear it at
     ///   different moments.
     mutating func keepForReplays(
-        _ message: DatabaseBroadcast, in channel: Channel, withHistory: Bool, _ limits: HubLimits
+        _ message: DatabaseBroadcast, in channel: LocalChannel, withHistory: Bool, _ limits: HubLimits
     ) {
         for membership in channel.replays.waiting {
             guard let grants = membership.grants, (membership.history?.isOff == false) == withHistory

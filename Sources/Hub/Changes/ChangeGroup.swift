@@ -2,13 +2,13 @@ import Wire
 
 /// The subscribers of one channel who asked for the same row changes with the same role: one entry in the feed, one frame
 /// per change for all of them who may see it.
-final class ChangeGroup {
-    let id: ChangeGroupID
+package final class ChangeGroup {
+    package let id: ChangeGroupID
     /// The channel owns its groups, and goes last.
-    unowned let channel: Channel
+    unowned let channel: LocalChannel
     let subscription: ChangeSubscription
     /// Everybody, for changes that the whole role may see.
-    var audience = Audience()
+    package var audience = Audience()
     /// The same subscribers by who they are, for changes that policies decide about.
     private(set) var principals: [Claims: ChangePrincipal] = [:]
     private(set) var state = State.registering
@@ -28,7 +28,7 @@ final class ChangeGroup {
         case failed(String)
     }
 
-    init(id: ChangeGroupID, channel: Channel, subscription: ChangeSubscription) {
+    init(id: ChangeGroupID, channel: LocalChannel, subscription: ChangeSubscription) {
         self.id = id
         self.channel = channel
         self.subscription = subscription
@@ -67,7 +67,7 @@ final class ChangeGroup {
     // MARK: The feed's answer
 
     /// What follows from an answer of the feed.
-    enum News {
+    package enum News {
         case nothing
         /// Those who hear the group's changes are told its state, and of what is not served of it.
         case state
@@ -80,7 +80,7 @@ final class ChangeGroup {
     /// The feed's word on the subscription: at first, and whenever it changes (a table is watched, dropped, altered).
     ///
     /// - Parameter mark: up to where the loop passed on the feed's changes.
-    func take(_ outcome: ChangeSubscriptionOutcome, at mark: Int) -> News {
+    package func take(_ outcome: ChangeSubscriptionOutcome, at mark: Int) -> News {
         let (before, known) = (state, complaints)
         switch outcome {
         case .live: becomeLive([], at: mark)
@@ -155,51 +155,4 @@ extension Membership {
     var group: ChangeGroup? { rows?.group }
     /// Whether it hears the group's changes, or waits for them.
     func isIn(_ group: ChangeGroup) -> Bool { !join.hasEnded && rows?.group === group }
-}
-
-/// How far a loop has passed on what the feed brings.
-struct FeedProgress {
-    /// All up to here; see `RecoveryPoint.mark`.
-    private(set) var mark = 0
-    /// The cursor of the last change that was passed on since the mark, where all before it was as well; nil if there was
-    /// none.
-    private(set) var cursor: String?
-    /// Since the mark something came that no cursor stands for: a change waits for a policy, or changes are gone.
-    private var hasGap = false
-
-    /// Where somebody goes on who got all that was passed on.
-    var point: RecoveryPoint { cursor.map { .cursor($0) } ?? .mark(mark) }
-
-    func position(in group: ChangeGroup) -> LoopPosition {
-        LoopPosition(
-            mark: mark, isPastMark: cursor != nil || hasGap, isHeard: group.liveMark.map { mark > $0 } ?? false)
-    }
-
-    mutating func pass(_ change: ChangeDelivery) {
-        if !change.cursor.isEmpty, !hasGap { cursor = change.cursor }
-    }
-
-    mutating func reach(_ mark: Int) {
-        self.mark = max(self.mark, mark)
-        cursor = nil
-        hasGap = false
-    }
-
-    mutating func leaveGap() { hasGap = true }
-}
-
-/// How far a loop has handed on what concerns one group.
-struct LoopPosition: Equatable {
-    /// All up to here.
-    let mark: Int
-    /// And something that came since.
-    let isPastMark: Bool
-    /// Whether all that was handed on since the mark and concerns the group came by here.
-    let isHeard: Bool
-
-    /// Whether nothing was handed on here that somebody lacks who stands there.
-    func isReached(_ position: RecoveryPosition) -> Bool {
-        guard case .mark(let other) = position.point, position.partway == nil else { return false }
-        return other >= mark && !isPastMark && isHeard
-    }
 }

@@ -14,12 +14,16 @@ package protocol ChangeSource: Sendable {
     func abandon(_ id: RecoveryID)
 }
 
-/// Where row changes go, as the feed sees it. Called on the feed's thread; must not wait.
-package protocol ChangeSink: Sendable {
+/// Where what is read from the database goes. From any thread; must not wait.
+package protocol FeedSink: Sendable {
     var loopCount: Int { get }
     /// Hands a loop what was read. `whenTaken` is called, on the loop's thread, once its sockets have taken them or were
-    /// given their chance: the feed reads large windows no faster than that.
+    /// given their chance: large windows are read no faster than that.
     func deliver(_ events: [FeedEvent], to loop: Int, whenTaken: @escaping @Sendable () -> Void)
+}
+
+/// Where row changes go, as the feed sees it. Called on the feed's thread; must not wait.
+package protocol ChangeSink: FeedSink {
     func changeSubscription(_ id: ChangeGroupID, is outcome: ChangeSubscriptionOutcome)
     /// Steps of one member's recovery, in order with what is delivered to its loop.
     func recovery(_ id: RecoveryID, _ steps: [RecoveryStep], whenTaken: @escaping @Sendable () -> Void)
@@ -99,16 +103,18 @@ package enum FeedEvent: Sendable {
     case withheld
     /// Changes that nobody was told of are gone.
     case gap
+    /// Messages to such channels may be gone.
+    case broadcastGap([ChannelPattern])
 }
 
-/// A message that SQL sent: a row of `realtime.messages` (wire-protocol B).
+/// A message that SQL sent: a row of `realtime.messages` (wire-protocol B), or what became of a notification.
 package struct DatabaseBroadcast: Sendable {
     package let key: ChannelKey
-    /// The row's id, as the message's `meta` shows it.
+    /// The same on every loop, and of no other message; of a row its id, as the message's `meta` shows it.
     package let id: String
-    package let broadcast: Broadcast
+    package let broadcast: BroadcastMessage
 
-    package init(key: ChannelKey, id: String, broadcast: Broadcast) {
+    package init(key: ChannelKey, id: String, broadcast: BroadcastMessage) {
         self.key = key
         self.id = id
         self.broadcast = broadcast

@@ -1,55 +1,7 @@
 import Wire
 
-/// What the feed brings: answers about subscriptions, changes, messages, and what was missed (wire-protocol A4, A5).
+/// What the feed brings in the order it was committed: changes, and messages that SQL sent (wire-protocol A5, B).
 extension Hub {
-    package var groupCount: Int { rows.groups.count }
-
-    // MARK: Subscriptions
-
-    /// Takes a member's subscription over to other claims, when its token changed. A new "Subscribed to PostgreSQL"
-    /// follows, as in the original.
-    func resubscribe(_ membership: Membership, as claims: Claims) {
-        guard let left = rows.change(membership, to: claims, &context) else { return }
-        catchUp.startAnew(membership, wasHearing: left.groupIndex != nil, rows.progress, &context)
-        handle(.rowChangesRestarted(needsOfRowChanges(membership)), of: membership)
-    }
-
-    /// What has to be known before row changes can reach a member that entered its group.
-    func needsOfRowChanges(_ membership: Membership) -> JoinMachine.Needs {
-        var needs = rows.needs(of: membership)
-        if membership.recovery?.arrival != nil { needs.insert(.session) }
-        return needs
-    }
-
-    /// The feed's word on a subscription: at first, and whenever it changes (a table is watched, dropped, altered).
-    package func changeSubscription(_ id: ChangeGroupID, is outcome: ChangeSubscriptionOutcome) {
-        guard let group = rows.groups[id] else { return }
-        switch group.take(outcome, at: rows.progress.mark) {
-        case .nothing: break
-        case .state:
-            for one in rows.subscribers(of: group, &context) { catchUp.sendState(of: group, to: one, &context) }
-        case .complaints:
-            for one in rows.subscribers(of: group, &context) { catchUp.sendComplaints(of: group, to: one, &context) }
-        case .unavailable:
-            // Without a database nothing can be promised: clients are told to come again.
-            for membership in group.waiting where membership.isIn(group) {
-                handle(.failed(.subscription, .databaseUnavailable), of: membership)
-            }
-            return
-        }
-        let waiting = group.waiting
-        group.waiting = []
-        for membership in waiting where membership.isIn(group) { handle(.met(.subscription), of: membership) }
-        guard group.state == .live else { return }
-        let outstanding = group.outstanding
-        group.outstanding = []
-        for membership in outstanding where membership.isIn(group) {
-            catchUp.askForMissed(by: membership, rows.progress, &context)
-        }
-    }
-
-    // MARK: What comes
-
     /// What the feed read, in the order it was committed.
     package func deliver(_ event: FeedEvent) {
         switch event {
@@ -59,6 +11,7 @@ extension Hub {
         case .boundary(let mark): rows.progress.reach(mark)
         case .withheld: rows.progress.leaveGap()
         case .gap: changesAreGone()
+        case .broadcastGap(let patterns): broadcastsAreGone(patterns)
         }
     }
 
@@ -66,10 +19,24 @@ extension Hub {
     /// (`RecoveryRefusal.tooOld`). Who waits for its join to be answered is told nothing yet.
     private func changesAreGone() {
         rows.progress.leaveGap()
-        for connection in connections.lazy.compactMap({ $0 }) {
+        for connection in context.openConnections {
             for membership in connection.memberships.reversed()
             where membership.rows != nil && membership.join.isJoined {
                 expel(membership, .changesLost)
+            }
+        }
+    }
+
+    /// All who hear such channels are told that messages to them may be gone, which nobody keeps. A `system` message that is
+    /// an error would end the channel in the Python client.
+    private func broadcastsAreGone(_ patterns: [ChannelPattern]) {
+        for (key, channel) in channels where patterns.contains(where: { $0.matches(key) }) {
+            let listeners = Audience(joining: [channel.members, channel.history?.audience ?? Audience()])
+            for slot in listeners.v1 + listeners.v2 {
+                guard let membership = context.member(slot, of: channel) else { continue }
+                context.system(
+                    membership, extension: "broadcast", ok: true,
+                    message: "Messages from the database may be missing: load what you show again.")
             }
         }
     }
@@ -92,43 +59,17 @@ extension Hub {
         history.keep(message, &context)
         guard let channel = channels[message.key] else { return }
         typing.end(ofAuthorOf: message.insert, in: channel, &context)
-        authorization.keepForReplays(message, in: channel, withHistory: false, limits)
+        authorization.keepForReplays(message, in: channel, withHistory: false, context.limits)
         let audience = channel.replays.receivers(of: message.id).map { channel.members.without($0) } ?? channel.members
         context.deliver(message.broadcast, in: channel, to: audience, except: nil)
         passOnNews(in: channel)
     }
 
-    // MARK: What was missed
-
-    /// Whose recovery it is; nil where the member left or asked anew.
-    package func slot(of id: RecoveryID) -> Slot? { catchUp.member(id)?.slot }
-
-    /// The feed's next step of a recovery. One for a member that left, or asked anew, changes nothing.
-    package func recovery(_ id: RecoveryID, _ step: RecoveryStep) {
-        guard let (membership, outcome) = catchUp.take(step, of: id, rows, &context) else { return }
-        switch outcome {
-        case .isKnown: recoveryIsKnown(of: membership)
-        case .failed(let refusal): handle(.recoveryFailed(refusal), of: membership)
-        }
-    }
-
-    /// Goes on with joins for which nothing has to be waited for any more.
-    func settleArrivals() {
-        for membership in catchUp.takeArrivals() where membership.join.needs([.session, .history]) {
-            let session = catchUp.advanceArrival(of: membership, rows.progress, &context)
-            membership.history?.decide(at: latest, longest: CatchUp.longestDoubt)
-            if let session { handle(session, of: membership) }
-            if membership.history?.doubts == nil { handle(.met(.history), of: membership) }
-            if membership.join.needs([.session, .history]) { catchUp.awaitArrival(of: membership, &context) }
-        }
-    }
-
-    // MARK: The feed's state
-
+    /// Whether the feed has a database to read from.
     package func feed(isReady: Bool) {
-        catchUp.sessions.feed(isReady: isReady, at: latest)
+        catchUp.sessions.feed(isReady: isReady, at: context.now)
         guard rows.feed(isReady: isReady) else { return }
-        for connection in connections.lazy.compactMap({ $0 }) {
+        for connection in context.openConnections {
             for membership in connection.memberships where membership.awaitsReplication {
                 rows.announceReplication(to: membership, &context)
             }

@@ -3,16 +3,18 @@ import Wire
 /// Row changes: groups of subscribers, and how far the feed has come on this loop (wire-protocol A4, A5).
 ///
 /// What each of them missed before its changes come live is `CatchUp`'s.
-struct RowSubscriptions {
+package struct RowSubscriptions {
     private(set) var groups: [ChangeGroupID: ChangeGroup] = [:]
-    var progress = FeedProgress()
+    package var progress = FeedProgress()
     /// Whether changes are flowing from the database.
     private(set) var isReady = false
 
+    package init() {}
+
     /// The channel's group for these bindings, told to the feed when it is new. One registration serves all members who
     /// ask for the same: ten thousand joins of one channel cost the feed one.
-    mutating func group(
-        of channel: Channel, _ subscription: ChangeSubscription, _ hub: inout HubContext
+    package mutating func group(
+        of channel: LocalChannel, _ subscription: ChangeSubscription, _ hub: inout HubContext
     ) -> ChangeGroup {
         if let group = channel.groups.first(where: { $0.subscription.isSame(as: subscription) }) { return group }
         let id = ChangeGroupID(loop: hub.loop, serial: hub.nextSerial())
@@ -24,7 +26,7 @@ struct RowSubscriptions {
     }
 
     /// Puts a member that asked for changes among the group's subscribers, by its claims. Changes do not reach it yet.
-    func enter(_ group: ChangeGroup, _ membership: Membership, _ hub: inout HubContext) {
+    package func enter(_ group: ChangeGroup, _ membership: Membership, _ hub: inout HubContext) {
         let (principal, isFirst) = group.enter(membership.claims)
         membership.rows = RowSubscription(group: group, principal: principal)
         if isFirst { hub.actions.append(.admit(group.id, principal.claims)) }

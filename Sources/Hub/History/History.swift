@@ -17,7 +17,7 @@ struct History {
     ///
     /// - Parameters:
     ///   - membership: joins, and is not in the channel yet.
-    ///   - trace: what the join tells of its client. The socket is pinged now and then from here on, which proves what it
+    ///   - trace: what the join tells of its client. The socket is pinged now and then from here on, whose pongs say what it
     ///     has received.
     func enter(
         _ membership: Membership, _ request: HistoryRequest, _ trace: ClientTrace, _ hub: inout HubContext
@@ -39,7 +39,7 @@ struct History {
         return part
     }
 
-    private func attach(_ channel: Channel, _ request: HistoryRequest, _ hub: inout HubContext) -> ChannelHistory {
+    private func attach(_ channel: LocalChannel, _ request: HistoryRequest, _ hub: inout HubContext) -> ChannelHistory {
         // For members behind the first, too: the most that any of them asks for counts.
         let (name, position) = store.attach(
             hub.loop, to: channel.key, request, chance: hub.random.next(), at: hub.now)
@@ -91,7 +91,7 @@ struct History {
 
     /// Lets a member hear the channel's broadcasts from here on: what it missed comes first.
     ///
-    /// - Returns: false where it has no part in the history, and so is one of `Channel.members`.
+    /// - Returns: false where it has no part in the history, and so is one of `LocalChannel.members`.
     mutating func letHear(_ membership: Membership, after missed: HistoryAnswer?, _ hub: inout HubContext) -> Bool {
         guard let member = membership.history, !member.isOff, let kept = membership.channel.history else {
             return false
@@ -143,7 +143,10 @@ struct History {
     /// Notes a message that is sent here first, if its channel is kept.
     ///
     /// - Parameter except: who sent it and does not want it back.
-    func keep(_ message: Broadcast, to key: ChannelKey, in channel: Channel?, except: Slot?, _ hub: inout HubContext) {
+    func keep(
+        _ message: BroadcastMessage, to key: ChannelKey, in channel: LocalChannel?, except: Slot?,
+        _ hub: inout HubContext
+    ) {
         guard store.isUsed else { return }
         let sender = channel.flatMap { channel in except.flatMap { hub.member($0, of: channel)?.member } }
         store.append(message, to: key, sender: sender, at: hub.now)
@@ -156,7 +159,7 @@ struct History {
     }
 
     /// What is to be passed on to the channel's members with history, one after the other, by `passOn`.
-    func news(in channel: Channel, _ hub: inout HubContext) -> [KeptMessage] {
+    func news(in channel: LocalChannel, _ hub: inout HubContext) -> [KeptMessage] {
         channel.history == nil ? [] : store.news(for: hub.loop, in: channel.key, at: hub.now)
     }
 
@@ -167,7 +170,7 @@ struct History {
     ///   - except: who sent the newest message and does not want it back. Messages of this loop are passed on as they come,
     ///     so no other can be theirs.
     func passOn(
-        _ message: KeptMessage, in channel: Channel, sparing spared: Set<Slot>?, except: Slot?,
+        _ message: KeptMessage, in channel: LocalChannel, sparing spared: Set<Slot>?, except: Slot?,
         _ hub: inout HubContext
     ) {
         guard let kept = channel.history else { return }
@@ -186,7 +189,7 @@ struct History {
     // MARK: Time
 
     /// To be called once a second.
-    mutating func tick(_ channels: [ChannelKey: Channel], at now: HubTime) {
+    mutating func tick(_ channels: [ChannelKey: LocalChannel], at now: HubTime) {
         store.sweep(at: now)
         guard !sent.isEmpty else { return }
         sent.removeAll(keepingCapacity: true)
@@ -200,7 +203,7 @@ final class ChannelHistory {
     let history: UInt64
     /// All up to it was passed on here.
     var shown: Int
-    /// Who asked for history and hears the channel's broadcasts. They are not in `Channel.members`.
+    /// Who asked for history and hears the channel's broadcasts. They are not in `LocalChannel.members`.
     var audience = Audience()
     /// Those whose join is not answered yet included.
     var memberCount = 0
@@ -218,7 +221,7 @@ final class ChannelHistory {
     }
 
     /// A kept message as it is sent again. Nil where the version has no form for it.
-    func replay(_ message: KeptMessage, _ version: ProtocolVersion, in channel: Channel) -> Frame? {
+    func replay(_ message: KeptMessage, _ version: ProtocolVersion, in channel: LocalChannel) -> Frame? {
         let key = FrameKey(position: message.position, version: version)
         if let frame = frames[key] { return frame }
         let meta = HistoryMeta(id: HistoryID(history: history, position: message.position), isReplay: true)

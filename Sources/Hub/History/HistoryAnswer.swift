@@ -62,7 +62,7 @@ struct HistoryArrival {
 extension KeptChannel {
     /// Live members that may be dead ones of the client that joins, and lack something.
     func doubts(of trace: ClientTrace, _ member: HistoryKey) -> [ClientTrace] {
-        sessions.doubts(of: trace, member) { $0.proven(readers[$0.member.loop]).position < head }
+        sessions.doubts(of: trace, member) { $0.acknowledged(by: readers[$0.member.loop]).position < head }
     }
 
     /// Works out what the member is owed, and notes it among those who may be lost.

@@ -58,10 +58,10 @@ extension JSON {
     }
 }
 
-extension Broadcast {
+extension BroadcastMessage {
     /// The message as members with history get it. Where a binary frame has no room for the id, it goes without one: who
     /// comes back with an older id gets it twice.
-    func frame(_ version: ProtocolVersion, with meta: HistoryMeta, in channel: Channel) -> Frame? {
+    func frame(_ version: ProtocolVersion, with meta: HistoryMeta, in channel: LocalChannel) -> Frame? {
         let frames = channel.frames(version)
         switch self {
         case .text(let payload): return frames.push("broadcast", payload: meta.spliced(into: payload))

@@ -50,7 +50,7 @@ struct HistorySessions {
         var owed = SessionBucket<HistorySession>.Owed()
         change(key) { bucket in
             owed = bucket.takeOver(for: trace, amongLive: hasAsked && key.hasSubject) {
-                $0.proven(readers[$0.member.loop])
+                $0.acknowledged(by: readers[$0.member.loop])
             }
         }
         return .earliest(of: owed.all)
@@ -110,7 +110,7 @@ final class HistorySession: RecoverableSession, Sendable {
     let key: HistoryKey
     let member: MemberID
     let trace: ClientTrace
-    /// Where it would have to start again while nothing is proven.
+    /// Where it would have to start again while nothing is acknowledged.
     nonisolated(unsafe) private var start: Int
     /// Up to where it was brought before what comes live.
     nonisolated(unsafe) private var liveFrom: Int
@@ -135,7 +135,7 @@ final class HistorySession: RecoverableSession, Sendable {
     }
 
     /// What it has certainly received, given how far its loop was when.
-    func proven(_ reader: HistoryReader?) -> HistoryPosition {
+    func acknowledged(by reader: HistoryReader?) -> HistoryPosition {
         let last = trace.acknowledged.latest
         let position =
             last.serial >= firstPing ? max(liveFrom, reader?.position(before: last.at) ?? 0) : start

@@ -71,7 +71,7 @@ package final class HistoryStore: Sendable {
 
     /// Notes a message, if its channel is kept.
     func append(
-        _ broadcast: Broadcast, to key: ChannelKey, sender: MemberID? = nil, databaseID: String? = nil,
+        _ broadcast: BroadcastMessage, to key: ChannelKey, sender: MemberID? = nil, databaseID: String? = nil,
         at now: HubTime
     ) {
         state.withLock { state in
@@ -119,11 +119,11 @@ package final class HistoryStore: Sendable {
         state.withLock { $0.channels[key]?.sessions.renew(session, member, trace) } ?? session
     }
 
-    /// A member is gone. If it was `lost`, it may come back for what it is not proven to have received.
+    /// A member is gone. If it was `lost`, it may come back for what it did not acknowledge.
     func end(_ session: HistorySession, in key: ChannelKey, lost: Bool, at now: HubTime) {
         state.withLock { state in
             guard let reader = state.channels[key]?.readers[session.member.loop] else { return }
-            let position = lost && window > 0 ? session.proven(reader) : nil
+            let position = lost && window > 0 ? session.acknowledged(by: reader) : nil
             state.channels[key]?.sessions.end(session, lostAt: position, until: now.monotonic + window)
         }
     }

@@ -53,7 +53,8 @@ struct KeptChannel {
     }
 
     /// - Returns: false if it was numbered before.
-    mutating func append(_ broadcast: Broadcast, sender: MemberID?, databaseID: String?, at now: HubTime) -> Bool {
+    mutating func append(_ broadcast: BroadcastMessage, sender: MemberID?, databaseID: String?, at now: HubTime) -> Bool
+    {
         if let databaseID {
             guard databaseIDs[databaseID] == nil else { return false }
             databaseIDs[databaseID] = now.monotonic
@@ -116,7 +117,7 @@ struct KeptChannel {
 /// A broadcast that is kept for those who may come back for it.
 struct KeptMessage: Sendable {
     let position: Int
-    let broadcast: Broadcast
+    let broadcast: BroadcastMessage
     /// When it was sent: milliseconds, monotonic and since 1970.
     let at: HubTime
     /// Who sent it and did not want it back; nil where nobody is to be spared.
@@ -130,9 +131,9 @@ struct KeptMessage: Sendable {
     private static let overhead = 128
 }
 
-extension Broadcast {
+extension BroadcastMessage {
     /// The same without the frame it came in, which a slice would keep alive.
-    var copied: Broadcast {
+    var copied: BroadcastMessage {
         guard case .broadcast(let copy) = MemberWrite.broadcast(self).copied else { return self }
         return copy
     }
@@ -160,7 +161,7 @@ struct HistoryReader {
     mutating func advance(to position: Int, at now: HubTime) {
         guard position > self.position else { return }
         self.position = position
-        // A watermark that is made later than needed proves less than it could, never more.
+        // A watermark that is made later than needed acknowledges less than it could, never more.
         if let last = watermarks.last, now.monotonic - last.at < Self.grain {
             watermarks[watermarks.count - 1] = Watermark(at: now.monotonic, position: position)
         } else {

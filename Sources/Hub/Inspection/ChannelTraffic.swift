@@ -23,7 +23,7 @@ struct ChannelTraffic {
             Excerpt.of(JSON(trusted: bytes[...])))
     }
 
-    mutating func count(_ message: Broadcast, receivers: Int, at now: HubTime) {
+    mutating func count(_ message: BroadcastMessage, receivers: Int, at now: HubTime) {
         count(receivers)
         guard isObserved(at: now) else { return }
         let (bytes, excerpt) =
@@ -50,7 +50,7 @@ struct ChannelTraffic {
     /// From here on and for a while the channel's events are noted.
     ///
     /// - Returns: those that were noted so far.
-    mutating func observe(at now: HubTime) -> [ChannelEvent] {
+    mutating func observe(at now: HubTime) -> [TrafficEvent] {
         let until = now.monotonic + ChannelObserver.patience
         if let observer {
             observer.until = until
@@ -72,7 +72,7 @@ struct ChannelTraffic {
 private final class ChannelObserver {
     /// In monotonic milliseconds. Whoever looks says so again before.
     var until: Int64
-    private(set) var events = Ring<ChannelEvent>(capacity: 50)
+    private(set) var events = Ring<TrafficEvent>(capacity: 50)
     private var number = 0
 
     /// How long a look lasts, in milliseconds.
@@ -85,13 +85,13 @@ private final class ChannelObserver {
     func note(_ event: String, at unix: Int64, receivers: Int, bytes: Int, _ excerpt: String) {
         number += 1
         events.append(
-            ChannelEvent(
+            TrafficEvent(
                 number: number, at: unix, event: event, receivers: receivers, bytes: bytes, excerpt: excerpt))
     }
 }
 
 /// One event that was sent to members of a channel on one loop.
-package struct ChannelEvent: Sendable {
+package struct TrafficEvent: Sendable {
     package let number: Int
     /// In milliseconds since 1970.
     package let at: Int64

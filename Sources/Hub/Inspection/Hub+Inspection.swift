@@ -19,11 +19,11 @@ extension Hub {
     package func channels(named topic: String, limit: Int) -> [ChannelView] {
         [false, true].compactMap { isPrivate in
             guard let channel = channels[ChannelKey(topic: topic, isPrivate: isPrivate)] else { return nil }
-            return view(of: channel, events: channel.traffic.observe(at: latest), limit: limit)
+            return view(of: channel, events: channel.traffic.observe(at: context.now), limit: limit)
         }
     }
 
-    private func view(of channel: Channel, events: [ChannelEvent], limit: Int) -> ChannelView {
+    private func view(of channel: LocalChannel, events: [TrafficEvent], limit: Int) -> ChannelView {
         let slots = channel.members.v2.prefix(limit) + channel.members.v1.prefix(limit)
         return ChannelView(
             key: channel.key, sockets: channel.memberCount,
@@ -37,7 +37,7 @@ extension Hub {
             typing: channel.typing.count, events: events)
     }
 
-    private func member(of channel: Channel, _ slot: Slot) -> ChannelView.Member? {
+    private func member(of channel: LocalChannel, _ slot: Slot) -> ChannelView.Member? {
         guard let membership = connection(slot)?.memberships[channel] else { return nil }
         return ChannelView.Member(
             slot: slot, user: membership.claims.subject, role: membership.claims.role,
@@ -63,7 +63,7 @@ extension Hub {
 
     /// The connections that a user opened or joined a channel with, by the claim `sub`.
     package func slots(ofUser user: String) -> [Slot] {
-        connections.compactMap { connection in
+        context.connections.compactMap { connection in
             guard let connection else { return nil }
             let isTheirs =
                 connection.claims.subject == user || connection.memberships.contains { $0.claims.subject == user }
@@ -138,7 +138,7 @@ package struct ChannelView: Sendable {
     package let present: [Present]
     package let typing: Int
     /// From when somebody began to look.
-    package let events: [ChannelEvent]
+    package let events: [TrafficEvent]
 }
 
 /// A connection as the hub has it, for an operator to look at.
@@ -158,6 +158,6 @@ package struct ConnectionView: Sendable {
     /// By the token at the door, or else by the first join that names one.
     package let user: String?
     package let role: String
-    package let appState: AppState?
+    package let appState: ReportedAppState?
     package let memberships: [Membership]
 }

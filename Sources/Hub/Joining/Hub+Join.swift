@@ -3,15 +3,15 @@ import Wire
 
 /// Joining and leaving channels (wire-protocol A4, A9).
 extension Hub {
-    func join(_ frame: ClientFrame, on connection: Connection, at now: HubTime) {
+    func join(_ frame: ClientFrame, on connection: Connection) {
         guard case .json(let payload) = frame.body else { return }
         guard frame.topic.utf8.starts(with: ChannelKey.prefix.utf8) else {
-            return refuse(frame, on: connection, .unmatchedTopic)
+            return context.refuse(frame, on: connection, .unmatchedTopic)
         }
         let joinRef = frame.joinRef.isNull ? frame.ref : frame.joinRef
         // A join on a joined topic replaces the old incarnation. Its phx_close is not sent: the Python client would take
         // it for the new one's and drop the channel.
-        let config = JoinConfig(payload, topic: frame.topic, limits: limits)
+        let config = JoinConfig(payload, topic: frame.topic, limits: context.limits)
         if let old = connection.memberships[frame.topic] {
             authorization.refuseHeld(of: old, .unmatchedTopic, &context)
             presence.replace(old, by: config, &context)
@@ -23,18 +23,18 @@ extension Hub {
         let subscription: ChangeSubscription
         do {
             try context.countJoin(on: connection)
-            claims = try admit(frame, config, on: connection, at: now)
+            claims = try admit(frame, config, on: connection)
             // Copied, because a group outlives the frame that its bindings came in.
             bindings = config.changes.map {
-                ChangeBinding(JSON(trusted: Array($0.bytes)[...]), expressions: limits.regularExpressions)
+                ChangeBinding(JSON(trusted: Array($0.bytes)[...]), expressions: context.limits.regularExpressions)
             }
             subscription = ChangeSubscription(
                 role: claims.role, bindings: bindings, ids: ChangeBinding.ids(for: bindings), isLegacy: config.isLegacy)
             try countPatterns(subscription, of: connection)
-            try users.count(connection, as: claims, limits)
+            try users.count(connection, as: claims, context.limits)
         } catch {
             counters.joinsRefused += 1
-            return refuse(frame, joinRef: joinRef, on: connection, error)
+            return context.refuse(frame, joinRef: joinRef, on: connection, error)
         }
 
         let ids = subscription.ids
@@ -42,11 +42,9 @@ extension Hub {
         let group = bindings.isEmpty ? nil : rows.group(of: channel, subscription, &context)
         let membership = Membership(
             config, of: connection, in: channel, joinRef: joinRef.description, claims: claims,
-            member: context.nextMember(), presenceKey: randomUUID(), grants: grants(config),
+            member: context.nextMember(), presenceKey: randomUUID(),
             pending: PendingJoin(
-                ref: JSON(trusted: Array(frame.ref.bytes)[...]), response: Self.joinResponse(bindings, ids),
-                wantsPresence: config.wantsPresence, wantsOccupancy: config.wantsOccupancy,
-                wantsReplicationReady: config.wantsReplicationReady))
+                config, ref: JSON(trusted: Array(frame.ref.bytes)[...]), response: Self.joinResponse(bindings, ids)))
         if let request = config.history {
             let trace = catchUp.trace(of: claims, joinRef: joinRef, connection, rows.progress, &context)
             membership.history = history.enter(membership, request, trace, &context)
@@ -56,11 +54,9 @@ extension Hub {
             membership.recovery = catchUp.begin(
                 config, joinRef: joinRef, claims: claims, in: group, on: connection, rows.progress, &context)
         }
-        connection.memberships.append(membership)
-        channel.memberCount += 1
-        counters.memberships += 1
+        context.add(membership)
         if let state = config.appState { presence.set(state, of: connection) }
-        users.comeOnline(connection, as: claims, at: latest)
+        users.comeOnline(connection, as: claims, at: context.now)
         presence.expect(membership, &context)
         connection.wasEmptyAtSweep = false
         earliestExpiry = min(earliestExpiry, Int64(claims.expiresAt))
@@ -79,24 +75,25 @@ extension Hub {
         handle(.begins(needs), of: membership)
     }
 
-    private func countPatterns(_ subscription: ChangeSubscription, of connection: Connection) throws(Refusal) {
-        guard subscription.patterns > 0 else { return }
-        let before = connection.memberships.reduce(0) { $0 + ($1.group?.subscription.patterns ?? 0) }
-        guard subscription.patterns + before <= limits.patternsPerConnection else {
-            throw .over(.patternsPerConnection, limits.patternsPerConnection)
-        }
+    /// What has to be known before row changes can reach a member that entered its group.
+    func needsOfRowChanges(_ membership: Membership) -> JoinMachine.Needs {
+        var needs = rows.needs(of: membership)
+        if membership.recovery?.arrival != nil { needs.insert(.session) }
+        return needs
     }
 
-    private func grants(_ config: JoinConfig) -> ChannelGrants? {
-        guard config.isPrivate else { return nil }
-        return ChannelGrants(
-            wantsPresence: config.wantsPresence, replay: config.replay.flatMap { ReplayRequest($0) })
+    private func countPatterns(_ subscription: ChangeSubscription, of connection: Connection) throws(Refusal) {
+        let most = context.limits.patternsPerConnection
+        guard subscription.patterns > 0 else { return }
+        let before = connection.memberships.reduce(0) { $0 + ($1.group?.subscription.patterns ?? 0) }
+        guard subscription.patterns + before <= most else { throw .over(.patternsPerConnection, most) }
     }
 
     /// The checks before a join, in the original's order.
     private func admit(
-        _ frame: ClientFrame, _ config: JoinConfig, on connection: Connection, at now: HubTime
+        _ frame: ClientFrame, _ config: JoinConfig, on connection: Connection
     ) throws(Refusal) -> Claims {
+        let limits = context.limits
         guard frame.topic != ChannelKey.prefix else { throw .topicNameRequired }
         if limits.privateOnly, !config.isPrivate { throw .privateOnly }
         guard connection.memberships.count < limits.channelsPerConnection else {
@@ -106,9 +103,9 @@ extension Hub {
             throw .over(.filtersPerChannel, limits.filtersPerChannel)
         }
         let claims =
-            try config.token.map { token throws(Refusal) in try verifier.verify(token, at: now) }
+            try config.token.map { token throws(Refusal) in try verifier.verify(token, at: context.now) }
             ?? connection.claims
-        if let expired = claims.expired(at: now) { throw expired }
+        if let expired = claims.expired(at: context.now) { throw expired }
         if let replay = config.replay {
             guard config.isPrivate else { throw .replayNotAllowed }
             guard ReplayRequest(replay) != nil else { throw .replayInvalid }
@@ -125,75 +122,18 @@ extension Hub {
         return out.bytes
     }
 
-    /// Tells a member's join what happened, and does what follows from it.
-    func handle(_ event: JoinMachine.Event, of membership: Membership) {
-        switch membership.join.handle(event) {
-        case nil: break
-        case .findMissed:
-            catchUp.askForMissed(by: membership, rows.progress, &context)
-            // The answer says whether it could be resumed, and clients take no changes before the answer.
-            if membership.recovery?.question == nil { recoveryIsKnown(of: membership) }
-        case .answer: answerJoin(of: membership)
-        case .resumeRowChanges: catchUp.startOrWait(membership, rows, &context)
-        case .refuse(let refusal): refuseJoin(of: membership, refusal)
-        case .expel(let refusal): expel(membership, refusal)
-        }
-    }
-
-    /// What a member missed is known as far as its join's answer says it.
-    func recoveryIsKnown(of membership: Membership) {
-        let isWhole = membership.grants?.replay?.overflowed != true
-        handle(isWhole ? .recoveryIsKnown : .replayOverflowed, of: membership)
-    }
-
-    /// Answers a join and lets the member in.
-    private func answerJoin(of membership: Membership) {
-        guard let pending = membership.pending else { return }
-        let missed = missedMessages(by: membership)
-        let reply = membership.frames.reply(
-            joinRef: membership.joinRef, ref: pending.ref, ok: true,
-            response: History.response(
-                membership.recovery?.adding(to: pending.response) ?? pending.response, membership, missed))
-        actions.append(.send(reply, to: membership.slot))
-
-        counters.joins += 1
-        membership.pending = nil
-        if let recovery = membership.recovery { catchUp.joinIsAnswered(recovery, &context) }
-        if let grants = membership.grants { authorization.sendReplay(grants, to: membership, &context) }
-        if membership.mayRead(.broadcast) { letHear(membership, after: missed) }
-        catchUp.startOrWait(membership, rows, &context)
-        if pending.wantsReplicationReady { rows.announceReplication(to: membership, &context) }
-        if presence.resume(membership, &context) { hearOthers() }
-        if pending.wantsPresence, membership.mayRead(.presence) { presence.show(to: membership, &context) }
-        if pending.wantsOccupancy, membership.mayRead(.presence) {
-            presence.showOccupancy(to: membership, &context)
-        }
-        if membership.mayRead(.broadcast) { typing.show(to: membership, &context) }
-        summaries.note(membership)
-        releaseWrites(of: membership)
-    }
-
-    /// Answers a join with a no.
-    private func refuseJoin(of membership: Membership, _ refusal: Refusal) {
-        guard let pending = membership.pending else { return }
-        counters.joinsRefused += 1
-        refuse(pending.ref, of: membership, refusal)
-        authorization.refuseHeld(of: membership, refusal, &context)
-        remove(membership)
-    }
-
     func leave(_ frame: ClientFrame, on connection: Connection) {
         guard let membership = connection.memberships[frame.topic] else {
-            return reply(to: frame, joinRef: frame.joinRef, on: connection, ok: true)
+            return context.reply(to: frame, joinRef: frame.joinRef, on: connection, ok: true)
         }
         // A leave of an older incarnation must not end the one that replaced it (realtime-js leaves when a join times
         // out and may have joined again by then).
         if !frame.joinRef.isNull, frame.joinRef.description != membership.joinRefText {
-            return reply(to: frame, joinRef: frame.joinRef, on: connection, ok: true)
+            return context.reply(to: frame, joinRef: frame.joinRef, on: connection, ok: true)
         }
         authorization.refuseHeld(of: membership, .unmatchedTopic, &context)
         remove(membership, .left)
-        reply(to: frame.ref, of: membership, ok: true)
+        context.reply(to: frame.ref, of: membership, ok: true)
         let close = membership.frames.push(
             "phx_close", joinRef: membership.joinRef, ref: membership.joinRef, payload: Array("{}".utf8))
         actions.append(.send(close, to: membership.slot))
@@ -201,11 +141,9 @@ extension Hub {
 
     /// Takes a member out of every list of the channel, and the channel out of the hub when nothing is left in it.
     func remove(_ membership: Membership, _ end: MembershipEnd = .lost) {
-        guard membership.connection.memberships.remove(membership) else { return }
+        guard context.remove(membership) else { return }
         _ = membership.join.handle(.removed)
         let channel = membership.channel
-        channel.memberCount -= 1
-        counters.memberships -= 1
         authorization.end(of: membership)
         if let index = membership.memberIndex, let moved = channel.members.remove(at: index, membership.version) {
             context.member(moved, of: channel)?.memberIndex = index
@@ -221,14 +159,14 @@ extension Hub {
 
     // MARK: Channels
 
-    func channel(_ key: ChannelKey) -> Channel {
+    func channel(_ key: ChannelKey) -> LocalChannel {
         if let channel = channels[key] { return channel }
-        let channel = Channel(key: key)
+        let channel = LocalChannel(key: key)
         channels[key] = channel
         return channel
     }
 
-    func discardIfIdle(_ channel: Channel) {
+    func discardIfIdle(_ channel: LocalChannel) {
         if channel.isIdle { channels[channel.key] = nil }
     }
 

@@ -1,8 +1,8 @@
-import Wire
+package import Wire
 
 /// The payload of `phx_join` (wire-protocol A4). What is missing or of the wrong type takes its default, as in the
 /// original: an odd config never keeps a client out.
-struct JoinConfig {
+package struct JoinConfig {
     var echoesToSelf = false
     var acknowledges = false
     var wantsReplicationReady = false
@@ -17,7 +17,7 @@ struct JoinConfig {
     var wantsPresence = false
     /// Counts instead of a list.
     var wantsOccupancy = false
-    var appState: AppState?
+    var appState: ReportedAppState?
     var isPrivate = false
     var changes: [JSON] = []
     var hasTooManyChanges = false
@@ -27,7 +27,7 @@ struct JoinConfig {
     /// There was no config at all.
     var isLegacy = false
 
-    init(_ payload: JSON, topic: String, limits: HubLimits) {
+    package init(_ payload: JSON, topic: String, limits: HubLimits) {
         if let config = payload["config"] {
             if let broadcast = config["broadcast"] {
                 echoesToSelf = Self.flag(broadcast["self"])
@@ -50,7 +50,7 @@ struct JoinConfig {
                 resumeCursor = resume["cursor"]?.string
             }
             isPrivate = Self.flag(config["private"])
-            appState = AppState(config["app_state"])
+            appState = ReportedAppState(config["app_state"])
             let entries = config["postgres_changes"]?.elements(upTo: limits.filtersPerChannel + 1) ?? []
             hasTooManyChanges = entries.count > limits.filtersPerChannel
             changes = entries.filter { !$0.isNull }
@@ -66,13 +66,11 @@ struct JoinConfig {
     private static func binding(ofTopic topic: String) -> JSON {
         let parts = ChannelKey(topic: topic, isPrivate: false).name.split(
             separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
-        var out = Array("{\"event\":\"*\"".utf8)
-        for (name, part) in zip(["schema", "table", "filter"], parts) {
-            out += ",\"\(name)\":".utf8
-            JSONString.encode(part, into: &out)
+        let binding = JSONWriter.object {
+            $0.member("event", "*")
+            for (name, part) in zip(["schema", "table", "filter"], parts) { $0.member(name, String(part)) }
         }
-        out.append(UInt8(ascii: "}"))
-        return JSON(trusted: out[...])
+        return JSON(trusted: binding[...])
     }
 
     /// Clients from before July 2025 know no `enabled`: they send `presence` in every join, and count on it. Those since

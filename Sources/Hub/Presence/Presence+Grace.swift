@@ -34,13 +34,13 @@ extension Presence {
     /// Ends what was lost for too long: the duty `.leases`.
     ///
     /// - Returns: the channels in which somebody is gone.
-    mutating func endLeases(in channels: [ChannelKey: Channel], _ hub: inout HubContext) -> [Channel] {
+    mutating func endLeases(in channels: [ChannelKey: LocalChannel], _ hub: inout HubContext) -> [LocalChannel] {
         // After the hub stood still, those who came back in the meantime have yet to be heard.
         guard hub.now.monotonic >= hub.lateUntil else {
             hub.schedule(.leases, at: hub.lateUntil)
             return []
         }
-        var touched: [Channel] = []
+        var touched: [LocalChannel] = []
         for lease in leases.shared.end(of: hub.loop, at: hub.now.monotonic) {
             guard let channel = channels[lease.place.channel] else { continue }
             withdraw(lease.member, in: channel, &hub)

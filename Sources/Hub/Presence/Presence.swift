@@ -78,7 +78,7 @@ struct Presence {
     }
 
     /// Takes a presence away that its member, or its lease, has given up.
-    mutating func withdraw(_ member: MemberID, in channel: Channel, _ hub: inout HubContext) {
+    mutating func withdraw(_ member: MemberID, in channel: LocalChannel, _ hub: inout HubContext) {
         guard let diff = channel.presence.list.untracking(member) else { return }
         hub.counters.presenceLeaves += 1
         announce(diff, in: channel, &hub)
@@ -88,7 +88,7 @@ struct Presence {
 
     /// What the channel's list has too much of for it; nil where there is room.
     private func bound(
-        on meta: PresenceMeta, inPlaceOf old: PresenceMeta?, in channel: Channel
+        on meta: PresenceMeta, inPlaceOf old: PresenceMeta?, in channel: LocalChannel
     ) -> Refusal.PresenceBound? {
         let members = channel.presence.list.listedCount - (old?.isListed == true ? 1 : 0)
         let bytes = channel.presence.list.listedBytes - (old?.listedBytes ?? 0)
@@ -168,14 +168,14 @@ struct Presence {
     // MARK: Changes
 
     /// A change that is made here: for everybody, the tracker included, here and on the other loops.
-    private mutating func announce(_ diff: PresenceDiff, in channel: Channel, _ hub: inout HubContext) {
+    private mutating func announce(_ diff: PresenceDiff, in channel: LocalChannel, _ hub: inout HubContext) {
         for meta in diff.leaves { log?.remove(meta.ref) }
         apply(diff, to: channel, &hub)
         hub.relay(.presence(channel.key, diff))
     }
 
     /// Takes over a change, of this loop or of another one.
-    mutating func apply(_ diff: PresenceDiff, to channel: Channel, _ hub: inout HubContext) {
+    mutating func apply(_ diff: PresenceDiff, to channel: LocalChannel, _ hub: inout HubContext) {
         enter(diff, in: channel)
         sendOccupancyInTime(in: channel, &hub)
         let next = channel.presence.diffSentAt + rules.mergeInterval
@@ -188,14 +188,14 @@ struct Presence {
     }
 
     /// Every change of a channel's list goes through here, so that the sum of all channels is known.
-    private mutating func enter(_ diff: PresenceDiff, in channel: Channel) {
+    private mutating func enter(_ diff: PresenceDiff, in channel: LocalChannel) {
         listedBytes -= channel.presence.list.listedBytes
         channel.presence.list.apply(diff)
         listedBytes += channel.presence.list.listedBytes
     }
 
     /// Shows one who was present when the hub's last process ended, before anybody joins. Its lease is among the leases.
-    mutating func restore(_ meta: PresenceMeta, in channel: Channel) {
+    mutating func restore(_ meta: PresenceMeta, in channel: LocalChannel) {
         var diff = PresenceDiff()
         diff.joins = [meta]
         enter(diff, in: channel)
@@ -203,7 +203,7 @@ struct Presence {
     }
 
     /// Tells the watchers what is new since they were told last: the duty `.presence`.
-    func sendDiff(in channel: Channel, _ hub: inout HubContext) {
+    func sendDiff(in channel: LocalChannel, _ hub: inout HubContext) {
         guard channel.presence.list.hasNews else { return }
         let diff = channel.presence.list.takeNews()
         guard !channel.presence.watchers.isEmpty, !diff.showsNothing else { return }
@@ -215,7 +215,7 @@ struct Presence {
         }
     }
 
-    private func sendOccupancyInTime(in channel: Channel, _ hub: inout HubContext) {
+    private func sendOccupancyInTime(in channel: LocalChannel, _ hub: inout HubContext) {
         guard !channel.presence.counters.isEmpty else { return }
         let next = channel.presence.occupancySentAt + rules.occupancyInterval
         if hub.now.monotonic < next {
@@ -226,7 +226,7 @@ struct Presence {
     }
 
     /// Tells those who asked for it how many are present, if it is another number: the duty `.occupancy`.
-    func sendOccupancy(in channel: Channel, _ hub: inout HubContext) {
+    func sendOccupancy(in channel: LocalChannel, _ hub: inout HubContext) {
         guard !channel.presence.counters.isEmpty else { return }
         let payload = channel.presence.occupancy
         guard payload != channel.presence.occupancySent else { return }

@@ -6,7 +6,7 @@ package struct PresenceLease: Sendable {
     package let member: MemberID
     package let place: Place
     package let key: String
-    package let appState: AppState?
+    package let appState: ReportedAppState?
     /// Who says that it is over, if it comes to that.
     package let loop: Int
     /// In monotonic milliseconds.

@@ -102,11 +102,11 @@ package struct PresenceRecord: Sendable, Equatable {
     package let user: String?
     /// A JSON object.
     package let payload: [UInt8]
-    package let appState: AppState?
+    package let appState: ReportedAppState?
 
     package init(
         channel: ChannelKey, ref: String, key: String, hasMadeKey: Bool, user: String?, payload: [UInt8],
-        appState: AppState?
+        appState: ReportedAppState?
     ) {
         self.channel = channel
         self.ref = ref

@@ -1,8 +1,8 @@
 /// How presence is kept and told.
 package struct PresenceRules: Sendable {
     /// How long who is cut off counts as present; for some topics otherwise, the first pattern that fits counts.
-    package var windows = GraceWindows()
-    package var topics: [(pattern: TopicPattern, windows: GraceWindows)] = []
+    package var windows = GracePeriods()
+    package var topics: [(pattern: TopicPattern, windows: GracePeriods)] = []
     /// Members and bytes of a channel's list, and bytes of all lists. Whoever comes when it is full is counted and not
     /// listed.
     package var listedMembers = 10_000
@@ -29,14 +29,14 @@ package struct PresenceRules: Sendable {
         return rules
     }
 
-    func windows(of channel: ChannelKey) -> GraceWindows {
+    func windows(of channel: ChannelKey) -> GracePeriods {
         guard !topics.isEmpty else { return windows }
         return topics.first { $0.pattern.matches(channel.name) }?.windows ?? windows
     }
 }
 
 /// How long a member that was cut off counts as present, in milliseconds, by the last state of its app.
-package struct GraceWindows: Sendable, Equatable {
+package struct GracePeriods: Sendable, Equatable {
     package var active: Int64
     package var inactive: Int64
     package var background: Int64
@@ -48,37 +48,13 @@ package struct GraceWindows: Sendable, Equatable {
     }
 
     /// Whoever is cut off is gone.
-    package static let none = GraceWindows(active: 0, inactive: 0, background: 0)
+    package static let none = GracePeriods(active: 0, inactive: 0, background: 0)
 
-    package subscript(state: AppState?) -> Int64 {
+    package subscript(state: ReportedAppState?) -> Int64 {
         switch state ?? .active {
         case .active: active
         case .inactive: inactive
         case .background: background
         }
-    }
-}
-
-/// Names of topics, with `*` for any number of characters, none included: `room:*`.
-package struct TopicPattern: Sendable, Equatable {
-    private let pieces: [[UInt8]]
-
-    package init(_ text: String) {
-        pieces = text.utf8.split(separator: UInt8(ascii: "*"), omittingEmptySubsequences: false).map(Array.init)
-    }
-
-    /// - Parameter name: a topic without `realtime:`.
-    package func matches(_ name: some StringProtocol) -> Bool {
-        var rest = Array(name.utf8)[...]
-        guard pieces.count > 1 else { return rest.elementsEqual(pieces.first ?? []) }
-        guard rest.starts(with: pieces[0]) else { return false }
-        rest = rest.dropFirst(pieces[0].count)
-        for piece in pieces[1..<(pieces.count - 1)] where !piece.isEmpty {
-            // The earliest place will do: whatever lies behind it stays available to the pieces that follow.
-            guard let start = rest.indices.first(where: { rest[$0...].starts(with: piece) }) else { return false }
-            rest = rest[(start + piece.count)...]
-        }
-        let last = pieces[pieces.count - 1]
-        return rest.count >= last.count && rest.suffix(last.count).elementsEqual(last)
     }
 }

@@ -27,7 +27,7 @@ package struct ActivitySummary: Sendable {
 
     private static let reserved = ["summary", "end"]
 
-    static func isReserved(_ message: Broadcast, topic: String) -> Bool {
+    static func isReserved(_ message: BroadcastMessage, topic: String) -> Bool {
         guard activity(ofTopic: topic) != nil else { return false }
         switch message {
         case .user(let user): return isReserved(event: user.event, topic: topic)
@@ -66,10 +66,10 @@ struct Summaries {
     }
 
     /// Tells the sockets of one user in a channel, and nobody else who joined it.
-    func send(_ summary: ActivitySummary, in channel: Channel, _ hub: inout HubContext) {
+    func send(_ summary: ActivitySummary, in channel: LocalChannel, _ hub: inout HubContext) {
         for slot in channel.members.v1 + channel.members.v2 {
             guard let membership = hub.member(slot, of: channel), isUser(summary.user, membership),
-                let frame = Broadcast.text(summary.message).frame(membership.version, in: channel)
+                let frame = BroadcastMessage.text(summary.message).frame(membership.version, in: channel)
             else { continue }
             hub.send(frame, to: membership)
         }

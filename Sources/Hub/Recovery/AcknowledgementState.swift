@@ -57,7 +57,7 @@ extension CatchUp {
 
     /// A ping that acknowledges, when it is answered, all that was sent to the socket before it. Nil where nobody needs to
     /// know.
-    func ping(_ connection: Connection, _ progress: FeedProgress, _ hub: inout HubContext) -> Frame? {
+    package func ping(_ connection: Connection, _ progress: FeedProgress, _ hub: inout HubContext) -> Frame? {
         guard connection.acknowledged != nil else { return nil }
         let serial = connection.nextPing
         connection.openPing = AcknowledgementState.Acknowledgement(
@@ -69,7 +69,7 @@ extension CatchUp {
     /// The socket answered a ping.
     ///
     /// - Returns: whether it was the last that it was asked.
-    func pong(_ payload: some Sequence<UInt8>, from connection: Connection, _ hub: inout HubContext) -> Bool {
+    package func pong(_ payload: some Sequence<UInt8>, from connection: Connection, _ hub: inout HubContext) -> Bool {
         guard let asked = connection.openPing, payload.elementsEqual(String(asked.serial).utf8) else { return false }
         connection.openPing = nil
         connection.acknowledged?.advance(to: asked)

@@ -1,25 +1,25 @@
-import Wire
+package import Wire
 
 /// Catch-up: members that hear row changes are brought what they missed before these come live.
 ///
 /// A member hears its group live when the feed has brought it what it missed, and not before: so the missed changes come
 /// first and in order, and nothing comes twice at the seam. Who may have missed what is in `SessionRegistry`; what one
 /// member still lacks is in its `MemberRecovery`.
-struct CatchUp {
+package struct CatchUp {
     let sessions: SessionRegistry
     /// Whose missed changes the feed is reading.
     private var questions: [RecoveryID: Membership] = [:]
     /// Members that wait until it is known whether other sockets live, or until their session is written down.
     private var arrivals: [Membership] = []
 
-    init(sessions: SessionRegistry) {
+    package init(sessions: SessionRegistry) {
         self.sessions = sessions
     }
 
     // MARK: Who joins
 
     /// Opens the session of a member that joins a group, and begins to find out what it may have missed.
-    func begin(
+    package func begin(
         _ config: JoinConfig, joinRef: JSON, claims: Claims, in group: ChangeGroup, on connection: Connection,
         _ progress: FeedProgress, _ hub: inout HubContext
     ) -> MemberRecovery {
@@ -48,7 +48,7 @@ struct CatchUp {
     private var arrivalStep: Int64 { min(50, 5 + Int64(arrivals.count / 100)) }
 
     /// Sees to it that a member that waits is looked at.
-    mutating func awaitArrival(of membership: Membership, _ hub: inout HubContext) {
+    package mutating func awaitArrival(of membership: Membership, _ hub: inout HubContext) {
         arrivals.append(membership)
         hub.schedule(.arrivals, at: hub.now.monotonic + arrivalStep)
     }
@@ -59,7 +59,7 @@ struct CatchUp {
     }
 
     /// Members that wait. Who does so still afterwards is to be given back (`awaitArrival`).
-    mutating func takeArrivals() -> [Membership] {
+    package mutating func takeArrivals() -> [Membership] {
         defer { arrivals = [] }
         return arrivals
     }
@@ -67,7 +67,7 @@ struct CatchUp {
     /// Goes on with a member that waits, as far as it can.
     ///
     /// - Returns: what its join is to be told; nil while it waits on.
-    func advanceArrival(
+    package func advanceArrival(
         of membership: Membership, _ progress: FeedProgress, _ hub: inout HubContext
     ) -> JoinMachine.Event? {
         guard let recovery = membership.recovery, let group = membership.group else { return .met(.session) }
@@ -109,7 +109,7 @@ struct CatchUp {
     // MARK: What was missed
 
     /// Asks for what the member missed, once its group is live.
-    mutating func askForMissed(
+    package mutating func askForMissed(
         by membership: Membership, _ progress: FeedProgress, _ hub: inout HubContext
     ) {
         guard let recovery = membership.recovery, let group = membership.group, group.state == .live,
@@ -134,7 +134,7 @@ struct CatchUp {
     }
 
     /// Lets changes reach a member whose join is answered, unless it has to be brought first what it missed.
-    mutating func startOrWait(
+    package mutating func startOrWait(
         _ membership: Membership, _ rows: RowSubscriptions, _ hub: inout HubContext
     ) {
         guard let group = membership.group, membership.recovery?.arrival == nil else { return }
@@ -152,7 +152,7 @@ struct CatchUp {
     }
 
     /// What an answer of the feed to a member's question leads to.
-    enum Outcome {
+    package enum Outcome {
         /// It is known whether what was missed can be told.
         case isKnown
         /// It cannot be told, or cannot go on: the client has to join again.
@@ -160,10 +160,10 @@ struct CatchUp {
     }
 
     /// Whose recovery it is; nil where the member left or asked anew.
-    func member(_ id: RecoveryID) -> Membership? { questions[id] }
+    package func member(_ id: RecoveryID) -> Membership? { questions[id] }
 
     /// The feed's next step. One for a member that left, or asked anew, changes nothing.
-    mutating func take(
+    package mutating func take(
         _ step: RecoveryStep, of id: RecoveryID, _ rows: RowSubscriptions, _ hub: inout HubContext
     ) -> (Membership, Outcome)? {
         guard let membership = questions[id], !membership.join.hasEnded, let recovery = membership.recovery else {
@@ -254,7 +254,7 @@ struct CatchUp {
     /// A member whose claims changed. What was judged for the old ones and is on its way does not reach it any more, so it
     /// recovers from what was passed on so far: nothing before that comes again, unless something waits for a policy. And
     /// it is somebody else to the next process, so that it has to be written down like one that joins.
-    mutating func startAnew(
+    package mutating func startAnew(
         _ membership: Membership, wasHearing: Bool, _ progress: FeedProgress, _ hub: inout HubContext
     ) {
         guard let recovery = membership.recovery, let group = membership.group else { return }
@@ -279,7 +279,7 @@ struct CatchUp {
     }
 
     /// Ends the session of a membership that is taken out of its channel.
-    mutating func end(_ membership: Membership, _ end: MembershipEnd, _ hub: inout HubContext) {
+    package mutating func end(_ membership: Membership, _ end: MembershipEnd, _ hub: inout HubContext) {
         guard let recovery = membership.recovery else { return }
         abandonQuestion(of: recovery, &hub)
         switch end {

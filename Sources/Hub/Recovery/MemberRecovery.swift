@@ -1,7 +1,7 @@
 import Wire
 
 /// How far a member that hears row changes is with what it missed.
-final class MemberRecovery {
+package final class MemberRecovery {
     var session: LiveSession
     /// Where it has to recover from; nil once it is, or if it missed nothing.
     var point: RecoveryPoint?

@@ -1,6 +1,6 @@
 package import Wire
 
-/// Who types: a set of users for each channel (`TypingSet`), which the hub keeps true. Clients only start it; silence, a lost
+/// Who types: a set of users for each channel (`ChannelTyping`), which the hub keeps true. Clients only start it; silence, a lost
 /// socket, a leave and the user's own message end it.
 package struct Typing {
     var rules: TypingRules
@@ -15,7 +15,7 @@ package struct Typing {
     // MARK: What is said
 
     /// Takes a member's broadcast that says whether its user types. False for any other.
-    func consumes(_ message: Broadcast, of membership: Membership, _ hub: inout HubContext) -> Bool {
+    func consumes(_ message: BroadcastMessage, of membership: Membership, _ hub: inout HubContext) -> Bool {
         guard rules.isOn else { return false }
         guard let signal = TypingSignal(message) else {
             forget(membership.typist, saying: message, in: membership.channel, &hub)
@@ -27,18 +27,18 @@ package struct Typing {
     }
 
     /// What a message says of its sender's typing; nil for any other.
-    package func signal(in message: Broadcast) -> TypingSignal? { rules.isOn ? TypingSignal(message) : nil }
+    package func signal(in message: BroadcastMessage) -> TypingSignal? { rules.isOn ? TypingSignal(message) : nil }
 
     /// Takes a signal that came by HTTP.
     ///
     /// - Parameter user: the claim `sub` of the sender's token.
-    package func take(_ signal: TypingSignal, of user: String?, in channel: Channel, _ hub: inout HubContext) {
-        let typist = user.map { Typist.ID.user($0) } ?? .payload(signal.typingPayload)
+    package func take(_ signal: TypingSignal, of user: String?, in channel: LocalChannel, _ hub: inout HubContext) {
+        let typist = user.map { ChannelTypist.ID.user($0) } ?? .payload(signal.typingPayload)
         take(signal, of: typist, by: nil, origin: nil, in: channel, &hub)
     }
 
     private func take(
-        _ signal: TypingSignal, of id: Typist.ID, by member: MemberID?, origin: Slot?, in channel: Channel,
+        _ signal: TypingSignal, of id: ChannelTypist.ID, by member: MemberID?, origin: Slot?, in channel: LocalChannel,
         _ hub: inout HubContext
     ) {
         guard signal.isTyping else { return stop(signal, of: id, origin: origin, in: channel, &hub) }
@@ -51,7 +51,8 @@ package struct Typing {
     }
 
     private func stop(
-        _ signal: TypingSignal, of id: Typist.ID, origin: Slot?, in channel: Channel, _ hub: inout HubContext
+        _ signal: TypingSignal, of id: ChannelTypist.ID, origin: Slot?, in channel: LocalChannel,
+        _ hub: inout HubContext
     ) {
         guard let notices = channel.typing.stop(id, signal, origin: origin, rules: rules, at: hub.now.monotonic)
         else { return }
@@ -61,7 +62,9 @@ package struct Typing {
     }
 
     /// A user that was taken for a typist means something else by the event: nothing is made up about it.
-    private func forget(_ id: Typist.ID, saying message: Broadcast, in channel: Channel, _ hub: inout HubContext) {
+    private func forget(
+        _ id: ChannelTypist.ID, saying message: BroadcastMessage, in channel: LocalChannel, _ hub: inout HubContext
+    ) {
         guard !channel.typing.isEmpty, message.payload(ofEvent: TypingSignal.event) != nil,
             let notices = channel.typing.forget(id, rules: rules, at: hub.now.monotonic)
         else { return }
@@ -82,12 +85,12 @@ package struct Typing {
     /// Ends the typing of whoever wrote the row of an insert, before anybody here is shown the row.
     ///
     /// - Parameter change: as clients are sent it.
-    package func end(ofAuthorOf change: @autoclosure () -> JSON?, in channel: Channel, _ hub: inout HubContext) {
+    package func end(ofAuthorOf change: @autoclosure () -> JSON?, in channel: LocalChannel, _ hub: inout HubContext) {
         guard !channel.typing.isEmpty, let author = change().flatMap(rules.author) else { return }
         end(.user(author), in: channel, &hub)
     }
 
-    private func end(_ id: Typist.ID, in channel: Channel, _ hub: inout HubContext) {
+    private func end(_ id: ChannelTypist.ID, in channel: LocalChannel, _ hub: inout HubContext) {
         let (wasIn, notices) = channel.typing.stop(id, rules: rules, at: hub.now.monotonic)
         guard wasIn else { return }
         registry?.ended(id, in: channel.key)
@@ -96,12 +99,12 @@ package struct Typing {
     }
 
     /// Ends what nobody renewed, and shows those who had to wait: the duty `.typing`.
-    package func advance(in channel: Channel, _ hub: inout HubContext) {
+    package func advance(in channel: LocalChannel, _ hub: inout HubContext) {
         send(channel.typing.advance(rules, at: hub.now.monotonic), in: channel, &hub)
     }
 
     /// Takes over what another loop heard.
-    package func apply(_ relay: TypingRelay, to channel: Channel, _ hub: inout HubContext) {
+    package func apply(_ relay: TypingRelay, to channel: LocalChannel, _ hub: inout HubContext) {
         let now = hub.now.monotonic
         let notices =
             switch relay {
@@ -117,7 +120,7 @@ package struct Typing {
 
     // MARK: What is shown
 
-    private func send(_ notices: [TypingSet.Notice], in channel: Channel, _ hub: inout HubContext) {
+    private func send(_ notices: [ChannelTyping.Notice], in channel: LocalChannel, _ hub: inout HubContext) {
         for notice in notices {
             let message = notice.signal.message(isTyping: notice.isTyping)
             let kind = FrameKind.step(.typing(channel.key))
@@ -155,17 +158,17 @@ package struct Typing {
 
 /// What one loop's hub tells the others of who types.
 package enum TypingRelay: Sendable {
-    case started(Typist.ID, TypingSignal)
+    case started(ChannelTypist.ID, TypingSignal)
     /// It said so.
-    case stopped(Typist.ID, TypingSignal)
+    case stopped(ChannelTypist.ID, TypingSignal)
     /// It did not.
-    case ended(Typist.ID)
+    case ended(ChannelTypist.ID)
     /// It means something else by it.
-    case forgotten(Typist.ID)
+    case forgotten(ChannelTypist.ID)
 }
 
 extension Membership {
-    fileprivate var typist: Typist.ID { claims.subject.map { .user($0) } ?? .member(member) }
+    fileprivate var typist: ChannelTypist.ID { claims.subject.map { .user($0) } ?? .member(member) }
     var hearsBroadcasts: Bool { memberIndex != nil || history?.index != nil }
 }
 

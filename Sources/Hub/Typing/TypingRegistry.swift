@@ -11,7 +11,7 @@ package final class TypingRegistry: Sendable {
         let until: Int64
     }
 
-    private let channels = Mutex<[ChannelKey: OrderedDictionary<Typist.ID, Entry>]>([:])
+    private let channels = Mutex<[ChannelKey: OrderedDictionary<ChannelTypist.ID, Entry>]>([:])
     private let isWatching = Atomic<Bool>(false)
     /// Beyond that nobody reads the names.
     private static let most = 20
@@ -45,7 +45,7 @@ package final class TypingRegistry: Sendable {
         }
     }
 
-    func started(_ id: Typist.ID, _ signal: TypingSignal, in key: ChannelKey, until: Int64) {
+    func started(_ id: ChannelTypist.ID, _ signal: TypingSignal, in key: ChannelKey, until: Int64) {
         guard isWatching.load(ordering: .relaxed) else { return }
         channels.withLock { channels in
             guard let typists = channels[key], typists.count < Self.most || typists[id] != nil else { return }
@@ -53,7 +53,7 @@ package final class TypingRegistry: Sendable {
         }
     }
 
-    func ended(_ id: Typist.ID, in key: ChannelKey) {
+    func ended(_ id: ChannelTypist.ID, in key: ChannelKey) {
         guard isWatching.load(ordering: .relaxed) else { return }
         channels.withLock { _ = $0[key]?.removeValue(forKey: id) }
     }

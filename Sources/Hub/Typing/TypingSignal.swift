@@ -7,14 +7,14 @@ package struct TypingSignal: Sendable {
     static let event = "typing"
 
     /// The message, with the place in it where the boolean stands.
-    private let message: Broadcast
+    private let message: BroadcastMessage
     private let range: Range<Int>
     /// The client's payload, a JSON object.
     private let payloadRange: Range<Int>
     let isTyping: Bool
 
     /// Nil for any other message.
-    init?(_ message: Broadcast) {
+    init?(_ message: BroadcastMessage) {
         guard let payload = message.payload(ofEvent: Self.event), let value = payload["typing"],
             let isTyping = value.bool, Self.isOurs(payload)
         else { return nil }
@@ -79,7 +79,7 @@ package struct TypingSignal: Sendable {
     func says(theSameAs other: TypingSignal) -> Bool { typingPayload == other.typingPayload }
 
     /// The same signal as it would be if the user typed, or did not.
-    func message(isTyping: Bool) -> Broadcast {
+    func message(isTyping: Bool) -> BroadcastMessage {
         guard isTyping != self.isTyping else { return message }
         switch message {
         case .text(let bytes): return .text(replacing(bytes[...], isTyping))

@@ -126,7 +126,7 @@ extension Dashboard {
         ]
     }
 
-    private static func json(_ event: ChannelEvent, loop: Int) -> JSONDocument {
+    private static func json(_ event: TrafficEvent, loop: Int) -> JSONDocument {
         [
             "number": .integer(event.number), "loop": .integer(loop), "at": .integer(Int(event.at)),
             "event": .text(event.event), "receivers": .integer(event.receivers), "bytes": .integer(event.bytes),

@@ -1,4 +1,4 @@
-import Wire
+package import Wire
 
 /// Makes the content-state of an activity out of what is known of its conversation.
 package struct ContentTemplate: Sendable, Equatable {

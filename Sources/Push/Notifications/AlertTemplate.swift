@@ -1,3 +1,5 @@
+package import Wire
+
 /// The template of alerts, as the configuration has it.
 package struct AlertTemplate: Sendable, Equatable {
     package var title: AlertTextTemplate?

@@ -61,6 +61,18 @@ package struct TemplateVariables: Sendable {
     }
 }
 
+extension TextTemplate {
+    /// The text with the variables' values in their places; what is missing is left out.
+    package func text(_ variables: TemplateVariables) -> String {
+        pieces.reduce(into: "") { text, piece in
+            switch piece {
+            case .text(let plain): text += plain
+            case .variable(let name): text += variables.text(name)
+            }
+        }
+    }
+}
+
 extension JSON {
     static func string(_ text: String) -> JSON { JSON(trusted: JSONString.encode(text)[...]) }
 }

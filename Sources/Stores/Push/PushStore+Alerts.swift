@@ -76,6 +76,16 @@ extension PushStore {
     /// Notes how the sending of alerts ended. For people who look, and for `resumeAlerts`: nothing is sent again either way.
     package func settle(_ settlements: [AlertSettlement]) throws {
         guard !settlements.isEmpty else { return }
+        _ = try connection.query(AlertSQL.settleAlerts, Self.columns(settlements))
+    }
+
+    /// Puts alerts back that this hub has taken and that never left; the outcomes are of no meaning.
+    package func giveBack(_ settlements: [AlertSettlement]) throws {
+        _ = try connection.query(AlertSQL.giveBackAlerts, [node] + Self.columns(settlements).dropLast())
+    }
+
+    /// One array for each column: the message, the device's three, the outcome.
+    private static func columns(_ settlements: [AlertSettlement]) -> [String] {
         var columns = [TextArray](repeating: TextArray(), count: 5)
         for settlement in settlements where !settlement.message.utf8.contains(0) {
             columns[0].append(settlement.message.utf8)
@@ -84,19 +94,7 @@ extension PushStore {
             columns[3].append(settlement.destination.bundle.utf8)
             columns[4].append(settlement.outcome.utf8)
         }
-        _ = try connection.query(AlertSQL.settleAlerts, columns.map(\.literal))
-    }
-
-    /// Puts alerts back that this hub has taken and that never left; the outcomes are of no meaning.
-    package func giveBack(_ settlements: [AlertSettlement]) throws {
-        var columns = [TextArray](repeating: TextArray(), count: 4)
-        for settlement in settlements where !settlement.message.utf8.contains(0) {
-            columns[0].append(settlement.message.utf8)
-            columns[1].append(settlement.destination.token.hex.utf8)
-            columns[2].append(settlement.destination.environment.rawValue.utf8)
-            columns[3].append(settlement.destination.bundle.utf8)
-        }
-        _ = try connection.query(AlertSQL.giveBackAlerts, [node] + columns.map(\.literal))
+        return columns.map(\.literal)
     }
 }
 

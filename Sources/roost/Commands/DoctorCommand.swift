@@ -58,7 +58,7 @@ struct Examination {
         let url = try configuration.requireDatabaseURL(for: "roost doctor")
         let hub = ExaminedHub(
             node: configuration.nodeName, retention: .seconds(configuration.retentionHours * 3600),
-            sendsPushes: configuration.push.topic != nil)
+            sendsPushes: configuration.push.topic != nil, listens: configuration.notifyChannels != nil)
         let report = FindingsReport(
             findings: MachineExamination(configuration: configuration).run()
                 + [CertificateExamination(files: configuration.certificateFiles, now: time(nil)).run()]

@@ -1,6 +1,7 @@
 import ChangeFeed
 import Gateway
 import Hub
+import Listening
 import Notify
 import Ops
 import Push
@@ -12,6 +13,7 @@ struct HubFigures: Sendable {
     let gateway: Gateway
     let history: HistoryStore
     let subscriptions: ChangeService
+    let listener: NotificationListener?
     let pushService: PushService?
 
     var all: [Figure] {
@@ -36,7 +38,7 @@ struct HubFigures: Sendable {
                 Figure(
                     "roost_feed_lag_seconds",
                     "From a row's commit to its being handed to sockets, for each group of subscribers.", sum.lag)
-            ]
+            ] + (listener?.statistics.figures ?? [])
     }
 }
 
@@ -159,7 +161,7 @@ extension ChangeService {
     }
 
     var figures: [Figure] {
-        let feed = statistics ?? FeedStatistics()
+        let feed = statistics
         let visibility = visibilityStatistics
         return [
             Figure("roost_feed_up", .gauge, "1 while row changes flow.", status == .ready ? 1 : 0),
@@ -194,6 +196,19 @@ extension ChangeService {
                 "roost_filters_ended_total", .counter, "Filters that were given up, by the reason.", "reason",
                 Dictionary(uniqueKeysWithValues: FilterEnd.allCases.map { ($0.rawValue, filterEnds[$0, default: 0]) }))
             + outboxFigures
+    }
+}
+
+/// What becomes of notifications, for the metrics.
+extension NotificationStatistics {
+    var figures: [Figure] {
+        [
+            Figure("roost_notify_up", .gauge, "1 while channels of Postgres are listened to.", isListening ? 1 : 0),
+            Figure("roost_notify_gaps_total", .counter, "Times that members were told of missing notifications.", gaps),
+        ]
+            + Figure.each(
+                "roost_notifications_total", .counter, "Notifications, by what became of them.", "result",
+                ["sent": sent, "no_field": withoutField, "impossible": impossible, "dropped": dropped])
     }
 }
 

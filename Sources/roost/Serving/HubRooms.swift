@@ -3,6 +3,7 @@ import Gateway
 import HTTP
 import Hub
 import Identity
+import Listening
 import Logging
 import Notify
 import Ops
@@ -26,6 +27,8 @@ struct HubRooms: Sendable {
     let subscriptions: ChangeService
     let authority: PolicyAuthority
     let presenceWriter: PresenceWriter
+    /// Nil where no channels of Postgres are listened to.
+    let listener: NotificationListener?
     /// Nil where systemd did not ask to be told.
     let supervision: Supervision?
     /// Whom the gateway's loops ask.
@@ -52,7 +55,7 @@ struct HubRooms: Sendable {
 
         // What reads and writes the database.
         let sessions = SessionWriter(
-            conninfo: databaseURL, node: configuration.nodeName, book: shared.recovery, logger: logger)
+            conninfo: databaseURL, node: configuration.nodeName, registry: shared.recovery, logger: logger)
         let recovers = configuration.recoveryWindowSeconds > 0
         let subscriptions = ChangeService(
             configuration: configuration.feed(conninfo: databaseURL), sink: gateway, observer: pushService,
@@ -74,10 +77,19 @@ struct HubRooms: Sendable {
             users?.restore(left, until: Clock.now().monotonic + restartWindow)
         }
 
+        let mappings = try configuration.notificationMappings()
+        let listener =
+            mappings.isEmpty
+            ? nil
+            : NotificationListener(conninfo: databaseURL, mappings: mappings, sink: gateway, logger: logger) {
+                health.notify(problem: $0)
+            }
+        if listener != nil { health.notify(problem: "the channels of notify.channels are not listened to yet") }
+
         // What answers HTTP requests and the operator.
         let figures = HubFigures(
             health: health, gateway: gateway, history: shared.history, subscriptions: subscriptions,
-            pushService: pushService)
+            listener: listener, pushService: pushService)
         let access = OpsAccess(host: configuration.opsHost, token: configuration.opsToken)
         let handlers: [any HTTPHandler] =
             [PushAPI(service: pushService, verifier: tokens, clock: { Clock.now() }), ClientHealth()]
@@ -110,6 +122,7 @@ struct HubRooms: Sendable {
         self.subscriptions = subscriptions
         self.authority = authority
         self.presenceWriter = presenceWriter
+        self.listener = listener
         self.services = services
         whenReady = server.whenReady
     }
@@ -137,6 +150,7 @@ struct HubRooms: Sendable {
         MemoryReturn().begin()
         authority.start()
         subscriptions.start()
+        listener?.start()
         presenceWriter.start()
         pushService?.start()
     }

@@ -28,6 +28,7 @@ struct HubService {
         await closeSockets(within: drain.seconds)
         deadline.enters("storing the cursor; changes since the last one that was stored will be sent again")
         rooms.subscriptions.stop()
+        rooms.listener?.stop()
         deadline.enters("sending what is on its way to Apple")
         rooms.pushService?.stop(within: .seconds(2))
         deadline.enters("writing down who is present and who was served")

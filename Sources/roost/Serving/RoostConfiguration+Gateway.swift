@@ -101,8 +101,8 @@ extension RoostConfiguration {
         return rules
     }
 
-    private static func windows(_ active: Int, _ inactive: Int, _ background: Int) -> GraceWindows {
-        GraceWindows(
+    private static func windows(_ active: Int, _ inactive: Int, _ background: Int) -> GracePeriods {
+        GracePeriods(
             active: Int64(active) * 1000, inactive: Int64(inactive) * 1000, background: Int64(background) * 1000)
     }
 }

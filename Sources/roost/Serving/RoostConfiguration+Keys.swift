@@ -39,6 +39,7 @@ extension RoostConfiguration {
         try requireKeys(for: command)
         try await checkKeyFile()
         try checkCertificate()
+        _ = try notificationMappings()
         _ = try apns()
         // Also where nothing is pushed: what is wrong is better found before it is wanted.
         _ = try pushRules(bundle: push.topic ?? "", audience: nil, facts: nil)

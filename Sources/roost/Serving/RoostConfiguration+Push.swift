@@ -3,6 +3,7 @@ import Hub
 import Notify
 import Push
 import Settings
+import Wire
 
 /// The configuration of pushes as the rooms that send them take it.
 extension RoostConfiguration {

@@ -6,6 +6,8 @@ import Postgres
 import Synchronization
 import Testing
 
+@testable import PostgresFixtures
+
 /// A migrated database with policies on `realtime.messages`, an authority on it, and the original's way to ask them.
 final class AuthorityStage {
     let database: Database

@@ -5,6 +5,8 @@ import Hub
 import Synchronization
 import Testing
 
+@testable import PostgresFixtures
+
 extension FeedTests {
     /// Who may read and write which private channel.
     @Suite struct AuthorityTests {

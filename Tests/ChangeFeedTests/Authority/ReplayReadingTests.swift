@@ -3,6 +3,8 @@ import ChangeFeed
 import Hub
 import Testing
 
+@testable import PostgresFixtures
+
 extension FeedTests {
     /// What `config.broadcast.replay` finds.
     @Suite struct ReplayReadingTests {

@@ -3,6 +3,8 @@ import ChangeFeed
 import Foundation
 import Testing
 
+@testable import PostgresFixtures
+
 extension FeedTests {
     /// The primary dies, and its standby takes over.
     @Suite struct FailoverTests {

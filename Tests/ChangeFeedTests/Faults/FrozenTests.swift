@@ -3,6 +3,8 @@ import Foundation
 import Postgres
 import Testing
 
+@testable import PostgresFixtures
+
 extension FeedTests {
     /// Processes that are stopped: the kernel still answers for them, so only a deadline tells.
     @Suite struct FrozenTests {

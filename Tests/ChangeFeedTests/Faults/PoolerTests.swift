@@ -5,6 +5,8 @@ import Postgres
 import Synchronization
 import Testing
 
+@testable import PostgresFixtures
+
 extension FeedTests {
     /// A pooler in between: one that lends sessions by the transaction is refused before anything is set on them.
     @Suite struct PoolerTests {

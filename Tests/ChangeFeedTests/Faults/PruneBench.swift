@@ -3,6 +3,8 @@ import Foundation
 import Synchronization
 import Testing
 
+@testable import PostgresFixtures
+
 extension FeedTests {
     /// What deleting a backlog costs writers and windows, with 10,000,000 changes in the outbox of which nine tenths
     /// are to go. Run alone, with `ROOST_BENCH=1 swift test -c release --filter PruneBench`; prints, and asserts only

@@ -3,6 +3,8 @@ import ChangeFeed
 import Foundation
 import Testing
 
+@testable import PostgresFixtures
+
 extension FeedTests {
     @Suite struct PruneTests {
         /// Changes of the ages that are given, in days, one transaction each.

@@ -4,6 +4,8 @@ import Foundation
 import Postgres
 import Testing
 
+@testable import PostgresFixtures
+
 extension FeedTests {
     /// Where there is no room: on the disk, and in the queue of notifications.
     @Suite struct RoomTests {

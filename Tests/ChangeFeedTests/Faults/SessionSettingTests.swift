@@ -4,6 +4,8 @@ import Foundation
 import Hub
 import Testing
 
+@testable import PostgresFixtures
+
 extension FeedTests {
     /// What is set for a role or a database to keep its applications in bounds does not hurt a hub.
     @Suite struct SessionSettingTests {

@@ -4,6 +4,8 @@ import Hub
 import Synchronization
 import Testing
 
+@testable import PostgresFixtures
+
 extension FeedTests {
     /// `pg_terminate_backend` of any of the hub's sessions at any time, under writes.
     @Suite struct TerminationTests {

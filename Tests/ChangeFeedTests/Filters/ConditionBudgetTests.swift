@@ -3,6 +3,8 @@ import Hub
 import Matching
 import Testing
 
+@testable import PostgresFixtures
+
 /// Whose filters are given up when they take too long together; times are passed in.
 @Suite struct ConditionBudgetTests {
     private let start = ContinuousClock.now

@@ -3,6 +3,8 @@ import Foundation
 import Hub
 import Testing
 
+@testable import PostgresFixtures
+
 /// Filters that are cheap, but too many.
 extension FeedTests.FilterCostTests {
     /// What Postgres has to decide for one row is bounded, and who has the most of it pays.

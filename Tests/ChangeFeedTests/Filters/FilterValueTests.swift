@@ -3,6 +3,8 @@ import Foundation
 import Hub
 import Testing
 
+@testable import PostgresFixtures
+
 extension FeedTests {
     /// What values of filters cost when Postgres reads them as a column's type, and what they tell.
     @Suite struct FilterValueTests {

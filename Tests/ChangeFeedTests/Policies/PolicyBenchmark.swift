@@ -4,6 +4,8 @@ import Hub
 import Matching
 import Testing
 
+@testable import PostgresFixtures
+
 extension FeedTests {
     /// Figures, not a test: ROOST_BENCH=1.
     @Suite(.enabled(if: getenv("ROOST_BENCH") != nil)) struct PolicyBenchmark {

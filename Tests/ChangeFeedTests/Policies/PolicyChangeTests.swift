@@ -4,6 +4,8 @@ import Matching
 import Postgres
 import Testing
 
+@testable import PostgresFixtures
+
 extension FeedTests {
     /// Policies that change, hang or cannot be reached while they are asked.
     @Suite struct PolicyChangeTests {

@@ -3,6 +3,8 @@ import Foundation
 import Hub
 import Testing
 
+@testable import PostgresFixtures
+
 extension FeedTests {
     /// Whatever goes wrong, rows are hidden from those alone whom it concerns, and somebody is told.
     @Suite struct PolicyFailureTests {

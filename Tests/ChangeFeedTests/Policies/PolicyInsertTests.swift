@@ -3,6 +3,8 @@ import Hub
 import Postgres
 import Testing
 
+@testable import PostgresFixtures
+
 extension FeedTests {
     /// What a user may write, held against real INSERTs that are rolled back.
     @Suite struct PolicyInsertTests {

@@ -3,6 +3,8 @@ import Hub
 import Matching
 import Testing
 
+@testable import PostgresFixtures
+
 extension FeedTests {
     /// Policies on tables, columns and types of every kind and name: each is held against a SELECT as the same user.
     @Suite struct PolicyNameTests {

@@ -5,6 +5,8 @@ import Postgres
 import TestSupport
 import Testing
 
+@testable import PostgresFixtures
+
 extension FeedTests {
     /// Random policies, rows and users: what the engine answers is what a SELECT or an INSERT as that user does.
     @Suite struct PolicyPropertyTests {

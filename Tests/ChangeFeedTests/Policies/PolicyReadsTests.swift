@@ -2,6 +2,8 @@ import ChangeFeed
 import Hub
 import Testing
 
+@testable import PostgresFixtures
+
 extension FeedTests {
     /// What was read to decide: an answer may be kept only while all of that stays the same.
     @Suite struct PolicyReadsTests {

@@ -2,6 +2,8 @@ import ChangeFeed
 import Hub
 import Testing
 
+@testable import PostgresFixtures
+
 extension FeedTests {
     /// Whom row level security applies to, and which policies count.
     @Suite struct PolicyRuleTests {

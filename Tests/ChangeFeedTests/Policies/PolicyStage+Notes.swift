@@ -2,6 +2,8 @@ import ChangeFeed
 import Hub
 import Matching
 
+@testable import PostgresFixtures
+
 extension PolicyStage {
     /// A table `notes` of three rows: two of ann, one of bob, the last with a size that is no number.
     static func notes(

@@ -5,6 +5,8 @@ import Matching
 import Postgres
 import Testing
 
+@testable import PostgresFixtures
+
 /// A database with policies, the engine that asks them, and what real statements as the same users show.
 final class PolicyStage {
     let database: Database

@@ -4,6 +4,8 @@ import Hub
 import Synchronization
 import Testing
 
+@testable import PostgresFixtures
+
 extension FeedTests {
     /// Many who recover, and much that they missed.
     @Suite struct BigRecoveryTests {

@@ -1,6 +1,8 @@
 import ChangeFeed
 import Testing
 
+@testable import PostgresFixtures
+
 extension FeedTests {
     /// Cursors and marks, without a database.
     @Suite struct CursorTests {

@@ -4,6 +4,8 @@ import Foundation
 import Hub
 import Testing
 
+@testable import PostgresFixtures
+
 extension FeedTests {
     /// A database that is not what it was: restored, put back, copied, emptied. What clients lack they are brought, or they
     /// are told that they lack it.

@@ -1,6 +1,8 @@
 import ChangeFeed
 import Testing
 
+@testable import PostgresFixtures
+
 extension FeedTests {
     /// Which cursors a database can go on from, without a database.
     @Suite struct EpochTests {

@@ -3,6 +3,8 @@ import Foundation
 import Postgres
 import Testing
 
+@testable import PostgresFixtures
+
 extension FeedTests {
     /// What goes from the outbox before the hub has read it.
     @Suite struct LossTests {

@@ -3,6 +3,8 @@ import Foundation
 import Hub
 import Testing
 
+@testable import PostgresFixtures
+
 extension FeedTests {
     /// What members are brought whose filters Postgres looks for.
     @Suite struct PrefilterTests {

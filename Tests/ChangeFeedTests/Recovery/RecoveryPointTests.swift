@@ -1,6 +1,8 @@
 import ChangeFeed
 import Testing
 
+@testable import PostgresFixtures
+
 /// From where on clients may yet be brought what they missed, across restarts of the hub and of the database.
 @Suite struct RecoveryPointTests {
     private let start = ContinuousClock.now

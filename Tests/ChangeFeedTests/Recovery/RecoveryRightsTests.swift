@@ -4,6 +4,8 @@ import Foundation
 import Hub
 import Testing
 
+@testable import PostgresFixtures
+
 extension FeedTests {
     /// What has changed between the loss and the recovery.
     @Suite struct RecoveryRightsTests {

@@ -4,6 +4,8 @@ import Hub
 import Synchronization
 import Testing
 
+@testable import PostgresFixtures
+
 extension FeedTests {
     /// A hub that was killed, and a server that was.
     @Suite struct RestartTests {
@@ -17,7 +19,7 @@ extension FeedTests {
         @Test func whatTheLastHubsClientsMayLack() throws {
             let database = try Self.prepared(.shared)
             let oldest = Mutex(0)
-            // A hub whose clients have proven what mark 1 covers, and no more.
+            // A hub whose clients have acknowledged what mark 1 covers, and no more.
             var stored: [String?] = []
             try SubscriberStage.with(database, oldestMark: { oldest.withLock { $0 } }) { stage in
                 let group = try stage.join(Self.binding, as: "ann")

@@ -5,6 +5,8 @@ import Hub
 import Synchronization
 import Testing
 
+@testable import PostgresFixtures
+
 extension FeedTests {
     /// What a client is told that says where it was.
     @Suite struct ResumeTests {
@@ -81,6 +83,43 @@ extension FeedTests {
             }
         }
 
+        /// While a recovering member's filter is bound, the feed asks Postgres, and nobody else is taken in: Swift ends the
+        /// process where the registry of those who recover changes in the middle of its own change.
+        @Test func nobodyComesWhileAFilterIsBound() throws {
+            let database = try Self.prepared()
+            try SubscriberStage.with(database) { stage in
+                let group = try stage.join(#"{"event":"*","schema":"public","table":"t"}"#, as: "ann")
+                let markers = try stage.join(#"{"event":"*","schema":"public","table":"marker"}"#, as: "bob")
+                try stage.settle(database)
+                let cursor = try #require(stage.seen.last { $0.group == markers }?.cursor)
+                // Whether the table exists is asked then.
+                try Watcher.unwatch("t", conninfo: database.conninfo)
+                try eventually("its filter cannot be bound any more") {
+                    // A look at the catalog is due twice a second.
+                    try database.run("notify roost")
+                    return stage.refusal(group) != nil
+                }
+                let (first, second) = (stage.nextRecovery(), stage.nextRecovery())
+                // The first comes in the feed's next turn, and the second in the same one, just before filters are bound.
+                stage.withdrawSessionList { _ in
+                    stage.recover(
+                        first,
+                        RecoveryQuestion(group: group, claims: SubscriberStage.claims("ann"), from: .cursor(cursor)))
+                    stage.withdrawSessionList { _ in
+                        stage.recover(
+                            second,
+                            RecoveryQuestion(
+                                group: markers, claims: SubscriberStage.claims("bob"), from: .cursor(cursor)))
+                    }
+                }
+                for id in [first, second] {
+                    try eventually("its end") { stage.recovered(id).isOver }
+                    #expect(stage.recovered(id).faults == 0)
+                }
+                #expect(stage.recovered(second).seam != nil && stage.statistics.connections == 1)
+            }
+        }
+
         /// Whether the one row that all writers change came version by version.
         static func isInOrder(_ changes: [SubscriberStage.Seen]) -> Bool {
             let versions = changes.compactMap { seen -> Int? in
@@ -151,14 +190,6 @@ extension FeedTests {
                 #expect(try stage.recovery(of: group, from: .mark(1_000_000)).changes.isEmpty)
             }
         }
-    }
-}
-
-extension Database {
-    func also(_ script: String, watching table: String) throws -> Database {
-        try run(script)
-        try Watcher.watch(table, conninfo: conninfo)
-        return self
     }
 }
 

@@ -3,6 +3,8 @@ import Foundation
 import Hub
 import Testing
 
+@testable import PostgresFixtures
+
 extension FeedTests {
     /// The list of whom a hub served, from one process to the next.
     @Suite struct SessionWriterTests {
@@ -31,25 +33,26 @@ extension FeedTests {
             }
         }
 
-        /// A writer of a book in which these wait.
+        /// A writer of a registry in which these wait.
         private static func writer(
             _ database: Database, node: String = "test", of records: [SessionRegistry.Record]? = nil,
             log: Notes = Notes()
-        ) -> (writer: SessionWriter, book: SessionRegistry) {
-            let book = SessionRegistry()
-            if let records { book.restore(records) }
-            let writer = SessionWriter(conninfo: database.conninfo, node: node, book: book, logger: .noting(log))
-            return (writer, book)
+        ) -> (writer: SessionWriter, registry: SessionRegistry) {
+            let registry = SessionRegistry()
+            if let records { registry.restore(records) }
+            let writer = SessionWriter(
+                conninfo: database.conninfo, node: node, registry: registry, logger: .noting(log))
+            return (writer, registry)
         }
 
         /// Who is known to a process that starts now; nil where it may be anybody.
         private static func known(_ database: Database, node: String = "test") -> [RecoveryKey: Int]? {
-            let (writer, book) = Self.writer(database, node: node)
+            let (writer, registry) = Self.writer(database, node: node)
             writer.restore()
             // Nobody has joined, so that all who are known were read.
-            guard book.isComplete(at: HubTime(monotonic: 0, unix: 0)) else { return nil }
-            book.nothingIsWritten()
-            return Dictionary(book.takeChanged(upTo: .max).map { ($0.key, $0.count) }, uniquingKeysWith: { $1 })
+            guard registry.isComplete(at: HubTime(monotonic: 0, unix: 0)) else { return nil }
+            registry.nothingIsWritten()
+            return Dictionary(registry.takeChanged(upTo: .max).map { ($0.key, $0.count) }, uniquingKeysWith: { $1 })
         }
 
         private static func expected(_ records: [SessionRegistry.Record]) -> [RecoveryKey: Int] {
@@ -87,7 +90,7 @@ extension FeedTests {
         @Test func aWithdrawalOfTheFeedsEndsTheListUntilItIsWhole() throws {
             let database = try Self.prepared()
             try SubscriberStage.with(database) { stage in
-                let (writer, book) = Self.writer(database, of: Self.records(3))
+                let (writer, registry) = Self.writer(database, of: Self.records(3))
                 writer.record { stage.withdrawSessionList(whenDone: $0) }
                 writer.start()
                 defer { writer.stop() }
@@ -97,7 +100,7 @@ extension FeedTests {
                 // As a join does that has waited too long.
                 let isDone = Notes()
                 stage.withdrawSessionList {
-                    book.withdrawn(successfully: $0)
+                    registry.withdrawn(successfully: $0)
                     isDone.add("\($0)")
                 }
                 try eventually("an answer") { isDone.all == ["true"] }
@@ -113,14 +116,14 @@ extension FeedTests {
         @Test func whatWasInTheWayIsWaitedFor() throws {
             let database = try Self.prepared()
             let log = Notes()
-            let (writer, book) = Self.writer(database, of: Self.records(3), log: log)
+            let (writer, registry) = Self.writer(database, of: Self.records(3), log: log)
             let other = try database.session()
             try other.run("begin; lock table roost.session in access exclusive mode")
             writer.record { $0(true) }
             writer.start()
             defer { writer.stop() }
             try eventually("a warning") { log.all.contains { $0.contains("is not written to the database for now") } }
-            #expect(book.hasChanged)
+            #expect(registry.hasChanged)
             try other.run("rollback")
             try eventually("the list counts") { try database.value(Self.counted) == "1" }
             #expect(Self.known(database) == Self.expected(Self.records(3)))
@@ -131,12 +134,12 @@ extension FeedTests {
         @Test func withoutACursorNoListCounts() throws {
             let database = try Self.prepared()
             try database.run("delete from roost.cursor")
-            let (writer, book) = Self.writer(database, of: Self.records(3))
+            let (writer, registry) = Self.writer(database, of: Self.records(3))
             writer.record { $0(true) }
             writer.start()
             defer { writer.stop() }
             try eventually("they are written") { try database.value("select count(*) from roost.session") == "3" }
-            try eventually("nothing waits") { !book.hasChanged }
+            try eventually("nothing waits") { !registry.hasChanged }
             #expect(Self.known(database) == nil)
         }
 

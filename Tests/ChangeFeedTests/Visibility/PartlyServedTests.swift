@@ -5,6 +5,8 @@ import Hub
 import Matching
 import Testing
 
+@testable import PostgresFixtures
+
 extension FeedTests {
     /// What is told of bindings that cannot be served, and of policies that fail for a while.
     @Suite struct PartlyServedTests {

@@ -4,6 +4,8 @@ import Foundation
 import Hub
 import Testing
 
+@testable import PostgresFixtures
+
 extension FeedTests {
     /// Answers that are kept by a scope, and what makes them go.
     @Suite struct ScopeCacheTests {

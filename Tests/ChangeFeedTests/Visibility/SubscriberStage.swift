@@ -7,6 +7,8 @@ import Synchronization
 import Testing
 import Wire
 
+@testable import PostgresFixtures
+
 /// A whole feed with its subscriptions, and in place of the loops a list of what they would be told.
 final class SubscriberStage: ChangeSink {
     struct Seen: Sendable, Equatable {
@@ -161,6 +163,7 @@ final class SubscriberStage: ChangeSink {
                 case .boundary(let mark): content.marks.append(mark)
                 case .withheld: content.withheldAt.append(content.seen.count)
                 case .gap: content.gapsAt.append(content.seen.count)
+                case .broadcastGap: break
                 case .recovery: break
                 }
             }
@@ -211,15 +214,23 @@ final class SubscriberStage: ChangeSink {
 
     /// Asks what a member of a group missed.
     func recover(_ group: ChangeGroupID, as subject: String, from point: RecoveryPoint) throws -> RecoveryID {
-        let id = content.withLock { content in
+        let id = nextRecovery()
+        recover(id, RecoveryQuestion(group: group, claims: Self.claims(subject), from: point))
+        return id
+    }
+
+    /// For questions that are asked later, and from any thread.
+    func nextRecovery() -> RecoveryID {
+        content.withLock { content in
             content.serial += 1
             let id = RecoveryID(loop: 0, serial: content.serial)
             content.recoveries[id] = Recovered()
             return id
         }
-        try #require(subscriptions.withLock { $0 }).recover(
-            id, RecoveryQuestion(group: group, claims: Self.claims(subject), from: point))
-        return id
+    }
+
+    func recover(_ id: RecoveryID, _ question: RecoveryQuestion) {
+        subscriptions.withLock { $0 }?.recover(id, question)
     }
 
     func abandon(_ id: RecoveryID) throws { try #require(subscriptions.withLock { $0 }).abandon(id) }

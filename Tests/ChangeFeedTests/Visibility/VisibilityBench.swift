@@ -4,6 +4,8 @@ import Foundation
 import Hub
 import Testing
 
+@testable import PostgresFixtures
+
 extension FeedTests {
     /// Decisions a second, through the whole feed: from the commit to what the loops are handed. Run alone, with
     /// `ROOST_BENCH=1 swift test -c release --filter VisibilityBench`; prints, and asserts only that all arrived.

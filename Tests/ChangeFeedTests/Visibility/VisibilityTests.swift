@@ -3,6 +3,8 @@ import Foundation
 import Hub
 import Testing
 
+@testable import PostgresFixtures
+
 extension FeedTests {
     /// Who is shown which rows of a table with row level security.
     @Suite struct VisibilityTests {

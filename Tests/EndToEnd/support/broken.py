@@ -19,7 +19,7 @@ WRONG = {
     "origins": ["app.example.com", "https://app.example.com/", "*"],
 }
 #: Texts that take variables, where a brace has to be closed.
-TEMPLATES = ("alerts.title", "alerts.body", "live_activity.topic")
+TEMPLATES = ("alerts.title", "alerts.body", "live_activity.topic", "notify.channels")
 #: Comments and settings that are right, before what is wrong.
 FILLING = ("# a comment", "", "# port: 1", "node.name: roost", "limits.private_only: true", "drain.delay_seconds: 0")
 SECRET = "the-secret-of-the-broken-configurations"

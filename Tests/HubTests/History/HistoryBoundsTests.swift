@@ -16,11 +16,11 @@ import Wire
         return limits
     }()
 
-    private func room(_ book: HistoryStore, loop: Int = 0) -> Stage {
+    private func room(_ store: HistoryStore, loop: Int = 0) -> Stage {
         Stage(
             hub: Hub(
-                loop: loop, limits: limits, verifier: TokenBook(), random: SeededGenerator(seed: UInt64(loop)),
-                history: book))
+                loop: loop, limits: limits, verifier: TestVerifier(), random: SeededGenerator(seed: UInt64(loop)),
+                history: store))
     }
 
     private func config(_ history: String) -> String { #"{"broadcast":{"history":\#(history)}}"# }
@@ -35,90 +35,90 @@ import Wire
 
     @Test(arguments: [("true", 10), (#"{"limit":3}"#, 3), (#"{"limit":99}"#, 10), (#"{"limit":0}"#, 1)])
     func soManyMessages(_ wish: String, _ count: Int) throws {
-        let book = HistoryStore(limits: limits)
-        let stage = room(book)
+        let store = HistoryStore(limits: limits)
+        let stage = room(store)
         stage.connect(1)
         try stage.join("realtime:a", 1, config(wish))
         try publish(stage, times: 30)
         try stage.tick(after: 1)
-        #expect(book.figures.messages == count)
+        #expect(store.figures.messages == count)
     }
 
     @Test func theMostThatAnybodyAskedForCounts() throws {
-        let book = HistoryStore(limits: limits)
-        let stage = room(book)
+        let store = HistoryStore(limits: limits)
+        let stage = room(store)
         for (slot, wish) in [(Slot(1), #"{"limit":3}"#), (2, #"{"limit":5}"#), (3, #"{"limit":4}"#)] {
             stage.connect(slot)
             try stage.join("realtime:a", slot, config(wish))
         }
         try publish(stage, times: 30)
         try stage.tick(after: 1)
-        #expect(book.figures.messages == 5)
+        #expect(store.figures.messages == 5)
     }
 
     @Test(arguments: [("true", 30), (#"{"seconds":7}"#, 7), (#"{"seconds":99}"#, 30), (#"{"seconds":0}"#, 1)])
     func forSoManySeconds(_ wish: String, _ seconds: Int64) throws {
-        let book = HistoryStore(limits: limits)
-        let stage = room(book)
+        let store = HistoryStore(limits: limits)
+        let stage = room(store)
         stage.connect(1)
         try stage.join("realtime:a", 1, config(wish))
         try stage.tick(after: 1_000)
         try publish(stage)
         try stage.tick(after: seconds * 1000)
-        #expect(book.figures.messages == 1)
+        #expect(store.figures.messages == 1)
         try stage.tick(after: 1_000)
-        #expect(book.figures.messages == 0)
-        #expect(book.figures.bytes == 0)
+        #expect(store.figures.messages == 0)
+        #expect(store.figures.bytes == 0)
     }
 
     @Test func soManyBytesForAChannelAndForAll() throws {
-        let book = HistoryStore(limits: limits)
-        let stage = room(book)
+        let store = HistoryStore(limits: limits)
+        let stage = room(store)
         stage.connect(1)
         for topic in ["a", "b", "c", "d"] {
             try stage.join("realtime:\(topic)", 1, config("true"))
             try publish(stage, "realtime:\(topic)", bytes: 1_000, times: 8)
             try stage.tick(after: 1_000)
-            #expect(book.figures.bytes <= limits.historyBytes)
-            #expect(book.figures.messages <= 12)
+            #expect(store.figures.bytes <= limits.historyBytes)
+            #expect(store.figures.messages <= 12)
         }
-        #expect(book.figures.messages >= 9)
+        #expect(store.figures.messages >= 9)
         try publish(stage, "realtime:d", bytes: 5_000)
         try stage.tick(after: 1_000)
-        #expect(book.figures.bytes <= limits.historyBytes)
+        #expect(store.figures.bytes <= limits.historyBytes)
     }
 
     @Test func nothingIsKeptWhereNobodyAsks() throws {
-        let book = HistoryStore(limits: limits)
-        let stage = room(book)
+        let store = HistoryStore(limits: limits)
+        let stage = room(store)
         stage.connect(1)
         try stage.join("realtime:a", 1)
         try publish(stage)
         try stage.join("realtime:b", 1, config("true"))
         try publish(stage)
-        #expect(book.figures == (1, 0, 0))
+        #expect(store.figures == (1, 0, 0))
     }
 
     @Test func aChannelWithoutMembersGoes() throws {
-        let book = HistoryStore(limits: limits, window: 0)
-        let stage = room(book)
+        let store = HistoryStore(limits: limits, window: 0)
+        let stage = room(store)
         stage.connect(1)
         try stage.join("realtime:a", 1, config("true"))
         try publish(stage, times: 3)
         try stage.disconnect(1)
         try publish(stage)
         #expect(stage.hub.channelCount == 0)
-        #expect(book.figures.messages == 4, "for those who come back")
+        #expect(store.figures.messages == 4, "for those who come back")
         try stage.tick(after: 29_000)
-        #expect(book.figures.channels == 1)
+        #expect(store.figures.channels == 1)
         try stage.tick(after: 2_000)
-        #expect(book.figures == (0, 0, 0))
+        #expect(store.figures == (0, 0, 0))
     }
 
     /// A loop that was not yet told of a message has it waiting in its inbox; its members still get it.
     @Test func aSlowLoopLosesNothingLive() throws {
-        let book = HistoryStore(limits: limits)
-        let (quick, slow) = (room(book), room(book, loop: 1))
+        let store = HistoryStore(limits: limits)
+        let (quick, slow) = (room(store), room(store, loop: 1))
         for stage in [quick, slow] {
             stage.connect(1)
             try stage.join("realtime:a", 1, config(#"{"limit":1}"#))
@@ -133,13 +133,13 @@ import Wire
         let heard = try slow.watch { hub in for relay in relays { hub.apply(relay) } }
         #expect(heard.count == 80)
         try quick.tick(after: 1_000)
-        #expect(book.figures.messages == 1)
+        #expect(store.figures.messages == 1)
     }
 
     /// A reply is followed by no more than the socket can have pending.
     @Test func tooMuchAtOnceIsSaid() throws {
-        let book = HistoryStore(limits: limits)
-        let stage = room(book)
+        let store = HistoryStore(limits: limits)
+        let stage = room(store)
         stage.connect(1)
         try stage.join("realtime:a", 1, config("true"))
         try publish(stage, bytes: 200, times: 8)

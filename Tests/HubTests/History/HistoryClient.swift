@@ -21,7 +21,7 @@ struct HistoryClient {
     var onTheWay: [Frame] = []
     var joins = 0
     var isJoined = false
-    /// The hub gave it a seat once: it is owed all that was sent from then on.
+    /// The hub let it in once: it is owed all that was sent from then on.
     var owedFrom: Int?
     var lastID: String?
     var read: [Int: Int] = [:]

@@ -16,7 +16,7 @@ import Wire
     }
 }
 
-/// Loops with one history book, wired by relays and a feed that take their time, and clients on sockets that break.
+/// Loops with one history store, wired by relays and a feed that take their time, and clients on sockets that break.
 struct HistoryWorld {
     private static let key = ChannelKey(topic: "realtime:a", isPrivate: false)
 
@@ -29,8 +29,8 @@ struct HistoryWorld {
     /// Sockets that are broken and the hub has not noticed.
     private var dead: [HistoryClient.Place] = []
     private var freeSlots: [[Slot]]
-    /// By socket: frames that somebody could come back for were sent, and no proof came since.
-    private var unproven: Set<HistoryClient.Place> = []
+    /// By socket: frames that somebody could come back for were sent, and no acknowledgement came since.
+    private var unacknowledged: Set<HistoryClient.Place> = []
     /// By number: who sent it.
     private var messages: [Int?] = []
     private(set) var losses = 0
@@ -44,13 +44,14 @@ struct HistoryWorld {
         limits.historyMessages = 100_000
         limits.historySeconds = 100_000
         limits.historyBytesPerReturn = .max
-        let book = HistoryStore(limits: limits, window: 1_000_000)
+        let store = HistoryStore(limits: limits, window: 1_000_000)
         // It counts the moments of all loops.
         let recoveries = SessionRegistry(window: 0)
         hubs = (0..<loops).map {
             Hub(
-                loop: $0, limits: limits, verifier: TokenBook(), random: SeededGenerator(seed: seed &* 8 &+ UInt64($0)),
-                sessions: recoveries, history: book)
+                loop: $0, limits: limits, verifier: TestVerifier(),
+                random: SeededGenerator(seed: seed &* 8 &+ UInt64($0)),
+                sessions: recoveries, history: store)
         }
         relays = Array(repeating: [], count: loops)
         feeds = Array(repeating: [], count: loops)
@@ -81,7 +82,7 @@ struct HistoryWorld {
         case 8: tellFromSQL()
         case 9: try tick()
         case 10: bury()
-        case 11: prove()
+        case 11: acknowledge()
         case 12...13: try hear()
         default: try read(number, below(6))
         }
@@ -139,17 +140,17 @@ struct HistoryWorld {
         for place in dead {
             hubs[place.side].disconnect(place.slot)
             settle(place.side)
-            unproven.remove(place)
+            unacknowledged.remove(place)
             freeSlots[place.side].append(place.slot)
         }
         dead = []
     }
 
-    private mutating func prove() {
+    private mutating func acknowledge() {
         for client in clients {
             guard let place = client.place else { continue }
             let hub = hubs[place.side]
-            if unproven.contains(place) {
+            if unacknowledged.contains(place) {
                 if let ping = hub.acknowledgementPing(for: place.slot) { deliver(ping, to: place) }
             } else {
                 hub.nothingUnacknowledged(of: place.slot)
@@ -162,7 +163,7 @@ struct HistoryWorld {
             guard let place = clients[number].place, let ping = try clients[number].readOne() else { continue }
             hubs[place.side].pong(ping, from: place.slot)
             // More may have been sent since; then it stays noted with the next frame.
-            if clients[number].onTheWay.isEmpty { unproven.remove(place) }
+            if clients[number].onTheWay.isEmpty { unacknowledged.remove(place) }
         }
     }
 
@@ -259,7 +260,7 @@ struct HistoryWorld {
     }
 
     private mutating func deliver(_ frame: Frame, to place: HistoryClient.Place, _ kind: FrameKind = .message) {
-        if kind.needsAcknowledgement { unproven.insert(place) }
+        if kind.needsAcknowledgement { unacknowledged.insert(place) }
         guard let number = clients.firstIndex(where: { $0.place == place }) else { return }
         // A join's answer is the first frame of a socket but for pings.
         if clients[number].owedFrom == nil, !frame.isPing { clients[number].owedFrom = messages.count }

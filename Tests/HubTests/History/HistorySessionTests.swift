@@ -15,7 +15,7 @@ import Wire
         init(window: Int64 = 120_000) throws {
             stage = Stage(
                 hub: Hub(
-                    loop: 0, verifier: TokenBook(), random: SeededGenerator(seed: 1),
+                    loop: 0, verifier: TestVerifier(), random: SeededGenerator(seed: 1),
                     history: HistoryStore(window: window)))
             // Somebody who stays, so that the channel does.
             stage.connect(9, subject: "stays")
@@ -52,7 +52,7 @@ import Wire
         }
 
         /// The socket answers a ping: it has all that was sent so far.
-        func prove(_ slot: Slot) throws {
+        func acknowledge(_ slot: Slot) throws {
             try stage.tick(after: 1_000)
             let ping = try #require(stage.hub.acknowledgementPing(for: slot))
             stage.hub.pong(ping.bytes.dropFirst(2), from: slot)
@@ -63,11 +63,11 @@ import Wire
         var room = try Room()
         #expect(try room.join(1, "ann") == [])
         try room.publish()
-        try room.prove(1)
+        try room.acknowledge(1)
         try room.publish()
         try room.stage.disconnect(1)
         try room.publish()
-        #expect(try room.join(2, "ann", ref: "2") == [2, 3], "the second was never proven to have arrived")
+        #expect(try room.join(2, "ann", ref: "2") == [2, 3], "the second was never acknowledged")
     }
 
     @Test func aFirstJoinGetsNothing() throws {
@@ -102,9 +102,9 @@ import Wire
         var room = try Room()
         #expect(try room.join(1, "ann") == [])
         try room.publish()
-        #expect(try room.join(2, "ann", ref: ref) == [1], "of the first socket nothing was proven")
-        try room.prove(1)
-        try room.prove(2)
+        #expect(try room.join(2, "ann", ref: ref) == [1], "of the first socket nothing was acknowledged")
+        try room.acknowledge(1)
+        try room.acknowledge(2)
         #expect(try room.join(3, "ann", ref: "3") == [])
         #expect(try room.join(4, nil) == [])
         try room.publish()
@@ -128,7 +128,7 @@ import Wire
             try room.publish()
             try room.stage.disconnect(Slot(turn))
             #expect(try room.join(Slot(turn) + 1, "ann", ref: ref, session: session) == [turn])
-            try room.prove(Slot(turn) + 1)
+            try room.acknowledge(Slot(turn) + 1)
         }
     }
 
@@ -139,7 +139,7 @@ import Wire
         try room.stage.disconnect(1)
         try room.publish()
         #expect(try room.join(2, "ann") == [1])
-        try room.prove(2)
+        try room.acknowledge(2)
         try room.stage.disconnect(2)
         #expect(try room.join(3, "ann") == [1])
     }
@@ -169,8 +169,8 @@ import Wire
     @Test func aJoinThatIsCutOffAtOnceHidesNothing() throws {
         var room = try Room()
         for slot in Slot(1)...2 { #expect(try room.join(slot, "ann", alive: [1]) == []) }
-        try room.prove(1)
-        try room.prove(2)
+        try room.acknowledge(1)
+        try room.acknowledge(2)
         try room.stage.disconnect(1)
         try room.publish()
         room.stage.connect(3, subject: "ann")
@@ -178,7 +178,7 @@ import Wire
         #expect(!lines.contains { $0.contains("phx_reply") }, "it waits for the second")
         try room.stage.disconnect(3)
         #expect(try room.join(4, "ann", ref: "2", alive: [2]) == [1])
-        try room.prove(4)
+        try room.acknowledge(4)
         #expect(try room.join(5, "ann", ref: "2", alive: [2, 4]) == [1], "it may be the first")
     }
 
@@ -186,7 +186,7 @@ import Wire
         var room = try Room()
         for slot in Slot(1)...2 { #expect(try room.join(slot, "ann") == []) }
         try room.publish()
-        try room.prove(1)
+        try room.acknowledge(1)
         for slot in Slot(1)...2 { try room.stage.disconnect(slot) }
         try room.publish()
         #expect(try room.join(3, "ann", ref: "2") == [1, 2])

@@ -12,7 +12,7 @@ import Wire
     private func room(limits: HubLimits = HubLimits()) throws -> Stage {
         let stage = Stage(
             hub: Hub(
-                loop: 0, limits: limits, verifier: TokenBook(), random: SeededGenerator(seed: 1),
+                loop: 0, limits: limits, verifier: TestVerifier(), random: SeededGenerator(seed: 1),
                 history: HistoryStore(limits: limits)))
         stage.connect(1)
         try stage.join("realtime:a", 1, Self.asked)
@@ -170,7 +170,7 @@ import Wire
     @Test func privateChannelsGiveItToThoseWhoMayRead() throws {
         let stage = Stage(
             hub: Hub(
-                loop: 0, verifier: TokenBook(), random: SeededGenerator(seed: 1),
+                loop: 0, verifier: TestVerifier(), random: SeededGenerator(seed: 1),
                 history: HistoryStore()))
         for slot in Slot(1)...3 { stage.connect(slot) }
         try stage.joinPrivate("realtime:a", 1, Self.asked)
@@ -189,11 +189,11 @@ import Wire
     }
 
     @Test func aMessageFromSQLIsKeptOnceHoweverManyLoopsHearIt() throws {
-        let book = HistoryStore()
+        let store = HistoryStore()
         let stages = (0...1).map { loop in
             Stage(
                 hub: Hub(
-                    loop: loop, verifier: TokenBook(), random: SeededGenerator(seed: UInt64(loop)), history: book))
+                    loop: loop, verifier: TestVerifier(), random: SeededGenerator(seed: UInt64(loop)), history: store))
         }
         for stage in stages {
             stage.connect(1)
@@ -206,7 +206,7 @@ import Wire
         for stage in stages + stages {
             _ = try stage.watch { $0.deliver(.broadcast(row)) }
         }
-        #expect(book.figures.messages == 1)
+        #expect(store.figures.messages == 1)
         #expect(try stages[0].watch { $0.deliver(.broadcast(row)) }.isEmpty)
     }
 }

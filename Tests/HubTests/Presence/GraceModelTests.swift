@@ -36,7 +36,7 @@ private struct GraceWorld {
         var loop = 0
         var slot: Slot = 0
         var isJoined = false
-        var state = AppState.active
+        var state = ReportedAppState.active
         /// What the others see of it.
         var payload: String? { didSet { if payload != oldValue { changes += 1 } } }
         var changes = 0
@@ -78,7 +78,8 @@ private struct GraceWorld {
         let presences = presences
         hubs = (0...1).map {
             Hub(
-                loop: $0, verifier: TokenBook(), random: SeededGenerator(seed: seed &+ UInt64($0)), presences: presences
+                loop: $0, verifier: TestVerifier(), random: SeededGenerator(seed: seed &+ UInt64($0)),
+                presences: presences
             )
         }
         inboxes = [Inbox(), Inbox()]
@@ -190,7 +191,7 @@ private struct GraceWorld {
 
     private mutating func tellState(_ index: Int) throws {
         guard members[index].isSettled else { return }
-        let state = AppState.allCases.randomElement(using: &random) ?? .active
+        let state = ReportedAppState.allCases.randomElement(using: &random) ?? .active
         members[index].state = state
         let frame =
             Bool.random(using: &random)

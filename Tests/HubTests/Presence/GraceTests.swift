@@ -38,9 +38,9 @@ import Wire
     private func heard(_ said: [String]) -> [String] { said.filter { $0.contains("presence_diff") } }
 
     @Test(
-        arguments: [(nil, 2000), (AppState.active, 2000), (.inactive, 12_000), (.background, 20_000)]
-            as [(AppState?, Int64)])
-    func theWindowIsThatOfTheLastState(_ state: AppState?, _ window: Int64) throws {
+        arguments: [(nil, 2000), (ReportedAppState.active, 2000), (.inactive, 12_000), (.background, 20_000)]
+            as [(ReportedAppState?, Int64)])
+    func theWindowIsThatOfTheLastState(_ state: ReportedAppState?, _ window: Int64) throws {
         let stage = try stage()
         if let state {
             try stage.say(#"["1","5","realtime:a","app_state",{"state":"\#(state.rawValue)"}]"#, from: 1)
@@ -141,7 +141,7 @@ import Wire
     @Test func topicsMayHaveWindowsOfTheirOwn() throws {
         var rules = PresenceRules()
         rules.topics = [
-            (TopicPattern("a"), GraceWindows(active: 120_000, inactive: 0, background: 0)),
+            (TopicPattern("a"), GracePeriods(active: 120_000, inactive: 0, background: 0)),
             (TopicPattern("*"), .none),
         ]
         let stage = try stage(rules: rules)

@@ -12,7 +12,7 @@ import Wire
     private func stage() throws -> Stage {
         let stage = Stage(
             hub: Hub(
-                loop: 0, verifier: TokenBook(), random: SeededGenerator(seed: 1), presence: .plain, presenceLog: log,
+                loop: 0, verifier: TestVerifier(), random: SeededGenerator(seed: 1), presence: .plain, presenceLog: log,
                 typingRegistry: registry))
         stage.connect(1, subject: "ada")
         try stage.join("realtime:a", 1, #"{"presence":{"key":"ada"}}"#)

@@ -26,7 +26,7 @@ import Wire
     @Test func whoJoinsAnActivitysChannelIsToBeShownIt() throws {
         let joins = SummaryJoins()
         let stage = Stage(
-            hub: Hub(loop: 0, verifier: TokenBook(), random: SeededGenerator(seed: 1), summaryJoins: joins))
+            hub: Hub(loop: 0, verifier: TestVerifier(), random: SeededGenerator(seed: 1), summaryJoins: joins))
         stage.connect(1, subject: "ada")
         stage.connect(2)
         try stage.join("realtime:live-activity:7", 1)

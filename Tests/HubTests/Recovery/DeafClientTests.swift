@@ -2,12 +2,12 @@ import Hub
 import Testing
 import Wire
 
-/// Clients that gave a join up and ignore what it brings them: pongs come, and prove nothing.
+/// Clients that gave a join up and ignore what it brings them: pongs come, and acknowledge nothing.
 @Suite struct DeafClientTests {
     private static let config = RecoveryTests.config
     private static let slow = #"{"postgres_changes":[{"event":"*","schema":"public","table":"slow"}]}"#
 
-    /// A hub that has heard of mark 3, with a member of ann's in slot 1, all of it proven; it joined so long ago.
+    /// A hub that has heard of mark 3, with a member of ann's in slot 1, all of it acknowledged; it joined so long ago.
     private func stage(joined milliseconds: Int64) throws -> Stage { try stageAndGroup(joined: milliseconds).0 }
 
     private func stageAndGroup(joined milliseconds: Int64) throws -> (Stage, ChangeGroupID) {
@@ -57,18 +57,18 @@ import Wire
     }
 
     @Test(arguments: [true, false])
-    func aLeaveOfWhoMayNotHaveHeardThatItIsIn(isProven: Bool) throws {
+    func aLeaveOfWhoMayNotHaveHeardThatItIsIn(isAcknowledged: Bool) throws {
         let stage = try stage(joined: 125_000)
         try stage.disconnect(1)
         try pass(60_000, stage)
         #expect(try point(of: "9", slot: 2, stage) == .mark(3))
         let caughtUp = try stage.catchUp()
         #expect(caughtUp.last == "2 ← ping 1")
-        if isProven { stage.hub.pong("1".utf8, from: 2) }
+        if isAcknowledged { stage.hub.pong("1".utf8, from: 2) }
         try stage.say(#"["9","10","realtime:a","phx_leave",{}]"#, from: 2)
         // Behind the window of the first loss, only what the second left counts.
         try pass(65_000, stage)
-        #expect(try point(of: "11", slot: 3, stage) == (isProven ? nil : .mark(3)))
+        #expect(try point(of: "11", slot: 3, stage) == (isAcknowledged ? nil : .mark(3)))
     }
 
     @Test(arguments: [(1_000 as Int64, 8), (5_000, 3)])

@@ -61,7 +61,7 @@ private struct RecoveryWorld {
         var isOpenAtHub = true
         /// Sent by the hub and not read yet.
         var wire: [String] = []
-        var hasUnproven = false
+        var hasUnacknowledged = false
     }
 
     struct Recovery {
@@ -327,7 +327,7 @@ private struct RecoveryWorld {
         for loop in stages.indices { try perform(loop, tickAfter: 50) }
         for socket in sockets.indices where sockets[socket].isOpenAtHub {
             let hub = stages[sockets[socket].loop].hub
-            if !sockets[socket].hasUnproven {
+            if !sockets[socket].hasUnacknowledged {
                 hub.nothingUnacknowledged(of: sockets[socket].slot)
             } else if chance(50) {
                 try ask(socket)
@@ -338,7 +338,7 @@ private struct RecoveryWorld {
     private mutating func ask(_ socket: Int) throws {
         guard let ping = stages[sockets[socket].loop].hub.acknowledgementPing(for: sockets[socket].slot) else { return }
         sockets[socket].wire.append(try ping.shown())
-        sockets[socket].hasUnproven = false
+        sockets[socket].hasUnacknowledged = false
     }
 
     // MARK: The gateway
@@ -390,7 +390,7 @@ private struct RecoveryWorld {
         let text = try frame.shown()
         for socket in sockets.indices
         where sockets[socket].loop == loop && sockets[socket].isOpenAtHub && audience.contains(sockets[socket].slot) {
-            if kind == .change { sockets[socket].hasUnproven = true }
+            if kind == .change { sockets[socket].hasUnacknowledged = true }
             if !sockets[socket].isOfPast, clients[sockets[socket].client].socket == socket {
                 sockets[socket].wire.append(text)
             }

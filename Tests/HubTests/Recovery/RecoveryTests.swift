@@ -53,8 +53,8 @@ import Wire
         #expect(missed == [#"2 ← [null,null,"realtime:a","postgres_changes",{"ids":[1],"data":1,"cursor":"x.1"}]"#])
         let between = try stage.watch { $0.deliver(.change(self.change(group, "2"))) }
         #expect(between.isEmpty)
-        let seated = try stage.watch { $0.deliver(.recovery(id, .caughtUp(cursor: "c"))) }
-        #expect(isSubscribed(seated) && seated.last == "2 ← ping 1")
+        let started = try stage.watch { $0.deliver(.recovery(id, .caughtUp(cursor: "c"))) }
+        #expect(isSubscribed(started) && started.last == "2 ← ping 1")
         let after = try stage.watch { $0.deliver(.change(self.change(group, "3"))) }
         #expect(after == [#"2 ⇐ [null,null,"realtime:a","postgres_changes",{"ids":[1],"data":3}]"#])
     }
@@ -70,7 +70,7 @@ import Wire
         #expect(isSubscribed(live))
     }
 
-    @Test func proofsMoveThePoint() throws {
+    @Test func acknowledgementsMoveThePoint() throws {
         let stage = try stage()
         try stage.tick(after: 121_000)
         let ping = try #require(stage.hub.acknowledgementPing(for: 1))
@@ -93,7 +93,7 @@ import Wire
         #expect(try point(of: "ann", stage) == .mark(5))
     }
 
-    @Test func whereNothingIsUnprovenTheMarkIs() throws {
+    @Test func whereAllIsAcknowledgedTheMarkIsThePoint() throws {
         let stage = try stage()
         try stage.tick(after: 121_000)
         stage.hub.nothingUnacknowledged(of: 1)
@@ -170,13 +170,13 @@ import Wire
         let again = try stage.watch { $0.deliver(.recovery(first, .passedBy(since: "c.1"))) }
         let (second, asked) = try question(stage)
         #expect(again.count == 1 && asked.from == .cursor("c.1") && second != first)
-        #expect(try stage.watch { $0.deliver(.change(self.change(group, "5"))) }.isEmpty, "it has no seat yet")
+        #expect(try stage.watch { $0.deliver(.change(self.change(group, "5"))) }.isEmpty, "it is in no audience yet")
         #expect(try stage.watch { $0.deliver(.recovery(first, .caughtUp(cursor: "c.2"))) }.isEmpty)
         #expect(try stage.watch { $0.deliver(.recovery(second, .began(.resumed))) }.isEmpty, "one reply to one join")
-        let seated = try stage.watch { $0.deliver(.recovery(second, .caughtUp(cursor: "c.3"))) }
-        #expect(isSubscribed(seated))
+        let started = try stage.watch { $0.deliver(.recovery(second, .caughtUp(cursor: "c.3"))) }
+        #expect(isSubscribed(started))
 
-        // Lost once more, it starts where it would have before: nothing of it is proven.
+        // Lost once more, it starts where it would have before: nothing of it is acknowledged.
         try stage.disconnect(2)
         #expect(try point(of: "ann", stage) == .mark(0))
     }

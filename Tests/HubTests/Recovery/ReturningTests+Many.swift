@@ -10,7 +10,7 @@ extension ReturningTests {
         let session = "phone"
         let stage = try stage(session: session)
         try join(stage, 2, ref: 1, session: session, alive: [1])
-        try prove(stage, 2, mark: 6)
+        try acknowledge(stage, 2, mark: 6)
         try stage.disconnect(1)
         try stage.tick(after: 20_000)
         try stage.disconnect(2)
@@ -18,7 +18,7 @@ extension ReturningTests {
         // What comes right behind such a jump of the clock may have waited.
         try stage.tick(after: 1_100)
         #expect(try join(stage, 3, ref: 1, session: session).point == .mark(3))
-        try prove(stage, 3, mark: 9)
+        try acknowledge(stage, 3, mark: 9)
         try stage.disconnect(3)
         try stage.tick(after: 30_000)
         #expect(try join(stage, 4, ref: 1, session: session).point == .mark(3), "it may be the second")
@@ -48,7 +48,7 @@ extension ReturningTests {
                 point = point ?? Self.point(stage)
             }
             if point != .mark(3) { missed += 1 }
-            try prove(stage, slot, mark: Int(slot))
+            try acknowledge(stage, slot, mark: Int(slot))
         }
         #expect(missed == 0)
     }
@@ -57,16 +57,16 @@ extension ReturningTests {
     @Test func whoComesTooLateTakesNothingFromOneThatIsAway() throws {
         let stage = try stage()
         try join(stage, 2, ref: 1, alive: [1])
-        try prove(stage, 2, mark: 5)
+        try acknowledge(stage, 2, mark: 5)
         try stage.disconnect(1)
         try stage.tick(after: 121_000)
         // What comes right behind such a jump of the clock may have waited.
         try stage.tick(after: 1_100)
         try stage.disconnect(2)
         #expect(try join(stage, 3, ref: 9).point == .mark(5))
-        try prove(stage, 3, mark: 9)
+        try acknowledge(stage, 3, mark: 9)
         #expect(try join(stage, 4, ref: 9, alive: [3]).point == .mark(5), "the third was the one that slept")
-        try prove(stage, 4, mark: 12)
+        try acknowledge(stage, 4, mark: 12)
         for slot in [3, 4] as [Slot] { try stage.disconnect(slot) }
         #expect(try join(stage, 5, ref: 9).point == .mark(9))
         #expect(try join(stage, 6, ref: 9, alive: [5]).point == .mark(9))

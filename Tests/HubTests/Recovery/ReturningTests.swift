@@ -36,7 +36,7 @@ import Wire
     }
 
     /// All of it has arrived, up to the mark.
-    func prove(_ stage: Stage, _ slot: Slot, mark: Int) throws {
+    func acknowledge(_ stage: Stage, _ slot: Slot, mark: Int) throws {
         if !stage.recoveries.isEmpty { try stage.catchUp() }
         _ = try stage.watch { $0.deliver(.boundary(mark)) }
         let ping = try #require(stage.hub.acknowledgementPing(for: slot))
@@ -48,7 +48,7 @@ import Wire
         let stage = Stage(sessions: registry)
         try stage.tick(after: 10_000)
         try join(stage, 1, ref: 1, session: session)
-        try prove(stage, 1, mark: 3)
+        try acknowledge(stage, 1, mark: 3)
         return stage
     }
 
@@ -100,7 +100,7 @@ import Wire
         let stage = try stage()
         try stage.disconnect(1)
         try join(stage, 2, ref: 1, isPage: true)
-        try prove(stage, 2, mark: 8)
+        try acknowledge(stage, 2, mark: 8)
         try stage.disconnect(2, isUnloaded: true)
         #expect(try join(stage, 3, ref: 2, isPage: true).point == .mark(3), "it is the first that comes back")
     }
@@ -113,7 +113,7 @@ import Wire
             #expect(
                 try join(stage, Slot(turn) + 1, ref: turn + 1, session: session).point
                     == .mark(turn * 10 - (turn == 1 ? 7 : 0)))
-            try prove(stage, Slot(turn) + 1, mark: turn * 10 + 10)
+            try acknowledge(stage, Slot(turn) + 1, mark: turn * 10 + 10)
         }
     }
 
@@ -124,7 +124,7 @@ import Wire
             try join(stage, Slot(turn) + 1, ref: turn + 1)
             try stage.tick(after: 1100)
             #expect(Self.point(stage) == .mark(turn == 1 ? 3 : turn * 10))
-            try prove(stage, Slot(turn) + 1, mark: turn * 10 + 10)
+            try acknowledge(stage, Slot(turn) + 1, mark: turn * 10 + 10)
             try stage.disconnect(Slot(turn))
         }
     }
@@ -135,7 +135,7 @@ import Wire
         let stage = try stage(session: session)
         try stage.disconnect(1)
         #expect(try join(stage, 2, ref: 1, session: session).point == .mark(3))
-        try prove(stage, 2, mark: 8)
+        try acknowledge(stage, 2, mark: 8)
         try stage.disconnect(2)
         #expect(try join(stage, 3, ref: 1, session: session).point == .mark(mark))
     }
@@ -144,10 +144,10 @@ import Wire
     @Test func newOnesTakeNothingFromThoseWhoAreAway() throws {
         let stage = try stage()
         try join(stage, 2, ref: 1)
-        try prove(stage, 2, mark: 6)
+        try acknowledge(stage, 2, mark: 6)
         for slot in [1, 2] as [Slot] { try stage.disconnect(slot) }
         #expect(try join(stage, 3, ref: 1).point == .mark(3))
-        try prove(stage, 3, mark: 9)
+        try acknowledge(stage, 3, mark: 9)
         try stage.disconnect(3)
         #expect(try join(stage, 4, ref: 7).point == .mark(3))
         #expect(try join(stage, 5, ref: 7, alive: [4]).point == .mark(3))
@@ -156,11 +156,11 @@ import Wire
     @Test func severalDevicesComeBackInAnyOrder() throws {
         let stage = try stage()
         try join(stage, 2, ref: 1)
-        try prove(stage, 2, mark: 6)
+        try acknowledge(stage, 2, mark: 6)
         for slot in [1, 2] as [Slot] { try stage.disconnect(slot) }
         for slot in [3, 4] as [Slot] {
             #expect(try join(stage, slot, ref: 2, alive: [3]).point == .mark(3))
-            try prove(stage, slot, mark: 9)
+            try acknowledge(stage, slot, mark: 9)
         }
         try stage.disconnect(4)
         #expect(try join(stage, 5, ref: 3, alive: [3]).point == .mark(9), "both are back")
@@ -187,7 +187,7 @@ import Wire
         let stage = Stage(sessions: registry)
         try stage.tick(after: 10_000)
         #expect(try join(stage, 2, ref: 5).point == .restart)
-        try prove(stage, 2, mark: 4)
+        try acknowledge(stage, 2, mark: 4)
         try stage.disconnect(2)
         #expect(try join(stage, 3, ref: 6).point == .mark(4), "it was one, and is back")
         stage.connect(4, subject: "stranger")
@@ -243,7 +243,7 @@ import Wire
         // Where it may be another's, it is sent from where that one began.
         try stage.disconnect(3)
         try join(stage, 4, ref: 1)
-        try prove(stage, 4, mark: 9)
+        try acknowledge(stage, 4, mark: 9)
         try stage.disconnect(4)
         #expect(try join(stage, 5, ref: 9).point == .mark(3))
     }

@@ -6,7 +6,7 @@ import Wire
 /// Joins whose session cannot be written down, and when the list of who was served counts.
 @Suite struct UnwrittenTests {
     /// A registry whose list nobody writes, and how often its claim was to be withdrawn.
-    private final class Book: Sendable {
+    private final class UnwrittenList: Sendable {
         let registry = SessionRegistry.ofTheFirst
         private let asked = Mutex(0)
         var withdrawals: Int { asked.withLock { $0 } }
@@ -31,34 +31,34 @@ import Wire
 
     /// A killed hub's list was believed, and who had been answered without being on it lost what came then.
     @Test func theListDoesNotCountBeforeSomebodyWhoIsNotOnItIsAnswered() throws {
-        let record = Book()
-        let stage = Stage(sessions: record.registry)
+        let list = UnwrittenList()
+        let stage = Stage(sessions: list.registry)
         #expect(try !isAnswered(join(stage, 1)))
         #expect(try !isAnswered(stage.tick(after: 1900)))
-        #expect(record.withdrawals == 0)
+        #expect(list.withdrawals == 0)
         #expect(try !isAnswered(stage.tick(after: 200)))
         try stage.tick(after: 50)
-        #expect(record.withdrawals == 1, "once while it is under way")
-        record.registry.withdrawn(successfully: true)
+        #expect(list.withdrawals == 1, "once while it is under way")
+        list.registry.withdrawn(successfully: true)
         let lines = try stage.tick(after: 50)
         #expect(isAnswered(lines) && !isRefused(lines))
-        #expect(!record.registry.isComplete(at: stage.now))
+        #expect(!list.registry.isComplete(at: stage.now))
         // The next one has nothing to wait for but the writer.
         #expect(try !isAnswered(join(stage, 2, subject: "bob")))
         #expect(try isAnswered(stage.tick(after: 2100)))
-        #expect(record.withdrawals == 1)
-        write(record.registry)
-        #expect(record.registry.isComplete(at: stage.now))
+        #expect(list.withdrawals == 1)
+        write(list.registry)
+        #expect(list.registry.isComplete(at: stage.now))
     }
 
     @Test func whoCanBeWrittenDownNowhereIsRefused() throws {
-        let record = Book()
-        let stage = Stage(sessions: record.registry)
+        let list = UnwrittenList()
+        let stage = Stage(sessions: list.registry)
         _ = try join(stage, 1)
         try stage.tick(after: 2100)
-        record.registry.withdrawn(successfully: false)
+        list.registry.withdrawn(successfully: false)
         try stage.tick(after: 50)
-        #expect(record.withdrawals == 2, "it is tried again")
+        #expect(list.withdrawals == 2, "it is tried again")
         #expect(try !isRefused(stage.tick(after: 3700)))
         #expect(try isRefused(stage.tick(after: 200)))
         #expect(stage.hub.groupCount == 0)
@@ -66,8 +66,8 @@ import Wire
 
     /// The two are written on two connections, and a claim may be made while a withdrawal is under way.
     @Test func aClaimIsNotMadeByWhatWasKnownBeforeAWithdrawal() throws {
-        let record = Book()
-        let (registry, stage) = (record.registry, Stage(sessions: record.registry))
+        let list = UnwrittenList()
+        let (registry, stage) = (list.registry, Stage(sessions: list.registry))
         _ = try join(stage, 1)
         try stage.tick(after: 2100)
         let before = registry.withdrawals
@@ -81,13 +81,13 @@ import Wire
         _ = try join(stage, 2, subject: "bob")
         #expect(!registry.beginsClaim(at: stage.now, after: before))
         #expect(try !isAnswered(stage.tick(after: 2100)))
-        #expect(record.withdrawals == 2)
+        #expect(list.withdrawals == 2)
     }
 
     /// A statement whose outcome nobody knows may have taken somebody off the list.
     @Test func whoMayHaveBeenTakenOffTheListIsNotOnIt() throws {
-        let record = Book()
-        let (registry, stage) = (record.registry, Stage(sessions: record.registry))
+        let list = UnwrittenList()
+        let (registry, stage) = (list.registry, Stage(sessions: list.registry))
         _ = try join(stage, 1)
         write(registry)
         #expect(try isAnswered(stage.tick(after: 50)))
@@ -102,8 +102,8 @@ import Wire
 
     /// To the next process it is somebody else.
     @Test func aTokenOfAnotherRoleIsWrittenDownFirst() throws {
-        let record = Book()
-        let (registry, stage) = (record.registry, Stage(sessions: record.registry))
+        let list = UnwrittenList()
+        let (registry, stage) = (list.registry, Stage(sessions: list.registry))
         _ = try join(stage, 1)
         write(registry)
         #expect(try isAnswered(stage.tick(after: 50)))
@@ -118,8 +118,8 @@ import Wire
     }
 
     @Test func orItsChannelEnds() throws {
-        let record = Book()
-        let (registry, stage) = (record.registry, Stage(sessions: record.registry))
+        let list = UnwrittenList()
+        let (registry, stage) = (list.registry, Stage(sessions: list.registry))
         _ = try join(stage, 1)
         write(registry)
         try stage.tick(after: 50)
@@ -128,6 +128,6 @@ import Wire
         _ = try stage.watch { $0.changeSubscription(group, is: .live) }
         let lines = try stage.tick(after: 6100)
         #expect(lines.contains { $0.contains("phx_error") } && isRefused(lines))
-        #expect(record.withdrawals == 1)
+        #expect(list.withdrawals == 1)
     }
 }

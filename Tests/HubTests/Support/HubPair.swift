@@ -22,7 +22,7 @@ struct HubPair {
 
     init() {
         hubs = (0...1).map {
-            Hub(loop: $0, verifier: TokenBook(), random: SeededGenerator(seed: UInt64($0)), presence: .plain)
+            Hub(loop: $0, verifier: TestVerifier(), random: SeededGenerator(seed: UInt64($0)), presence: .plain)
         }
     }
 

@@ -35,7 +35,7 @@ final class Stage {
         presences: PresenceLeases = PresenceLeases(), users: UserPresence? = nil
     ) {
         hub = Hub(
-            loop: loop, limits: limits, verifier: TokenBook(), random: SeededGenerator(seed: UInt64(loop) + 1),
+            loop: loop, limits: limits, verifier: TestVerifier(), random: SeededGenerator(seed: UInt64(loop) + 1),
             sessions: sessions, presence: presence, typing: typing, presences: presences, users: users)
     }
 
@@ -161,10 +161,10 @@ final class Stage {
         actions = hub.actions
         hub.actions = []
         hub.offerLeases()
-        return try actions.compactMap(describe).filter { !$0.hasPrefix(" ⇐") }
+        return try actions.compactMap(Self.describe).filter { !$0.hasPrefix(" ⇐") }
     }
 
-    private func describe(_ action: Action) throws -> String? {
+    static func describe(_ action: Action) throws -> String? {
         switch action {
         case .send(let frame, let slot, _): "\(slot) ← \(try frame.shown())"
         case .fanOut(let frame, let audience, let except, _):
@@ -185,7 +185,7 @@ final class Stage {
         case .abandon: "abandon"
         case .ping(let places):
             "ask \(places.map { "\($0.loop).\($0.slot)" }.joined(separator: ","))"
-        case .authorize(_, let question): "authorize \(Self.describe(question))"
+        case .authorize(_, let question): "authorize \(describe(question))"
         }
     }
 

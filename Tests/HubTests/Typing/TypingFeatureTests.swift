@@ -5,7 +5,7 @@ import Wire
 
 /// `Typing` by itself: a channel with two members, and what it leaves in the context.
 @Suite final class TypingFeatureTests {
-    private let channel = Channel(key: ChannelKey(topic: "realtime:a", isPrivate: false))
+    private let channel = LocalChannel(key: ChannelKey(topic: "realtime:a", isPrivate: false))
     private let registry: TypingRegistry
     private let typing: Typing
     private var hub = HubContext(loop: 0, limits: HubLimits(), random: SeededGenerator(seed: 1))

@@ -227,7 +227,7 @@ import Wire
     /// What clients send while they are not joined comes by HTTP.
     @Test func typingByHTTPIsItsUsers() throws {
         let stage = try stage()
-        let message = Broadcast.text(
+        let message = BroadcastMessage.text(
             Array(#"{"type":"broadcast","event":"typing","payload":{"typing":true,"name":"Ada"}}"#.utf8))
         let key = ChannelKey(topic: "realtime:a", isPrivate: false)
         _ = try wake(stage, after: 1)

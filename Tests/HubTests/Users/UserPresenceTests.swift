@@ -116,7 +116,7 @@ import Wire
     private func stage() -> Stage {
         Stage(
             hub: Hub(
-                loop: 0, verifier: TokenBook(), random: SeededGenerator(seed: 1), presence: PresenceRules(),
+                loop: 0, verifier: TestVerifier(), random: SeededGenerator(seed: 1), presence: PresenceRules(),
                 users: users, devices: devices))
     }
 

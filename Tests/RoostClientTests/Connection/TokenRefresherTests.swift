@@ -2,7 +2,7 @@ import Foundation
 import RoostClient
 import Testing
 
-@Suite struct TokenTests {
+@Suite struct TokenRefresherTests {
     /// A token that nobody signed, which is all that a client looks at.
     static func token(expiringAt exp: Double, _ name: String = "") -> String {
         func part(_ text: String) -> String {

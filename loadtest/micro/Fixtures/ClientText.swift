@@ -2,7 +2,7 @@ import Wire
 
 /// Frames as the published clients write them.
 enum ClientText {
-    static let topic = "realtime:conversation:\(MessageTable.conversation(1))"
+    static let topic = "realtime:conversation:\(ChatTable.conversation(1))"
 
     static func frame(
         _ event: String, _ payload: String, topic: String = topic, _ version: ProtocolVersion = .v2

@@ -8,7 +8,7 @@ struct FixedVerifier: TokenVerifier {
     func verify(_ token: String, at now: HubTime) throws(Refusal) -> Claims { claims }
 
     static func claims(user number: Int) -> Claims {
-        let user = MessageTable.user(number)
+        let user = ChatTable.user(number)
         return Claims(
             role: "authenticated", subject: user, expiresAt: .max,
             json: Array(#"{"role":"authenticated","sub":"\#(user)","exp":4102444800}"#.utf8))

@@ -37,7 +37,7 @@ struct Operation {
 }
 
 /// What one operation costs.
-struct Figure {
+struct OperationCost {
     let name: String
     /// Blocks of memory asked for, to two decimals: that much is repeatable.
     let allocations: Double

@@ -45,7 +45,7 @@ enum DecodeOperations {
     }
 
     private static func join(_ version: ProtocolVersion) -> [UInt8] {
-        ClientText.join(changes: "[\(MessageTable.entry(conversation: 1))]", token: ClientText.token, version)
+        ClientText.join(changes: "[\(ChatTable.entry(conversation: 1))]", token: ClientText.token, version)
     }
 
     private static func text(_ name: String, _ frame: [UInt8], _ version: ProtocolVersion) -> Operation {

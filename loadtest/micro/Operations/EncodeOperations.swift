@@ -56,9 +56,9 @@ enum EncodeOperations {
                 let diff = makeDiff(of: 100)
                 return { times in for _ in 0..<times { blackHole(diff.encoded()) } }
             },
-            data("insert", MessageTable.insert(conversation: 1), ChangeView()),
-            data("update", MessageTable.update(conversation: 1), ChangeView()),
-            data("selection", MessageTable.insert(conversation: 1), ChangeView(selection: Selection(["body", "seq"]))),
+            data("insert", ChatTable.insert(conversation: 1), ChangeView()),
+            data("update", ChatTable.update(conversation: 1), ChangeView()),
+            data("selection", ChatTable.insert(conversation: 1), ChangeView(selection: Selection(["body", "seq"]))),
         ]
     }
 
@@ -82,7 +82,7 @@ enum EncodeOperations {
 
     private static func makeChange() -> [ArraySlice<UInt8>] {
         var encoder = ChangeEncoder()
-        let data = encoder.data(for: MessageTable.insert(conversation: 1))
+        let data = encoder.data(for: ChatTable.insert(conversation: 1))
         return [Array("{\"ids\":[12345678],\"data\":".utf8)[...], data[...], Array("}".utf8)[...]]
     }
 

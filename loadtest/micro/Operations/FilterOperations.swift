@@ -9,11 +9,11 @@ enum FilterOperations {
             match("eq/1000", 1000, countedRuns: 1600) { conversation($0) },
             match("eq/100000", 100_000, countedRuns: 1600) { conversation($0) },
             match("in/1000", 1000) {
-                "conversation_id=in.(\(MessageTable.conversation($0)),\(MessageTable.conversation($0 + 2000)))"
+                "conversation_id=in.(\(ChatTable.conversation($0)),\(ChatTable.conversation($0 + 2000)))"
             },
             match("eq_and_gt/1000", 1000) { conversation($0) + ",seq=gt.100" },
             // All but one of them match.
-            match("neq/1000", 1000, countedRuns: 64) { "conversation_id=neq.\(MessageTable.conversation($0))" },
+            match("neq/1000", 1000, countedRuns: 64) { "conversation_id=neq.\(ChatTable.conversation($0))" },
             // Half of them match.
             match("gt/1000", 1000, countedRuns: 64) { "seq=gt.\($0)" },
             // From here on none matches: this is what looking at them costs.
@@ -27,15 +27,15 @@ enum FilterOperations {
     }
 
     private static func conversation(_ number: Int) -> String {
-        "conversation_id=eq.\(MessageTable.conversation(number))"
+        "conversation_id=eq.\(ChatTable.conversation(number))"
     }
 
     private static func match(
         _ name: String, _ subscriptions: Int, countedRuns: Int = 320, _ filter: @escaping (Int) -> String
     ) -> Operation {
         Operation("filter/\(name)", pairs: subscriptions, countedRuns: countedRuns) {
-            var index = try MessageTable.index(of: (0..<subscriptions).lazy.map(filter))
-            let changes = (0..<16).map { MessageTable.insert(conversation: $0 % subscriptions) }
+            var index = try ChatTable.index(of: (0..<subscriptions).lazy.map(filter))
+            let changes = (0..<16).map { ChatTable.insert(conversation: $0 % subscriptions) }
             return { times in for turn in 0..<times { blackHole(index.match(changes[turn % 16])) } }
         }
     }

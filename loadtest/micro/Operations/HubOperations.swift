@@ -49,14 +49,14 @@ enum HubOperations {
             },
             Operation("hub/change/1000") {
                 let room = Room()
-                let join = ClientText.join(changes: "[\(MessageTable.entry(conversation: 1))]")
+                let join = ClientText.join(changes: "[\(ChatTable.entry(conversation: 1))]")
                 room.connect(0..<1000)
                 let groups = try (Slot(0)..<1000).flatMap { try room.join(join, from: $0) }
                 var encoder = ChangeEncoder()
                 let event = FeedEvent.change(
                     ChangeDelivery(
                         group: groups[0], operation: .insert, ids: [12_345_678],
-                        data: encoder.data(for: MessageTable.insert(conversation: 1))))
+                        data: encoder.data(for: ChatTable.insert(conversation: 1))))
                 return Operation.turns { _ in room.deliver(event) }
             },
             Operation("hub/access_token") {
@@ -71,7 +71,7 @@ enum HubOperations {
                 joinLeave(in: try makeRoom(of: 1000), ClientText.join(presenceKey: "user-1", token: ClientText.token))
             },
             Operation("hub/join_leave/changes") {
-                let changes = "[\(MessageTable.entry(conversation: 1))]"
+                let changes = "[\(ChatTable.entry(conversation: 1))]"
                 return joinLeave(
                     in: try makeRoom(of: 1000, joining: ClientText.join(changes: changes)),
                     ClientText.join(changes: changes, token: ClientText.token))

@@ -10,9 +10,9 @@ enum WindowOperations {
         [
             // Every subscriber has an entry of its own, as where they differ in what they select.
             Operation("window/match/10000", pairs: 10_000, batch: conversations, countedRuns: 2) {
-                var index = try MessageTable.index(
+                var index = try ChatTable.index(
                     of: (0..<conversations * subscribers).lazy.map { number in
-                        "conversation_id=eq.\(MessageTable.conversation(number % conversations))"
+                        "conversation_id=eq.\(ChatTable.conversation(number % conversations))"
                     })
                 let window = makeWindow()
                 return { times in
@@ -23,8 +23,8 @@ enum WindowOperations {
             Operation("window/deliver/10000", pairs: 10_000, batch: conversations, countedRuns: 2) {
                 let room = Room()
                 let groups = try seat(in: room)
-                var index = try MessageTable.index(
-                    of: (0..<conversations).lazy.map { "conversation_id=eq.\(MessageTable.conversation($0))" })
+                var index = try ChatTable.index(
+                    of: (0..<conversations).lazy.map { "conversation_id=eq.\(ChatTable.conversation($0))" })
                 var encoder = ChangeEncoder()
                 let window = makeWindow()
                 return { times in
@@ -45,7 +45,7 @@ enum WindowOperations {
     }
 
     private static func makeWindow() -> [RowChange] {
-        (0..<conversations).map { MessageTable.insert(conversation: $0) }
+        (0..<conversations).map { ChatTable.insert(conversation: $0) }
     }
 
     /// Ten subscribers for each conversation.
@@ -54,7 +54,7 @@ enum WindowOperations {
     private static func seat(in room: Room) throws -> [ChangeGroupID] {
         let joins = (0..<conversations).map { number in
             ClientText.join(
-                topic: "realtime:conversation:\(number)", changes: "[\(MessageTable.entry(conversation: number))]")
+                topic: "realtime:conversation:\(number)", changes: "[\(ChatTable.entry(conversation: number))]")
         }
         var groups: [ChangeGroupID] = []
         for (number, join) in joins.enumerated() {

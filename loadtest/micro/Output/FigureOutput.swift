@@ -3,7 +3,7 @@ import Wire
 
 /// Figures for people, as a Markdown table.
 struct FigureTable {
-    let figures: [Figure]
+    let figures: [OperationCost]
 
     private static let head = [
         "operation", "CPU ns (median)", "least", "instructions", "allocations", "bytes", "million pairs/s",
@@ -27,7 +27,7 @@ struct FigureTable {
         return lines.joined(separator: "\n")
     }
 
-    private func cells(_ figure: Figure) -> [String] {
+    private func cells(_ figure: OperationCost) -> [String] {
         [
             figure.name,
             figure.time.map { FixedText.of($0.median, $0.median < 100 ? 1 : 0) } ?? "",
@@ -41,13 +41,13 @@ struct FigureTable {
 
 /// Figures for scripts: one object, an entry for each operation in the order measured.
 struct FigureJSON {
-    let figures: [Figure]
+    let figures: [OperationCost]
 
     var text: String {
         "{\"operations\":[\n" + figures.map(entry).joined(separator: ",\n") + "\n]}"
     }
 
-    private func entry(_ figure: Figure) -> String {
+    private func entry(_ figure: OperationCost) -> String {
         var members = ["\"name\":" + String(decoding: JSONString.encode(figure.name), as: UTF8.self)]
         func add(_ key: String, _ value: Double?, _ decimals: Int) {
             if let value { members.append("\"\(key)\":" + FixedText.of(value, decimals)) }

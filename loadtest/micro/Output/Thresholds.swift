@@ -27,7 +27,7 @@ struct Thresholds {
     /// A sentence for each operation that allocates more than it may, has no threshold, or is no more.
     ///
     /// - Parameter isWanted: which of the file's lines are about the figures.
-    func faults(in figures: [Figure], where isWanted: (String) -> Bool) -> [String] {
+    func faults(in figures: [OperationCost], where isWanted: (String) -> Bool) -> [String] {
         let measured = Set(figures.map(\.name))
         let wrong = figures.compactMap { figure -> String? in
             let count = FixedText.of(figure.allocations, 2)
@@ -42,12 +42,12 @@ struct Thresholds {
     }
 
     /// Operations that have become better than they must be.
-    func improved(in figures: [Figure]) -> [String] {
+    func improved(in figures: [OperationCost]) -> [String] {
         figures.filter { figure in most[figure.name].map { figure.allocations < $0 } ?? false }.map(\.name)
     }
 
     /// The file with the figures as thresholds.
-    func renewed(by figures: [Figure]) -> String {
+    func renewed(by figures: [OperationCost]) -> String {
         let width = figures.map(\.name.count).max() ?? 0
         let lines = figures.sorted { $0.name < $1.name }.map { figure in
             figure.name + String(repeating: " ", count: width + 2 - figure.name.count)

@@ -16,7 +16,7 @@ struct Stamp: Equatable {
     /// Who speaks: the messages of one stream are numbered 0, 1, 2, … and arrive in this order.
     var stream: Int
     var number: Int
-    /// Nanoseconds by `Clock`; zero in a stamp without times.
+    /// Nanoseconds by `MonotonicClock`; zero in a stamp without times.
     var due: UInt64 = 0
     var sent: UInt64 = 0
 }

@@ -19,7 +19,7 @@ struct ClientSocket {
     var answersMissing = 0
     /// Whether it leaves unread what comes, as a slow reader does.
     var isStalled = false
-    /// When it was dialled, by `Clock`.
+    /// When it was dialled, by `MonotonicClock`.
     var dialled: UInt64 = 0
 }
 

@@ -101,7 +101,7 @@ struct SourceAddresses {
 }
 
 /// The limit of open files, which is what caps a process' sockets.
-enum OpenFiles {
+enum FileLimit {
     /// For the poller, the link to the parent, sessions with Postgres and what libraries hold.
     static let spare = 64
 

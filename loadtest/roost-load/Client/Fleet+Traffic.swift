@@ -41,7 +41,7 @@ extension Fleet {
 
     @inline(__always)
     private func take(_ bytes: UnsafeRawBufferPointer, _ slot: Int) throws {
-        let now = Clock.now
+        let now = MonotonicClock.now
         var at = 0
         if sockets[slot].phase == .upgrading {
             switch UpgradeAnswer(bytes) {

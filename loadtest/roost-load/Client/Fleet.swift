@@ -33,8 +33,8 @@ final class Fleet<Behaviour: FleetBehaviour> {
         secure = plan.endpoint.target.isSecure ? try SecureContext(plan.endpoint) : nil
         poller = try Poller()
         limiter = RampLimiter(atOnce: plan.ramp, perSecond: plan.rampRate)
-        heartbeat = Heartbeat(sockets: plan.slots, period: plan.heartbeatSeconds, from: Clock.now)
-        try OpenFiles.allow(plan.slots + OpenFiles.spare)
+        heartbeat = Heartbeat(sockets: plan.slots, period: plan.heartbeatSeconds, from: MonotonicClock.now)
+        try FileLimit.allow(plan.slots + FileLimit.spare)
         sockets = ContiguousArray(repeating: ClientSocket(), count: plan.slots)
     }
 
@@ -53,7 +53,7 @@ final class Fleet<Behaviour: FleetBehaviour> {
 
     /// Waits for messages until `moment` at the latest, and serves them.
     func turn(until moment: UInt64, other: (Int) throws -> Void) throws {
-        var now = Clock.now
+        var now = MonotonicClock.now
         try dialQueued(now)
         var wake = min(moment, heartbeat.nextDue)
         if !queue.isEmpty, let opens = limiter.opens(underWay: underWay) { wake = min(wake, opens) }
@@ -62,7 +62,7 @@ final class Fleet<Behaviour: FleetBehaviour> {
             if slot < slots { try serve(slot, events) } else { try other(slot) }
         }
         behaviour.turnEnded()
-        now = Clock.now
+        now = MonotonicClock.now
         while let slot = heartbeat.next(at: now) {
             if sockets[slot].phase == .ready, !sockets[slot].isStalled { try send(plan.heartbeat, on: slot) }
         }
@@ -172,7 +172,7 @@ final class Fleet<Behaviour: FleetBehaviour> {
         if let trouble, phase != .leaving { troubles.add("a socket \(trouble)") }
         close(sockets[slot].descriptor)
         sockets[slot] = ClientSocket()
-        try behaviour.ended(slot, at: Clock.now, self)
+        try behaviour.ended(slot, at: MonotonicClock.now, self)
     }
 
     /// Stops to read from a socket, or goes on.

@@ -25,7 +25,7 @@ protocol FleetBehaviour: AnyObject {
 
     /// - Parameters:
     ///   - frame: the payload of a text or binary frame, of a socket that is joining or has joined.
-    ///   - now: when the bytes were taken from the socket, by `Clock`.
+    ///   - now: when the bytes were taken from the socket, by `MonotonicClock`.
     /// - Returns: whether it was a message of this run; others are looked at for errors.
     func received(_ frame: UnsafeRawBufferPointer, on slot: Int, at now: UInt64, _ fleet: Fleet<Self>) throws -> Bool
 

@@ -26,7 +26,7 @@ extension LoadCommand {
     }
 
     private func workers(_ plan: LoadPlan) throws -> Int {
-        let most = OpenFiles.socketsPerProcess
+        let most = FileLimit.socketsPerProcess
         let needed = (plan.sockets + plan.publishers + most - 1) / most
         let useful = plan.scenario.hasConversations && plan.chat.members == 0 ? plan.channels : plan.sockets
         guard needed <= useful else {

@@ -158,7 +158,7 @@ struct ReportOptions: ParsableArguments {
         let missed = record.expectations.filter { !$0.holds }
         guard missed.isEmpty else {
             for verdict in missed {
-                StandardError.write("Failed: expected \(verdict.text), but found \(verdict.found).\n")
+                ErrorOutput.write("Failed: expected \(verdict.text), but found \(verdict.found).\n")
             }
             throw ExitCode(1)
         }

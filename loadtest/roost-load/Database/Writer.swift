@@ -62,12 +62,14 @@ struct Writer: Sendable {
                 of: Stamp(kind: .row, stream: schedule.stream(of: conversation), number: schedule.number(of: tick)))
             let due = start + schedule.ticks.offset(of: tick)
             // In steps, so that a run that is ended early need not wait for a rare row.
-            while Clock.now + Self.step < due, !log.isStopped { Clock.sleep(until: Clock.now + Self.step) }
-            Clock.sleep(until: due)
+            while MonotonicClock.now + Self.step < due, !log.isStopped {
+                MonotonicClock.sleep(until: MonotonicClock.now + Self.step)
+            }
+            MonotonicClock.sleep(until: due)
             guard log.begins(tick, writer: index) else { return }
             do {
                 try session.insert(conversation: schedule.uuid(of: conversation), stamp: stamp)
-                log.committed(tick, at: Clock.now)
+                log.committed(tick, at: MonotonicClock.now)
             } catch {
                 log.failed(tick, in: conversation, error as? LoadFailure ?? LoadFailure("\(error)"))
             }

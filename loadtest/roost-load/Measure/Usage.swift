@@ -9,13 +9,13 @@ struct Usage {
     /// Throws when one of them is not there.
     init(_ processes: [WatchedProcess]) throws {
         self.processes = try processes.map { ($0.name, try $0.usage()) }
-        moment = Clock.now
+        moment = MonotonicClock.now
     }
 
     /// Leaves out those that have ended meanwhile.
     init(living processes: [WatchedProcess]) {
         self.processes = processes.compactMap { process in process.usageIfAlive.map { (process.name, $0) } }
-        moment = Clock.now
+        moment = MonotonicClock.now
     }
 
     func of(_ name: String) -> WatchedProcess.Usage? { processes.first { $0.name == name }?.usage }

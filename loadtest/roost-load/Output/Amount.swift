@@ -142,7 +142,7 @@ extension RunRecord.Latency {
 }
 
 /// A date and time for people, in UTC: reports travel.
-enum Moment {
+enum DateAndTime {
     static func text(secondsSince1970 seconds: Double) -> String {
         // Year 0 to 9999.
         guard seconds.isFinite, (-62_167_219_200..<253_402_300_800).contains(seconds) else { return "–" }

@@ -17,7 +17,7 @@ struct Progress {
     private var errors = 0
     private var shown: RunRecord.Sample?
     private var area = LiveArea()
-    private var line = ProgressLine()
+    private var line = ProgressSummary()
     private var lineDue: UInt64
 
     /// - Parameter expectedSeconds: How long it will be measured; nil when nobody knows.
@@ -31,7 +31,7 @@ struct Progress {
         self.mode = mode
         colours = Terminal.hasColours
         // Half a second early, so that the tenth sample is not missed by a hair.
-        lineDue = Clock.now + Self.linePeriod - 500_000_000
+        lineDue = MonotonicClock.now + Self.linePeriod - 500_000_000
     }
 
     private static let linePeriod: UInt64 = 10_000_000_000
@@ -44,7 +44,7 @@ struct Progress {
         case .live: draw()
         case .plain:
             line.add(sample)
-            if Clock.now >= lineDue { writeLine() }
+            if MonotonicClock.now >= lineDue { writeLine() }
         }
     }
 
@@ -54,7 +54,7 @@ struct Progress {
         switch mode {
         case .quiet: break
         case .live: draw(above: text)
-        case .plain: StandardError.write(text)
+        case .plain: ErrorOutput.write(text)
         }
     }
 
@@ -62,7 +62,7 @@ struct Progress {
     mutating func end() {
         switch mode {
         case .quiet: break
-        case .live: StandardError.write(area.removal(columns: Terminal.size.columns))
+        case .live: ErrorOutput.write(area.removal(columns: Terminal.size.columns))
         case .plain: writeLine()
         }
         shown = nil
@@ -75,14 +75,14 @@ struct Progress {
             lines = ProgressBlock(scenario: scenario, expectedSeconds: expectedSeconds, sample: shown, errors: errors)
                 .lines(columns: size.columns, rows: size.rows)
         }
-        StandardError.write(area.frame(lines, above: above, columns: size.columns, colours: colours))
+        ErrorOutput.write(area.frame(lines, above: above, columns: size.columns, colours: colours))
     }
 
     private mutating func writeLine() {
         // A line that is late does not make the next one later.
-        while lineDue <= Clock.now { lineDue += Self.linePeriod }
+        while lineDue <= MonotonicClock.now { lineDue += Self.linePeriod }
         if let text = line.take(scenario: scenario, expectedSeconds: expectedSeconds, errors: errors) {
-            StandardError.write(text + "\n")
+            ErrorOutput.write(text + "\n")
         }
     }
 }
@@ -168,7 +168,7 @@ struct ProgressBlock {
 }
 
 /// Progress for a log: one line for the samples of several seconds.
-struct ProgressLine {
+struct ProgressSummary {
     private var samples = 0
     private var sent = 0
     private var received = 0
@@ -205,7 +205,7 @@ struct ProgressLine {
                 "\(process.name) CPU \(Amount.percent(process.cpuPercent)) "
                     + "memory \(Amount.memory(kilobytes: process.memoryKB))")
         }
-        self = ProgressLine()
+        self = ProgressSummary()
         return VisibleText.of("\(scenario) \(time): \(parts.joined(separator: ", "))")
     }
 }

@@ -145,7 +145,7 @@ struct ChatPlan: Codable, Sendable {
     static let absence = 0.5...8.0
 }
 
-/// The moments of a run, by `Clock`, which all processes of a machine share.
+/// The moments of a run, by `MonotonicClock`, which all processes of a machine share.
 struct Timing: Codable, Sendable {
     var start: UInt64
     /// Latencies count from here on: the end of the warm-up.

@@ -42,13 +42,13 @@ final class Coordinator {
     }
 
     private func connect(_ findings: inout Findings) throws {
-        let start = Clock.now
+        let start = MonotonicClock.now
         nextSample = start + 1_000_000_000
         try workers.send(.connect)
         try pump(until: start + UInt64(Self.connecting * 1e9)) { counts["connected"] == workers.count || isInterrupted }
-        findings.connectSeconds = Double(Clock.now - start) / 1e9
+        findings.connectSeconds = Double(MonotonicClock.now - start) / 1e9
         // What the server does afterwards on behalf of the joins belongs to them.
-        try pump(until: Clock.now + 500_000_000) { isInterrupted }
+        try pump(until: MonotonicClock.now + 500_000_000) { isInterrupted }
         findings.connected = try Usage(processes)
         findings.atStart = try ask()
         guard totals.joined > 0 else {
@@ -60,22 +60,22 @@ final class Coordinator {
 
     private func measure(_ findings: inout Findings) throws {
         findings.startedAt = WallClock.now
-        let timing = Timing(start: Clock.now + 50_000_000, warmUp: plan.warmUp, seconds: plan.seconds)
+        let timing = Timing(start: MonotonicClock.now + 50_000_000, warmUp: plan.warmUp, seconds: plan.seconds)
         findings.timing = timing
         sampler.setZero(timing.measuredFrom)
         try workers.send(.start(timing))
         try pump(until: timing.measuredFrom) { isInterrupted }
         findings.atStart = try ask()
         findings.from = try Usage(processes)
-        nextSample = Clock.now + 1_000_000_000
+        nextSample = MonotonicClock.now + 1_000_000_000
         try pump(until: timing.end) { isInterrupted || counts["finished"] == workers.count }
-        findings.measuredSeconds = Double(Clock.now - timing.measuredFrom) / 1e9
+        findings.measuredSeconds = Double(MonotonicClock.now - timing.measuredFrom) / 1e9
         findings.held = Usage(living: processes)
     }
 
     private func settle(_ findings: inout Findings) throws {
         try workers.send(.stop)
-        try pump(until: Clock.now + 60_000_000_000) { counts["stopped"] == workers.count }
+        try pump(until: MonotonicClock.now + 60_000_000_000) { counts["stopped"] == workers.count }
         guard counts["stopped"] == workers.count else {
             throw LoadFailure("A minute after the end the database had still not answered the last inserts.")
         }
@@ -92,9 +92,9 @@ final class Coordinator {
 
     /// Takes what the workers say until something is so, or a moment has come; makes a sample every second meanwhile.
     private func pump(until moment: UInt64, _ isOver: () -> Bool) throws {
-        while !isOver(), Clock.now < moment {
-            if nextSample > 0, Clock.now >= nextSample, !isAsking {
-                nextSample = max(nextSample + 1_000_000_000, Clock.now)
+        while !isOver(), MonotonicClock.now < moment {
+            if nextSample > 0, MonotonicClock.now >= nextSample, !isAsking {
+                nextSample = max(nextSample + 1_000_000_000, MonotonicClock.now)
                 (isAsking, isSampling) = (true, true)
                 try workers.send(.report)
             }

@@ -2,7 +2,7 @@
 struct Sampler {
     private let processes: [WatchedProcess]
     private(set) var samples: [RunRecord.Sample] = []
-    /// The moment that the samples' seconds count from, by `Clock`.
+    /// The moment that the samples' seconds count from, by `MonotonicClock`.
     var zero: UInt64 = .max
     private var shown = Totals()
     private var usage: Usage
@@ -54,7 +54,7 @@ struct Sampler {
     /// Samples that were taken before anybody knew when the measurement begins.
     mutating func setZero(_ moment: UInt64) {
         zero = moment
-        let last = (Double(Clock.now) - Double(moment)) / 1e9
+        let last = (Double(MonotonicClock.now) - Double(moment)) / 1e9
         for index in samples.indices { samples[index].seconds = last - Double(samples.count - 1 - index) }
     }
 }

@@ -34,7 +34,8 @@ extension ConversationBehaviour {
         let slot = action.subject / roster.perSocket
         // Whoever is away says nothing.
         guard fleet.sockets[slot].phase == .ready else { return }
-        let stamp = Stamp(kind: kind, stream: stream(action.subject), number: number, due: action.due, sent: Clock.now)
+        let stamp = Stamp(
+            kind: kind, stream: stream(action.subject), number: number, due: action.due, sent: MonotonicClock.now)
         if kind == .broadcast { receipts[action.subject] += 1 }
         try fleet.send(frame(code.bytes(of: stamp)), on: slot)
         meter.sent += 1

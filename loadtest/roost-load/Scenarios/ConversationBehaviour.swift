@@ -42,7 +42,7 @@ final class ConversationBehaviour: ScenarioBehaviour {
         }
         while rows.log.connectedCount < rows.writers {
             if let failure = rows.log.failure { throw failure }
-            Clock.sleep(until: Clock.now + 2_000_000)
+            MonotonicClock.sleep(until: MonotonicClock.now + 2_000_000)
         }
     }
 

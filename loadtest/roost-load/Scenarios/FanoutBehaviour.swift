@@ -109,7 +109,7 @@ final class FanoutBehaviour: ScenarioBehaviour {
     }
 
     func isSettled(_ fleet: Fleet<FanoutBehaviour>) -> Bool {
-        meter.count.delivered >= owed && stalled.haveCaughtUp(at: Clock.now)
+        meter.count.delivered >= owed && stalled.haveCaughtUp(at: MonotonicClock.now)
     }
 
     func conclude(_ result: inout WorkerResult, _ fleet: Fleet<FanoutBehaviour>) {
@@ -179,7 +179,7 @@ struct Publishers {
         guard tick < schedule.total, let template = templates[channel] else { return nil }
         let stamp = Stamp(
             kind: .broadcast, stream: channel, number: numbers[channel], due: start + schedule.offset(of: tick),
-            sent: Clock.now)
+            sent: MonotonicClock.now)
         numbers[channel] += 1
         tick += 1
         skipOthers()
@@ -231,7 +231,7 @@ struct StalledReaders {
 
     /// The stalled sockets read again: what has been waiting for them, and whether the server has cut them off.
     mutating func goOn<Behaviour>(_ fleet: Fleet<Behaviour>) throws {
-        resumed = Clock.now
+        resumed = MonotonicClock.now
         for slot in 0..<count { try fleet.stall(slot, false) }
     }
 

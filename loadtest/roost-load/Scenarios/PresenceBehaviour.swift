@@ -53,7 +53,7 @@ final class PresenceBehaviour: ScenarioBehaviour {
     }
 
     private func track(_ slot: Int, due: UInt64, _ fleet: Fleet<PresenceBehaviour>) throws {
-        let stamp = Stamp(kind: .presence, stream: slot, number: number, due: due, sent: Clock.now)
+        let stamp = Stamp(kind: .presence, stream: slot, number: number, due: due, sent: MonotonicClock.now)
         number += 1
         states[slot] = .present
         let payload = #"{"t":"\#(String(decoding: code.bytes(of: stamp), as: UTF8.self))"}"#

@@ -7,7 +7,7 @@ protocol ScenarioBehaviour: FleetBehaviour {
 
     func start(_ timing: Timing, _ fleet: Fleet<Self>) throws
 
-    /// When `act` wants to be called next, by `Clock`.
+    /// When `act` wants to be called next, by `MonotonicClock`.
     var nextDue: UInt64 { get }
 
     func act(at now: UInt64, _ fleet: Fleet<Self>) throws

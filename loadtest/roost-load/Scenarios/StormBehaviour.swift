@@ -66,7 +66,7 @@ final class StormBehaviour: ScenarioBehaviour {
     }
 
     private func cutAll(_ fleet: Fleet<StormBehaviour>) throws {
-        let now = Clock.now
+        let now = MonotonicClock.now
         for slot in cutAt.indices { cutAt[slot] = now }
         for slot in cutAt.indices { try fleet.cut(slot) }
         // They come at once: the ramp, if there is one, is what holds them back.

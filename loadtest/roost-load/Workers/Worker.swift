@@ -29,9 +29,9 @@ final class Worker<Behaviour: ScenarioBehaviour> {
         try link.send(WorkerMessage.prepared)
         var goesOn = true
         while goesOn {
-            if stage == .running { try behaviour.act(at: Clock.now, fleet) }
+            if stage == .running { try behaviour.act(at: MonotonicClock.now, fleet) }
             try advance()
-            let patience = Clock.now + 20_000_000
+            let patience = MonotonicClock.now + 20_000_000
             try fleet.turn(until: min(stage == .running ? behaviour.nextDue : .max, patience)) { _ in
                 goesOn = try handleMessage()
             }
@@ -56,14 +56,14 @@ final class Worker<Behaviour: ScenarioBehaviour> {
             try behaviour.stop(fleet)
         case .settle(let channelSums, let seconds):
             try behaviour.settle(channelSums, fleet)
-            stage = .settling(until: Clock.now + UInt64(seconds * 1e9))
+            stage = .settling(until: MonotonicClock.now + UInt64(seconds * 1e9))
         case .quit: return false
         }
         return true
     }
 
     private func advance() throws {
-        let now = Clock.now
+        let now = MonotonicClock.now
         switch stage {
         case .connecting where fleet.pendingCount == 0 && !isConnected:
             isConnected = true

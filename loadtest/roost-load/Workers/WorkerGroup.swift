@@ -72,7 +72,7 @@ final class WorkerGroup {
         var polls = members.map { pollfd(fd: $0.link.descriptor, events: Int16(POLLIN), revents: 0) }
         polls.append(pollfd(fd: signals, events: Int16(POLLIN), revents: 0))
         while true {
-            let now = Clock.now
+            let now = MonotonicClock.now
             guard now < moment else { return .time }
             let milliseconds = min(1000, (moment - now) / 1_000_000 + 1)
             guard poll(&polls, nfds_t(polls.count), Int32(milliseconds)) > 0 else { continue }

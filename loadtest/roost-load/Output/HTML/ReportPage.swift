@@ -35,7 +35,7 @@ struct ReportPage {
         <p class="tool">roost-load</p>
         <h1>\(record.scenario)</h1>
         <p>against <b>\(record.target)</b>, \(Amount.text(record.measuredSeconds)) s measured, \
-        started \(Moment.text(secondsSince1970: record.startedAt))</p>
+        started \(DateAndTime.text(secondsSince1970: record.startedAt))</p>
         \(verdict)
         </header>
 

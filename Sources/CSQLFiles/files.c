@@ -1,0 +1,164 @@
+#include "CSQLFiles.h"
+
+#pragma clang diagnostic ignored "-Wc23-extensions"
+
+static const unsigned char Doctor[] = {
+#embed "../Administration/SQL/Doctor.sql"
+};
+static const unsigned char Locks[] = {
+#embed "../Administration/SQL/Locks.sql"
+};
+static const unsigned char Watching[] = {
+#embed "../Administration/SQL/Watching.sql"
+};
+static const unsigned char Authority[] = {
+#embed "../ChangeFeed/SQL/Authority.sql"
+};
+static const unsigned char Catalog[] = {
+#embed "../ChangeFeed/SQL/Catalog.sql"
+};
+static const unsigned char Epochs[] = {
+#embed "../ChangeFeed/SQL/Epochs.sql"
+};
+static const unsigned char Feed[] = {
+#embed "../ChangeFeed/SQL/Feed.sql"
+};
+static const unsigned char Losses[] = {
+#embed "../ChangeFeed/SQL/Losses.sql"
+};
+static const unsigned char Policies[] = {
+#embed "../ChangeFeed/SQL/Policies.sql"
+};
+static const unsigned char Recovery[] = {
+#embed "../ChangeFeed/SQL/Recovery.sql"
+};
+static const unsigned char SessionList[] = {
+#embed "../ChangeFeed/SQL/SessionList.sql"
+};
+static const unsigned char Window[] = {
+#embed "../ChangeFeed/SQL/Window.sql"
+};
+static const unsigned char Sessions[] = {
+#embed "../Postgres/SQL/Sessions.sql"
+};
+static const unsigned char InstallClaims[] = {
+#embed "../Schema/SQL/InstallClaims.sql"
+};
+static const unsigned char InstallMessageTrigger[] = {
+#embed "../Schema/SQL/InstallMessageTrigger.sql"
+};
+static const unsigned char InstallRealtime[] = {
+#embed "../Schema/SQL/InstallRealtime.sql"
+};
+static const unsigned char Migration001Outbox[] = {
+#embed "../Schema/SQL/Migration001Outbox.sql"
+};
+static const unsigned char Migration002Triggers[] = {
+#embed "../Schema/SQL/Migration002Triggers.sql"
+};
+static const unsigned char Migration003Messages[] = {
+#embed "../Schema/SQL/Migration003Messages.sql"
+};
+static const unsigned char Migration004Scopes[] = {
+#embed "../Schema/SQL/Migration004Scopes.sql"
+};
+static const unsigned char Migration005Recovery[] = {
+#embed "../Schema/SQL/Migration005Recovery.sql"
+};
+static const unsigned char Migration006Ring[] = {
+#embed "../Schema/SQL/Migration006Ring.sql"
+};
+static const unsigned char Migration007Presence[] = {
+#embed "../Schema/SQL/Migration007Presence.sql"
+};
+static const unsigned char Migration008Push[] = {
+#embed "../Schema/SQL/Migration008Push.sql"
+};
+static const unsigned char Migration009Sessions[] = {
+#embed "../Schema/SQL/Migration009Sessions.sql"
+};
+static const unsigned char Migration010Epochs[] = {
+#embed "../Schema/SQL/Migration010Epochs.sql"
+};
+static const unsigned char Migration011Rows[] = {
+#embed "../Schema/SQL/Migration011Rows.sql"
+};
+static const unsigned char Migration012Losses[] = {
+#embed "../Schema/SQL/Migration012Losses.sql"
+};
+static const unsigned char Migration013Order[] = {
+#embed "../Schema/SQL/Migration013Order.sql"
+};
+static const unsigned char Schema[] = {
+#embed "../Schema/SQL/Schema.sql"
+};
+static const unsigned char Activities[] = {
+#embed "../Stores/SQL/Activities.sql"
+};
+static const unsigned char Alerts[] = {
+#embed "../Stores/SQL/Alerts.sql"
+};
+static const unsigned char Audience[] = {
+#embed "../Stores/SQL/Audience.sql"
+};
+static const unsigned char Devices[] = {
+#embed "../Stores/SQL/Devices.sql"
+};
+static const unsigned char Hubs[] = {
+#embed "../Stores/SQL/Hubs.sql"
+};
+static const unsigned char Presence[] = {
+#embed "../Stores/SQL/Presence.sql"
+};
+static const unsigned char SampleChat[] = {
+#embed "../Stores/SQL/SampleChat.sql"
+};
+static const unsigned char Users[] = {
+#embed "../Stores/SQL/Users.sql"
+};
+
+static const struct roost_sql_file files[] = {
+    {"Doctor.sql", Doctor, sizeof Doctor},
+    {"Locks.sql", Locks, sizeof Locks},
+    {"Watching.sql", Watching, sizeof Watching},
+    {"Authority.sql", Authority, sizeof Authority},
+    {"Catalog.sql", Catalog, sizeof Catalog},
+    {"Epochs.sql", Epochs, sizeof Epochs},
+    {"Feed.sql", Feed, sizeof Feed},
+    {"Losses.sql", Losses, sizeof Losses},
+    {"Policies.sql", Policies, sizeof Policies},
+    {"Recovery.sql", Recovery, sizeof Recovery},
+    {"SessionList.sql", SessionList, sizeof SessionList},
+    {"Window.sql", Window, sizeof Window},
+    {"Sessions.sql", Sessions, sizeof Sessions},
+    {"InstallClaims.sql", InstallClaims, sizeof InstallClaims},
+    {"InstallMessageTrigger.sql", InstallMessageTrigger, sizeof InstallMessageTrigger},
+    {"InstallRealtime.sql", InstallRealtime, sizeof InstallRealtime},
+    {"Migration001Outbox.sql", Migration001Outbox, sizeof Migration001Outbox},
+    {"Migration002Triggers.sql", Migration002Triggers, sizeof Migration002Triggers},
+    {"Migration003Messages.sql", Migration003Messages, sizeof Migration003Messages},
+    {"Migration004Scopes.sql", Migration004Scopes, sizeof Migration004Scopes},
+    {"Migration005Recovery.sql", Migration005Recovery, sizeof Migration005Recovery},
+    {"Migration006Ring.sql", Migration006Ring, sizeof Migration006Ring},
+    {"Migration007Presence.sql", Migration007Presence, sizeof Migration007Presence},
+    {"Migration008Push.sql", Migration008Push, sizeof Migration008Push},
+    {"Migration009Sessions.sql", Migration009Sessions, sizeof Migration009Sessions},
+    {"Migration010Epochs.sql", Migration010Epochs, sizeof Migration010Epochs},
+    {"Migration011Rows.sql", Migration011Rows, sizeof Migration011Rows},
+    {"Migration012Losses.sql", Migration012Losses, sizeof Migration012Losses},
+    {"Migration013Order.sql", Migration013Order, sizeof Migration013Order},
+    {"Schema.sql", Schema, sizeof Schema},
+    {"Activities.sql", Activities, sizeof Activities},
+    {"Alerts.sql", Alerts, sizeof Alerts},
+    {"Audience.sql", Audience, sizeof Audience},
+    {"Devices.sql", Devices, sizeof Devices},
+    {"Hubs.sql", Hubs, sizeof Hubs},
+    {"Presence.sql", Presence, sizeof Presence},
+    {"SampleChat.sql", SampleChat, sizeof SampleChat},
+    {"Users.sql", Users, sizeof Users},
+};
+
+const struct roost_sql_file *roost_sql_files(size_t *count) {
+    *count = sizeof files / sizeof *files;
+    return files;
+}

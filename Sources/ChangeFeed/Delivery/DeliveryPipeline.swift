@@ -1,0 +1,205 @@
+import Hub
+import Logging
+import Matching
+import Synchronization
+
+/// What every batch goes through once it is matched, be it live or missed: policies say who may see its rows, each loop's events
+/// are made of it, and who has to wait for a policy is kept.
+///
+/// Confined to the feed's thread.
+final class DeliveryPipeline {
+    /// What deciding who sees which rows took; from any thread.
+    let statistics = Mutex(VisibilityStatistics())
+    var postponed = PostponedChanges()
+    private var visibility: Visibility
+    private var encoder = ChangeEncoder()
+    private let loops: Int
+
+    init(conninfo: String, loops: Int, logger: Logger) {
+        self.loops = loops
+        visibility = Visibility(conninfo: conninfo, logger: logger)
+    }
+
+    func catalogChanged(_ catalog: Catalog) { visibility.catalogChanged(catalog) }
+
+    func membersChanged(_ tables: Set<UInt32>) { visibility.membersChanged(tables) }
+
+    /// Asks the policies about every row and everybody whose filters it matched.
+    ///
+    /// - Throws: `PostgresError` where the database does not answer.
+    func judge(_ batch: inout DeliveryBatch, for registry: borrowing SubscriptionRegistry) throws {
+        try batch.judge(for: registry, by: &visibility)
+        let decided = visibility.statistics
+        statistics.withLock { $0 = decided }
+    }
+
+    /// What each loop is to send, in the order of the batch's entries.
+    func events(of batch: inout DeliveryBatch, for registry: borrowing SubscriptionRegistry) -> [[FeedEvent]] {
+        batch.events(for: registry, loops: loops, encodingWith: &encoder, beside: &postponed)
+    }
+}
+
+/// The last step of a batch: what each loop is to send to whom, and who has to wait for what.
+extension DeliveryBatch {
+    /// What each of the loops is to deliver, in the order of the entries.
+    mutating func events(
+        for registry: borrowing SubscriptionRegistry, loops: Int, encodingWith encoder: inout ChangeEncoder,
+        beside postponement: inout PostponedChanges
+    ) -> [[FeedEvent]] {
+        var events = [[FeedEvent]](repeating: [], count: loops)
+        for (place, entry) in entries.enumerated() {
+            switch entry {
+            case .broadcast(let message):
+                for loop in events.indices { events[loop].append(.broadcast(message)) }
+            case .change:
+                guard let match = matches[place] else { continue }
+                var encoded = EncodedViews(match.change)
+                for delivery in match.deliveries {
+                    guard let definition = registry.definition(delivery.group) else { continue }
+                    append(delivery, of: match, to: definition, &encoded, &encoder, &events, &postponement)
+                }
+            }
+        }
+        return events
+    }
+
+    private mutating func append(
+        _ delivery: Matches.Delivery, of match: Match, to definition: SubscriptionDefinition,
+        _ encoded: inout EncodedViews, _ encoder: inout ChangeEncoder, _ events: inout [[FeedEvent]],
+        _ postponement: inout PostponedChanges
+    ) {
+        let change = match.change
+        guard let access = catalog.access(of: definition.role)?.table(change.table.oid) else { return }
+        let audience = audience
+        func send(_ group: ChangeGroupID, _ recipients: ChangeDelivery.Recipients, _ old: ChangeView.OldRecord) {
+            let view = ChangeView(selection: delivery.selection, granted: access.columns, oldRecord: old)
+            let data = encoded.data(view, with: &encoder)
+            let event = ChangeDelivery(
+                group: group, operation: change.operation, ids: delivery.ids, data: data, recipients: recipients,
+                cursor: audience.cursor(for: group, at: match.place) ?? encoded.cursor(in: audience.cursors),
+                committedAtMicroseconds: audience.isMeasured ? change.committedAtMicroseconds : nil)
+            events[group.loop].append(.change(event))
+        }
+        guard access.isRestricted, change.operation != .delete else {
+            // Under row level security a DELETE shows the primary key and no more, to whatever role, as in the original:
+            // whoever could see the row cannot be told from whoever could not.
+            let isBare = change.operation == .delete && change.table.hasRowSecurity
+            for (group, principals) in definition.groups
+            where audience.includes(group, of: definition, at: match.place) {
+                let recipients = recipients(of: match.place, in: group, principals, postponement)
+                if let recipients { send(group, recipients, isBare ? .primaryKey : .replicaIdentity) }
+            }
+            return
+        }
+        guard let verdict = visible.verdict(on: match, for: definition.role) else { return }
+        for (group, principals) in definition.groups where audience.includes(group, of: definition, at: match.place) {
+            var whole: [Claims] = []
+            var bare: [Claims] = []
+            for principal in principals.values {
+                let member = PostponedChanges.Member(group: group, claims: principal.claims)
+                guard audience.includes(member, at: match.place) else { continue }
+                if mustWait(member, verdict.isUndecided(principal), match, definition.role, &postponement) { continue }
+                guard verdict.sees(principal) else { continue }
+                if verdict.seesOld(principal) {
+                    whole.append(principal.claims)
+                } else {
+                    bare.append(principal.claims)
+                }
+            }
+            if !whole.isEmpty { send(group, .bearers(whole), .replicaIdentity) }
+            if !bare.isEmpty { send(group, .bearers(bare), .primaryKey) }
+        }
+    }
+
+    // MARK: Waiting for policies
+
+    /// Who of a group gets a change that no policy decides about; nil for nobody. For those who wait it waits, too.
+    private mutating func recipients(
+        of place: Int, in group: ChangeGroupID, _ principals: [Claims: Principal],
+        _ postponement: PostponedChanges
+    ) -> ChangeDelivery.Recipients? {
+        // Members of whom nothing is known yet, as their claims were not admitted, wait for nothing.
+        let audience = audience
+        let isRetried: Bool
+        switch audience {
+        case .recovering: return .everybody
+        case .postponed: isRetried = true
+        case .everybody, .decided:
+            if postponement.isEmpty, behind.isEmpty { return .everybody }
+            isRetried = false
+        }
+        var present: [Claims] = []
+        var isWhole = !isRetried
+        for claims in principals.keys {
+            let member = PostponedChanges.Member(group: group, claims: claims)
+            guard audience.includes(member, at: place) else { continue }
+            if behind.contains(member) || !isRetried && postponement.isBehind(member) {
+                postponed[place, default: []].insert(member)
+                isWhole = false
+            } else {
+                present.append(claims)
+            }
+        }
+        if isWhole { return .everybody }
+        return present.isEmpty ? nil : .bearers(present)
+    }
+
+    /// Whether a member has to wait for a change, because a policy failed on it or something else waits.
+    private mutating func mustWait(
+        _ member: PostponedChanges.Member, _ isUndecided: Bool, _ match: Match, _ role: String,
+        _ postponement: inout PostponedChanges
+    ) -> Bool {
+        let table = match.change.table.oid
+        var waits = behind.contains(member)
+        var hopelessAt: ContinuousClock.Instant?
+        let audience = audience
+        switch audience {
+        case .recovering:
+            // Nothing waits for a member that recovers: its recovery ends.
+            if failed.contains(member.group) { return true }
+            guard isUndecided, postponement.endsRecovery(match.change.id, of: table, role, at: now) else {
+                return false
+            }
+            failed.insert(member.group)
+            return true
+        case .postponed(let items): hopelessAt = items[match.place].isHopelessAt
+        case .everybody, .decided: waits = waits || postponement.isBehind(member)
+        }
+        if isUndecided, !waits {
+            waits = postponement.isWorthWaiting(table, role, at: now)
+            if let hopelessAt, now >= hopelessAt {
+                postponement.resign(table, role, at: now)
+                waits = false
+            }
+        }
+        guard waits else { return false }
+        behind.insert(member)
+        postponed[match.place, default: []].insert(member)
+        return true
+    }
+}
+
+/// The encodings of one change; nearly always there is one view, so a list is the quickest memory.
+private struct EncodedViews {
+    private let change: RowChange
+    private var known: [(view: ChangeView, data: [UInt8])] = []
+    private var cursor: String?
+
+    init(_ change: RowChange) {
+        self.change = change
+    }
+
+    mutating func cursor(in window: CursorWindow?) -> String {
+        if let cursor { return cursor }
+        let made = window?.cursor(change.id) ?? ""
+        cursor = made
+        return made
+    }
+
+    mutating func data(_ view: ChangeView, with encoder: inout ChangeEncoder) -> [UInt8] {
+        if let known = known.first(where: { $0.view == view }) { return known.data }
+        let data = encoder.data(for: change, view: view)
+        known.append((view, data))
+        return data
+    }
+}

@@ -1,0 +1,125 @@
+import Postgres
+import Workers
+
+/// Work that other threads leave for the feed's thread; posting never waits for it. What is left before the feed starts waits
+/// for that, and what comes after its end is dropped.
+struct FeedInbox: Sendable {
+    private struct Content {
+        var anytime: [FeedWork] = []
+        var whenIdle: [FeedWork] = []
+        var isStopping = false
+        var isClosed = false
+    }
+
+    private let mailbox = WorkerMailbox(Content())
+
+    /// Runs work on the feed's thread as soon as it waits for anything, also for an answer of the database and while
+    /// there is none; such work cannot query. It may come between two batches of one window.
+    func perform(_ work: @escaping FeedWork) { mailbox.post { if !$0.isClosed { $0.anytime.append(work) } } }
+
+    /// Runs work on the feed's thread between two windows, when it can query; and also while the database is away, when
+    /// `context.canQuery` is false.
+    ///
+    /// - Returns: false where the feed has ended, so that the work is not done.
+    @discardableResult
+    func performWhenIdle(_ work: @escaping FeedWork) -> Bool {
+        mailbox.post { content in
+            if !content.isClosed { content.whenIdle.append(work) }
+            return !content.isClosed
+        }
+    }
+
+    func stop() { mailbox.post { $0.isStopping = true } }
+
+    // MARK: For the feed's thread
+
+    /// Readable while there is something to look at.
+    var descriptor: Int32 { mailbox.descriptor }
+
+    var isStopping: Bool { mailbox.look { $0.isStopping } }
+
+    func takeAnytime() -> [FeedWork] {
+        mailbox.take { content in
+            defer { content.anytime = [] }
+            return content.anytime
+        }
+    }
+
+    func takeWhenIdle() -> [FeedWork] {
+        mailbox.look { content in
+            defer { content.whenIdle = [] }
+            return content.whenIdle
+        }
+    }
+
+    var hasIdleWork: Bool { mailbox.look { !$0.whenIdle.isEmpty } }
+
+    /// Takes nothing any more, and gives what is left.
+    func close() -> [FeedWork] {
+        mailbox.take { content in
+            defer { content = Content(isStopping: true, isClosed: true) }
+            return content.anytime + content.whenIdle
+        }
+    }
+}
+
+/// Work for the feed's thread.
+package typealias FeedWork = @Sendable (FeedContext) -> Void
+
+/// What work posted to the feed's thread may see and ask. Valid only during the work.
+package struct FeedContext {
+    private let ask: ((String, [String?]) throws -> [[String?]])?
+    private let refresh: ((Set<String>) throws -> Catalog)?
+    package let catalog: Catalog
+    package let status: FeedStatus
+
+    init(
+        catalog: Catalog, status: FeedStatus, ask: ((String, [String?]) throws -> [[String?]])? = nil,
+        refresh: ((Set<String>) throws -> Catalog)? = nil
+    ) {
+        self.catalog = catalog
+        self.status = status
+        self.ask = ask
+        self.refresh = refresh
+    }
+
+    /// Whether `query` would be sent.
+    package var canQuery: Bool { ask != nil }
+
+    /// Runs one statement on the feed's connection and waits for it.
+    ///
+    /// - Parameter parameters: for `$1`, `$2`, …, as text.
+    /// - Throws: `PostgresError`; kind `server` is the statement's fault, the others mean that the database is away.
+    package func query(_ sql: String, _ parameters: [String?] = []) throws -> [[String?]] {
+        guard let ask else {
+            throw PostgresError(.connection, "The database is away; try again when the hub is ready.")
+        }
+        return try ask(sql, parameters)
+    }
+
+    /// The catalog as it is this very moment: what was watched or altered since the last poll counts.
+    /// The consumer hears of it, too.
+    ///
+    /// - Parameter roles: whose access it is to tell, besides those it told of before.
+    /// - Throws: `PostgresError`.
+    package func currentCatalog(knowing roles: Set<String> = []) throws -> Catalog {
+        guard let refresh else {
+            throw PostgresError(.connection, "The database is away; try again when the hub is ready.")
+        }
+        return try refresh(roles)
+    }
+
+    /// Tells "not watched" from "does not exist".
+    package func tableExists(schema: String, name: String) throws -> Bool {
+        try !query(CatalogSQL.findTable.text, [schema, name]).isEmpty
+    }
+}
+
+/// Whether the feed delivers; for the log, `/readyz` and the dashboard.
+package enum FeedStatus: Sendable, Equatable {
+    /// Not connected. The reason is a sentence that says what to do; nil before the first attempt failed.
+    case connecting(reason: String?)
+    /// Every commit from here on is delivered.
+    case ready
+    case stopped
+}

@@ -1,0 +1,163 @@
+import Hub
+import Postgres
+
+/// A question that a policy function has to be asked, and how its reply becomes an answer.
+struct PolicyRequest {
+    /// Of the question among those asked together.
+    let index: Int
+    let question: PolicyQuestion
+    let function: PolicyFunction
+    private(set) var call: PolicyCall
+
+    /// Answers what the plan answers by itself.
+    ///
+    /// - Returns: nil where that is all. A request may also have no subjects left, which lack columns or claims.
+    init?(_ question: PolicyQuestion, at index: Int, _ plan: PolicyPlan, _ answer: inout PolicyAnswer) {
+        answer = PolicyAnswer(hiding: question)
+        if question.wantsTablesRead { answer.tablesRead = [] }
+        switch plan.way {
+        case .denied(let sentence):
+            answer.isDenied = true
+            answer.problems = [sentence]
+            return nil
+        case .failed(let sentence):
+            answer.tablesRead = nil
+            answer.problems = [sentence]
+            answer.undecided = Set(question.subjects.indices)
+            return nil
+        case .unrestricted:
+            answer.isUnrestricted = true
+            answer.visible = question.subjects.map(\.rows)
+            answer.columnsRead = []
+            return nil
+        case .nothing:
+            answer.columnsRead = []
+            return nil
+        case .ask(let function):
+            self.index = index
+            self.question = question
+            self.function = function
+        }
+        answer.columnsRead = plan.description.columnsRead
+        call = PolicyCall(question, columns: plan.description.columnsSent)
+        let problem = PolicyProblem(question: question)
+        if let column = call.records.missing { answer.add([problem.lacks(column: column)]) }
+        if call.unsendable > 0 { answer.problems.append(problem.unsendable(subjects: call.unsendable)) }
+    }
+
+    /// The same question of one of the subjects that are asked about.
+    func alone(_ position: Int) -> PolicyRequest {
+        var request = self
+        request.call = call.alone(position)
+        return request
+    }
+
+    func take(_ reply: PolicyReply, into answer: inout PolicyAnswer) {
+        for (subject, seen) in zip(call.subjects, reply.seen) where !seen.isEmpty {
+            answer.visible[subject] = call.rows(of: question.subjects[subject], seen: seen)
+        }
+        let problem = PolicyProblem(question: question)
+        let sentences = reply.problems.map { problem.failed($0.key, subjects: $0.value) }.sorted()
+        let failed = reply.failed.map { call.subjects[$0] }
+        answer.add(sentences, for: failed)
+        answer.undecided.formUnion(reply.undecided.map { call.subjects[$0] })
+        answer.tablesRead?.formUnion(reply.tablesRead)
+        if reply.isBroken { answer.add([problem.isBroken]) }
+    }
+}
+
+/// What a policy function returned (`PolicyBody in Policies.sql`).
+struct PolicyReply {
+    struct Problem: Hashable {
+        let state: String
+        let message: String
+    }
+
+    /// For each subject of the call the records it may see, as indices.
+    private(set) var seen: [Set<Int>]
+    /// The subjects of the call, as indices, whose policies met an error.
+    private(set) var failed: [Int] = []
+    /// Those of them whose error may pass. What a policy cannot make of a user's claims and a row (class 22, data exception:
+    /// a `sub` that is no uuid) it can never make of them.
+    private(set) var undecided: [Int] = []
+    /// Records that are no rows of the table any more.
+    private(set) var isBroken = false
+    private(set) var tablesRead: Set<UInt32> = []
+    /// With the number of subjects each has met.
+    private(set) var problems: [Problem: Int] = [:]
+
+    /// - Returns: nil for a result of another shape.
+    init?(_ result: QueryResult, subjects: Int) {
+        guard result.width == 5, result.count == subjects + 1 else { return nil }
+        seen = Array(repeating: [], count: subjects)
+        for row in 0..<result.count {
+            let numbers = Self.numbers(result.bytes(row, 1))
+            if let subject = result.integer(row, 0) {
+                guard seen.indices.contains(Int(subject) - 1) else { return nil }
+                seen[Int(subject) - 1] = Set(numbers.map { $0 - 1 })
+                if let state = result.text(row, 2) {
+                    failed.append(Int(subject) - 1)
+                    if !state.hasPrefix("22") { undecided.append(Int(subject) - 1) }
+                }
+            } else {
+                isBroken = !numbers.isEmpty
+                tablesRead = Set(Self.numbers(result.bytes(row, 4)).compactMap { UInt32(exactly: $0) })
+            }
+            if let state = result.text(row, 2) {
+                problems[Problem(state: state, message: result.text(row, 3) ?? ""), default: 0] += 1
+            }
+        }
+    }
+
+    /// Whether an error is one that a table altered meanwhile may have caused.
+    var mayBeStale: Bool {
+        isBroken || problems.keys.contains { SQLState.isOfThePolicy($0.state) }
+    }
+
+    /// `{1,2,3}`
+    private static func numbers(_ text: UnsafeBufferPointer<UInt8>?) -> [Int] {
+        var numbers: [Int] = []
+        var number: Int?
+        for byte in text ?? UnsafeBufferPointer(start: nil, count: 0) {
+            if (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) {
+                number = (number ?? 0) * 10 + Int(byte - UInt8(ascii: "0"))
+            } else if let found = number {
+                numbers.append(found)
+                number = nil
+            }
+        }
+        return numbers
+    }
+}
+
+extension SQLState {
+    /// Class 42 is about the names and types of a statement, 0A about what Postgres does not support (a plan whose
+    /// types have changed), XX about its inside: whatever the row, it fails.
+    static func isOfThePolicy(_ state: String) -> Bool {
+        ["42", "0A", "XX"].contains { state.hasPrefix($0) }
+    }
+}
+
+extension PolicyAnswer {
+    /// More than a few sentences about one question tell nothing more.
+    private static let mostProblems = 5
+
+    /// What failed for everybody may have read anything.
+    mutating func add(_ sentences: [String]) {
+        guard !sentences.isEmpty else { return }
+        tablesRead = nil
+        note(sentences)
+    }
+
+    /// What failed for some says nothing about the others: one user's odd claims must not cost all the rest a scope.
+    mutating func add(_ sentences: [String], for subjects: [Int]) {
+        failed.formUnion(subjects)
+        note(sentences)
+    }
+
+    private mutating func note(_ sentences: [String]) {
+        for sentence in sentences where problems.count < Self.mostProblems && !problems.contains(sentence) {
+            problems.append(sentence)
+        }
+    }
+}

@@ -1,0 +1,130 @@
+import Hub
+import Logging
+import Matching
+
+/// Who is subscribed live: takes subscriptions in, binds their filters to tables, and tells their groups what became of them.
+///
+/// Unchecked: confined to the feed's thread, on which the feed's work and the consumer's methods run, one at a time.
+final class LiveSubscriptions: @unchecked Sendable {
+    var registry: SubscriptionRegistry
+    private var evaluator: ConditionEvaluator
+    private let budget: SharedConditionBudget
+    private let inbox: FeedInbox
+    private let sink: any ChangeSink
+    private let logger: Logger
+
+    init(
+        _ configuration: FeedConfiguration, principals: PrincipalTable, budget: SharedConditionBudget, inbox: FeedInbox,
+        sink: any ChangeSink, logger: Logger
+    ) {
+        registry = SubscriptionRegistry(principals: principals, mostUndecided: configuration.filters.mostForRow)
+        evaluator = ConditionEvaluator(
+            conninfo: configuration.conninfo, limits: configuration.filters, budget: budget, logger: logger)
+        self.budget = budget
+        self.inbox = inbox
+        self.sink = sink
+        self.logger = logger
+    }
+
+    /// What Postgres says of conditions; waits for it.
+    func answers(to conditions: [PostgresCondition]) throws -> ConditionEvaluator.Answers {
+        try evaluator.answers(to: conditions)
+    }
+
+    // MARK: Binding
+
+    func subscribe(_ id: ChangeGroupID, _ subscription: ChangeSubscription, _ context: FeedContext) {
+        switch registry.add(id, subscription) {
+        case .known(let outcome): sink.changeSubscription(id, is: outcome)
+        case .needsBinding(let definition):
+            // What Postgres has to be asked about is asked between two windows; all else is settled here and now.
+            if bindAtOnce(definition, context.catalog) { return }
+            inbox.performWhenIdle { self.bind(definition, $0) }
+        }
+    }
+
+    /// At once where it can be: the window that brought the news is read again, and a right that was given counts in it.
+    func catalogChanged(_ catalog: Catalog) {
+        let toBind = registry.catalogChanged(catalog).filter { !bindAtOnce($0, catalog) }
+        guard !toBind.isEmpty else { return }
+        inbox.performWhenIdle { context in
+            for definition in toBind where !self.bindAtOnce(definition, context.catalog) {
+                self.bind(definition, context)
+            }
+        }
+    }
+
+    /// Settles a definition by what is known here and now. False where more has to be known.
+    private func bindAtOnce(_ definition: Int, _ catalog: Catalog) -> Bool {
+        let binder = binder(catalog, asking: nil)
+        guard let answers = registry.bind(definition, with: binder, isLastTry: false) else { return false }
+        tell(answers)
+        return true
+    }
+
+    /// Settles a definition by what Postgres says now. While the database is away it fails for the time being, and is
+    /// tried again when the database is back.
+    private func bind(_ definition: Int, _ context: FeedContext) {
+        let ask: SubscriptionBinder.Ask? = context.canQuery ? { try context.query($0) } : nil
+        let known = binder(context.catalog, asking: ask)
+        if let answers = registry.bind(definition, with: known, isLastTry: false) { return tell(answers) }
+        var catalog = context.catalog
+        do {
+            let role = registry.definition(definition)?.role
+            if context.canQuery { catalog = try context.currentCatalog(knowing: role.map { [$0] } ?? []) }
+        } catch {
+            logger.debug("the catalog could not be read for a subscription: \(error)")
+        }
+        tell(registry.bind(definition, with: binder(catalog, asking: ask), isLastTry: true) ?? [])
+    }
+
+    /// - Parameter ask: where the feed may be asked; nil where nobody may be asked now.
+    func binder(_ catalog: Catalog, asking ask: SubscriptionBinder.Ask?) -> SubscriptionBinder {
+        var binder = SubscriptionBinder(catalog: catalog, ask: ask)
+        if ask != nil { binder.validate = { [unowned self] in try evaluator.validate($0) } }
+        binder.refuses = { [budget] filter, table in
+            budget.use { $0.refuses(filter, on: table.oid, at: .now) }
+        }
+        return binder
+    }
+
+    // MARK: Ending
+
+    /// Ends one filter, of all who asked for the same; their other filters stay.
+    func end(_ binding: Int, of definition: SubscriptionDefinition.Key, because reason: String) {
+        tell(registry.end(binding, of: definition, because: reason))
+    }
+
+    /// Ends filters that were not decided.
+    func end(_ filters: Set<GivenUpFilter>) {
+        for filter in filters {
+            guard let definition = registry.definition(filter.definition) else { continue }
+            end(filter.binding, of: definition.key, because: filter.reason)
+        }
+    }
+
+    /// Tells those whose filters ended because they were too many.
+    func tellOfEndings() {
+        for ending in registry.takeEndings() {
+            budget.count(.tooMany, ending.bindings)
+            logger.warning(
+                """
+                \(ending.bindings) filters of a channel are not served any more: Postgres would have to decide more of them \
+                than it may (limits.undecided_filters) or can, and no channel has more.
+                """)
+            tell(ending.groups.map { ($0, ending.outcome) })
+        }
+    }
+
+    private func tell(_ answers: [(ChangeGroupID, ChangeSubscriptionOutcome)]) {
+        for (id, outcome) in answers { sink.changeSubscription(id, is: outcome) }
+    }
+}
+
+/// A filter that Postgres did not decide.
+struct GivenUpFilter: Hashable {
+    /// The definition's number, and the binding's id in it.
+    let definition: Int
+    let binding: Int
+    let reason: String
+}

@@ -1,0 +1,94 @@
+import CWebSockets
+import Hub
+import Wire
+
+/// Pings the sockets of a loop to find out what they have received: a pong acknowledges all that was sent before its ping.
+///
+/// Confined to the loop's thread.
+final class AcknowledgementPings {
+    private unowned let loop: EventLoop
+    /// Sockets that are yet to be pinged in this second.
+    private var due: [Slot] = []
+    /// How many at a time.
+    private var perStep = 0
+    private lazy var timer = LoopTimer(loop.libuv) { [unowned self] in goOn() }
+
+    /// Seconds between two pings to a socket whose last changes are not acknowledged: what a client may be sent again when
+    /// it comes back. A ping and its pong cost the loop about as much as a delivery.
+    private static let interval: Int32 = 5
+
+    /// How often some of those whose turn it is are pinged, in milliseconds, and in how many such steps all of them are.
+    private static let step: UInt64 = 20
+    private static let steps = 40
+    private static let fewest = 16
+
+    init(loop: EventLoop) {
+        self.loop = loop
+    }
+
+    /// Once a second: finds out whose turn it is.
+    ///
+    /// Sockets that hear the same channels are due in the same second, and pings to thousands of them, and the answers,
+    /// would hold up the loop for as long as two broadcasts to all. So they are spread over most of the second.
+    func beginSecond() {
+        let loop = loop
+        due.removeAll(keepingCapacity: true)
+        for slot in loop.delivery.sockets.indices {
+            let socket = loop.delivery.sockets[slot]
+            guard socket.isOpen, !socket.isClosing else { continue }
+            if !socket.hasUnacknowledged {
+                loop.hub.nothingUnacknowledged(of: Slot(slot))
+            } else if loop.second - socket.lastAcknowledgementPing >= Self.interval {
+                due.append(Slot(slot))
+            }
+        }
+        perStep = max(Self.fewest, due.count / Self.steps + 1)
+        sendSome()
+    }
+
+    private func goOn() {
+        loop.hub.advance(to: loop.now())
+        sendSome()
+        loop.endTurn()
+    }
+
+    private func sendSome() {
+        for _ in 0..<min(perStep, due.count) {
+            let slot = due.removeLast()
+            let socket = loop.delivery.sockets[Int(slot)]
+            // One ping at a time: only the answer to the last counts.
+            guard socket.isOpen, !socket.isClosing, socket.hasUnacknowledged, !loop.recoveries.awaitsPong(from: slot)
+            else { continue }
+            send(to: slot)
+        }
+        if !due.isEmpty { timer.start(after: Self.step) }
+    }
+
+    /// Pings a socket. Its pong acknowledges what was sent to it, and says that it lives.
+    func send(to slot: Slot) {
+        let loop = loop
+        guard loop.delivery.sockets[Int(slot)].isOpen, !loop.delivery.sockets[Int(slot)].isClosing,
+            let ping = loop.hub.acknowledgementPing(for: slot)
+        else { return }
+        loop.delivery.send(ping, to: slot)
+        loop.delivery.sentAcknowledgementPing(slot, second: loop.second)
+        loop.recoveries.pinged(slot)
+    }
+
+    /// Pings those of the sockets that are this loop's.
+    func send(to places: [SocketPlace]) {
+        for place in places where place.loop == loop.index && Int(place.slot) < loop.delivery.sockets.count {
+            send(to: place.slot)
+        }
+    }
+
+    /// A pong came.
+    func answered(by slot: Slot, _ payload: UnsafeRawBufferPointer) {
+        let loop = loop
+        loop.delivery.heard(slot, second: loop.second)
+        loop.hub.advance(to: loop.now())
+        guard loop.hub.pong(payload, from: slot) else { return }
+        loop.execute()
+        loop.recoveries.answered(slot)
+    }
+}

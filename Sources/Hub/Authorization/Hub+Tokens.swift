@@ -1,0 +1,93 @@
+import Wire
+
+/// Tokens: new ones of members, and the end of old ones (wire-protocol A6, A8).
+extension Hub {
+    /// `access_token`: no reply when it is good. A bad one ends the channel in a way that clients come back from.
+    func accessToken(_ frame: ClientFrame, of membership: Membership) {
+        guard case .json(let payload) = frame.body, let token = JoinConfig.token(payload["access_token"]) else {
+            return
+        }
+        do throws(Refusal) {
+            let claims = try verifier.verify(token, at: context.now)
+            if let grants = membership.grants { return renew(grants, as: claims, of: membership) }
+            adopt(claims, by: membership)
+            resubscribe(membership, as: claims)
+        } catch {
+            expel(membership, error)
+        }
+    }
+
+    private func renew(_ grants: ChannelGrants, as claims: Claims, of membership: Membership) {
+        switch authorization.renew(grants, as: claims, of: membership, &context) {
+        case .asked: break
+        case .takenBack: releaseWrites(of: membership)
+        case .joinsAnew:
+            adopt(claims, by: membership)
+            authorization.askToRead(membership, &context)
+            resubscribe(membership, as: claims)
+        }
+    }
+
+    /// A private channel's policies let a member read with its new token no less than before.
+    func renewed(_ claims: Claims, of membership: Membership) {
+        adopt(claims, by: membership)
+        if membership.join.isJoined { showWhatMayBeRead(to: membership) }
+        resubscribe(membership, as: claims)
+        releaseWrites(of: membership)
+    }
+
+    /// Gives a member whose join is answered what it may hear and has not heard until now.
+    private func showWhatMayBeRead(to membership: Membership) {
+        if membership.memberIndex == nil, membership.history?.index == nil, membership.mayRead(.broadcast) {
+            letHear(membership, after: missedMessages(by: membership))
+        }
+        if membership.presence.watcherIndex == nil, membership.grants?.wantsPresence == true,
+            membership.mayRead(.presence)
+        {
+            presence.show(to: membership, &context)
+        }
+    }
+
+    /// A member acts by another token from here on.
+    private func adopt(_ claims: Claims, by membership: Membership) {
+        membership.claims = claims
+        history.renew(membership) { ClientTrace(renewing: $0, at: context.now, moment: catchUp.sessions.moment()) }
+        earliestExpiry = min(earliestExpiry, Int64(claims.expiresAt))
+    }
+
+    /// Takes a member's subscription over to other claims, when its token changed. A new "Subscribed to PostgreSQL"
+    /// follows, as in the original.
+    private func resubscribe(_ membership: Membership, as claims: Claims) {
+        guard let left = rows.change(membership, to: claims, &context) else { return }
+        catchUp.startAnew(membership, wasHearing: left.groupIndex != nil, rows.progress, &context)
+        handle(.rowChangesRestarted(needsOfRowChanges(membership)), of: membership)
+    }
+
+    /// Ends channels whose token has run out.
+    ///
+    /// All members are looked at only when the earliest of their tokens is due, so an idle hub looks at none.
+    func expireTokens() {
+        guard context.now.unix / 1000 >= earliestExpiry else { return }
+        earliestExpiry = .max
+        for connection in context.openConnections {
+            for membership in connection.memberships.reversed() {
+                if let expired = membership.claims.expired(at: context.now) {
+                    expel(membership, expired)
+                } else {
+                    earliestExpiry = min(earliestExpiry, Int64(membership.claims.expiresAt))
+                }
+            }
+        }
+    }
+
+    /// Ends a channel with the reason. By `phx_error`, not `phx_close`: a close is final for every client, an error makes
+    /// it join again, and a fresh token is all it takes.
+    func expel(_ membership: Membership, _ refusal: Refusal, _ end: MembershipEnd = .lost) {
+        authorization.refuseHeld(of: membership, refusal, &context)
+        context.system(membership, extension: "system", ok: false, message: refusal.message)
+        remove(membership, end)
+        let error = membership.frames.push(
+            "phx_error", joinRef: membership.joinRef, ref: membership.joinRef, payload: refusal.ending)
+        actions.append(.send(error, to: membership.slot))
+    }
+}

@@ -1,0 +1,52 @@
+package import Wire
+
+/// A message to a channel, in the form it came in.
+package enum BroadcastMessage: Sendable {
+    /// The payload of a text `broadcast` event, passed on as it is.
+    case text([UInt8])
+    case user(UserBroadcast)
+}
+
+extension BroadcastMessage {
+    /// Nil where a version has no form for it: raw bytes in version 1; in version 2 raw bytes under a name that is longer
+    /// than a binary frame can carry.
+    func frame(_ version: ProtocolVersion, in channel: LocalChannel) -> Frame? {
+        let frames = channel.frames(version)
+        switch self {
+        case .text(let payload): return frames.push("broadcast", payload: payload)
+        case .user(let user):
+            if version == .v2, let frame = ServerFrame.userBroadcast(user, topic: channel.key.topic) { return frame }
+            return user.textPayload().map { frames.push("broadcast", payload: $0) }
+        }
+    }
+
+    /// What a client says about its own doings is short. Longer messages are not looked into.
+    static let mostSignBytes = 4096
+
+    /// The payload of a short message of this event, if it is a JSON object.
+    func payload(ofEvent name: String) -> JSON? {
+        let payload: JSON?
+        switch self {
+        case .text(let whole):
+            guard whole.count <= Self.mostSignBytes else { return nil }
+            let message = JSON(trusted: whole[...])
+            guard message["event"]?.string?.hasSameBytes(as: name) == true else { return nil }
+            payload = message["payload"]
+        case .user(let user):
+            guard user.encoding == .json, user.payload.count <= Self.mostSignBytes,
+                user.event.hasSameBytes(as: name)
+            else { return nil }
+            do { payload = try JSON(parsing: user.payload) } catch { return nil }
+        }
+        return payload?.kind == .object ? payload : nil
+    }
+}
+
+extension JSON {
+    /// Whether all members of an object are such.
+    func hasOnlyMembers(where isExpected: (Member) -> Bool) -> Bool {
+        var hasOnly = true
+        forEachMember { if hasOnly, !isExpected($0) { hasOnly = false } }
+        return hasOnly
+    }
+}

@@ -1,0 +1,46 @@
+/// How far a loop has passed on what the feed brings.
+package struct FeedProgress {
+    /// All up to here; see `RecoveryPoint.mark`.
+    private(set) var mark = 0
+    /// The cursor of the last change that was passed on since the mark, where all before it was as well; nil if there was
+    /// none.
+    private(set) var cursor: String?
+    /// Since the mark something came that no cursor stands for: a change waits for a policy, or changes are gone.
+    private var hasGap = false
+
+    /// Where somebody goes on who got all that was passed on.
+    var point: RecoveryPoint { cursor.map { .cursor($0) } ?? .mark(mark) }
+
+    func position(in group: ChangeGroup) -> LoopPosition {
+        LoopPosition(
+            mark: mark, isPastMark: cursor != nil || hasGap, isHeard: group.liveMark.map { mark > $0 } ?? false)
+    }
+
+    package mutating func pass(_ change: ChangeDelivery) {
+        if !change.cursor.isEmpty, !hasGap { cursor = change.cursor }
+    }
+
+    package mutating func reach(_ mark: Int) {
+        self.mark = max(self.mark, mark)
+        cursor = nil
+        hasGap = false
+    }
+
+    mutating func leaveGap() { hasGap = true }
+}
+
+/// How far a loop has handed on what concerns one group.
+struct LoopPosition: Equatable {
+    /// All up to here.
+    let mark: Int
+    /// And something that came since.
+    let isPastMark: Bool
+    /// Whether all that was handed on since the mark and concerns the group came by here.
+    let isHeard: Bool
+
+    /// Whether nothing was handed on here that somebody lacks who stands there.
+    func isReached(_ position: RecoveryPosition) -> Bool {
+        guard case .mark(let other) = position.point, position.partway == nil else { return false }
+        return other >= mark && !isPastMark && isHeard
+    }
+}

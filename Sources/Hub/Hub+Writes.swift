@@ -1,0 +1,115 @@
+import Wire
+
+/// What members want the others to hear or see, and messages by HTTP (wire-protocol A6, A7).
+extension Hub {
+    /// Bytes of what waits for the policies.
+    package var heldBytes: Int { authorization.heldBytes }
+
+    func broadcast(_ frame: ClientFrame, of membership: Membership) {
+        let most = context.limits.payloadBytes
+        let message: BroadcastMessage
+        switch frame.body {
+        case .userBroadcast(let user):
+            guard user.payload.count <= most else {
+                return context.refuse(frame.ref, of: membership, .over(.payloadBytes, most))
+            }
+            message = .user(user)
+        case .json(let payload):
+            guard payload.bytes.count <= most else {
+                return context.refuse(frame.ref, of: membership, .over(.payloadBytes, most))
+            }
+            guard payload.kind == .object else {
+                return context.refuse(frame.ref, of: membership, .payloadNotAnObject)
+            }
+            message = .text(Array(payload.bytes))
+        }
+        guard !ActivitySummary.isReserved(message, topic: membership.channel.key.topic) else {
+            return context.refuse(frame.ref, of: membership, .summaryReserved)
+        }
+        guard !presence.consumesAppState(message, ref: frame.ref, of: membership, &context) else { return }
+        write(.broadcast(message), ref: frame.ref, of: membership)
+    }
+
+    /// What a member wants the others to hear: at once in a public channel, by the right to do so in a private one.
+    func write(_ write: MemberWrite, ref: JSON, of membership: Membership) {
+        guard let grants = membership.grants else { return perform(write, ref, of: membership) }
+        switch authorization.admit(write, ref: ref, grants, of: membership, context.limits) {
+        case .performed: perform(write, ref, of: membership)
+        case .refused(let refusal): context.refuse(ref, of: membership, refusal)
+        case .held: releaseWrites(of: membership)
+        }
+    }
+
+    /// Performs or refuses what waits, in order, as far as it is decided.
+    func releaseWrites(of membership: Membership) {
+        while let (next, refusal) = authorization.nextWrite(of: membership, &context) {
+            if let refusal {
+                context.refuse(next.ref, of: membership, refusal)
+            } else {
+                perform(next.write, next.ref, of: membership)
+            }
+        }
+    }
+
+    private func perform(_ write: MemberWrite, _ ref: JSON, of membership: Membership) {
+        switch write {
+        case .broadcast(let message) where typing.consumes(message, of: membership, &context):
+            guard membership.acknowledges, !ref.isNull else { return }
+        case .broadcast(let message):
+            deliver(message, in: membership.channel, except: membership.echoesToSelf ? nil : membership.slot)
+            actions.append(.relay(.broadcast(membership.channel.key, message)))
+            guard membership.acknowledges, !ref.isNull else { return }
+        case .track(let payload):
+            if presence.prepareToTrack(payload, of: membership, &context) { hearOthers() }
+            do { try presence.track(payload, of: membership, &context) } catch {
+                return context.refuse(ref, of: membership, error)
+            }
+        case .untrack:
+            presence.withdraw(membership.presence.id, in: membership.channel, &context)
+        }
+        context.reply(to: ref, of: membership, ok: true)
+    }
+
+    /// A message that came by HTTP. Clients send theirs so while they are not joined, so it may be about typing.
+    ///
+    /// - Parameters:
+    ///   - event: the message's; nil where its bytes have to be asked.
+    ///   - user: the claim `sub` of the sender's token.
+    package func publish(
+        _ message: BroadcastMessage, of event: String? = nil, to key: ChannelKey, by user: String? = nil
+    ) {
+        if event.map({ $0 == TypingSignal.event }) ?? true, let signal = typing.signal(in: message) {
+            let channel = channel(key)
+            typing.take(signal, of: user, in: channel, &context)
+            return discardIfIdle(channel)
+        }
+        if let channel = channels[key] {
+            deliver(message, in: channel, except: nil)
+        } else {
+            history.keep(message, to: key, in: nil, except: nil, &context)
+        }
+        actions.append(.relay(.broadcast(key, message)))
+    }
+
+    /// Delivers a message that is sent here first; the other loops are relayed it.
+    func deliver(_ message: BroadcastMessage, in channel: LocalChannel, except: Slot?) {
+        history.keep(message, to: channel.key, in: channel, except: except, &context)
+        context.deliver(message, in: channel, to: channel.members, except: except)
+        passOnNews(in: channel, except: except)
+    }
+
+    /// Passes on to the channel's members with history all that they have not got yet.
+    ///
+    /// - Parameter except: who sent the newest message and does not want it back.
+    func passOnNews(in channel: LocalChannel, except: Slot? = nil) {
+        for message in history.news(in: channel, &context) {
+            var spared: Set<Slot>?
+            if let id = message.databaseID {
+                let row = DatabaseBroadcast(key: channel.key, id: id, broadcast: message.broadcast)
+                authorization.keepForReplays(row, in: channel, withHistory: true, context.limits)
+                spared = channel.replays.receivers(of: id)
+            }
+            history.passOn(message, in: channel, sparing: spared, except: except, &context)
+        }
+    }
+}

@@ -1,0 +1,144 @@
+import Wire
+
+/// How joins are answered: what comes that they wait for, from the policies, the feed and other sockets, and what the join's
+/// machine says to it (wire-protocol A4).
+extension Hub {
+    package var openQuestions: [AuthorizationID] { Array(authorization.questions.keys) }
+    package var groupCount: Int { rows.groups.count }
+
+    // MARK: What joins wait for
+
+    /// The authority's answer, to a join, to a new token or to a write.
+    package func authorization(_ id: AuthorizationID, is outcome: AuthorizationOutcome) {
+        guard let (membership, decision) = authorization.take(outcome, to: id, &context) else { return }
+        switch decision {
+        case .reading(let event): handle(event, of: membership)
+        case .renewed(let claims): renewed(claims, of: membership)
+        case .revoked: expel(membership, .readRevoked(topic: String(membership.channel.key.name)), .revoked)
+        case .writes: releaseWrites(of: membership)
+        }
+    }
+
+    /// The feed's word on a subscription: at first, and whenever it changes (a table is watched, dropped, altered).
+    package func changeSubscription(_ id: ChangeGroupID, is outcome: ChangeSubscriptionOutcome) {
+        guard let group = rows.groups[id] else { return }
+        switch group.take(outcome, at: rows.progress.mark) {
+        case .nothing: break
+        case .state:
+            for one in rows.subscribers(of: group, &context) { catchUp.sendState(of: group, to: one, &context) }
+        case .complaints:
+            for one in rows.subscribers(of: group, &context) { catchUp.sendComplaints(of: group, to: one, &context) }
+        case .unavailable:
+            // Without a database nothing can be promised: clients are told to come again.
+            for membership in group.waiting where membership.isIn(group) {
+                handle(.failed(.subscription, .databaseUnavailable), of: membership)
+            }
+            return
+        }
+        let waiting = group.waiting
+        group.waiting = []
+        for membership in waiting where membership.isIn(group) { handle(.met(.subscription), of: membership) }
+        guard group.state == .live else { return }
+        let outstanding = group.outstanding
+        group.outstanding = []
+        for membership in outstanding where membership.isIn(group) {
+            catchUp.askForMissed(by: membership, rows.progress, &context)
+        }
+    }
+
+    /// Whose recovery it is; nil where the member left or asked anew.
+    package func slot(of id: RecoveryID) -> Slot? { catchUp.member(id)?.slot }
+
+    /// The feed's next step of a recovery. One for a member that left, or asked anew, changes nothing.
+    package func recovery(_ id: RecoveryID, _ step: RecoveryStep) {
+        guard let (membership, outcome) = catchUp.take(step, of: id, rows, &context) else { return }
+        switch outcome {
+        case .isKnown: recoveryIsKnown(of: membership)
+        case .failed(let refusal): handle(.recoveryFailed(refusal), of: membership)
+        }
+    }
+
+    /// Goes on with joins for which nothing has to be waited for any more.
+    func settleArrivals() {
+        for membership in catchUp.takeArrivals() where membership.join.needs([.session, .history]) {
+            let session = catchUp.advanceArrival(of: membership, rows.progress, &context)
+            membership.history?.decide(at: context.now, longest: CatchUp.longestDoubt)
+            if let session { handle(session, of: membership) }
+            if membership.history?.doubts == nil { handle(.met(.history), of: membership) }
+            if membership.join.needs([.session, .history]) { catchUp.awaitArrival(of: membership, &context) }
+        }
+    }
+
+    // MARK: The answer
+
+    /// Tells a member's join what happened, and does what follows from it.
+    func handle(_ event: JoinMachine.Event, of membership: Membership) {
+        switch membership.join.handle(event) {
+        case nil: break
+        case .findMissed:
+            catchUp.askForMissed(by: membership, rows.progress, &context)
+            // The answer says whether it could be resumed, and clients take no changes before the answer.
+            if membership.recovery?.question == nil { recoveryIsKnown(of: membership) }
+        case .answer: answerJoin(of: membership)
+        case .resumeRowChanges: catchUp.startOrWait(membership, rows, &context)
+        case .refuse(let refusal): refuseJoin(of: membership, refusal)
+        case .expel(let refusal): expel(membership, refusal)
+        }
+    }
+
+    /// What a member missed is known as far as its join's answer says it.
+    func recoveryIsKnown(of membership: Membership) {
+        let isWhole = membership.grants?.replay?.overflowed != true
+        handle(isWhole ? .recoveryIsKnown : .replayOverflowed, of: membership)
+    }
+
+    /// Answers a join and lets the member in.
+    private func answerJoin(of membership: Membership) {
+        guard let pending = membership.pending else { return }
+        let missed = missedMessages(by: membership)
+        let reply = membership.frames.reply(
+            joinRef: membership.joinRef, ref: pending.ref, ok: true,
+            response: History.response(
+                membership.recovery?.adding(to: pending.response) ?? pending.response, membership, missed))
+        actions.append(.send(reply, to: membership.slot))
+
+        counters.joins += 1
+        membership.pending = nil
+        if let recovery = membership.recovery { catchUp.joinIsAnswered(recovery, &context) }
+        if let grants = membership.grants { authorization.sendReplay(grants, to: membership, &context) }
+        if membership.mayRead(.broadcast) { letHear(membership, after: missed) }
+        catchUp.startOrWait(membership, rows, &context)
+        if pending.wantsReplicationReady { rows.announceReplication(to: membership, &context) }
+        if presence.resume(membership, &context) { hearOthers() }
+        if pending.wantsPresence, membership.mayRead(.presence) { presence.show(to: membership, &context) }
+        if pending.wantsOccupancy, membership.mayRead(.presence) {
+            presence.showOccupancy(to: membership, &context)
+        }
+        if membership.mayRead(.broadcast) { typing.show(to: membership, &context) }
+        summaries.note(membership)
+        releaseWrites(of: membership)
+    }
+
+    /// Answers a join with a no.
+    private func refuseJoin(of membership: Membership, _ refusal: Refusal) {
+        guard let pending = membership.pending else { return }
+        counters.joinsRefused += 1
+        context.refuse(pending.ref, of: membership, refusal)
+        authorization.refuseHeld(of: membership, refusal, &context)
+        remove(membership)
+    }
+
+    /// What a member that is about to hear broadcasts missed of them; nil where it did not ask for history.
+    func missedMessages(by membership: Membership) -> HistoryAnswer? {
+        guard membership.history?.isOwedAnAnswer == true, membership.mayRead(.broadcast) else { return nil }
+        // The others first, so that this loop is at one position with all of its members.
+        passOnNews(in: membership.channel)
+        return history.answer(membership, &context)
+    }
+
+    /// Lets a member hear the channel's broadcasts: what it missed comes first.
+    func letHear(_ membership: Membership, after missed: HistoryAnswer?) {
+        if history.letHear(membership, after: missed, &context) { return }
+        membership.memberIndex = membership.channel.members.add(membership.slot, membership.version)
+    }
+}

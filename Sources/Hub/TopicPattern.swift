@@ -1,0 +1,40 @@
+/// Names of topics, with `*` for any number of characters, none included: `room:*`.
+package struct TopicPattern: Sendable, Equatable {
+    private let pieces: [[UInt8]]
+
+    package init(_ text: String) {
+        pieces = text.utf8.split(separator: UInt8(ascii: "*"), omittingEmptySubsequences: false).map(Array.init)
+    }
+
+    /// - Parameter literals: what has to stand in the name one after the other, with anything in between: one more than there
+    ///   are places for anything, so that some may be empty.
+    package init(literals: [String]) { pieces = literals.map { Array($0.utf8) } }
+
+    /// - Parameter name: a topic without `realtime:`.
+    package func matches(_ name: some StringProtocol) -> Bool {
+        var rest = Array(name.utf8)[...]
+        guard pieces.count > 1 else { return rest.elementsEqual(pieces.first ?? []) }
+        guard rest.starts(with: pieces[0]) else { return false }
+        rest = rest.dropFirst(pieces[0].count)
+        for piece in pieces[1..<(pieces.count - 1)] where !piece.isEmpty {
+            // The earliest place will do: whatever lies behind it stays available to the pieces that follow.
+            guard let start = rest.indices.first(where: { rest[$0...].starts(with: piece) }) else { return false }
+            rest = rest[(start + piece.count)...]
+        }
+        let last = pieces[pieces.count - 1]
+        return rest.count >= last.count && rest.suffix(last.count).elementsEqual(last)
+    }
+}
+
+/// Public or private channels whose names fit a pattern.
+package struct ChannelPattern: Sendable, Equatable {
+    private let topic: TopicPattern
+    private let isPrivate: Bool
+
+    package init(_ topic: TopicPattern, isPrivate: Bool) {
+        self.topic = topic
+        self.isPrivate = isPrivate
+    }
+
+    package func matches(_ key: ChannelKey) -> Bool { key.isPrivate == isPrivate && topic.matches(key.name) }
+}

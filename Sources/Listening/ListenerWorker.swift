@@ -1,0 +1,160 @@
+import Glibc
+import Hub
+import Logging
+import Postgres
+import Workers
+
+/// The life of a listener's thread: connect, listen, hand on what comes until the database goes away, try again.
+struct ListenerWorker: ~Copyable {
+    private let setup: NotificationListener.Setup
+    private let stopSignal: StopSignal
+    private let published: Published<NotificationStatistics>
+    /// By channel.
+    private let mappings: [String: [NotificationMapping]]
+    private let reach: [ChannelPattern]
+    private let backlog: NotificationBacklog
+    private var connection: PostgresConnection?
+    private var reconnector: Reconnector
+    private var log: RateLimitedLog
+    private var statistics = NotificationStatistics()
+    /// When the session is asked whether it lives, if nothing comes before.
+    private var checkAt = ContinuousClock.now
+    private var serial = 0
+    private var hasListened = false
+
+    init(
+        _ setup: NotificationListener.Setup, _ stopSignal: StopSignal, _ published: Published<NotificationStatistics>
+    ) {
+        self.setup = setup
+        self.stopSignal = stopSignal
+        self.published = published
+        mappings = Dictionary(grouping: setup.mappings, by: \.channel)
+        reach = setup.mappings.map(\.reach)
+        backlog = NotificationBacklog(loops: setup.sink.loopCount, most: setup.bounds.backlog)
+        log = RateLimitedLog(logger: setup.logger)
+        reconnector = Reconnector(
+            first: setup.bounds.firstRetry, logger: setup.logger,
+            lost: "The channels of notify.channels are not listened to for now",
+            regained: "The channels of notify.channels are listened to again.")
+    }
+
+    mutating func run() {
+        while !stopSignal.isStopping {
+            if connection == nil, reconnector.isDue { connect() }
+            receive()
+            tellGaps()
+            published.value = statistics
+            rest()
+        }
+        connection = nil
+        statistics.isListening = false
+        published.value = statistics
+    }
+
+    private mutating func connect() {
+        do {
+            let fresh = try PostgresConnection(
+                ConnectionOptions(conninfo: setup.conninfo), waiter: PlainWaiter(until: stopSignal),
+                logger: setup.logger)
+            try Primary.demand(on: fresh)
+            // Without parameters, as LISTEN takes none; no name of a mapping has a quote in it. In one transaction.
+            let listens = mappings.keys.sorted().map { "; listen \"\($0)\"" }.joined()
+            try fresh.run("set application_name = 'roost notifications'" + listens)
+            connection = fresh
+        } catch {
+            return lost(because: error)
+        }
+        reconnector.connected()
+        checkAt = .now + setup.bounds.check
+        if hasListened { statistics.gaps += 1 }
+        hasListened = true
+        statistics.isListening = true
+        // At the first time, too: somebody may have joined before.
+        for loop in 0..<setup.sink.loopCount { setup.sink.deliver([.broadcastGap(reach)], to: loop) {} }
+        setup.report(nil)
+    }
+
+    private mutating func lost(because error: any Error) {
+        connection = nil
+        statistics.isListening = false
+        reconnector.failed(error, isStopping: stopSignal.isStopping)
+        setup.report("notifications of the database are not heard: \(error)")
+    }
+
+    // MARK: What comes
+
+    private mutating func receive() {
+        guard let connection else { return }
+        var events: [FeedEvent] = []
+        var bytes = 0
+        do {
+            if checkAt <= .now { _ = try connection.query("select 1", within: setup.bounds.patience) }
+            let count = try connection.takeNotifications { channel, payload in
+                for broadcast in broadcasts(on: channel, of: payload) {
+                    events.append(.broadcast(broadcast))
+                    bytes += payload.count + Self.overhead
+                }
+            }
+            if count > 0 || checkAt <= .now { checkAt = .now + setup.bounds.check }
+        } catch {
+            lost(because: error)
+        }
+        if !events.isEmpty { handOn(events, bytes) }
+    }
+
+    /// What a broadcast takes in memory beside its payload, about.
+    private static let overhead = 200
+
+    private mutating func broadcasts(on channel: String, of payload: [UInt8]) -> [DatabaseBroadcast] {
+        let payload = NotificationPayload(payload)
+        var broadcasts: [DatabaseBroadcast] = []
+        for mapping in mappings[channel] ?? [] {
+            do throws(UndeliverableNotification) {
+                let (key, message) = try mapping.broadcast(of: payload)
+                serial += 1
+                broadcasts.append(DatabaseBroadcast(key: key, id: "notification \(serial)", broadcast: message))
+            } catch {
+                if case .field = error { statistics.withoutField += 1 } else { statistics.impossible += 1 }
+                log.note("Notifications on the channel \(channel) are not delivered: \(error.reason).", about: channel)
+            }
+        }
+        return broadcasts
+    }
+
+    private mutating func handOn(_ events: [FeedEvent], _ bytes: Int) {
+        var isWhole = true
+        for loop in 0..<setup.sink.loopCount {
+            guard backlog.admit(bytes, to: loop) else {
+                isWhole = false
+                statistics.dropped += events.count
+                continue
+            }
+            setup.sink.deliver(events, to: loop) { [backlog] in backlog.taken(bytes, by: loop) }
+        }
+        if isWhole {
+            statistics.sent += events.count
+        } else {
+            log.note(
+                "Notifications come faster than an event loop passes them on: members are told that messages are missing."
+            )
+        }
+    }
+
+    private mutating func tellGaps() {
+        for loop in backlog.takeGaps() {
+            statistics.gaps += 1
+            setup.sink.deliver([.broadcastGap(reach)], to: loop) {}
+        }
+    }
+
+    // MARK: Waiting
+
+    /// Waits for something to do, or for the end.
+    private func rest() {
+        var polled = [stopSignal.descriptor, backlog.news.descriptor, connection?.descriptor ?? -1].map {
+            pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
+        }
+        let deadline = connection == nil ? reconnector.retryAt ?? .now : checkAt
+        poll(&polled, nfds_t(polled.count), milliseconds(until: deadline))
+    }
+}

@@ -1,0 +1,90 @@
+import Hub
+import Logging
+import Push
+
+/// What a push in flight is about, for when its outcome comes.
+enum InFlightPush {
+    case alert(message: String, user: String)
+    case activity(id: String, timestamp: Int64)
+}
+
+/// Hands pushes to the client, and knows which are in flight and which tokens are of no use. Confined to the worker's
+/// thread.
+final class PushOutbox {
+    private let client: PushClient
+    private let database: PushDatabase
+    private let logger: Logger
+    private var inFlight: [PushID: InFlightPush] = [:]
+    /// Tokens that Apple does not know: nothing is sent to them until they are registered again.
+    private var badTokens: Set<PushToken> = []
+    /// Tokens that Apple said are gone, and that were dropped from the database.
+    private(set) var droppedTokens = 0
+
+    init(_ client: PushClient, _ database: PushDatabase, _ logger: Logger) {
+        self.client = client
+        self.database = database
+        self.logger = logger
+    }
+
+    /// Pushes whose outcome somebody waits for.
+    var count: Int { inFlight.count }
+
+    /// How many more pushes the client takes.
+    var room: Int { client.room }
+
+    func send(_ pushes: [(push: Push, about: InFlightPush)]) {
+        for (push, about) in pushes { inFlight[push.id] = about }
+        client.send(pushes.map(\.push))
+    }
+
+    /// Sends pushes whose outcome nobody waits for, such as a start or a broadcast.
+    func sendUntracked(_ pushes: [Push]) { client.send(pushes) }
+
+    func isBad(_ token: PushToken) -> Bool { badTokens.contains(token) }
+
+    /// The token was registered, so it is tried again.
+    func registered(_ token: PushToken) { badTokens.remove(token) }
+
+    /// Notes what the outcome says of the token.
+    ///
+    /// - Returns: what the push was about; nil where nobody waits for it.
+    func finish(_ push: Push, _ outcome: PushOutcome) -> InFlightPush? {
+        if case .device(let destination) = push.target { note(outcome, of: destination) }
+        switch outcome {
+        case .refused, .tooLarge, .badToken:
+            logger.warning("Apple does not take the push \(push.id): \(outcome.words)")
+        case .delivered, .unregistered, .superseded, .expired, .overflow, .unanswered, .stopped: break
+        }
+        return inFlight.removeValue(forKey: push.id)
+    }
+
+    private func note(_ outcome: PushOutcome, of destination: PushDestination) {
+        switch outcome {
+        case .unregistered(let since):
+            // The token is gone, unless it was registered again since.
+            database.attempt { droppedTokens += try $0.drop(destination, ifRegisteredBefore: since) }
+        case .badToken:
+            // It stays in the table: a wrong environment in the configuration must not cost all tokens.
+            badTokens.insert(destination.token)
+        default: break
+        }
+    }
+}
+
+extension PushOutcome {
+    /// The outcome in a few words, for the table and the log.
+    var words: String {
+        switch self {
+        case .delivered: "delivered"
+        case .unregistered: "unregistered"
+        case .refused(let status, let reason): "\(status) \(reason)"
+        case .badToken(let reason): "bad token: \(reason)"
+        case .superseded: "superseded"
+        case .expired: "expired"
+        case .overflow: "overflow"
+        case .tooLarge(let bytes, let limit): "\(bytes) bytes, of \(limit)"
+        case .unanswered: "unanswered"
+        case .stopped: "stopped"
+        }
+    }
+}

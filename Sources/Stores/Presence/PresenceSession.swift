@@ -1,0 +1,82 @@
+package import Hub
+import Logging
+import Postgres
+import Schema
+import Wire
+
+/// Whom a hub's last process served, as far as it wrote it down.
+package struct RestoredPresence: Sendable {
+    package var presences: [PresenceRecord] = []
+    /// Users that the application was told to be online, and when they certainly still were, as far as is known, in
+    /// milliseconds since 1970.
+    package var users: [(user: String, seen: Int64)] = []
+
+    package init() {}
+
+    /// - Parameter outcome: of reading it; nil where that took too long. Nobody, then and where it failed.
+    init(_ outcome: Result<RestoredPresence, any Error>?, logger: Logger) {
+        let reason: String
+        switch outcome {
+        case .success(let restored):
+            self = restored
+            return
+        case .failure(let error as PostgresError) where error.kind == .server && error.sqlState == nil:
+            // `roost migrate` has not run, so there is nothing to be lost; the feed says what to do.
+            logger.debug("No presences are restored: \(error)")
+            return
+        case .failure(let error): reason = "\(error)"
+        case nil: reason = "The database's host did not answer in time."
+        }
+        logger.warning("Presences from before the restart are lost, as the database cannot be read: \(reason)")
+    }
+}
+
+/// The session that reads and writes presence and users' status.
+enum PresenceSession {
+    /// - Parameter limit: for each host to connect.
+    /// - Throws: `PostgresError` with a sentence where the server takes no writes, or where `roost migrate` is to be run.
+    static func open(
+        _ conninfo: String, waiter: any SocketWaiter, logger: Logger, within limit: Duration = .seconds(10)
+    ) throws -> PostgresConnection {
+        let connection = try PostgresConnection(
+            ConnectionOptions(conninfo: conninfo), waiter: waiter, logger: logger, within: limit)
+        try connection.run(PresenceSQL.presenceSession)
+        try Primary.demand(on: connection)
+        try RoostSchema.demandCurrent(on: connection)
+        return connection
+    }
+
+    /// Presences of this node; what is no presence is left out, as others may have written to the table.
+    static func presences(of node: String, on connection: PostgresConnection) throws -> [PresenceRecord] {
+        let rows = try connection.query(PresenceSQL.storedPresence, [node])
+        return (0..<rows.count).compactMap { PresenceRecord(rows, $0) }
+    }
+
+    static func onlineUsers(of node: String, on connection: PostgresConnection) throws -> [(user: String, seen: Int64)]
+    {
+        let rows = try connection.query(UserSQL.onlineUsers, [node])
+        return (0..<rows.count).compactMap { row in
+            guard let user = rows.text(row, 0), let seen = rows.integer(row, 1) else { return nil }
+            return (user, seen)
+        }
+    }
+}
+
+extension PresenceRecord {
+    /// A row of `StoredPresence`.
+    init?(_ rows: QueryResult, _ row: Int) {
+        guard let ref = rows.text(row, 0), let topic = rows.text(row, 1), let key = rows.text(row, 3),
+            let payload = rows.bytes(row, 6).map(Array.init),
+            topic.utf8.starts(with: ChannelKey.prefix.utf8), Self.isObject(payload)
+        else { return nil }
+        self.init(
+            channel: ChannelKey(topic: StoredText.decode(topic), isPrivate: rows.flag(row, 2)), ref: ref,
+            key: StoredText.decode(key), hasMadeKey: rows.flag(row, 4), user: rows.text(row, 5).map(StoredText.decode),
+            payload: payload, appState: rows.text(row, 7).flatMap { ReportedAppState(rawValue: $0) })
+    }
+
+    /// What clients are sent is spliced from it, so it has to be whole.
+    private static func isObject(_ bytes: [UInt8]) -> Bool {
+        do { return try JSON(parsing: bytes).kind == .object } catch { return false }
+    }
+}

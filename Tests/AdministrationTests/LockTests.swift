@@ -1,0 +1,111 @@
+import Administration
+import ChangeFeed
+import Foundation
+import Postgres
+import Testing
+
+@testable import PostgresFixtures
+
+extension CommandTests {
+    /// What commands do beside those who use the tables.
+    @Suite struct LockTests {
+        let database: Database
+
+        init() throws { database = try PostgresCluster.shared.database().prepared("create table t (n int)") }
+
+        /// A transaction that keeps triggers from being put on the table.
+        func writer() throws -> DatabaseSession {
+            let session = try Database(conninfo: database.conninfo + " application_name=import").session()
+            try session.run("begin; insert into t values (0)")
+            return session
+        }
+
+        @Test func writersGetOnWhileATableIsWaitedFor() throws {
+            let database = database
+            let holder = try writer()
+            let id = holder.backendID
+            let longest = Notes()
+            let told = Notes()
+            try concurrently(2) { index in
+                if index == 0 {
+                    #expect {
+                        try Watcher.watch(
+                            "t", conninfo: database.conninfo, patience: LockPatience(total: .seconds(2)),
+                            progress: { told.add($0.detail ?? "") })
+                    } throws: { "\($0)".hasPrefix("t is in use by process \(id) (import, idle in transaction") }
+                    longest.add("over")
+                    return
+                }
+                let session = try database.session()
+                var slowest = Duration.zero
+                var count = 0
+                while longest.all.isEmpty {
+                    let began = ContinuousClock.now
+                    try session.run("insert into t values (1)")
+                    slowest = max(slowest, .now - began)
+                    count += 1
+                    usleep(2000)
+                }
+                // A turn is 200 ms, and who comes at its beginning waits for all of it; nobody waits for the holder.
+                #expect(slowest < .milliseconds(600), "\(slowest)")
+                #expect(count > 100, "\(count)")
+            }
+            #expect(told.all.contains { $0.hasPrefix("waits for a lock of process \(id) (import") }, "\(told.all)")
+            try holder.run("commit")
+            #expect(try Watcher.watch("t", conninfo: database.conninfo).changed == ["t"])
+        }
+
+        @Test func readersAreInTheWayOfUnwatching() throws {
+            try Watcher.watch("t", conninfo: database.conninfo)
+            let reader = try Database(conninfo: database.conninfo + " application_name=report").session()
+            try reader.run("begin; select * from t")
+            let id = reader.backendID
+            #expect {
+                try Watcher.unwatch(
+                    "t", conninfo: database.conninfo, patience: LockPatience(total: .milliseconds(500)))
+            } throws: { "\($0)".contains("process \(id) (report") }
+            try reader.run("commit")
+            #expect(try Watcher.unwatch("t", conninfo: database.conninfo).changed == ["t"])
+        }
+
+        /// Migrates while a session of that name holds a lock, until the migration says that it waits for it.
+        private static func migrate(
+            _ database: Database, whileHeldBy name: String, _ take: String, until giveBack: String, isTold: String
+        ) throws {
+            let (held, told) = (Notes(), Notes())
+            try concurrently(2) { index in
+                if index == 0 {
+                    try eventually("the lock is held") { !held.all.isEmpty }
+                    try Migrator.migrate(conninfo: database.conninfo) { told.add($0.detail ?? "") }
+                } else {
+                    let holder = try Database(conninfo: database.conninfo + " application_name=\(name)").session()
+                    try holder.run(take)
+                    held.add("held")
+                    try eventually("it says what it waits for") { told.all.contains { $0.contains(isTold) } }
+                    try holder.run(giveBack)
+                }
+            }
+        }
+
+        @Test func aMigrationWaitsInShortTurns() throws {
+            let database = database
+            try Self.migrate(
+                database, whileHeldBy: "dump", "begin; lock table roost.meta in access exclusive mode", until: "commit",
+                isTold: "(dump")
+            let holder = try Database(conninfo: database.conninfo + " application_name=dump").session()
+            try holder.run("begin; lock table roost.meta in access exclusive mode")
+            let id = holder.backendID
+            #expect {
+                try Migrator.migrate(conninfo: database.conninfo, patience: LockPatience(total: .zero))
+            } throws: { "\($0)".contains("in use by process \(id) (dump") }
+        }
+
+        /// Another one that runs at the same time keeps nobody waiting, so it is waited for in one go.
+        @Test func whatALongStatementWaitsForIsTold() throws {
+            let database = database
+            try Self.migrate(
+                database, whileHeldBy: "other", "select pg_advisory_lock(1919905651, 0)",
+                until: "select pg_advisory_unlock(1919905651, 0)", isTold: "(other, idle")
+        }
+    }
+}

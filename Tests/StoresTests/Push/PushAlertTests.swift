@@ -1,0 +1,204 @@
+import ChangeFeed
+import Foundation
+import Hub
+import Stores
+import Synchronization
+import Testing
+
+@testable import PostgresFixtures
+
+extension StoreTests {
+    /// The queue of alerts, as one hub sees it.
+    @Suite struct PushAlertTests {
+        let stage: PushStage
+        let store: PushStore
+
+        init() throws {
+            stage = try PushStage.bare()
+            store = try stage.hub()
+            _ = try store.register(.sample(1), .alert, by: .sample("ann", session: "phone"))
+            _ = try store.register(.sample(2), .alert, by: .sample("ann", session: "tablet"))
+            _ = try store.register(.sample(3), .alert, by: .sample("bob"))
+            _ = try store.register(.sample(4), .start(attributesType: "Chat"), by: .sample("cat"))
+        }
+
+        @Test func isTakenOnceInOrder() throws {
+            let drafts = ["m9", "m10", "m1"].flatMap { [AlertDraft.sample($0, "bob"), .sample($0, "ann")] }
+            #expect(try store.enqueue(drafts) == 6)
+            #expect(try store.enqueue(drafts) == 0)
+            let first = try store.takeDue(limit: 4)
+            #expect(first.count == 4)
+            #expect(first.alerts.map(\.message) == ["m9", "m9", "m10", "m10"])
+            #expect(first.alerts.map(\.user) == ["bob", "ann", "bob", "ann"])
+            #expect(Set(first.alerts[1].devices.map(\.destination)) == [.sample(1), .sample(2)])
+            #expect(first.alerts[0].variables == Array(#"{"body":"hello"}"#.utf8))
+            #expect(first.alerts[0].expiresAt == drafts[0].expiresAt && first.alerts[0].conversation == "c")
+            #expect(try store.takeDue(limit: 100).alerts.count == 2)
+            #expect(try store.takeDue(limit: 100).count == 0)
+            #expect(try store.enqueue(drafts) == 0, "what was alerted is not alerted again")
+        }
+
+        /// What was held falls due at one moment, and what waits for another hub after what is due at once.
+        @Test func goInTheOrderOfTheMessages() throws {
+            let soon = unixTime(in: 0.2)
+            _ = try store.enqueue([
+                .sample("z", "ann", .held(until: soon), place: 1), .sample("y", "ann", .held(until: soon), place: 2),
+                .sample("x", "ann", .held(until: soon), place: 3),
+            ])
+            _ = try store.enqueue([.sample("a", "ann", place: 4), .sample("b", "bob", place: 5)])
+            #expect(try store.takeDue(limit: 10, except: []).alerts.map(\.message) == ["b"], "ann's wait for the first")
+            while unixTime(in: 0) <= soon { usleep(5000) }
+            for message in ["z", "y", "x", "a"] {
+                #expect(try store.takeDue(limit: 10, except: []).alerts.map(\.message) == [message])
+            }
+            _ = try store.enqueue([.sample("e", "ann", .elsewhere, place: 6), .sample("f", "ann", place: 7)])
+            #expect(try store.takeDue(limit: 10, except: []).count == 0)
+            #expect(try store.takeDue(limit: 10).count == 0)
+        }
+
+        @Test func whatCannotBeSentIsCounted() throws {
+            _ = try store.enqueue([
+                .sample("m", "ann", lasting: -1), .sample("m", "cat"), .sample("m", "nobody"), .sample("m", "bob"),
+            ])
+            let taken = try store.takeDue(limit: 10)
+            #expect(taken.alerts.map(\.user) == ["bob"])
+            #expect(taken.expired == 1 && taken.withoutDevice == 2 && taken.count == 4)
+            #expect(try store.takeDue(limit: 10).count == 0)
+        }
+
+        @Test func heldUntilTheWindowEnds() throws {
+            let soon = unixTime(in: 0.3)
+            _ = try store.enqueue([
+                .sample("m", "ann", .held(until: soon)), .sample("m", "bob", .held(until: unixTime(in: 60))),
+                .sample("m", "cat", .dropped),
+            ])
+            #expect(try store.nextDue() == soon)
+            #expect(try store.takeDue(limit: 10).count == 0)
+            #expect(try store.release(["bob", "nobody"]) == 1)
+            while unixTime(in: 0) <= soon { usleep(5000) }
+            #expect(try store.takeDue(limit: 10).alerts.map(\.user) == ["ann"])
+            #expect(try store.nextDue() == nil)
+            #expect(try stage.alerts() == ["m ann taken", "m bob dropped", "m cat dropped"])
+        }
+
+        /// Killed between taking and settling.
+        @Test func takenIsNeverTakenAgain() throws {
+            _ = try store.enqueue([.sample("m", "ann"), .sample("n", "bob"), .sample("n", "ann", .held(until: 0))])
+            let taken = try stage.hub("killed").takeDue(limit: 10)
+            #expect(taken.alerts.count == 2, "another hub's held one is not taken")
+            try stage.hub("killed").settle([
+                AlertSettlement(message: "m", destination: .sample(1), outcome: "delivered")
+            ])
+            let again = try stage.hub("killed")
+            #expect(try again.resumeAlerts(heldUntil: 0) == 2)
+            #expect(try again.resumeAlerts(heldUntil: 0) == 0)
+            #expect(try again.takeDue(limit: 10).count == 0)
+            #expect(
+                try stage.lines("select message || ' ' || outcome from roost.alert_device order by token")
+                    == ["m delivered", "m unknown", "n unknown"])
+        }
+
+        /// One of two phones was sent it, the other's push never left.
+        @Test func whatNeverLeftIsGivenBack() throws {
+            _ = try store.enqueue([.sample("m", "ann"), .sample("n", "ann")])
+            #expect(try store.takeDue(limit: 10).alerts.count == 2)
+            func settlement(_ message: String, _ phone: Int) -> AlertSettlement {
+                AlertSettlement(message: message, destination: .sample(phone), outcome: "delivered")
+            }
+            try store.settle([settlement("m", 1)])
+            try stage.hub("b").giveBack([settlement("m", 2)])
+            #expect(try store.takeDue(limit: 10).count == 0, "nobody gives back what another hub has taken")
+            try store.giveBack([settlement("m", 1), settlement("m", 2), settlement("unknown", 2)])
+            let again = try store.takeDue(limit: 10).alerts
+            #expect(again.map(\.message) == ["m"])
+            #expect(again.first?.devices.map(\.destination) == [.sample(2)], "what left does not leave again")
+        }
+
+        @Test func afterARestartUsersHaveTimeToComeBack() throws {
+            _ = try store.enqueue([.sample("m", "ann", .held(until: unixTime(in: -1)))])
+            #expect(try stage.hub().resumeAlerts(heldUntil: unixTime(in: 30)) == 0)
+            #expect(try store.takeDue(limit: 10).count == 0)
+            #expect(try stage.hub().usersWaitedFor() == ["ann"])
+            #expect(try stage.hub("b").usersWaitedFor().isEmpty)
+            #expect(try stage.hub().resumeAlerts(heldUntil: unixTime(in: -5)) == 0)
+            #expect(try store.takeDue(limit: 10).count == 0, "it is only ever put off")
+            _ = try store.release(["ann"])
+            #expect(try stage.alerts() == ["m ann dropped"])
+            #expect(try store.usersWaitedFor().isEmpty)
+        }
+
+        /// The phone that showed a message to one user does not show it to the next.
+        @Test func phoneThatChangesHandsGetsAMessageOnce() throws {
+            _ = try store.enqueue([.sample("m", "ann")])
+            #expect(try store.takeDue(limit: 10).alerts.count == 1)
+            _ = try store.register(.sample(1), .alert, by: .sample("bob", session: "phone"))
+            _ = try store.enqueue([.sample("m", "bob")])
+            let taken = try store.takeDue(limit: 10)
+            #expect(taken.alerts.first?.devices.map(\.destination) == [.sample(3)])
+        }
+
+        @Test func oddDraftsAreLeftOut() throws {
+            let long = String(repeating: "x", count: 5000)
+            _ = try store.enqueue([
+                .sample("m\u{0}", "ann"), .sample(long, "ann"), .sample("m", "ann"), .sample("m", "ann", .dropped),
+                .sample("\"{,\\", "bob"),
+            ])
+            #expect(try store.takeDue(limit: 10).alerts.map(\.message) == ["m", "\"{,\\"])
+            #expect(stage.notes.all.count == 1)
+        }
+
+        @Test func oldOnesAreForgotten() throws {
+            _ = try store.enqueue((0..<5).map { .sample("m\($0)", "ann") })
+            _ = try store.takeDue(limit: 3)
+            #expect(try store.prune(olderThan: .seconds(60)) == 0)
+            try stage.database.run("update roost.alert set created_at = created_at - interval '1 hour'")
+            #expect(try store.prune(olderThan: .seconds(60), batch: 4) == 4)
+            #expect(try store.prune(olderThan: .seconds(60), batch: 4) == 1)
+            #expect(try stage.lines("select count(*) from roost.alert_device") == ["0"])
+        }
+
+        /// Every (message, phone) leaves exactly once, whoever enqueues and takes.
+        @Test func fourHubsAtOnce() throws {
+            let sent = Mutex<[String: Int]>([:])
+            let inserted = Mutex(0)
+            let empty = Mutex(0)
+            let stage = stage
+            try concurrently(4) { number in
+                let store = try stage.hub("\(number)")
+                for round in 0..<15 {
+                    let drafts = (0..<10).flatMap { one in
+                        ["ann", "bob"].map { AlertDraft.sample("m\(round)-\(one)", $0) }
+                    }
+                    let new = try store.enqueue(number.isMultiple(of: 2) ? drafts : drafts.reversed())
+                    inserted.withLock { $0 += new }
+                    let taken = try store.takeDue(limit: 7)
+                    empty.withLock { $0 += taken.withoutDevice }
+                    if number == 3 { _ = try store.release(["nobody"]) }
+                    sent.withLock { sent in
+                        for alert in taken.alerts {
+                            for device in alert.devices {
+                                sent["\(alert.message) \(device.destination.token.hex)", default: 0] += 1
+                            }
+                        }
+                    }
+                }
+            }
+            while true {
+                let taken = try store.takeDue(limit: 500)
+                if taken.count == 0 { break }
+                sent.withLock { sent in
+                    for alert in taken.alerts {
+                        for device in alert.devices {
+                            sent["\(alert.message) \(device.destination.token.hex)", default: 0] += 1
+                        }
+                    }
+                }
+            }
+            #expect(inserted.withLock { $0 } == 300)
+            #expect(empty.withLock { $0 } == 0, "nobody took what another had")
+            let all = sent.withLock { $0 }
+            #expect(all.count == 450)
+            #expect(all.values.allSatisfy { $0 == 1 })
+        }
+    }
+}

@@ -1,0 +1,143 @@
+import Administration
+import ChangeFeed
+import Hub
+import Postgres
+import Stores
+import Testing
+
+@testable import PostgresFixtures
+
+extension StoreTests {
+    @Suite struct PushRegistrationTests {
+        private func tokens(_ store: PushStore, _ user: String) throws -> [PushToken] {
+            try store.devices(of: user).map(\.destination.token)
+        }
+
+        @Test func tokensRotateWithTheSession() throws {
+            let stage = try PushStage.bare()
+            let store = try stage.hub()
+            let ann = PushBearer.sample("ann", session: "phone")
+            _ = try store.register(.sample(1), .alert, by: ann)
+            _ = try store.register(.sample(2), .alert, by: ann)
+            #expect(try tokens(store, "ann") == [PushDestination.sample(2).token])
+            _ = try store.register(.sample(3), .alert, by: .sample("ann", session: "tablet"))
+            _ = try store.register(.sample(4, .production), .alert, by: ann)
+            _ = try store.register(.sample(5), .start(attributesType: "Trip"), by: ann)
+            _ = try store.register(.sample(6), .start(attributesType: "Chat"), by: ann)
+            #expect(try tokens(store, "ann") == [6, 5, 4, 3, 2].map { PushDestination.sample($0).token })
+            _ = try store.register(.sample(7), .start(attributesType: "Trip"), by: ann)
+            #expect(try tokens(store, "ann") == [7, 6, 4, 3, 2].map { PushDestination.sample($0).token })
+            #expect(try store.devices(of: "ann")[0].kind == .start(attributesType: "Trip"))
+            #expect(try store.devices(of: "ann")[4].kind == .alert)
+        }
+
+        /// Without a session nobody can tell two phones from a token that rotated, unless the app says so.
+        @Test func tokensWithoutASession() throws {
+            let store = try PushStage.bare().hub()
+            _ = try store.register(.sample(1), .alert, by: .sample("ann"))
+            _ = try store.register(.sample(2), .alert, by: .sample("ann"))
+            #expect(try tokens(store, "ann").count == 2)
+            _ = try store.register(.sample(9), .alert, by: .sample("bob"))
+            _ = try store.register(
+                .sample(3), .alert, by: .sample("ann"), replacing: PushDestination.sample(1).token)
+            #expect(try tokens(store, "ann") == [3, 2].map { PushDestination.sample($0).token })
+            _ = try store.register(
+                .sample(4), .alert, by: .sample("ann"), replacing: PushDestination.sample(9).token)
+            #expect(try tokens(store, "bob").count == 1, "nobody replaces another's token")
+        }
+
+        @Test func tokenMovesWithThePhone() throws {
+            let store = try PushStage.bare().hub()
+            _ = try store.register(.sample(1), .alert, by: .sample("ann", session: "one"))
+            _ = try store.register(.sample(1), .alert, by: .sample("bob", session: "two"))
+            #expect(try tokens(store, "ann").isEmpty)
+            #expect(try tokens(store, "bob").count == 1)
+            #expect(try !store.unregister(PushDestination.sample(1).token, of: "ann"))
+            #expect(try store.unregister(PushDestination.sample(1).token, of: "bob"))
+            #expect(try tokens(store, "bob").isEmpty)
+        }
+
+        @Test func phonesOfAUserAreBounded() throws {
+            let store = try PushStage.bare().hub()
+            for number in 1...PushStore.devicesPerUser + 2 {
+                _ = try store.register(.sample(number), .alert, by: .sample("ann"))
+            }
+            let left = try tokens(store, "ann")
+            #expect(left.count == PushStore.devicesPerUser)
+            #expect(left.last == PushDestination.sample(3).token)
+            for number in 1...PushStore.activitiesPerUser {
+                _ = try store.register(activity: "\(number)", at: .sample(number), about: nil, by: .sample("ann"))
+            }
+            let more = try store.register(activity: "more", at: .sample(1), about: nil, by: .sample("ann"))
+            #expect(more == .tooMany)
+            let again = try store.register(activity: "1", at: .sample(99), about: nil, by: .sample("ann"))
+            #expect(again != .tooMany, "a token rotates all the same")
+        }
+
+        @Test func goneOnlyIfRegisteredBefore() throws {
+            let store = try PushStage.bare().hub()
+            let first = try store.register(.sample(1), .alert, by: .sample("ann"))
+            _ = try store.register(activity: "a1", at: .sample(1), about: nil, by: .sample("ann"))
+            #expect(try store.drop(.sample(1), ifRegisteredBefore: first.registeredAt) == 0)
+            #expect(try store.drop(.sample(1, .production), ifRegisteredBefore: nil) == 0)
+            #expect(try store.drop(.sample(1), ifRegisteredBefore: first.registeredAt + 60_000) == 2)
+            #expect(try tokens(store, "ann").isEmpty)
+            #expect(try store.activities(of: "ann").isEmpty)
+            let again = try store.register(.sample(1), .alert, by: .sample("ann"))
+            #expect(again.registeredAt > first.registeredAt)
+            #expect(try store.drop(.sample(1), ifRegisteredBefore: first.registeredAt) == 0)
+            #expect(try store.drop(.sample(1), ifRegisteredBefore: nil) == 1)
+        }
+
+        @Test func claimsAreStoredWithoutTheirTime() throws {
+            let stage = try PushStage.bare()
+            let store = try stage.hub()
+            _ = try store.register(.sample(1), .alert, by: .sample("ann", session: "s", more: #","org":7"#))
+            _ = try store.register(activity: "a", at: .sample(1), about: nil, by: .sample("ann", session: "s"))
+            #expect(
+                try stage.lines("select claims from roost.push_device")
+                    == [#"{"org": 7, "sub": "ann", "role": "authenticated", "session_id": "s"}"#])
+            #expect(
+                try stage.lines("select claims from roost.push_activity")
+                    == [#"{"sub": "ann", "role": "authenticated", "session_id": "s"}"#])
+        }
+
+        /// A hub that is not the owner goes on after the upgrade.
+        @Test func rightsComeWithTheUpgrade() throws {
+            let database = try PostgresCluster.shared.database()
+            try database.run(
+                Migrator.script(upTo: 7)
+                    + "do $$ begin create role push_hub login; exception when duplicate_object then null; end $$;"
+                    + "grant usage on schema roost to push_hub; grant all on all tables in schema roost to push_hub;")
+            try Migrator.migrate(conninfo: database.conninfo)
+            let hub = PushStage(database.role("push_hub"))
+            let store = try hub.hub()
+            _ = try store.register(.sample(1), .alert, by: .sample("ann"))
+            _ = try store.enqueue([.sample("m", "ann")])
+            #expect(try store.takeDue(limit: 1).alerts.count == 1)
+            #expect(try store.onlineElsewhere(["ann"]).isEmpty)
+            let lacking = Doctor.examine(conninfo: hub.database.conninfo).filter { $0.subject == "rights" }
+            #expect(!lacking.contains { $0.message.contains("push") || $0.message.contains("alert") })
+        }
+
+        /// libpq cuts a text off at a NUL: what is left must not be somebody else.
+        @Test func nulIsNobody() throws {
+            func bearer(_ json: String, _ user: String?) -> PushBearer? {
+                PushBearer(Claims(role: "authenticated", subject: user, expiresAt: .max, json: Array(json.utf8)))
+            }
+            #expect(bearer(#"{"sub":"ann\u0000x"}"#, "ann\u{0}x") == nil)
+            #expect(bearer(#"{"sub":"ann","deep":[{"a\u0000":1}]}"#, "ann") == nil)
+            #expect(bearer(#"{"role":"authenticated"}"#, nil) == nil)
+            #expect(bearer(#"{"sub":"ann","deep":[{"a":"\\u0000"}]}"#, "ann") != nil)
+            let store = try PushStage.bare().hub()
+            _ = try store.register(.sample(1), .alert, by: .sample("ann"))
+            _ = try store.register(activity: "a", at: .sample(1), about: nil, by: .sample("ann"))
+            #expect(try store.activity("a\u{0}b") == nil)
+            #expect(throws: PostgresError.self) { try store.devices(of: "ann\u{0}x") }
+            #expect(throws: PostgresError.self) { try store.remove(activity: "a\u{0}x", of: "ann") }
+            let stamped = try store.stamp([ActivityStamp(id: "a\u{0}x", timestamp: 5, version: 1, state: [])])
+            #expect(stamped == [.unknown])
+            #expect(!store.isBroken)
+        }
+    }
+}
