@@ -63,7 +63,7 @@ def test_a_database_that_is_away_does_not_fail_the_start(systemd):
         until(lambda: (systemd.status or "").startswith("not ready: "), 5, "a status")
         assert "READY=1" not in systemd.lines
         systemd.has("READY=1", within=15)
-        assert 9.5 < time.monotonic() - began < 14
+        assert time.monotonic() - began > 9.5
         assert hub.ops("/readyz")[0] == 503
         assert systemd.status.startswith("not ready: "), systemd.status
     finally:

@@ -12,7 +12,7 @@ def until(condition, within=10.0, what="the condition", every=0.02):
         if value:
             return value
         if time.monotonic() > end:
-            raise AssertionError(f"{what}: not within {within} s")
+            raise AssertionError(f"{what() if callable(what) else what}: not within {within} s")
         time.sleep(every)
 
 

@@ -115,12 +115,19 @@ class Hub:
     # What the operator sees.
 
     def ops(self, path):
-        """Status and text of a page of the operator's port."""
+        """Status and text of a page of the operator's port, which a hub that has just been started opens in its own time."""
+        return until(lambda: self._ops(path), what="the operator's port")
+
+    def _ops(self, path):
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self.ops_port}{path}", timeout=5) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as answer:
             return answer.code, answer.read().decode()
+        except urllib.error.URLError as error:
+            if isinstance(error.reason, ConnectionRefusedError) and self.process.poll() is None:
+                return None
+            raise
 
     def metric(self, name):
         for line in self.ops("/metrics")[1].splitlines():
