@@ -89,6 +89,9 @@ static const unsigned char Migration012Losses[] = {
 static const unsigned char Migration013Order[] = {
 #embed "../Schema/SQL/Migration013Order.sql"
 };
+static const unsigned char Migration014Capture[] = {
+#embed "../Schema/SQL/Migration014Capture.sql"
+};
 static const unsigned char Schema[] = {
 #embed "../Schema/SQL/Schema.sql"
 };
@@ -147,6 +150,7 @@ static const struct roost_sql_file files[] = {
     {"Migration011Rows.sql", Migration011Rows, sizeof Migration011Rows},
     {"Migration012Losses.sql", Migration012Losses, sizeof Migration012Losses},
     {"Migration013Order.sql", Migration013Order, sizeof Migration013Order},
+    {"Migration014Capture.sql", Migration014Capture, sizeof Migration014Capture},
     {"Schema.sql", Schema, sizeof Schema},
     {"Activities.sql", Activities, sizeof Activities},
     {"Alerts.sql", Alerts, sizeof Alerts},
