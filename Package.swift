@@ -75,6 +75,9 @@ let package = Package(
             dependencies: ["ChangeFeed", "Hub", "Matching", "Postgres", "Schema", "Wire", "Workers", logging],
             exclude: ["SQL"], swiftSettings: strict),
         .target(
+            name: "Capture", dependencies: ["Matching", "Postgres", "Schema", "Workers", logging], exclude: ["SQL"],
+            swiftSettings: strict),
+        .target(
             name: "Listening", dependencies: ["Hub", "Postgres", "Wire", "Workers", logging], swiftSettings: strict),
         .target(
             name: "Administration",
@@ -117,7 +120,7 @@ let package = Package(
         .executableTarget(
             name: "roost",
             dependencies: [
-                "Administration", "ChangeFeed", "Demo", "Documents", "Gateway", "HTTP", "Hub", "Identity", "Listening",
+                "Administration", "Capture", "ChangeFeed", "Demo", "Documents", "Gateway", "HTTP", "Hub", "Identity", "Listening",
                 "Notify", "Ops", "Postgres", "Push", "RoostClient", "Settings", "Stores", "Wire", logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],

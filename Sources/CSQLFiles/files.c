@@ -11,6 +11,9 @@ static const unsigned char Locks[] = {
 static const unsigned char Watching[] = {
 #embed "../Administration/SQL/Watching.sql"
 };
+static const unsigned char Capture[] = {
+#embed "../Capture/SQL/Capture.sql"
+};
 static const unsigned char Authority[] = {
 #embed "../ChangeFeed/SQL/Authority.sql"
 };
@@ -124,6 +127,7 @@ static const struct roost_sql_file files[] = {
     {"Doctor.sql", Doctor, sizeof Doctor},
     {"Locks.sql", Locks, sizeof Locks},
     {"Watching.sql", Watching, sizeof Watching},
+    {"Capture.sql", Capture, sizeof Capture},
     {"Authority.sql", Authority, sizeof Authority},
     {"Catalog.sql", Catalog, sizeof Catalog},
     {"Epochs.sql", Epochs, sizeof Epochs},

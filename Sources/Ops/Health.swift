@@ -9,6 +9,8 @@ package final class Health: Sendable {
         var feed: String? = "the change feed has not started"
         /// Nil where no channels are listened to.
         var notify: HealthCheck?
+        /// Nil where nothing is read from the WAL.
+        var capture: HealthCheck?
         var isDraining = false
         var isReadyOnce = false
         var whenReady: (@Sendable () -> Void)?
@@ -36,10 +38,13 @@ package final class Health: Sendable {
     /// The same of the channels that are listened to, from the start on where there are any.
     package func notify(problem: String?) { note { $0.notify = HealthCheck("notify", problem: problem) } }
 
+    /// The same of what is read from the WAL.
+    package func capture(problem: String?) { note { $0.capture = HealthCheck("capture", problem: problem) } }
+
     private func note(_ change: (inout State) -> Void) {
         let first = state.withLock { state -> (@Sendable () -> Void)? in
             change(&state)
-            guard state.feed == nil, state.notify?.problem == nil, !state.isReadyOnce else { return nil }
+            guard state.feed == nil, state.notify?.problem == nil, state.capture?.problem == nil, !state.isReadyOnce else { return nil }
             state.isReadyOnce = true
             return state.whenReady
         }
@@ -61,7 +66,7 @@ package final class Health: Sendable {
         let state = state.withLock { $0 }
         let drain = HealthCheck("drain", problem: state.isDraining ? "the hub is draining before it stops" : nil)
         return [drain, HealthCheck("feed", problem: state.feed), Self.lag(state.probes)]
-            + (state.notify.map { [$0] } ?? []) + Self.loops(state.probes)
+            + [state.notify, state.capture].compactMap { $0 } + Self.loops(state.probes)
     }
 
     private static func loops(_ probes: HealthProbes?) -> [HealthCheck] {

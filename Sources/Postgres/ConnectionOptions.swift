@@ -67,6 +67,14 @@ package struct ConnectionOptions {
         if !values.contains(where: { $0.keyword == keyword }) { values.append((keyword, value)) }
     }
 
+    /// The same for a walsender's session in the database (libpq's `replication=database`).
+    var replicating: ConnectionOptions {
+        var options = self
+        options.values.removeAll { $0.keyword == "replication" }
+        options.values.append(("replication", "database"))
+        return options
+    }
+
     private func value(_ keyword: String) -> String? { values.first { $0.keyword == keyword }?.value }
 
     private static func list(_ value: String) -> [String] {

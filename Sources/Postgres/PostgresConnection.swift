@@ -6,7 +6,7 @@ package import Logging
 ///
 /// Confined to the thread that made it.
 package final class PostgresConnection {
-    private let raw: OpaquePointer
+    let raw: OpaquePointer
     private let notices: NoticeSink
     private let logger: Logger
     package let waiter: any SocketWaiter
@@ -43,7 +43,7 @@ package final class PostgresConnection {
     }
 
     /// A session as Postgres gives it.
-    private init(
+    init(
         bare options: ConnectionOptions, waiter: any SocketWaiter, logger: Logger, within limit: Duration
     ) throws {
         raw = try Self.connect(options, waiter, within: limit)
@@ -112,6 +112,14 @@ package final class PostgresConnection {
             PQsendQueryParams(raw, sql, Int32(parameters.count), nil, values.baseAddress, nil, nil, 0)
         }
         guard sent == 1 else { throw broken() }
+        guard PQflush(raw) >= 0 else { throw broken() }
+    }
+
+    /// Sends a script without parameters, or a replication command, without waiting; `takeResult` tells when the answer is
+    /// there.
+    package func send(script: String) throws {
+        try usable()
+        guard PQsendQuery(raw, script) == 1 else { throw broken() }
         guard PQflush(raw) >= 0 else { throw broken() }
     }
 
@@ -215,7 +223,7 @@ package final class PostgresConnection {
         return last
     }
 
-    private func nextResult(until deadline: ContinuousClock.Instant) throws -> QueryResult? {
+    func nextResult(until deadline: ContinuousClock.Instant) throws -> QueryResult? {
         while PQisBusy(raw) == 1 {
             let unsent = PQflush(raw)
             guard unsent >= 0 else { throw broken() }
@@ -236,20 +244,20 @@ package final class PostgresConnection {
         }
     }
 
-    private func consume() throws {
+    func consume() throws {
         guard PQconsumeInput(raw) == 1 else { throw broken() }
     }
 
-    private func usable() throws {
+    func usable() throws {
         if isBroken { throw PostgresError(.connection, "The connection to Postgres is gone.") }
     }
 
-    private func note(_ error: PostgresError) -> PostgresError {
+    func note(_ error: PostgresError) -> PostgresError {
         if error.kind != .server { isBroken = true }
         return error
     }
 
-    private func broken() -> PostgresError {
+    func broken() -> PostgresError {
         isBroken = true
         return failure()
     }

@@ -103,6 +103,8 @@ package struct RoostConfiguration: Sendable {
     package let bodyTimeout: Int
 
     /// Zero: no client is brought what it missed unless it sends a cursor.
+    /// `feed.capture`: whether tables are read from the WAL rather than by triggers.
+    package let capturesFromWAL: Bool
     package let recoveryWindowSeconds: Int
     package let retentionHours: Int
     package let safetyPollSeconds: Int
@@ -185,6 +187,7 @@ package struct RoostConfiguration: Sendable {
         pingAfter = values.integer(.pingAfter)
         idleTimeout = values.integer(.idleTimeout)
         bodyTimeout = values.integer(.bodyTimeout)
+        capturesFromWAL = values.requiredText(.feedCapture) == "wal"
         recoveryWindowSeconds = values.integer(.recoveryWindowSeconds)
         retentionHours = values.integer(.retentionHours)
         safetyPollSeconds = values.integer(.safetyPollSeconds)

@@ -19,7 +19,7 @@ extension Setting {
         activityHours,
         alertTables, alertAudience, alertTitle, alertBody, alertTitleKey, alertTitleArguments, alertBodyKey,
         alertBodyArguments, alertSound, alertHours,
-        pingAfter, idleTimeout, bodyTimeout, recoveryWindowSeconds, retentionHours,
+        pingAfter, idleTimeout, bodyTimeout, feedCapture, recoveryWindowSeconds, retentionHours,
         safetyPollSeconds, readyLagSeconds, notifyChannels, logLevel, logFormat, drainDelaySeconds, drainSeconds,
     ]
 
@@ -144,6 +144,12 @@ extension Setting {
     static let bodyTimeout = Setting(
         "timeouts.body", .integer(1...3600), standard: .integer(30), unit: "seconds", isReloaded: true,
         "How long the body of an HTTP request may take to arrive; what takes longer is answered with HTTP 408.")
+
+    static let feedCapture = Setting(
+        "feed.capture", .choice(["triggers", "wal"]), standard: .text("triggers"),
+        "How changes of the tables that are watched from now on get into the outbox. triggers: what writes a row also writes "
+            + "its change; needs nothing else. wal: the hub reads Postgres' log, and writers pay nothing; needs wal_level = "
+            + "logical and a role that may replicate. docs/capture.md says how to choose and to change.")
 
     static let recoveryWindowSeconds = Setting(
         "feed.recovery_window_seconds", .integer(0...3600), standard: .integer(120), unit: "seconds",

@@ -1,3 +1,4 @@
+import Capture
 import ChangeFeed
 import Gateway
 import Hub
@@ -14,6 +15,7 @@ struct HubFigures: Sendable {
     let history: HistoryStore
     let subscriptions: ChangeService
     let listener: NotificationListener?
+    let capture: WALCapture?
     let pushService: PushService?
 
     var all: [Figure] {
@@ -38,7 +40,7 @@ struct HubFigures: Sendable {
                 Figure(
                     "roost_feed_lag_seconds",
                     "From a row's commit to its being handed to sockets, for each group of subscribers.", sum.lag)
-            ] + (listener?.statistics.figures ?? [])
+            ] + (listener?.statistics.figures ?? []) + (capture?.current.figures ?? [])
     }
 }
 
@@ -209,6 +211,30 @@ extension NotificationStatistics {
             + Figure.each(
                 "roost_notifications_total", .counter, "Notifications, by what became of them.", "result",
                 ["sent": sent, "no_field": withoutField, "impossible": impossible, "dropped": dropped])
+    }
+}
+
+/// What is read from the WAL, for the metrics.
+extension CaptureReport {
+    var figures: [Figure] {
+        let states = CaptureReport.State.allCases.map { state in
+            Figure(
+                "roost_capture_state", .gauge, "1 for what this hub does with the WAL; of several hubs one is leading.",
+                self.state == state ? 1 : 0, label: "state=\"\(state.rawValue)\"")
+        }
+        let counters = [
+            Figure("roost_capture_rows_total", .counter, "Changes that this hub stored from the WAL.", rows),
+            Figure("roost_capture_batches_total", .counter, "Transactions in which it stored them.", batches),
+        ]
+        let slot = [
+            keptBytes.map {
+                Figure("roost_capture_kept_bytes", .gauge, "Bytes of WAL that Postgres keeps for the slot.", Int($0))
+            },
+            lagBytes.map {
+                Figure("roost_capture_lag_bytes", .gauge, "Bytes of WAL that are not read yet, or not stored.", Int($0))
+            },
+        ]
+        return states + counters + slot.compactMap { $0 }
     }
 }
 

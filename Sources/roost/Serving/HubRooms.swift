@@ -1,3 +1,4 @@
+import Capture
 import ChangeFeed
 import Gateway
 import HTTP
@@ -29,6 +30,8 @@ struct HubRooms: Sendable {
     let presenceWriter: PresenceWriter
     /// Nil where no channels of Postgres are listened to.
     let listener: NotificationListener?
+    /// Nil where rows come by triggers alone.
+    let capture: WALCapture?
     /// Nil where systemd did not ask to be told.
     let supervision: Supervision?
     /// Whom the gateway's loops ask.
@@ -86,10 +89,15 @@ struct HubRooms: Sendable {
             }
         if listener != nil { health.notify(problem: "the channels of notify.channels are not listened to yet") }
 
+        let capture =
+            configuration.capturesFromWAL
+            ? WALCapture(conninfo: databaseURL, logger: logger) { health.capture(problem: $0) } : nil
+        if capture != nil { health.capture(problem: "the WAL is not read yet") }
+
         // What answers HTTP requests and the operator.
         let figures = HubFigures(
             health: health, gateway: gateway, history: shared.history, subscriptions: subscriptions,
-            listener: listener, pushService: pushService)
+            listener: listener, capture: capture, pushService: pushService)
         let access = OpsAccess(host: configuration.opsHost, token: configuration.opsToken)
         let handlers: [any HTTPHandler] =
             [PushAPI(service: pushService, verifier: tokens, clock: { Clock.now() }), ClientHealth()]
@@ -123,6 +131,7 @@ struct HubRooms: Sendable {
         self.authority = authority
         self.presenceWriter = presenceWriter
         self.listener = listener
+        self.capture = capture
         self.services = services
         whenReady = server.whenReady
     }
@@ -151,6 +160,7 @@ struct HubRooms: Sendable {
         authority.start()
         subscriptions.start()
         listener?.start()
+        capture?.start()
         presenceWriter.start()
         pushService?.start()
     }

@@ -29,6 +29,7 @@ struct HubService {
         deadline.enters("storing the cursor; changes since the last one that was stored will be sent again")
         rooms.subscriptions.stop()
         rooms.listener?.stop()
+        rooms.capture?.stop()
         deadline.enters("sending what is on its way to Apple")
         rooms.pushService?.stop(within: .seconds(2))
         deadline.enters("writing down who is present and who was served")

@@ -1,0 +1,73 @@
+/// Turns the messages of a stream into batches, and knows what is stored when a batch is.
+///
+/// Pure: messages in, rows into a batch. What was stored before, which a stream that begins anew may bring again, is passed
+/// over: Postgres decodes a transaction to the same changes each time.
+package struct CaptureDecoder {
+    private struct Transaction {
+        let commit: LSN
+        let time: Int64
+        /// Changes that were read of it, those that were stored before included.
+        var rows = 0
+    }
+
+    /// What is stored, once all that was decoded is.
+    package private(set) var position: CapturePosition
+    /// Of the transaction that is being read: how many changes to pass over.
+    private var stored = 0
+    private var transaction: Transaction?
+    private var relations: [UInt32: CapturedRelation] = [:]
+
+    /// - Parameter position: what is stored already.
+    package init(after position: CapturePosition) { self.position = position }
+
+    /// Whether the next change belongs to the same transaction as the last.
+    package var isInTransaction: Bool { transaction != nil }
+
+    /// - Throws: `MalformedStream`.
+    package mutating func take(_ message: PgoutputMessage, into batch: CaptureBatch) throws(MalformedStream) {
+        switch message {
+        case .begin(let commit, let time):
+            transaction = Transaction(commit: commit, time: time)
+            // One that is stored whole is not sent; were it, nothing of it may be stored again.
+            stored = commit < position.lsn ? .max : position.part?.commit == commit ? position.part?.rows ?? 0 : 0
+        case .commit(let end):
+            transaction = nil
+            position = CapturePosition(lsn: max(position.lsn, end))
+            batch.transactions += 1
+        case .relation(let description):
+            relations[description.oid] = CapturedRelation(description)
+        case .insert(let oid, let new):
+            try add("I", try relation(oid, new), new: new, into: batch)
+        case .update(let oid, let old, let new):
+            if let old { _ = try relation(oid, old.tuple) }
+            try add("U", try relation(oid, new), new: new, old: old, into: batch)
+        case .delete(let oid, let old):
+            try add("D", try relation(oid, old.tuple), old: old, into: batch)
+        case .truncate(let oids):
+            for oid in oids {
+                try add("T", CapturedRelation(RelationDescription(oid: oid, columns: [])), into: batch)
+            }
+        case .other: break
+        }
+    }
+
+    private func relation(_ oid: UInt32, _ tuple: PgoutputMessage.Tuple) throws(MalformedStream) -> CapturedRelation {
+        guard let relation = relations[oid], relation.description.columns.count == tuple.count else {
+            throw MalformedStream()
+        }
+        return relation
+    }
+
+    private mutating func add(
+        _ operation: Unicode.Scalar, _ relation: CapturedRelation, new: PgoutputMessage.Tuple? = nil,
+        old: PgoutputMessage.OldTuple? = nil, into batch: CaptureBatch
+    ) throws(MalformedStream) {
+        guard transaction != nil else { throw MalformedStream() }
+        transaction?.rows += 1
+        guard let transaction, transaction.rows > stored else { return }
+        batch.append(
+            UInt8(ascii: operation), of: relation, new: new, old: old, commit: transaction.commit,
+            time: transaction.time)
+        position.part = CapturePosition.Part(commit: transaction.commit, rows: transaction.rows)
+    }
+}

@@ -1,0 +1,197 @@
+/// A message of the logical replication stream, protocol version 1 (Postgres' documentation, "Logical Replication Message
+/// Formats"), of the plugin pgoutput.
+///
+/// Buffers point into the message that was read, and are valid as long as that is.
+package enum PgoutputMessage {
+    /// - Parameters:
+    ///   - commit: where the transaction's commit record begins.
+    ///   - time: of the commit, microseconds since 2000-01-01 UTC.
+    case begin(commit: LSN, time: Int64)
+    /// - Parameter end: where the commit record ends: whoever starts there reads the next transaction.
+    case commit(end: LSN)
+    /// Comes before the first change of a table, and again after the table was altered.
+    case relation(RelationDescription)
+    case insert(relation: UInt32, new: Tuple)
+    /// - Parameter old: the values of the replica identity where they changed, or the whole row where the identity is FULL.
+    case update(relation: UInt32, old: OldTuple?, new: Tuple)
+    case delete(relation: UInt32, old: OldTuple)
+    case truncate(relations: [UInt32])
+    /// What says nothing of rows: origins, the names of types.
+    case other
+
+    package struct OldTuple {
+        package let tuple: Tuple
+        /// All columns, not the replica identity's alone.
+        package let isWhole: Bool
+    }
+
+    package enum Value {
+        case null
+        /// An UPDATE left it where it was, in the TOAST table, and nobody read it.
+        case unchanged
+        /// As the type's output function writes it.
+        case text(UnsafeRawBufferPointer)
+    }
+
+    package typealias Tuple = [Value]
+
+    /// - Throws: `MalformedStream`.
+    package init(_ bytes: UnsafeRawBufferPointer) throws(MalformedStream) {
+        var reader = StreamReader(bytes)
+        switch try reader.byte() {
+        case UInt8(ascii: "B"):
+            self = .begin(commit: LSN(try reader.integer()), time: try reader.integer())
+        case UInt8(ascii: "C"):
+            _ = try reader.byte()
+            _ = try reader.integer() as UInt64
+            self = .commit(end: LSN(try reader.integer()))
+        case UInt8(ascii: "R"): self = .relation(try RelationDescription(&reader))
+        case UInt8(ascii: "I"):
+            let relation: UInt32 = try reader.integer()
+            guard try reader.byte() == UInt8(ascii: "N") else { throw MalformedStream() }
+            self = .insert(relation: relation, new: try reader.tuple())
+        case UInt8(ascii: "U"):
+            let relation: UInt32 = try reader.integer()
+            var old: OldTuple?
+            var kind = try reader.byte()
+            if kind != UInt8(ascii: "N") {
+                old = OldTuple(tuple: try reader.tuple(), isWhole: kind == UInt8(ascii: "O"))
+                kind = try reader.byte()
+            }
+            guard kind == UInt8(ascii: "N") else { throw MalformedStream() }
+            self = .update(relation: relation, old: old, new: try reader.tuple())
+        case UInt8(ascii: "D"):
+            let relation: UInt32 = try reader.integer()
+            let kind = try reader.byte()
+            self = .delete(
+                relation: relation, old: OldTuple(tuple: try reader.tuple(), isWhole: kind == UInt8(ascii: "O")))
+        case UInt8(ascii: "T"):
+            let count: UInt32 = try reader.integer()
+            _ = try reader.byte()
+            var relations: [UInt32] = []
+            for _ in 0..<count { relations.append(try reader.integer()) }
+            self = .truncate(relations: relations)
+        default: self = .other
+        }
+    }
+}
+
+/// A table as it was when the changes were made that follow.
+package struct RelationDescription: Equatable, Sendable {
+    package struct Column: Equatable, Sendable {
+        package let name: String
+        /// An oid of pg_type.
+        package let type: UInt32
+        package let isIdentity: Bool
+    }
+
+    /// Of a partition's change its root's, as the publication has publish_via_partition_root.
+    package let oid: UInt32
+    package let columns: [Column]
+
+    package init(oid: UInt32, columns: [Column]) {
+        self.oid = oid
+        self.columns = columns
+    }
+
+    fileprivate init(_ reader: inout StreamReader) throws(MalformedStream) {
+        oid = try reader.integer()
+        _ = try reader.string()
+        _ = try reader.string()
+        _ = try reader.byte()
+        let count: UInt16 = try reader.integer()
+        var columns: [Column] = []
+        for _ in 0..<count {
+            let flags = try reader.byte()
+            let name = try reader.string()
+            let type: UInt32 = try reader.integer()
+            _ = try reader.integer() as UInt32
+            columns.append(Column(name: name, type: type, isIdentity: flags & 1 == 1))
+        }
+        self.columns = columns
+    }
+}
+
+/// What wraps the plugin's messages in a walsender's stream (Postgres' documentation, "Streaming Replication Protocol").
+package enum StreamMessage {
+    /// - Parameter end: how far the WAL went when it was sent.
+    case data(UnsafeRawBufferPointer, end: LSN)
+    /// - Parameter wantsReply: the walsender ends the session if it hears nothing for long.
+    case keepalive(end: LSN, wantsReply: Bool)
+
+    /// - Throws: `MalformedStream`.
+    package init(_ bytes: UnsafeRawBufferPointer) throws(MalformedStream) {
+        var reader = StreamReader(bytes)
+        switch try reader.byte() {
+        case UInt8(ascii: "w"):
+            _ = try reader.integer() as UInt64
+            let end = LSN(try reader.integer())
+            _ = try reader.integer() as UInt64
+            self = .data(reader.rest, end: end)
+        case UInt8(ascii: "k"):
+            let end = LSN(try reader.integer())
+            _ = try reader.integer() as UInt64
+            self = .keepalive(end: end, wantsReply: try reader.byte() == 1)
+        default: throw MalformedStream()
+        }
+    }
+
+    /// Says that all up to `place` is stored (a standby status update).
+    package static func acknowledgement(of place: LSN) -> [UInt8] {
+        var message = [UInt8(ascii: "r")]
+        // Written, flushed, applied: a logical slot looks at the second. The time is for statistics alone.
+        for value in [place.rawValue, place.rawValue, place.rawValue, 0] {
+            withUnsafeBytes(of: value.bigEndian) { message += $0 }
+        }
+        return message + [0]
+    }
+}
+
+/// Postgres sends what this version of the protocol does not have.
+package struct MalformedStream: Error, CustomStringConvertible {
+    package var description: String { "Postgres sent a replication message that the hub cannot read" }
+}
+
+private struct StreamReader {
+    private(set) var rest: UnsafeRawBufferPointer
+
+    init(_ bytes: UnsafeRawBufferPointer) { rest = bytes }
+
+    mutating func byte() throws(MalformedStream) -> UInt8 {
+        guard let byte = rest.first else { throw MalformedStream() }
+        rest = UnsafeRawBufferPointer(rebasing: rest[1...])
+        return byte
+    }
+
+    mutating func take(_ count: Int) throws(MalformedStream) -> UnsafeRawBufferPointer {
+        guard count >= 0, rest.count >= count else { throw MalformedStream() }
+        defer { rest = UnsafeRawBufferPointer(rebasing: rest[count...]) }
+        return UnsafeRawBufferPointer(rebasing: rest[..<count])
+    }
+
+    mutating func integer<Integer: FixedWidthInteger>() throws(MalformedStream) -> Integer {
+        Integer(bigEndian: try take(MemoryLayout<Integer>.size).loadUnaligned(as: Integer.self))
+    }
+
+    mutating func string() throws(MalformedStream) -> String {
+        guard let end = rest.firstIndex(of: 0) else { throw MalformedStream() }
+        let text = String(decoding: rest[..<end], as: UTF8.self)
+        rest = UnsafeRawBufferPointer(rebasing: rest[(end + 1)...])
+        return text
+    }
+
+    mutating func tuple() throws(MalformedStream) -> PgoutputMessage.Tuple {
+        let count: UInt16 = try integer()
+        var tuple: PgoutputMessage.Tuple = []
+        tuple.reserveCapacity(Int(count))
+        for _ in 0..<count {
+            switch try byte() {
+            case UInt8(ascii: "n"): tuple.append(.null)
+            case UInt8(ascii: "u"): tuple.append(.unchanged)
+            case UInt8(ascii: "t"): tuple.append(.text(try take(Int(try integer() as UInt32))))
+            default: throw MalformedStream()
+            }
+        }
+        return tuple
+    }
+}

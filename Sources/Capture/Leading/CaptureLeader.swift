@@ -1,0 +1,82 @@
+import Postgres
+import Workers
+
+/// Reads the stream and stores it, for as long as this hub leads. On the capture's thread.
+final class CaptureLeader {
+    private let stream: CaptureStream
+    private let store: CaptureStore
+    private let slot: CaptureSlot
+    private let sockets: CaptureSockets
+    private let published: Published<CaptureReport>
+    private var pacing = StorePacing(at: .now)
+    private var heartbeatAt = ContinuousClock.now
+    /// No table is left to read: once all up to here is stored, the slot is dropped.
+    private var lastPlace: LSN?
+
+    /// More often than `WALCapture.Setup.silence`.
+    private static let heartbeat = Duration.seconds(2)
+
+    init(
+        stream: CaptureStream, store: CaptureStore, slot: CaptureSlot, sockets: CaptureSockets,
+        published: Published<CaptureReport>
+    ) {
+        self.stream = stream
+        self.store = store
+        self.slot = slot
+        self.sockets = sockets
+        self.published = published
+        sockets.tick = { [unowned self] in try self.stream.acknowledge(stored: self.store.position.lsn) }
+    }
+
+    deinit { sockets.tick = {} }
+
+    func serve(isStopping: () -> Bool) throws {
+        while !isStopping() {
+            let hasMore = try stream.read { pacing.dueAt.map { $0 <= .now } ?? false }
+            let now = ContinuousClock.now
+            if !stream.batch.isEmpty { pacing.rowsCame(at: now) }
+            let isDue = stream.isFull || pacing.dueAt.map { $0 <= now } ?? false
+            if isDue, stream.isAtBoundary { try storeBatch() }
+            if stream.acknowledgementDue <= .now { try stream.acknowledge(stored: store.position.lsn) }
+            if heartbeatAt <= .now { try beat() }
+            if let lastPlace, stream.acknowledgedUpTo >= lastPlace { break }
+            if !hasMore { rest() }
+        }
+        guard lastPlace != nil else { return }
+        // The stream's session ends with it, and lets go of the slot.
+        try stream.connection.endStream()
+        try slot.dropIfUnused()
+    }
+
+    private func storeBatch() throws {
+        let batch = stream.batch
+        try store.store(batch, upTo: stream.position)
+        published.rows += batch.rows
+        published.transactions += batch.transactions
+        published.batches += 1
+        pacing.stored(rows: batch.rows, at: .now)
+        batch.removeAll()
+        heartbeatAt = max(heartbeatAt, .now)
+    }
+
+    /// Shows other hubs that this one lives, and looks how much WAL the slot keeps.
+    private func beat() throws {
+        heartbeatAt = .now + Self.heartbeat
+        let row = try store.connection.query(CaptureSQL.heartbeat)
+        published.keptBytes = row.count > 0 ? row.integer(0, 0) : nil
+        published.lagBytes = row.count > 0 ? row.integer(0, 1) : nil
+        let tables = row.count > 0 ? Int(row.integer(0, 2) ?? 0) : 0
+        published.publishedTables = tables
+        if tables > 0 {
+            lastPlace = nil
+        } else if lastPlace == nil {
+            lastPlace = try store.connection.query("select pg_current_wal_lsn()").text(0, 0).flatMap { LSN($0) }
+        }
+    }
+
+    private func rest() {
+        var due = min(stream.acknowledgementDue, heartbeatAt)
+        if let store = pacing.dueAt, stream.isAtBoundary { due = min(due, store) }
+        sockets.rest(watching: [stream.connection.descriptor, store.connection.descriptor], until: due)
+    }
+}

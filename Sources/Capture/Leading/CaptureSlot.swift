@@ -1,0 +1,102 @@
+import Logging
+import Postgres
+
+/// The logical slot, for the hub that leads: found or made, and dropped when no table is read from the WAL any more.
+struct CaptureSlot {
+    let connection: PostgresConnection
+    let sockets: CaptureSockets
+    let logger: Logger
+    let isStopping: () -> Bool
+    /// What keeps the slot from being made, a sentence without a full stop.
+    let report: (String) -> Void
+
+    /// - Parameter stream: a walsender's session, which makes the slot where there is none.
+    /// - Returns: the slot's name and where to go on; nil where the hub stops meanwhile.
+    func find(by stream: PostgresConnection) throws -> (name: String, position: CapturePosition)? {
+        try lock()
+        defer { unlock() }
+        guard let name = try connection.query(CaptureSQL.requirements).text(0, 2) else { return nil }
+        let state = try connection.query(CaptureSQL.slotState)
+        let isThere = state.count > 0 && state.flag(0, 0)
+        if isThere, let position = try storedPosition() { return (name, position) }
+        var begin = isThere ? state.text(0, 1) : nil
+        if begin == nil {
+            _ = try connection.query(CaptureSQL.slotIsGone)
+            if state.count > 0 { _ = try connection.query(CaptureSQL.dropSlot) }
+            begin = try make(name, by: stream)
+        }
+        guard let begin else { return nil }
+        if try connection.query(CaptureSQL.beginCapture, [begin]).flag(0, 0) {
+            logger.warning(
+                """
+                The logical slot \(name) was gone, and another was made: changes that were committed in between are missing. \
+                Whoever is connected for row changes is told to load the data again.
+                """)
+        } else {
+            logger.info("Changes are read from the WAL, by the logical slot \(name).")
+        }
+        guard let position = try storedPosition() else { return nil }
+        return (name, position)
+    }
+
+    /// Nil where nothing was stored yet, or where nobody knows what was.
+    private func storedPosition() throws -> CapturePosition? {
+        let row = try connection.query(CaptureSQL.storedPosition)
+        guard row.count > 0, let lsn = row.text(0, 0).flatMap({ LSN($0) }) else { return nil }
+        let part = row.text(0, 1).flatMap { LSN($0) }.map {
+            CapturePosition.Part(commit: $0, rows: Int(row.integer(0, 2) ?? 0))
+        }
+        return CapturePosition(lsn: lsn, part: part)
+    }
+
+    /// Making it takes until all transactions that write have ended.
+    ///
+    /// - Returns: where it begins; nil where the hub stops meanwhile.
+    private func make(_ name: String, by stream: PostgresConnection) throws -> String? {
+        try stream.send(script: "CREATE_REPLICATION_SLOT \"\(name)\" LOGICAL pgoutput NOEXPORT_SNAPSHOT")
+        let began = ContinuousClock.now
+        while !isStopping() {
+            if let result = try stream.takeResult() {
+                if let error = result.error { throw error }
+                return result.text(0, 1)
+            }
+            sockets.rest(watching: [stream.descriptor], until: .now + .seconds(2))
+            guard ContinuousClock.now - began > .seconds(2) else { continue }
+            let blockers = try connection.query(CaptureSQL.blockersOfSlot, [String(stream.backendID)]).text(0, 0) ?? ""
+            report(
+                "the logical slot \(name) can be made once all transactions that write have ended"
+                    + (blockers.isEmpty ? "" : "; it waits for \(blockers)"))
+        }
+        return nil
+    }
+
+    /// Drops the slot if no table of the publication is left, under the lock that `roost watch` has while it adds one.
+    func dropIfUnused() throws {
+        guard try connection.query(CaptureSQL.lockSlot).flag(0, 0) else { return }
+        defer { unlock() }
+        guard try connection.query(CaptureSQL.requirements).integer(0, 3) ?? 0 == 0 else { return }
+        // In this order: a row without a slot says that changes are missing.
+        _ = try connection.query(CaptureSQL.forgetCapture)
+        let dropped = try connection.query(CaptureSQL.dropSlot)
+        if dropped.count > 0 {
+            logger.notice("No table is read from the WAL any more: the logical slot is dropped.")
+        }
+    }
+
+    private func lock() throws {
+        while try !connection.query(CaptureSQL.lockSlot).flag(0, 0) {
+            guard !isStopping() else { throw PostgresError(.connection, "The hub stops.") }
+            report("somebody else (`roost watch`, `roost unwatch`) is at the logical slot")
+            sockets.rest(watching: [], until: .now + .milliseconds(200))
+        }
+    }
+
+    private func unlock() {
+        do {
+            _ = try connection.query(CaptureSQL.unlockSlot)
+        } catch {
+            // Then the session is gone, and the lock with it.
+            logger.debug("The lock of the logical slot was not given back: \(error)")
+        }
+    }
+}

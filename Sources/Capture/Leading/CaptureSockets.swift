@@ -1,0 +1,43 @@
+import Glibc
+import Postgres
+import Workers
+
+/// Waits for the sockets of a capture, and has the stream answered meanwhile: a walsender that hears nothing ends it.
+final class CaptureSockets: SocketWaiter {
+    private let stopSignal: StopSignal
+    /// Called about once in `interval` during a long wait.
+    var tick: () throws -> Void = {}
+    private static let interval = Duration.seconds(2)
+
+    init(_ stopSignal: StopSignal) { self.stopSignal = stopSignal }
+
+    func wait(for descriptor: Int32, events: Int16, until deadline: ContinuousClock.Instant) throws {
+        var tickAt = ContinuousClock.now + Self.interval
+        while true {
+            let end = min(deadline, stopSignal.deadline ?? deadline)
+            // Once it was signaled it stays readable.
+            let stop = stopSignal.isStopping ? -1 : stopSignal.descriptor
+            if Self.look([(descriptor, events), (stop, Int16(POLLIN))], until: min(end, tickAt)).first == true { return }
+            let now = ContinuousClock.now
+            if now >= end { throw PostgresError(.timeout, "Postgres did not answer in time.") }
+            if now >= tickAt {
+                tickAt = now + Self.interval
+                try tick()
+            }
+        }
+    }
+
+    /// Returns when something arrives at one of them, when the hub stops, or at `deadline`.
+    func rest(watching descriptors: [Int32], until deadline: ContinuousClock.Instant) {
+        _ = Self.look(([stopSignal.descriptor] + descriptors).map { ($0, Int16(POLLIN)) }, until: deadline)
+    }
+
+    /// - Returns: of each whether it is ready. poll(2) leaves negative descriptors out.
+    private static func look(
+        _ sockets: [(descriptor: Int32, events: Int16)], until deadline: ContinuousClock.Instant
+    ) -> [Bool] {
+        var polled = sockets.map { pollfd(fd: $0.descriptor, events: $0.events, revents: 0) }
+        guard poll(&polled, nfds_t(polled.count), milliseconds(until: deadline)) > 0 else { return [] }
+        return polled.map { $0.revents != 0 }
+    }
+}

@@ -1,0 +1,135 @@
+import Logging
+import Postgres
+import Schema
+import Workers
+
+/// The life of a capture's thread: connect, wait for the lead, read and store until something breaks, again.
+struct CaptureWorker: ~Copyable {
+    private let setup: WALCapture.Setup
+    private let stopSignal: StopSignal
+    private let published: Published<CaptureReport>
+    private let sockets: CaptureSockets
+    private var reconnector: Reconnector
+
+    init(_ setup: WALCapture.Setup, _ stopSignal: StopSignal, _ published: Published<CaptureReport>) {
+        self.setup = setup
+        self.stopSignal = stopSignal
+        self.published = published
+        sockets = CaptureSockets(stopSignal)
+        reconnector = Reconnector(
+            first: setup.firstRetry, logger: setup.logger,
+            lost: "Changes are not read from the WAL for now", regained: "Changes can be read from the WAL again.")
+    }
+
+    mutating func run() {
+        while !stopSignal.isStopping {
+            do {
+                try live()
+            } catch {
+                published.state = .away
+                published.publishedTables = nil
+                reconnector.failed(error, isStopping: stopSignal.isStopping)
+                if !stopSignal.isStopping { report("changes are not read from the WAL: \(error)") }
+                while !stopSignal.isStopping, !reconnector.isDue {
+                    sockets.rest(watching: [], until: reconnector.retryAt ?? .now)
+                }
+            }
+        }
+        published.state = .away
+    }
+
+    /// One connected life.
+    private mutating func live() throws {
+        sockets.tick = {}
+        let options = try ConnectionOptions(conninfo: setup.conninfo)
+        let store = try PostgresConnection(options, waiter: sockets, logger: setup.logger)
+        try store.run(CaptureSQL.sessionOfCapture)
+        try Primary.demand(on: store)
+        try RoostSchema.demandCurrent(on: store)
+        guard try awaitLead(on: store) else { return }
+        reconnector.connected()
+        let stream = try PostgresConnection(replicating: options, waiter: sockets, logger: setup.logger)
+        try stream.run(CaptureSQL.sessionOfStream)
+        published.state = .preparing
+        let stopSignal = stopSignal
+        let slot = CaptureSlot(
+            connection: store, sockets: sockets, logger: setup.logger, isStopping: { stopSignal.isStopping },
+            report: setup.report)
+        guard let (name, position) = try slot.find(by: stream) else { return }
+        let leader = CaptureLeader(
+            stream: try begin(name, after: position, on: stream, beside: store),
+            store: try CaptureStore(store, from: position, log: setup.logger), slot: slot, sockets: sockets,
+            published: published)
+        published.state = .leading
+        report(nil)
+        try leader.serve { stopSignal.isStopping }
+    }
+
+    /// Waits until there is something to lead, and nobody else does.
+    ///
+    /// - Returns: false where the hub stops meanwhile.
+    private func awaitLead(on store: PostgresConnection) throws -> Bool {
+        while !stopSignal.isStopping {
+            let found = try store.query(CaptureSQL.requirements)
+            let tables = Int(found.integer(0, 3) ?? 0)
+            published.publishedTables = tables
+            if tables > 0 {
+                try demand(found)
+                if try store.query(CaptureSQL.tryLead).flag(0, 0) { return true }
+                published.state = .following
+                report(nil)
+                let ended = try store.query(CaptureSQL.leaderThatHangs, [String(setup.silence.components.seconds)])
+                if ended.count > 0 {
+                    setup.logger.warning("The hub that read the WAL says nothing any more: this one takes over.")
+                    continue
+                }
+            } else {
+                published.state = .idle
+                report(nil)
+                try dropLeftover(on: store)
+            }
+            sockets.rest(watching: [store.descriptor], until: .now + setup.interval)
+            // What arrives unasked is that the session ends.
+            if !store.isSilent { _ = try store.query("select 1") }
+        }
+        return false
+    }
+
+    private func dropLeftover(on store: PostgresConnection) throws {
+        let state = try store.query(CaptureSQL.slotState)
+        guard state.count > 0, try store.query(CaptureSQL.tryLead).flag(0, 0) else { return }
+        let slot = CaptureSlot(
+            connection: store, sockets: sockets, logger: setup.logger, isStopping: { true }, report: { _ in })
+        try slot.dropIfUnused()
+        try store.run("select pg_advisory_unlock(1919905648, 1)")
+    }
+
+    private func demand(_ found: QueryResult) throws {
+        guard found.text(0, 0) == "logical" else {
+            throw PostgresError(
+                .server,
+                """
+                wal_level is \(found.text(0, 0) ?? "unknown"): set wal_level = logical in postgresql.conf and restart Postgres, \
+                or run `roost watch` with feed.capture: triggers
+                """)
+        }
+    }
+
+    /// Begins to stream; whoever else reads the slot is ended, as this session leads.
+    private func begin(
+        _ slot: String, after position: CapturePosition, on connection: PostgresConnection,
+        beside store: PostgresConnection
+    ) throws -> CaptureStream {
+        let end = ContinuousClock.now + .seconds(8)
+        while true {
+            do {
+                return try CaptureStream(of: slot, after: position, on: connection)
+            } catch let error as PostgresError where error.sqlState == "55006" && ContinuousClock.now < end {
+                _ = try store.query(CaptureSQL.endReader)
+                sockets.rest(watching: [], until: .now + .milliseconds(100))
+            }
+        }
+    }
+
+    private func report(_ problem: String?) { setup.report(problem) }
+}

@@ -1,0 +1,148 @@
+-- The session that stores rows read from the WAL, and who leads (Migration014Capture.sql).
+
+-- name: SessionOfCapture
+-- What the storing session runs besides Sessions.sql.
+-- A commit that was acknowledged to the slot must not be forgotten by a crash, nor by a standby that takes over, so
+-- synchronous_commit is on whatever the database says. Statements are prepared once and their parameters differ only in length.
+set application_name = 'roost capture';
+set synchronous_commit = on;
+set plan_cache_mode = force_generic_plan;
+set enable_seqscan = on;
+set jit = off;
+set max_parallel_workers_per_gather = 0
+
+-- name: SessionOfStream
+-- What the walsender's session runs besides Sessions.sql. Where the hub vanishes, its walsender lets go of the slot.
+set application_name = 'roost capture';
+set wal_sender_timeout = '8s'
+
+-- name: Requirements
+-- Whether changes can be read from the WAL here: the WAL's level, whether this role may replicate, the slot's name, and how
+-- many tables the publication has (null where there is no publication).
+-- Locks: none.
+select current_setting('wal_level'), r.rolreplication or r.rolsuper, roost.slot_name(),
+       (select count(t.prrelid) from pg_publication p left join pg_publication_rel t on t.prpubid = p.oid
+        where p.pubname = 'roost' group by p.oid)
+from pg_roles r where r.rolname = current_user
+
+-- name: TryLead
+-- Takes the lead for this session, unless another hub has it.
+-- Locks: advisory lock (1919905648, 1), tried only; until the session ends.
+select pg_try_advisory_lock(1919905648, 1)
+
+-- name: LeaderThatHangs
+-- Ends the session that leads where it has done nothing for 6 s ($1, in seconds): a hub that lives says something every 2.
+-- One that is at a statement has five times as long. Its walsender goes with it. Returns the process ids of what was ended.
+-- Locks: none.
+with leader as (
+    select l.pid from pg_locks l join pg_stat_activity a on a.pid = l.pid
+    where l.locktype = 'advisory' and l.classid = 1919905648 and l.objid = 1 and l.objsubid = 2 and l.granted
+      and l.database = (select oid from pg_database where datname = current_database()) and l.pid <> pg_backend_pid()
+      and clock_timestamp() - a.state_change
+          > make_interval(secs => $1::float8 * case when a.state = 'active' then 5 else 1 end)
+), ended as (
+    select pid, pg_terminate_backend(pid) as is_ended from leader
+    union all
+    select s.active_pid, pg_terminate_backend(s.active_pid) from pg_replication_slots s
+    where s.slot_name = roost.slot_name() and s.active_pid is not null and exists (select from leader)
+)
+select pid from ended where is_ended
+
+-- name: EndReader
+-- Ends whoever reads the slot: this session leads, so nobody else has business there. No row where nobody does.
+-- Locks: none.
+select active_pid, pg_terminate_backend(active_pid) from pg_replication_slots
+where slot_name = roost.slot_name() and active_pid is not null
+
+-- name: SlotState
+-- Whether the slot is there and can be read, and how far it was acknowledged; no row where there is none.
+-- Columns that some versions lack are read through to_jsonb.
+-- Locks: none.
+select plugin = 'pgoutput' and database = current_database() and wal_status is distinct from 'lost'
+           and to_jsonb(s) ->> 'invalidation_reason' is null,
+       confirmed_flush_lsn, (pg_current_wal_lsn() - confirmed_flush_lsn)::bigint
+from pg_replication_slots s where slot_name = roost.slot_name()
+
+-- name: StoredPosition
+-- How far changes are stored; no row where none ever were, or where the row came with a dump of another database.
+-- Locks: none.
+select lsn, partial_lsn, partial_rows from roost.capture where slot = roost.slot_name()
+
+-- name: LockSlot
+-- Whoever makes or drops the slot has this: `roost watch`, `roost unwatch`, a hub that leads.
+-- Locks: advisory lock (1919905648, 0), until UnlockSlot.
+select pg_try_advisory_lock(1919905648, 0)
+
+-- name: UnlockSlot
+-- Locks: gives back advisory lock (1919905648, 0).
+select pg_advisory_unlock(1919905648, 0)
+
+-- name: SlotIsGone
+-- Says that nobody reads the WAL, before another slot is made: who makes it notes that changes are missing.
+-- Locks: the row of roost.capture.
+update roost.capture set lsn = null, partial_lsn = null, partial_rows = 0 where slot = roost.slot_name()
+
+-- name: DropSlot
+-- Locks: the slot, which nobody may read.
+select pg_drop_replication_slot(slot_name) from pg_replication_slots where slot_name = roost.slot_name()
+
+-- name: ForgetCapture
+-- No table is read from the WAL any more. Before the slot is dropped: a row without a slot says that changes are missing.
+-- Locks: the row of roost.capture.
+delete from roost.capture
+
+-- name: BeginCapture
+-- A slot was made, or is there and was never read: changes are read from $1 on. Returns whether some are missing.
+-- Locks: the rows of roost.capture and roost.meta.
+select roost.begin_capture($1::pg_lsn)
+
+-- name: BlockersOfSlot
+-- Whom the making of a slot by the process $1 waits for: it begins when all transactions that write have ended. Null where
+-- this role may not know.
+-- Locks: none.
+select coalesce(
+    (select string_agg(
+        case when p.pid = 0 then 'a prepared transaction'
+        else format('process %s%s', p.pid, coalesce(
+            format(' (%s, in a transaction since %s)', nullif(a.application_name, ''), to_char(a.xact_start, 'HH24:MI:SS TZ')), '')) end,
+        ', ')
+     from unnest(pg_blocking_pids($1::int4)) p (pid) left join pg_stat_activity a on a.pid = p.pid), '')
+
+-- name: StoreBegins
+-- Locks: the row of roost.capture.
+select roost.store_begins($1::pg_lsn, $2::pg_lsn, $3::bigint, $4::pg_lsn, $5::pg_lsn, $6::bigint, $7::integer)
+
+-- name: StoreEnds
+-- Locks: advisory locks (1919905651, doorbell), shared, tried.
+select roost.store_ends()
+
+-- name: DescribeTypes
+-- The names of types ($1, oids), as a cast reads them; of a domain its base type's, as row_to_json looks through it and its
+-- rule may have changed since the value was written. Null for a type that is gone. The type modifier is left out: a value has been
+-- cut to it already.
+-- Locks: none.
+with recursive base (type, oid) as (
+    select t, t from unnest($1::oid[]) t
+    union all
+    select b.type, d.typbasetype from base b join pg_type d on d.oid = b.oid and d.typtype = 'd'
+)
+select b.type, case when t.oid is not null then format_type(t.oid, -1) end
+from base b left join pg_type t on t.oid = b.oid
+where t.typtype is distinct from 'd'
+
+-- name: DescribeTable
+-- The columns of a table ($1, an oid) as it is now, in order, with its name and the expressions of generated columns.
+-- Locks: none, but AccessShare on the table for pg_get_expr.
+select format('%I.%I', n.nspname, c.relname), a.attname,
+       case when a.attgenerated = 's' then pg_get_expr(d.adbin, d.adrelid) end, a.attgenerated <> ''
+from pg_class c join pg_namespace n on n.oid = c.relnamespace
+join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+left join pg_attrdef d on d.adrelid = c.oid and d.adnum = a.attnum
+where c.oid = $1::oid order by a.attnum
+
+-- name: Heartbeat
+-- The leader lives, and how many bytes of WAL the slot keeps. Null where there is no slot.
+-- Locks: none.
+select (pg_current_wal_lsn() - restart_lsn)::bigint, (pg_current_wal_lsn() - confirmed_flush_lsn)::bigint,
+       (select count(*) from pg_publication p join pg_publication_rel t on t.prpubid = p.oid where p.pubname = 'roost')
+from pg_replication_slots where slot_name = roost.slot_name()

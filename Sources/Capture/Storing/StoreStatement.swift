@@ -1,0 +1,175 @@
+import Matching
+import Postgres
+
+/// What is known of a relation besides the stream: how its types are written, and what the table is like now.
+struct ResolvedRelation {
+    struct TableColumn: Equatable {
+        let name: String
+        /// Of a stored generated column, over other columns of the row.
+        let expression: String?
+        let isGenerated: Bool
+    }
+
+    /// By the oids of the stream; missing where the type is gone.
+    let types: [UInt32: String]
+    /// Schema and name, quoted; nil where the table is gone.
+    let table: String?
+    /// In order; empty where the table is gone.
+    let columns: [TableColumn]
+}
+
+/// How much is asked of the table as it is now, and of its types: the first that Postgres accepts is used.
+enum StoreCare: Int, CaseIterable {
+    /// A row reads as a trigger would have written it.
+    case full
+    /// The table was altered since: what the stream does not bring is left out.
+    case streamOnly
+    /// A value cannot be read as its type: each is tried by itself, and is a text where it is none.
+    case text
+}
+
+/// The statement that stores the rows of one shape.
+///
+/// The JSON is made by Postgres from the values' texts, by what the triggers use (row_to_json), so that a row reads the same
+/// whichever way it came: texts are read as their types by the types' own input functions. Every parameter is an array, with
+/// an element for each row; of names of others' none stands in it unquoted.
+struct StoreStatement {
+    let sql: String
+    /// Oids of the parameters' types.
+    let parameterTypes: [UInt32]
+
+    init(for group: CaptureBatch.Group, _ resolved: ResolvedRelation, care: StoreCare) {
+        let shape = group.shape
+        let fixed = ["int4[]", "\"char\"[]", "timestamptz[]", "pg_lsn[]"]
+        let count = group.columns.count
+        parameterTypes = group.arrays.map(\.type)
+        let arrays = (fixed + Array(repeating: "text[]", count: count)).enumerated()
+            .map { "$\($0.offset + 1)::\($0.element)" }
+        let names = ["nth", "op", "at", "lsn"] + (0..<count).map { "c\($0)" }
+        var sources = ["pg_catalog.unnest(\(arrays.joined(separator: ", "))) b (\(names.joined(separator: ", ")))"]
+        var records = (new: "null::json", old: "null::json")
+        let values = ColumnValues(relation: shape.relation.description, resolved: resolved, care: care)
+        if let places = shape.versions.new {
+            let parameters = Dictionary(uniqueKeysWithValues: group.newColumns.enumerated().map { ($1, "b.c\($0)") })
+            var present = places.compactMap { place in
+                parameters[place].map { ColumnValues.Present(place: place, expression: values.read($0, at: place)) }
+            }
+            if !shape.versions.unchanged.isEmpty, care == .full,
+                let look = values.lookUp(shape.versions.unchanged, knowing: parameters)
+            {
+                sources.append(look.source)
+                present += look.columns
+            }
+            records.new = values.record(of: present, isWhole: shape.size != .huge, named: "n", from: &sources)
+        }
+        if let places = shape.versions.old {
+            let present = places.enumerated().map { index, place in
+                ColumnValues.Present(
+                    place: place, expression: values.read("b.c\(group.newColumns.count + index)", at: place))
+            }
+            let isWhole = shape.size != .huge && places.count == shape.relation.description.columns.count
+            records.old = values.record(of: present, isWhole: isWhole, named: "o", from: &sources)
+        }
+        sql = Self.insert(records, from: sources, size: shape.size, of: shape.relation.description.oid)
+    }
+
+    /// 1048580: as in the triggers, 1 MiB and the four bytes in which Postgres keeps its length.
+    private static func insert(
+        _ records: (new: String, old: String), from sources: [String], size: RowShape.Size, of table: UInt32
+    ) -> String {
+        let isLarge =
+            switch size {
+            case .small: "false"
+            case .huge: "true"
+            case .large:
+                "coalesce(greatest(pg_catalog.pg_column_size(r.record), pg_catalog.pg_column_size(r.old_record)) "
+                    + "> 1048580, false)"
+            }
+        let fields = ["record", "old_record"].map { field in
+            size == .small
+                ? "r.\(field)" : "case when r.large and r.\(field) is not null then roost.reduced(r.\(field)) else r.\(field) end"
+        }
+        return """
+            insert into roost.change (id, relid, op, reduced, at, lsn, record, old_record)
+            overriding system value
+            select ((select pg_catalog.current_setting('roost.ids')::int8[]))[r.nth], \(table), r.op, r.large, r.at, r.lsn,
+                   \(fields.joined(separator: ", "))
+            from (
+                select r.*, \(isLarge) as large
+                from (
+                    select b.nth, b.op, b.at, b.lsn, \(records.new) as record, \(records.old) as old_record
+                    from \(sources.joined(separator: "\n        "))\(size == .small ? "" : " offset 0")
+                ) r\(size == .small ? "" : " offset 0")
+            ) r
+            """
+    }
+}
+
+/// The texts of a row's columns as SQL reads them.
+private struct ColumnValues {
+    struct Present {
+        /// In the relation's description.
+        let place: Int
+        let expression: String
+    }
+
+    let relation: RelationDescription
+    let resolved: ResolvedRelation
+    let care: StoreCare
+
+    /// A text, read as the type of a column.
+    func read(_ text: String, at place: Int) -> String {
+        guard let type = resolved.types[relation.columns[place].type] else { return text }
+        return care == .text ? "roost.text_as_json(\(text), \(SQLText.literal(type)))" : "\(text)::\(type)"
+    }
+
+    /// The row's present values of columns that the stream does not bring, by its replica identity: what no UPDATE has
+    /// touched is there as it was, unless a later one did, whose change then follows.
+    func lookUp(
+        _ places: [Int], knowing parameters: [Int: String]
+    ) -> (source: String, columns: [Present])? {
+        let keys = relation.columns.indices.filter { relation.columns[$0].isIdentity }
+        let now = Set(resolved.columns.map(\.name))
+        guard let table = resolved.table, !keys.isEmpty, keys.allSatisfy({ parameters[$0] != nil }),
+            (keys + places).allSatisfy({ now.contains(relation.columns[$0].name) })
+        else { return nil }
+        let isSame = keys.map { key in
+            "t.\(SQLText.identifier(relation.columns[key].name)) = \(read(parameters[key] ?? "null", at: key))"
+        }
+        let source =
+            "left join lateral (select t.* from \(table) t where \(isSame.joined(separator: " and ")) limit 1) f on true"
+        return (source, places.map { Present(place: $0, expression: "f.\(SQLText.identifier(relation.columns[$0].name))") })
+    }
+
+    /// The JSON of a version of the row. Adds to `sources` where its values come from.
+    ///
+    /// - Parameter isWhole: whether it has all columns, so that what is generated from them can be.
+    func record(of present: [Present], isWhole: Bool, named name: String, from sources: inout [String]) -> String {
+        let sorted = present.sorted { $0.place < $1.place }
+        let values = sorted.map { "\($0.expression) as \(SQLText.identifier(relation.columns[$0.place].name))" }
+        guard !values.isEmpty else { return "'{}'::json" }
+        let isComplete = isWhole && sorted.count == relation.columns.count
+        guard isComplete, care == .full, let all = withGenerated() else {
+            sources.append("cross join lateral (select \(values.joined(separator: ", "))) \(name)")
+            return "pg_catalog.row_to_json(\(name).*)"
+        }
+        sources.append(
+            "cross join lateral (select \(all) from (select \(values.joined(separator: ", "))) s) \(name)")
+        return "pg_catalog.row_to_json(\(name).*)"
+    }
+
+    /// The columns of the table with those that are generated, which the stream has only from Postgres 18 on; nil where it
+    /// has none, or is another by now than the stream says.
+    private func withGenerated() -> String? {
+        let generated = resolved.columns.filter(\.isGenerated)
+        let streamed = relation.columns.map(\.name)
+        guard !generated.isEmpty, !generated.contains(where: { streamed.contains($0.name) }),
+            resolved.columns.filter({ !$0.isGenerated }).map(\.name) == streamed
+        else { return nil }
+        return resolved.columns.map { column in
+            let name = SQLText.identifier(column.name)
+            guard column.isGenerated else { return "s.\(name)" }
+            return "(\(column.expression ?? "null")) as \(name)"
+        }.joined(separator: ", ")
+    }
+}

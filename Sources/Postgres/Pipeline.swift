@@ -1,0 +1,162 @@
+import CPostgres
+import Glibc
+
+/// A one-dimensional array as a parameter, in Postgres' binary form (array_recv and array_send in its source,
+/// utils/adt/arrayfuncs.c): built element by element, and emptied to be built again.
+///
+/// Confined to the thread that uses it. Its memory stays where it is while a call is sent.
+package final class BinaryArray {
+    /// The type of the array, an oid of pg_type.
+    package let type: UInt32
+    private let elementType: UInt32
+    package private(set) var count = 0
+    private var hasNulls = false
+    private var memory: UnsafeMutableRawBufferPointer
+    private var used = headerSize
+
+    /// Dimensions, whether there are nulls, the element's type, then length and lower bound of the one dimension.
+    private static let headerSize = 20
+
+    /// - Parameters:
+    ///   - type: an oid of pg_type, of an array.
+    ///   - elementType: that of its elements.
+    package init(type: UInt32, of elementType: UInt32) {
+        self.type = type
+        self.elementType = elementType
+        memory = .allocate(byteCount: 256, alignment: 8)
+    }
+
+    deinit { memory.deallocate() }
+
+    /// What it takes in memory, about.
+    package var byteCount: Int { used }
+
+    package func append(_ element: UnsafeRawBufferPointer) {
+        put(UInt32(element.count))
+        reserve(element.count)
+        UnsafeMutableRawBufferPointer(rebasing: memory[used...]).copyMemory(from: element)
+        used += element.count
+        count += 1
+    }
+
+    package func append<Integer: FixedWidthInteger>(_ element: Integer) {
+        withUnsafeBytes(of: element.bigEndian) { append($0) }
+    }
+
+    package func appendNull() {
+        put(UInt32.max)
+        hasNulls = true
+        count += 1
+    }
+
+    /// Memory is kept for the next elements, unless it is more than a batch usually takes.
+    package func removeAll() {
+        (count, hasNulls, used) = (0, false, Self.headerSize)
+        guard memory.count > 1_048_576 else { return }
+        memory.deallocate()
+        memory = .allocate(byteCount: 256, alignment: 8)
+    }
+
+    private func put(_ value: UInt32) {
+        reserve(4)
+        withUnsafeBytes(of: value.bigEndian) {
+            UnsafeMutableRawBufferPointer(rebasing: memory[used...]).copyMemory(from: $0)
+        }
+        used += 4
+    }
+
+    private func reserve(_ more: Int) {
+        guard used + more > memory.count else { return }
+        let larger = UnsafeMutableRawBufferPointer.allocate(byteCount: max(memory.count * 2, used + more), alignment: 8)
+        larger.copyMemory(from: UnsafeRawBufferPointer(rebasing: memory[..<used]))
+        memory.deallocate()
+        memory = larger
+    }
+
+    /// The finished form; valid until the array is changed.
+    fileprivate var bytes: UnsafeRawBufferPointer {
+        let header: [UInt32] = count == 0 ? [0, 0, elementType] : [1, hasNulls ? 1 : 0, elementType, UInt32(count), 1]
+        for (place, value) in header.enumerated() {
+            memory.storeBytes(of: value.bigEndian, toByteOffset: place * 4, as: UInt32.self)
+        }
+        return UnsafeRawBufferPointer(rebasing: memory[..<(count == 0 ? 12 : used)])
+    }
+}
+
+/// A prepared statement with what it is called with.
+package struct PreparedCall {
+    package enum Parameter {
+        case text(String?)
+        case array(BinaryArray)
+    }
+
+    package let name: String
+    package let parameters: [Parameter]
+
+    package init(_ name: String, _ parameters: [Parameter]) {
+        self.name = name
+        self.parameters = parameters
+    }
+}
+
+extension PostgresConnection {
+    /// Prepares a statement under a name of this session.
+    ///
+    /// - Parameter types: of its parameters, oids of pg_type; 0 for what the statement itself says.
+    package func prepare(_ name: String, _ sql: String, types: [UInt32] = [], within limit: Duration = .seconds(10)) throws {
+        try usable()
+        guard PQsendPrepare(raw, name, sql, Int32(types.count), types) == 1 else { throw broken() }
+        while let result = try nextResult(until: .now + limit) {
+            if let error = result.error { throw note(error) }
+        }
+    }
+
+    /// Runs prepared statements as one transaction, in one round trip (libpq's documentation, "Pipeline Mode"): all of them,
+    /// or none. Their rows are thrown away.
+    ///
+    /// - Throws: `PostgresError`, the first; nothing was done then, unless it is of kind `connection` or `timeout`: then
+    ///   nobody knows.
+    package func runTogether(_ calls: [PreparedCall], within limit: Duration) throws {
+        try usable()
+        guard PQenterPipelineMode(raw) == 1 else { throw broken() }
+        for call in calls { try send(call) }
+        guard PQpipelineSync(raw) == 1 else { throw broken() }
+        let deadline = ContinuousClock.now + limit
+        var failure: PostgresError?
+        while true {
+            // Nil stands between the results of two statements.
+            guard let result = try nextResult(until: deadline) else { continue }
+            if result.status == PGRES_PIPELINE_SYNC { break }
+            failure = failure ?? result.error
+        }
+        guard PQexitPipelineMode(raw) == 1 else { throw broken() }
+        if let failure { throw note(failure) }
+    }
+
+    private func send(_ call: PreparedCall) throws {
+        var texts: [UnsafeMutablePointer<CChar>?] = []
+        defer { texts.forEach { free($0) } }
+        var values: [UnsafePointer<CChar>?] = []
+        var lengths: [Int32] = []
+        var formats: [Int32] = []
+        for parameter in call.parameters {
+            switch parameter {
+            case .text(let text):
+                let copy = text.map { strdup($0) } ?? nil
+                texts.append(copy)
+                values.append(copy.map { UnsafePointer($0) })
+                lengths.append(0)
+                formats.append(0)
+            case .array(let array):
+                let bytes = array.bytes
+                values.append(bytes.assumingMemoryBound(to: CChar.self).baseAddress)
+                lengths.append(Int32(bytes.count))
+                formats.append(1)
+            }
+        }
+        let sent = withExtendedLifetime(call) {
+            PQsendQueryPrepared(raw, call.name, Int32(values.count), values, lengths, formats, 0)
+        }
+        guard sent == 1 else { throw broken() }
+    }
+}

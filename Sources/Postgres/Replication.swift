@@ -1,0 +1,95 @@
+import CPostgres
+import Glibc
+package import Logging
+
+/// A walsender's session (Postgres' documentation, "Streaming Replication Protocol"): it takes replication commands and
+/// simple queries, and once a stream has begun, nothing but the stream.
+extension PostgresConnection {
+    /// Connects a walsender, and sets its session up as every other one, so that values have the texts of the outbox.
+    ///
+    /// - Throws: `PostgresError`, also where the role may not replicate, no walsender is free, or a pooler is in between,
+    ///   none of which lets replication through.
+    package convenience init(
+        replicating options: ConnectionOptions, waiter: any SocketWaiter, logger: Logger,
+        within limit: Duration = .seconds(10)
+    ) throws {
+        try self.init(bare: options.replicating, waiter: waiter, logger: logger, within: limit)
+        try run(SessionSQL.setUp, within: limit)
+    }
+
+    /// Sends a replication command that ends in a stream (START_REPLICATION), and waits until the stream begins.
+    ///
+    /// - Throws: `PostgresError` with what the server says against it.
+    package func beginStream(_ command: String, within limit: Duration = .seconds(10)) throws {
+        try usable()
+        guard PQsendQuery(raw, command) == 1 else { throw broken() }
+        guard let result = try nextResult(until: .now + limit) else { throw broken() }
+        if result.status == PGRES_COPY_BOTH { return }
+        let error = result.error ?? PostgresError(.server, "Postgres begins no stream.")
+        while try nextResult(until: .now + limit) != nil {}
+        throw note(error)
+    }
+
+    package enum StreamArrival {
+        case message
+        /// Nothing whole has arrived; the socket says when.
+        case pending
+    }
+
+    /// Hands on the next message of the stream, without waiting.
+    ///
+    /// - Parameter body: the message's bytes are valid only in it.
+    /// - Throws: `PostgresError` where the stream has ended, with the reason; and what `body` throws.
+    package func takeStreamMessage(_ body: (UnsafeRawBufferPointer) throws -> Void) throws -> StreamArrival {
+        var buffer: UnsafeMutablePointer<CChar>?
+        var length = PQgetCopyData(raw, &buffer, 1)
+        if length == 0 {
+            try consume()
+            length = PQgetCopyData(raw, &buffer, 1)
+        }
+        if length == 0 { return .pending }
+        guard length > 0, let buffer else { throw try endOfStream() }
+        defer { PQfreemem(buffer) }
+        try body(UnsafeRawBufferPointer(start: buffer, count: Int(length)))
+        return .message
+    }
+
+    /// Sends a message into the stream, without waiting: what the socket does not take goes with the next one.
+    package func putStreamMessage(_ message: [UInt8]) throws {
+        let status = message.withUnsafeBytes { bytes in
+            PQputCopyData(raw, bytes.assumingMemoryBound(to: CChar.self).baseAddress, Int32(bytes.count))
+        }
+        guard status >= 0, PQflush(raw) >= 0 else { throw broken() }
+    }
+
+    /// Ends the stream, and with it the session's use of the slot. Nothing more can be asked here.
+    package func endStream(within limit: Duration = .seconds(5)) throws {
+        guard PQputCopyEnd(raw, nil) >= 0 else { throw broken() }
+        // What was under way still comes; then the end.
+        let deadline = ContinuousClock.now + limit
+        while discardArrived() {
+            try waiter.wait(for: descriptor, events: Int16(POLLIN), until: deadline)
+            try consume()
+        }
+        _ = broken()
+    }
+
+    /// Throws away what has arrived of the stream.
+    ///
+    /// - Returns: false at its end.
+    private func discardArrived() -> Bool {
+        while true {
+            var buffer: UnsafeMutablePointer<CChar>?
+            let length = PQgetCopyData(raw, &buffer, 1)
+            PQfreemem(buffer)
+            if length <= 0 { return length == 0 }
+        }
+    }
+
+    private func endOfStream() throws -> PostgresError {
+        let result = try nextResult(until: .now + .seconds(1))
+        // Whatever the reason, this session streams nothing any more.
+        let error = broken()
+        return result?.error ?? (error.message.isEmpty ? PostgresError(.connection, "Postgres ended the stream.") : error)
+    }
+}
