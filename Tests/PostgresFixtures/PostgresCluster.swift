@@ -27,6 +27,9 @@ final class PostgresCluster: Sendable {
                 listen_addresses = ''
                 unix_socket_directories = '\(directory)'
                 max_connections = 60
+                wal_level = logical
+                max_replication_slots = 30
+                max_wal_senders = 30
                 log_min_messages = warning
                 logging_collector = off
                 \(settings)
