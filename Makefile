@@ -53,7 +53,7 @@ test-micro: ## what the hub's parts allocate, against loadtest/micro/thresholds.
 
 # The tests that start a Postgres run one after another, so that they can be timed; each half of them has a process and a
 # Postgres of its own.
-ON_POSTGRES := ^(Administration|ChangeFeed|Listening|Stores)Tests[.]
+ON_POSTGRES := ^(Administration|Capture|ChangeFeed|Listening|Stores)Tests[.]
 POLICIES := ^(StoresTests[.]|(Administration|ChangeFeed)Tests[.].*/(Authority|Policy|Realtime|Replay|Scope|Send|SessionSetting|User|Visibility))
 
 .PHONY: test-feed

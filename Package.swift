@@ -120,7 +120,8 @@ let package = Package(
         .executableTarget(
             name: "roost",
             dependencies: [
-                "Administration", "Capture", "ChangeFeed", "Demo", "Documents", "Gateway", "HTTP", "Hub", "Identity", "Listening",
+                "Administration", "Capture", "ChangeFeed", "Demo", "Documents", "Gateway", "HTTP", "Hub", "Identity",
+                "Listening",
                 "Notify", "Ops", "Postgres", "Push", "RoostClient", "Settings", "Stores", "Wire", logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
@@ -180,7 +181,13 @@ let package = Package(
             dependencies: ["Hub", "Listening", "Postgres", "PostgresFixtures", "Wire", "Workers", logging],
             swiftSettings: quick),
         .testTarget(
-            name: "PostgresTests", dependencies: ["Administration", "Postgres", "Schema", "Stores"],
+            name: "CaptureTests",
+            dependencies: [
+                "Administration", "Capture", "ChangeFeed", "Postgres", "PostgresFixtures", "Workers", logging,
+            ],
+            swiftSettings: quick),
+        .testTarget(
+            name: "PostgresTests", dependencies: ["Administration", "Capture", "Postgres", "Schema", "Stores"],
             swiftSettings: quick),
         // What tests on a Postgres of their own share.
         .target(

@@ -2,7 +2,8 @@ package import Postgres
 
 /// The statements of a capture: how it is set up, who leads, what is stored.
 package enum CaptureSQL: String, NamedStatement {
-    case sessionOfCapture, sessionOfStream, requirements, tryLead, leaderThatHangs, endReader, slotState, storedPosition,
+    case sessionOfCapture, sessionOfStream, requirements, tryLead, leaderThatHangs, endReader, slotState,
+        storedPosition,
         lockSlot, unlockSlot, slotIsGone, dropSlot, forgetCapture, beginCapture, blockersOfSlot, storeBegins, storeEnds,
         describeTypes, describeTable, heartbeat
     package static let file = StatementFile("Capture.sql")

@@ -44,7 +44,8 @@ package final class Health: Sendable {
     private func note(_ change: (inout State) -> Void) {
         let first = state.withLock { state -> (@Sendable () -> Void)? in
             change(&state)
-            guard state.feed == nil, state.notify?.problem == nil, state.capture?.problem == nil, !state.isReadyOnce else { return nil }
+            guard state.feed == nil, state.notify?.problem == nil, state.capture?.problem == nil, !state.isReadyOnce
+            else { return nil }
             state.isReadyOnce = true
             return state.whenReady
         }

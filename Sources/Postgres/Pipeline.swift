@@ -103,12 +103,14 @@ extension PostgresConnection {
     /// Prepares a statement under a name of this session.
     ///
     /// - Parameter types: of its parameters, oids of pg_type; 0 for what the statement itself says.
-    package func prepare(_ name: String, _ sql: String, types: [UInt32] = [], within limit: Duration = .seconds(10)) throws {
+    package func prepare(_ name: String, _ sql: String, types: [UInt32] = [], within limit: Duration = .seconds(10))
+        throws
+    {
         try usable()
         guard PQsendPrepare(raw, name, sql, Int32(types.count), types) == 1 else { throw broken() }
-        while let result = try nextResult(until: .now + limit) {
-            if let error = result.error { throw note(error) }
-        }
+        var failure: PostgresError?
+        while let result = try nextResult(until: .now + limit) { failure = failure ?? result.error }
+        if let failure { throw note(failure) }
     }
 
     /// Runs prepared statements as one transaction, in one round trip (libpq's documentation, "Pipeline Mode"): all of them,

@@ -51,6 +51,8 @@ package enum SQLState {
     package static let deadlock = "40P01"
     package static let duplicateObject = "42710"
     package static let invalidName = "42602"
+    package static let undefinedObject = "42704"
+    package static let objectInUse = "55006"
 }
 
 extension String {

@@ -90,6 +90,7 @@ extension PostgresConnection {
         let result = try nextResult(until: .now + .seconds(1))
         // Whatever the reason, this session streams nothing any more.
         let error = broken()
-        return result?.error ?? (error.message.isEmpty ? PostgresError(.connection, "Postgres ended the stream.") : error)
+        return result?.error
+            ?? (error.message.isEmpty ? PostgresError(.connection, "Postgres ended the stream.") : error)
     }
 }

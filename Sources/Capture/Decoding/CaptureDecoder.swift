@@ -32,7 +32,7 @@ package struct CaptureDecoder {
             stored = commit < position.lsn ? .max : position.part?.commit == commit ? position.part?.rows ?? 0 : 0
         case .commit(let end):
             transaction = nil
-            position = CapturePosition(lsn: max(position.lsn, end))
+            if end > position.lsn { position = CapturePosition(lsn: end) }
             batch.transactions += 1
         case .relation(let description):
             relations[description.oid] = CapturedRelation(description)

@@ -14,7 +14,8 @@ package struct LSN: Hashable, Comparable, Sendable, CustomStringConvertible {
     }
 
     package var description: String {
-        String(rawValue >> 32, radix: 16, uppercase: true) + "/" + String(UInt32(truncatingIfNeeded: rawValue), radix: 16, uppercase: true)
+        String(rawValue >> 32, radix: 16, uppercase: true) + "/"
+            + String(UInt32(truncatingIfNeeded: rawValue), radix: 16, uppercase: true)
     }
 
     package static func < (one: LSN, other: LSN) -> Bool { one.rawValue < other.rawValue }

@@ -40,11 +40,15 @@ package enum PgoutputMessage {
         var reader = StreamReader(bytes)
         switch try reader.byte() {
         case UInt8(ascii: "B"):
-            self = .begin(commit: LSN(try reader.integer()), time: try reader.integer())
+            let (commit, time): (UInt64, Int64) = (try reader.integer(), try reader.integer())
+            _ = try reader.integer() as UInt32
+            self = .begin(commit: LSN(commit), time: time)
         case UInt8(ascii: "C"):
             _ = try reader.byte()
             _ = try reader.integer() as UInt64
-            self = .commit(end: LSN(try reader.integer()))
+            let end: UInt64 = try reader.integer()
+            _ = try reader.integer() as Int64
+            self = .commit(end: LSN(end))
         case UInt8(ascii: "R"): self = .relation(try RelationDescription(&reader))
         case UInt8(ascii: "I"):
             let relation: UInt32 = try reader.integer()

@@ -83,6 +83,24 @@ struct CaptureSlot {
         }
     }
 
+    /// The slot can be read no further: another one is made by whoever leads next, and says that changes are missing.
+    func giveUp() throws {
+        try lock()
+        defer { unlock() }
+        _ = try connection.query(CaptureSQL.slotIsGone)
+        let end = ContinuousClock.now + .seconds(8)
+        while true {
+            do {
+                _ = try connection.query(CaptureSQL.dropSlot)
+                return
+            } catch let error as PostgresError where error.sqlState == SQLState.objectInUse && ContinuousClock.now < end
+            {
+                _ = try connection.query(CaptureSQL.endReader)
+                sockets.rest(watching: [], until: .now + .milliseconds(100))
+            }
+        }
+    }
+
     private func lock() throws {
         while try !connection.query(CaptureSQL.lockSlot).flag(0, 0) {
             guard !isStopping() else { throw PostgresError(.connection, "The hub stops.") }

@@ -17,7 +17,9 @@ final class CaptureSockets: SocketWaiter {
             let end = min(deadline, stopSignal.deadline ?? deadline)
             // Once it was signaled it stays readable.
             let stop = stopSignal.isStopping ? -1 : stopSignal.descriptor
-            if Self.look([(descriptor, events), (stop, Int16(POLLIN))], until: min(end, tickAt)).first == true { return }
+            if Self.look([(descriptor, events), (stop, Int16(POLLIN))], until: min(end, tickAt)).first == true {
+                return
+            }
             let now = ContinuousClock.now
             if now >= end { throw PostgresError(.timeout, "Postgres did not answer in time.") }
             if now >= tickAt {

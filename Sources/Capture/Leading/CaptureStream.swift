@@ -23,7 +23,8 @@ final class CaptureStream {
         self.connection = connection
         decoder = CaptureDecoder(after: position)
         try connection.beginStream(
-            "START_REPLICATION SLOT \"\(slot)\" LOGICAL \(position.lsn) (proto_version '1', publication_names '\"roost\"')")
+            "START_REPLICATION SLOT \"\(slot)\" LOGICAL \(position.lsn) (proto_version '1', publication_names '\"roost\"')"
+        )
     }
 
     /// What is stored, once `batch` is.
@@ -58,7 +59,9 @@ final class CaptureStream {
         acknowledgedAt + (wantsReply ? .zero : isAcknowledged ? Self.seldom : Self.often)
     }
 
-    private var isAcknowledged: Bool { batch.isEmpty && !decoder.isInTransaction && max(position.lsn, sentUpTo) <= acknowledged }
+    private var isAcknowledged: Bool {
+        batch.isEmpty && !decoder.isInTransaction && max(position.lsn, sentUpTo) <= acknowledged
+    }
 
     /// Tells the walsender how far changes are stored, so that the WAL before may go. Where nothing is waiting to be stored
     /// that is all it has sent, so that a quiet publication in a busy database keeps no WAL.

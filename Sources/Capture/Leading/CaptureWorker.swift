@@ -62,7 +62,15 @@ struct CaptureWorker: ~Copyable {
             published: published)
         published.state = .leading
         report(nil)
-        try leader.serve { stopSignal.isStopping }
+        do {
+            try leader.serve { stopSignal.isStopping }
+        } catch let error as PostgresError
+            where error.sqlState == SQLState.undefinedObject && error.message.contains("publication")
+        {
+            // Changes are decoded with the catalog of their time, when there was no publication: this slot never gets on.
+            try slot.giveUp()
+            throw error
+        }
     }
 
     /// Waits until there is something to lead, and nobody else does.
@@ -73,11 +81,11 @@ struct CaptureWorker: ~Copyable {
             let found = try store.query(CaptureSQL.requirements)
             let tables = Int(found.integer(0, 3) ?? 0)
             published.publishedTables = tables
-            if tables > 0 {
+            // Also where the last table has left: what was committed before is read, and then the slot goes.
+            if tables > 0 || found.flag(0, 5) {
                 try demand(found)
                 if try store.query(CaptureSQL.tryLead).flag(0, 0) { return true }
                 published.state = .following
-                report(nil)
                 let ended = try store.query(CaptureSQL.leaderThatHangs, [String(setup.silence.components.seconds)])
                 if ended.count > 0 {
                     setup.logger.warning("The hub that read the WAL says nothing any more: this one takes over.")
@@ -85,23 +93,13 @@ struct CaptureWorker: ~Copyable {
                 }
             } else {
                 published.state = .idle
-                report(nil)
-                try dropLeftover(on: store)
             }
+            report(nil)
             sockets.rest(watching: [store.descriptor], until: .now + setup.interval)
             // What arrives unasked is that the session ends.
             if !store.isSilent { _ = try store.query("select 1") }
         }
         return false
-    }
-
-    private func dropLeftover(on store: PostgresConnection) throws {
-        let state = try store.query(CaptureSQL.slotState)
-        guard state.count > 0, try store.query(CaptureSQL.tryLead).flag(0, 0) else { return }
-        let slot = CaptureSlot(
-            connection: store, sockets: sockets, logger: setup.logger, isStopping: { true }, report: { _ in })
-        try slot.dropIfUnused()
-        try store.run("select pg_advisory_unlock(1919905648, 1)")
     }
 
     private func demand(_ found: QueryResult) throws {
@@ -112,6 +110,12 @@ struct CaptureWorker: ~Copyable {
                 wal_level is \(found.text(0, 0) ?? "unknown"): set wal_level = logical in postgresql.conf and restart Postgres, \
                 or run `roost watch` with feed.capture: triggers
                 """)
+        }
+        guard found.flag(0, 1) else {
+            throw PostgresError(
+                .server,
+                "the role \(found.text(0, 4) ?? "") may not replicate; run `alter role \(found.text(0, 4) ?? "…") replication`"
+            )
         }
     }
 
@@ -124,7 +128,8 @@ struct CaptureWorker: ~Copyable {
         while true {
             do {
                 return try CaptureStream(of: slot, after: position, on: connection)
-            } catch let error as PostgresError where error.sqlState == "55006" && ContinuousClock.now < end {
+            } catch let error as PostgresError where error.sqlState == SQLState.objectInUse && ContinuousClock.now < end
+            {
                 _ = try store.query(CaptureSQL.endReader)
                 sockets.rest(watching: [], until: .now + .milliseconds(100))
             }

@@ -32,7 +32,7 @@ package struct StorePacing: Sendable {
         let passed = max(0.000_1, (now - countedAt) / .seconds(1))
         // As if rows faded with time: those of long ago count less.
         let kept = max(0, 1 - passed / Self.memory)
-        rate = rate * kept + Double(rows) / max(passed, Self.memory) 
+        rate = rate * kept + Double(rows) / max(passed, Self.memory)
         countedAt = now
         firstAt = nil
     }

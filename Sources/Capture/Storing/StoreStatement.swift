@@ -46,21 +46,25 @@ struct StoreStatement {
         let arrays = (fixed + Array(repeating: "text[]", count: count)).enumerated()
             .map { "$\($0.offset + 1)::\($0.element)" }
         let names = ["nth", "op", "at", "lsn"] + (0..<count).map { "c\($0)" }
-        var sources = ["pg_catalog.unnest(\(arrays.joined(separator: ", "))) b (\(names.joined(separator: ", ")))"]
+        // Unqualified: that of several arrays is a form of Postgres' grammar, and no function that one could have replaced.
+        var sources = ["unnest(\(arrays.joined(separator: ", "))) b (\(names.joined(separator: ", ")))"]
         var records = (new: "null::json", old: "null::json")
         let values = ColumnValues(relation: shape.relation.description, resolved: resolved, care: care)
         if let places = shape.versions.new {
             let parameters = Dictionary(uniqueKeysWithValues: group.newColumns.enumerated().map { ($1, "b.c\($0)") })
-            var present = places.compactMap { place in
+            let present = places.compactMap { place in
                 parameters[place].map { ColumnValues.Present(place: place, expression: values.read($0, at: place)) }
             }
+            let isWhole = shape.size != .huge
+            records.new = values.record(of: present, isWhole: isWhole, named: "n", from: &sources)
             if !shape.versions.unchanged.isEmpty, care == .full,
                 let look = values.lookUp(shape.versions.unchanged, knowing: parameters)
             {
                 sources.append(look.source)
-                present += look.columns
+                let found = values.record(of: present + look.columns, isWhole: isWhole, named: "w", from: &sources)
+                // A row that is gone, or has another key by now, is not found: what nobody knows is left out.
+                records.new = "case when f.is_found then \(found) else \(records.new) end"
             }
-            records.new = values.record(of: present, isWhole: shape.size != .huge, named: "n", from: &sources)
         }
         if let places = shape.versions.old {
             let present = places.enumerated().map { index, place in
@@ -87,7 +91,8 @@ struct StoreStatement {
             }
         let fields = ["record", "old_record"].map { field in
             size == .small
-                ? "r.\(field)" : "case when r.large and r.\(field) is not null then roost.reduced(r.\(field)) else r.\(field) end"
+                ? "r.\(field)"
+                : "case when r.large and r.\(field) is not null then roost.reduced(r.\(field)) else r.\(field) end"
         }
         return """
             insert into roost.change (id, relid, op, reduced, at, lsn, record, old_record)
@@ -136,9 +141,10 @@ private struct ColumnValues {
         let isSame = keys.map { key in
             "t.\(SQLText.identifier(relation.columns[key].name)) = \(read(parameters[key] ?? "null", at: key))"
         }
+        let columns = places.enumerated().map { "t.\(SQLText.identifier(relation.columns[$1].name)) as u\($0)" }
         let source =
-            "left join lateral (select t.* from \(table) t where \(isSame.joined(separator: " and ")) limit 1) f on true"
-        return (source, places.map { Present(place: $0, expression: "f.\(SQLText.identifier(relation.columns[$0].name))") })
+            "left join lateral (select true as is_found, \(columns.joined(separator: ", ")) from \(table) t where \(isSame.joined(separator: " and ")) limit 1) f on true"
+        return (source, places.enumerated().map { Present(place: $1, expression: "f.u\($0)") })
     }
 
     /// The JSON of a version of the row. Adds to `sources` where its values come from.

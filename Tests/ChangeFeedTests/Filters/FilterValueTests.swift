@@ -45,7 +45,7 @@ extension FeedTests {
         /// Every type of the table of types, and those whose input looks into the catalog or runs a function.
         @Test func noValueOfAnyTypeCostsMuchOrTellsAnything() throws {
             let database = try PostgresCluster.shared.database()
-            let types = try TypeTests.values(in: database).map(\.type) + Self.more
+            let types = try TypeSamples.values(in: database).map(\.type) + Self.more
             let columns = types.indices.map { "c\($0) \(types[$0])" }.joined(separator: ", ")
             try database.run(
                 """
