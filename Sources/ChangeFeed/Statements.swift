@@ -9,7 +9,7 @@ enum FeedSQL: String, NamedStatement {
 
 /// What a window reads of the outbox.
 enum WindowSQL: String, NamedStatement {
-    case window, membersInWindow
+    case window, membersInWindow, heardInWindow, passedInWindow
     static let file = StatementFile("Window.sql")
 }
 

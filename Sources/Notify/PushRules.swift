@@ -65,6 +65,11 @@ package struct PushRules: Sendable {
 
     /// Whether a change is a new message that somebody may be notified of.
     func isMessage(_ change: RowChange) -> Bool {
-        change.operation == .insert && audience != nil && tables.contains("\(change.table.schema).\(change.table.name)")
+        change.operation == .insert && isOfMessages(change.table)
+    }
+
+    /// Whether the new rows of a table are messages that somebody may be notified of.
+    func isOfMessages(_ table: Table) -> Bool {
+        audience != nil && tables.contains("\(table.schema).\(table.name)")
     }
 }

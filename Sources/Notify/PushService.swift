@@ -71,6 +71,8 @@ extension PushService: ChangeObserver {
         if lost > 0 { progress.lost(lost, setup.logger) }
     }
 
+    package func observes(_ table: Table) -> Bool { setup.rules.isOfMessages(table) }
+
     package var taken: Int { mailbox.counts.taken }
     package var settled: Int { mailbox.counts.settled }
 }

@@ -145,6 +145,8 @@ final class FeedLoop {
 /// Counters since the feed was made.
 package struct FeedStatistics: Sendable, Equatable {
     package var changes = 0
+    /// Changes of tables that nobody heard, and that were not read; of one window `Snapshot.mostPassed` count at most.
+    package var passed = 0
     /// Windows read, empty ones too.
     package var polls = 0
     package var rings = 0

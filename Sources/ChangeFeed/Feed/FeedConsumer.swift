@@ -40,6 +40,7 @@ package protocol FeedConsumer: WindowConsumer {
 }
 
 extension FeedConsumer {
+    package func hears(_ table: Table) -> Bool { true }
     package func windowBegan(_ cursors: CursorWindow) {}
     package func pollEnded() throws {}
     package func marked(_ mark: Int) {}
@@ -57,6 +58,9 @@ extension FeedConsumer {
 package protocol ChangeObserver: AnyObject, Sendable {
     /// On the feed's thread; must not wait.
     func take(_ changes: [RowChange])
+
+    /// Whether it needs changes of a table; of others it may be handed some or none. The same for as long as it lives.
+    func observes(_ table: Table) -> Bool
 
     /// How many changes it took, and how many of these, counted from the first, are settled. From any thread.
     var taken: Int { get }

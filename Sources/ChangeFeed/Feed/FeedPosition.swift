@@ -37,7 +37,7 @@ struct FeedPosition {
     /// All of a window was handed on.
     ///
     /// - Parameters:
-    ///   - isEmpty: nothing was handed on.
+    ///   - isEmpty: nothing was handed on, nor passed over: to go on before it costs nothing.
     ///   - taken: how many changes the observer has taken by now.
     mutating func windowEnded(at end: Snapshot, isEmpty: Bool, taken: Int) {
         cursor = end

@@ -28,6 +28,10 @@ final class FeedSession {
     /// Tables of this poll's changes that the catalog was read anew for, as it described them before.
     private var settled: [UInt32: Table?] = [:]
     private var refreshes = 0
+    /// In this poll somebody began to hear a table that was being passed over.
+    private var hasNewListener = false
+    /// More tables are not named in a window's statement.
+    private static let mostUnheard = 500
 
     /// Connects, finds the place to go on from, and listens.
     init(loop: FeedLoop) throws {
@@ -215,21 +219,27 @@ final class FeedSession {
 
     // MARK: Windows
 
-    /// Reads all that is new; where the catalog turns out to be old, once more with a new one.
+    /// Reads all that is new; where the catalog turns out to be old, once more with a new one, and where somebody began to hear
+    /// a table that was passed over, once more with all tables.
     private func poll() throws {
         let began = ContinuousClock.now
         try doorbell.pollBegins()
-        let before = state.statistics.changes
+        let before = state.statistics.changes + state.statistics.passed
         settled = [:]
         refreshes = 0
+        hasNewListener = false
         while let obstacle = try readWindow() {
+            if case .listener = obstacle {
+                hasNewListener = true
+                continue
+            }
             if case .table(let puzzling) = obstacle, settled[puzzling] == nil {
                 settled.updateValue(state.tables.catalog.table(puzzling), forKey: puzzling)
             }
             refreshes += 1
             try catalog.refresh()
         }
-        let rows = state.statistics.changes - before
+        let rows = state.statistics.changes + state.statistics.passed - before
         try loop.consumer.pollEnded()
         state.statistics.polls += 1
         loop.published.levelAt = began
@@ -241,12 +251,20 @@ final class FeedSession {
         loop.publishStatistics()
     }
 
-    /// - Returns: nil when the window is done; else why the catalog has to be read anew first.
+    /// The tables whose rows the next window passes over. In a poll in which somebody began to hear one of them it is none, so
+    /// that a client that comes and goes all the time does not have a window read forever.
+    private func unheardTables() -> [Table] {
+        if hasNewListener { return [] }
+        return Array(state.tables.catalog.tables.lazy.filter { !self.loop.consumer.hears($0) }.prefix(Self.mostUnheard))
+    }
+
+    /// - Returns: nil when the window is done; else why it has to be read again, and the catalog perhaps before it.
     private func readWindow() throws -> WindowReader.Obstacle? {
         guard let cursor = state.position.cursor, let epoch = state.epochs.current else { return nil }
+        let unheard = unheardTables()
         let window = WindowReader(
             consumer: loop.consumer, catalog: state.tables.catalog, settled: settled, mayAskAgain: refreshes < 5,
-            skip: state.position.skip, after: FeedCursor(epoch: epoch, at: cursor)
+            skip: state.position.skip, passingOver: unheard, after: FeedCursor(epoch: epoch, at: cursor)
         ) { [unowned loop] in loop.serveAnytimeWork() }
         // Also where the connection broke: what was handed on must not come again.
         defer { note(window) }
@@ -254,7 +272,7 @@ final class FeedSession {
         let (isVersionDue, isLookDue) = (began >= catalog.dueAt, began >= losses.dueAt)
         let statement = cursor.window(
             commitTimestamps: hasCommitTimestamps, isVersionDue: isVersionDue, isLookDue: isLookDue,
-            members: state.tables.catalog.memberTables)
+            members: state.tables.catalog.memberTables, unheard: unheard.map(\.oid))
         try reader.stream(statement, within: loop.configuration.statementLimit) { try window.take($0) }
         guard let next = try window.finish() else { return window.obstacle }
         if isVersionDue { catalog.isCurrent() }
@@ -277,7 +295,7 @@ final class FeedSession {
         }
         state.tables.windowRead(upTo: next)
         state.position.windowEnded(
-            at: next, isEmpty: window.handed.isEmpty, taken: window.handed.isEmpty ? 0 : loop.consumer.observed.taken)
+            at: next, isEmpty: window.isEmpty, taken: window.isEmpty ? 0 : loop.consumer.observed.taken)
         if let mark = state.recovery.windowEnded(at: next, now: .now) { loop.consumer.marked(mark) }
         return nil
     }
@@ -286,8 +304,9 @@ final class FeedSession {
     private func note(_ window: WindowReader) {
         state.position.handedOn(window.handed)
         state.statistics.changes += window.handed.count
-        if !window.handed.isEmpty { state.recovery.handedOn(window.handed.count) }
+        if !window.isEmpty { state.recovery.handedOn(window.handed.count + (window.isComplete ? window.passed : 0)) }
         if window.isComplete {
+            state.statistics.passed += window.passed
             state.statistics.orphans += window.orphans.values.reduce(0, +)
         } else {
             state.position.windowBroke()

@@ -38,7 +38,7 @@ final class LossDetector {
                 try compare(OutboxCheck(text, at: end), with: place, window, end)
             }
         }
-        guard isFirst || isAhead || window.hasNewsOfOutbox || !window.handed.isEmpty,
+        guard isFirst || isAhead || window.hasNewsOfOutbox || !window.isEmpty,
             let look = state.outbox, look.witness == nil
         else { return }
         let latest = try environment.reader.query(LossSQL.latestRead, [end.text])

@@ -38,6 +38,8 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
     /// Of the window under way.
     private var cursors: CursorWindow?
     private var watermarks: WatermarkAudience
+    /// The tables that the observer needs, by oid.
+    private var observedTables: Set<UInt32> = []
     private let ahead = DispatchSemaphore(value: ChangeDispatcher.batchesAhead)
     private static let batchesAhead = 2
 
@@ -73,6 +75,12 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
     func join() { decider.join(within: .seconds(1)) }
 
     // MARK: Live changes
+
+    /// Subscribers and the observer are all who are handed what windows bring. Who recovers reads for itself, and hears the
+    /// table live by then; members tables of scopes are told apart from changes (`membersChanged`).
+    func hears(_ table: Table) -> Bool {
+        observedTables.contains(table.oid) || subscriptions.registry.hears(table.oid)
+    }
 
     func windowBegan(_ cursors: CursorWindow) { self.cursors = cursors }
 
@@ -160,6 +168,7 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
     func feedDidBecomeReady(_ catalog: Catalog) { catalogChanged(catalog) }
 
     func catalogChanged(_ catalog: Catalog) {
+        if let observer { observedTables = Set(catalog.tables.lazy.filter(observer.observes).map(\.oid)) }
         pipeline.catalogChanged(catalog)
         scheduler.catalogChanged(catalog)
         subscriptions.catalogChanged(catalog)

@@ -78,6 +78,9 @@ struct SubscriptionRegistry: ~Copyable {
 
     var isEmpty: Bool { byNumber.isEmpty }
 
+    /// Whether a change of the table may be for anybody.
+    func hears(_ table: UInt32) -> Bool { index.hears(table) }
+
     /// Which rows can concern these groups; nil where a row of any table may, or where one of them is not bound.
     func prefilter(of groups: some Sequence<ChangeGroupID>, mostTexts: Int) -> RowPrefilter? {
         var numbers: Set<Int> = []

@@ -30,15 +30,23 @@ package struct Snapshot: Sendable, Equatable {
     ///   - isVersionDue: whether it brings along the catalog's version.
     ///   - isLookDue: whether it brings along what tells whether changes went.
     ///   - members: the tables of which it is to tell whether they were written.
+    ///   - unheard: the tables whose rows it passes over, by oid.
     func window(
-        commitTimestamps: Bool, isVersionDue: Bool = false, isLookDue: Bool = false, members: Set<UInt32> = []
+        commitTimestamps: Bool, isVersionDue: Bool = false, isLookDue: Bool = false, members: Set<UInt32> = [],
+        unheard: [UInt32] = []
     ) -> String {
         let template = commitTimestamps ? Self.withCommitTimestamps : Self.withoutCommitTimestamps
-        return template.statement(
-            xmax: String(xmax), xip: "{" + running.map(String.init).joined(separator: ",") + "}",
-            version: isVersionDue ? Self.version : "null::text", outbox: isLookDue ? Self.outbox : "null::json",
-            members: members.isEmpty ? nil : members.sorted().map(String.init).joined(separator: ","))
+        return template.statement([
+            "xmax": String(xmax), "xip": "{" + running.map(String.init).joined(separator: ",") + "}",
+            "version": isVersionDue ? Self.version : "null::text", "outbox": isLookDue ? Self.outbox : "null::json",
+            "members": members.sorted().map(String.init).joined(separator: ","),
+            "unheard": unheard.map(String.init).joined(separator: ","), "most": String(Self.mostPassed),
+        ])
     }
+
+    /// Up to how many rows a window counts that it passes over: that it is more than a slice of a recovery looks at
+    /// (`RecoveryReader.sliceRows`) is all that has to be known of many.
+    static let mostPassed = 2001
 
     private static let version = "(" + SQLTemplate.withoutComments(CatalogSQL.catalogVersion.text) + ")"
 
@@ -49,21 +57,25 @@ package struct Snapshot: Sendable, Equatable {
     private static let withoutCommitTimestamps = WindowTemplate(committed: "null::text")
 }
 
-/// Window.sql and MembersInWindow in Window.sql, with places for a window's own parts.
+/// Window.sql, with places for a window's own parts.
 private struct WindowTemplate {
     private let window: SQLTemplate
     private static let members = SQLTemplate(withoutComments: WindowSQL.membersInWindow.text)
+    private static let heard = SQLTemplate(withoutComments: WindowSQL.heardInWindow.text)
+    private static let passed = SQLTemplate(withoutComments: WindowSQL.passedInWindow.text)
 
     init(committed: String) {
         window = SQLTemplate(withoutComments: WindowSQL.window.text.replacing(":committed", with: committed))
     }
 
-    func statement(xmax: String, xip: String, version: String, outbox: String, members: String?) -> String {
-        var parts = ["xmax": xmax, "xip": xip, "version": version, "outbox": outbox, "touched": "null::json"]
-        if let members {
-            parts["members"] = members
-            parts["touched"] = Self.members.filled(parts)
-        }
+    /// - Parameter parts: what Window.sql is filled with, but for the parts that it only has where there are members
+    ///   tables, or tables to be passed over.
+    func statement(_ parts: [String: String]) -> String {
+        var parts = parts
+        parts["touched"] = parts["members"] == "" ? "null::json" : Self.members.filled(parts)
+        let isWhole = parts["unheard"] == ""
+        parts["heard"] = isWhole ? "true" : Self.heard.filled(parts)
+        parts["passed"] = isWhole ? "0::oid" : Self.passed.filled(parts)
         return window.filled(parts)
     }
 }

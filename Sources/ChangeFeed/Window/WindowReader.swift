@@ -19,6 +19,9 @@ package protocol WindowConsumer: AnyObject, Sendable {
     /// A window begins, or begins anew: how its entries are told apart by cursors.
     func windowBegan(_ cursors: CursorWindow)
 
+    /// Whether anybody is to be handed changes of a table. Those of others are not read, as long as this says so.
+    func hears(_ table: Table) -> Bool
+
     /// Entries in order; at most 256, or about 256 KiB, at a time. May block: nothing is read meanwhile.
     ///
     /// - Throws: `PostgresError` where the database is needed for them and does not answer. The feed then connects anew,
@@ -44,12 +47,18 @@ final class WindowReader {
     private(set) var outbox: [UInt8]?
     /// Something young was deleted from the outbox, by TRUNCATE or otherwise.
     private(set) var hasNewsOfOutbox = false
+    /// Rows of tables that nobody hears, `Snapshot.mostPassed` at most.
+    private(set) var passed = 0
+    /// Nothing was written that the hub is to hear of or to pass over.
+    var isEmpty: Bool { handed.isEmpty && passed == 0 }
 
     enum Obstacle {
         /// A table that the catalog does not know, or knows otherwise than the record shows it.
         case table(UInt32)
         /// Tables, policies or privileges are others than the catalog has.
         case version
+        /// Somebody hears a table that the window passes over.
+        case listener
     }
 
     private let consumer: any WindowConsumer
@@ -57,6 +66,7 @@ final class WindowReader {
     private let settled: [UInt32: Table?]
     private let mayAskAgain: Bool
     private let skip: Set<DeliveredChanges.Key>
+    private let unheard: [Table]
     private let willHandOn: () -> Void
     private let start: FeedCursor
     private var snapshot: Snapshot?
@@ -70,18 +80,21 @@ final class WindowReader {
     ///   - settled: tables for which reading the catalog anew would tell no more, as they were described before.
     ///   - mayAskAgain: whether the catalog may be read once more for a record it does not fit.
     ///   - skip: what was handed on before the connection broke.
+    ///   - unheard: the tables that the window passes over, as nobody heard them when it was sent.
     ///   - start: where the window begins.
     ///   - willHandOn: called before each batch. Whoever was told to be subscribed before an entry committed has to be
     ///     known when the entry is handed on.
     init(
         consumer: any WindowConsumer, catalog: Catalog, settled: [UInt32: Table?], mayAskAgain: Bool,
-        skip: Set<DeliveredChanges.Key>, after start: FeedCursor, willHandOn: @escaping () -> Void
+        skip: Set<DeliveredChanges.Key>, passingOver unheard: [Table], after start: FeedCursor,
+        willHandOn: @escaping () -> Void
     ) {
         self.consumer = consumer
         self.catalog = catalog
         self.settled = settled
         self.mayAskAgain = mayAskAgain
         self.skip = skip
+        self.unheard = unheard
         self.start = start
         self.willHandOn = willHandOn
     }
@@ -117,7 +130,17 @@ final class WindowReader {
     }
 
     /// What the window's first row says of the window as a whole.
+    ///
+    /// Live means live, also for tables that are passed over. The snapshot was taken before this row came, so whoever
+    /// subscribes from here on is owed nothing of the window. Whoever did since the statement was sent may have been told so
+    /// before the snapshot was taken, and is owed what committed in between: the window has to be read again. Nothing of
+    /// it was handed on, as this row is the first.
     private func takeFacts(_ row: QueryResult) throws -> Bool {
+        if unheard.contains(where: consumer.hears) {
+            obstacle = .listener
+            return false
+        }
+        passed = Int(row.integer(0, 1) ?? 0)
         if let version = row.text(0, 5), version != catalog.version {
             obstacle = .version
             return false

@@ -156,6 +156,9 @@ package struct SubscriptionIndex: Sendable {
 
     // MARK: Matching
 
+    /// Whether any subscription is about the table, of those that the catalog has.
+    package func hears(_ table: UInt32) -> Bool { tables[table] != nil }
+
     /// Who gets a change. A table that the catalog did not have yet joins it here, so that no wildcard misses its first
     /// rows.
     package mutating func match(_ change: RowChange) -> Matches {

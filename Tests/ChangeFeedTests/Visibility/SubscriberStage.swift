@@ -59,18 +59,19 @@ final class SubscriberStage: ChangeSink {
     /// Runs `body` with a feed on the database.
     static func with<Outcome>(
         _ database: Database, node: String = "test", recoveryWindow: Duration = .zero,
-        filters: ConditionLimits = ConditionLimits(), logger: Logger = .silent,
+        rhythm: Doorbell.Rhythm = Doorbell.Rhythm(), filters: ConditionLimits = ConditionLimits(),
+        observer: (any ChangeObserver)? = nil, logger: Logger = .silent,
         oldestMark: @escaping @Sendable () -> Int? = { nil }, pruneInterval: Duration = .seconds(60),
         _ body: (SubscriberStage) throws -> Outcome
     ) throws -> Outcome {
         let stage = SubscriberStage()
-        var configuration = FeedConfiguration(conninfo: database.conninfo, node: node)
+        var configuration = FeedConfiguration(conninfo: database.conninfo, node: node, rhythm: rhythm)
         configuration.firstRetry = .milliseconds(100)
         configuration.recoveryWindow = recoveryWindow
         configuration.filters = filters
         configuration.pruneInterval = pruneInterval
         let subscriptions = ChangeService(
-            configuration: configuration, sink: stage, logger: logger, oldestMark: oldestMark
+            configuration: configuration, sink: stage, observer: observer, logger: logger, oldestMark: oldestMark
         ) { _ in }
         stage.subscriptions.withLock { $0 = subscriptions }
         subscriptions.start()
@@ -104,6 +105,9 @@ final class SubscriberStage: ChangeSink {
         try eventually("an answer to the subscription") { outcome(id) != nil }
         return id
     }
+
+    /// The group's last member is gone.
+    func leave(_ id: ChangeGroupID) throws { try #require(subscriptions.withLock { $0 }).unsubscribe(id) }
 
     func admit(_ subject: String, to id: ChangeGroupID) throws {
         try #require(subscriptions.withLock { $0 }).admit(Self.claims(subject), to: id)
