@@ -23,6 +23,8 @@ def options():
     parser.add_argument("--every", type=float, default=2.0, metavar="SECONDS", help="about how often a fault comes (2)")
     parser.add_argument("--clients", type=int, default=200, help="how many clients, ten of them from PyPI (200)")
     parser.add_argument("--rate", type=float, default=100, help="transactions per second that are attempted (100)")
+    parser.add_argument("--capture", choices=("triggers", "wal", "both"), default="triggers",
+                        help="how changes get into the outbox; both: the table goes from one to the other and back (triggers)")
     parser.add_argument("--settle", type=float, default=45, metavar="SECONDS",
                         help="deadline for the last deliveries (45)")
     parser.add_argument("--hub", type=pathlib.Path, default=ROOT / ".build/release/roost", help="the hub to test")
@@ -53,8 +55,8 @@ async def main():
     from run import Run
     from selftest import Tampering
     faults = plan(chosen.seed, chosen.seconds * FAULTS_UNTIL, chosen.only, chosen.every)
-    print(f"seed {chosen.seed}: {chosen.clients} clients, {chosen.seconds:.0f} s of writing, {len(faults)} faults; "
-          f"again with --seed {chosen.seed} --minutes {chosen.minutes:g}")
+    print(f"seed {chosen.seed}: {chosen.clients} clients, {chosen.seconds:.0f} s of writing, {len(faults)} faults, "
+          f"capture: {chosen.capture}; again with --seed {chosen.seed} --minutes {chosen.minutes:g} --capture {chosen.capture}")
     print("\n".join(map(str, faults)), flush=True)
     tampering = Tampering(chosen.seed) if chosen.self_test else None
     began = time.monotonic()

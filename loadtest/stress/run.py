@@ -51,7 +51,9 @@ class Run:
         for writer in writers:
             writer.start()
         latecomers = asyncio.create_task(self._open_late(cast, self.options.seconds / 2))
+        switches = asyncio.create_task(faults.switch_captures() if self.options.capture == "both" else asyncio.sleep(0))
         await asyncio.gather(faults.run(self.plan, began), asyncio.sleep(self.options.seconds))
+        switches.cancel()
         for writer in writers:
             writer.ended.set()
         await asyncio.gather(*(asyncio.to_thread(writer.join, 30) for writer in writers), latecomers)
@@ -77,7 +79,9 @@ class Run:
             # The test clusters do without; but what was told to be committed has to survive a killed server here.
             connection.execute(f"alter database {DATABASE} set synchronous_commit = on")
             connection.execute(SCHEMA.read_text())
-        self.hub = Hub(url, ROOST_LOOPS="2", ROOST_LOG_LEVEL=self.options.log_level)
+        # A hub that reads the WAL also passes on what triggers wrote.
+        capture = "triggers" if self.options.capture == "triggers" else "wal"
+        self.hub = Hub(url, ROOST_LOOPS="2", ROOST_LOG_LEVEL=self.options.log_level, ROOST_FEED_CAPTURE=capture)
         self.stack.callback(self.hub.remove)
         self.stack.callback(self._keep_log)
         self.hub.run("migrate")

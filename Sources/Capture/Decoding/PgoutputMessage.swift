@@ -141,13 +141,15 @@ package enum StreamMessage {
     }
 
     /// Says that all up to `place` is stored (a standby status update).
-    package static func acknowledgement(of place: LSN) -> [UInt8] {
+    ///
+    /// - Parameter asks: for an answer, which a walsender gives at once.
+    package static func acknowledgement(of place: LSN, asks: Bool) -> [UInt8] {
         var message = [UInt8(ascii: "r")]
         // Written, flushed, applied: a logical slot looks at the second. The time is for statistics alone.
         for value in [place.rawValue, place.rawValue, place.rawValue, 0] {
             withUnsafeBytes(of: value.bigEndian) { message += $0 }
         }
-        return message + [0]
+        return message + [asks ? 1 : 0]
     }
 }
 

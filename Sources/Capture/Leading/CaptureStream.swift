@@ -10,9 +10,13 @@ final class CaptureStream {
     private var acknowledged = LSN(0)
     private var acknowledgedAt = ContinuousClock.now
     private var wantsReply = false
+    /// Since when the walsender owes an answer.
+    private var askedAt: ContinuousClock.Instant?
 
     /// Between acknowledgements of what moves, and of what does not: a walsender that hears nothing for 8 s ends the session.
     private static let (often, seldom) = (Duration.milliseconds(100), Duration.seconds(2))
+    /// A walsender that does not answer for so long hangs, or is cut off.
+    private static let patience = Duration.seconds(6)
     private static let mostRows = 4_000
     private static let mostBytes = 4_194_304
 
@@ -38,10 +42,12 @@ final class CaptureStream {
     /// Reads what has arrived, up to a full batch or until `enough` says so at the end of a transaction.
     ///
     /// - Returns: whether there may be more at once.
+    /// - Throws: `PostgresError`, also where the walsender does not answer; `MalformedStream`.
     func read(until enough: () -> Bool) throws -> Bool {
         while !isFull {
             if !decoder.isInTransaction, enough() { return true }
             let arrival = try connection.takeStreamMessage { bytes in
+                askedAt = nil
                 switch try StreamMessage(bytes) {
                 case .data(let message, _): try decoder.take(PgoutputMessage(message), into: batch)
                 case .keepalive(let end, let wantsReply):
@@ -49,7 +55,11 @@ final class CaptureStream {
                     self.wantsReply = self.wantsReply || wantsReply
                 }
             }
-            if case .pending = arrival { return false }
+            guard case .pending = arrival else { continue }
+            if let askedAt, .now - askedAt > Self.patience {
+                throw PostgresError(.timeout, "Postgres' walsender does not answer.")
+            }
+            return false
         }
         return true
     }
@@ -68,7 +78,9 @@ final class CaptureStream {
     func acknowledge(stored: LSN) throws {
         let isLevel = batch.isEmpty && !decoder.isInTransaction
         acknowledged = max(acknowledged, isLevel ? max(stored, position.lsn, sentUpTo) : stored)
-        try connection.putStreamMessage(StreamMessage.acknowledgement(of: acknowledged))
+        let asks = askedAt == nil && .now - acknowledgedAt >= Self.seldom
+        if asks { askedAt = .now }
+        try connection.putStreamMessage(StreamMessage.acknowledgement(of: acknowledged, asks: asks))
         acknowledgedAt = .now
         wantsReply = false
     }

@@ -18,7 +18,7 @@ final class CaptureStore {
     }
 
     /// A batch is at most a few MiB; where storing it takes so long, the session hangs.
-    private static let limit = Duration.seconds(60)
+    private static let limit = Duration.seconds(20)
     /// More than a hub's tables have; a table that is altered again and again leaves some behind.
     private static let mostStatements = 400
 
