@@ -53,6 +53,8 @@ package enum SQLState {
     package static let invalidName = "42602"
     package static let undefinedObject = "42704"
     package static let objectInUse = "55006"
+    package static let programLimitExceeded = "54000"
+    package static let internalError = "XX000"
 }
 
 extension String {

@@ -35,7 +35,8 @@ class Cluster:
             shutil.chown(self.folder, "postgres", "postgres")
         try:
             self._postgres("initdb", "-D", self.data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8")
-            options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={self.folder}"
+            options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={self.folder} "
+            options += "-c wal_level=logical"
             self._postgres("pg_ctl", "-D", self.data, "-l", self.folder / "log", "-w", "-o", options, "start")
         except BaseException:
             shutil.rmtree(self.folder, ignore_errors=True)
@@ -92,22 +93,6 @@ class Cluster:
         found = self.psql(database, f"select pid from pg_stat_activity where datname = '{database}' and "
                           f"application_name like '{application}%'")
         return [int(line) for line in found.splitlines()]
-
-    def pgbench(self, database, script, clients, seconds):
-        """Transactions per second, and the CPU µs that all of Postgres spent on each."""
-        command = [self.bin / "pgbench", "-n", "-M", "prepared", "-f", script, "-c", str(clients), "-j", "2",
-                   "-T", str(seconds), self.url(database)]
-        before = self.cpu_microseconds()
-        outcome = subprocess.run(command, capture_output=True, text=True)
-        # A session's CPU time is its postmaster's only when it has ended.
-        time.sleep(0.5)
-        spent = self.cpu_microseconds() - before
-        rates = [float(line.split()[2]) for line in outcome.stdout.splitlines() if line.startswith("tps =")]
-        counts = [int(line.split()[-1].split("/")[0]) for line in outcome.stdout.splitlines()
-                  if line.startswith("number of transactions actually processed")]
-        if outcome.returncode != 0 or not rates or not counts:
-            raise BenchError(f"pgbench failed: {outcome.stderr.strip()[-300:]}")
-        return rates[0], spent / counts[0]
 
     def cpu_microseconds(self):
         """Of the postmaster, the children it has, and those it had."""

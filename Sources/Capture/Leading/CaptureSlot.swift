@@ -15,7 +15,7 @@ struct CaptureSlot {
     func find(by stream: PostgresConnection) throws -> (name: String, position: CapturePosition)? {
         try lock()
         defer { unlock() }
-        guard let name = try connection.query(CaptureSQL.requirements).text(0, 2) else { return nil }
+        guard let name = try connection.query(CaptureSQL.requirements).text(0, 1) else { return nil }
         let state = try connection.query(CaptureSQL.slotState)
         let isThere = state.count > 0 && state.flag(0, 0)
         if isThere, let position = try storedPosition() { return (name, position) }
@@ -74,7 +74,7 @@ struct CaptureSlot {
     func dropIfUnused() throws {
         guard try connection.query(CaptureSQL.lockSlot).flag(0, 0) else { return }
         defer { unlock() }
-        guard try connection.query(CaptureSQL.requirements).integer(0, 3) ?? 0 == 0 else { return }
+        guard try connection.query(CaptureSQL.requirements).integer(0, 2) ?? 0 == 0 else { return }
         // In this order: a row without a slot says that changes are missing.
         _ = try connection.query(CaptureSQL.forgetCapture)
         let dropped = try connection.query(CaptureSQL.dropSlot)

@@ -46,9 +46,8 @@ struct CaptureWorker: ~Copyable {
         try store.run(CaptureSQL.sessionOfCapture)
         try Primary.demand(on: store)
         try RoostSchema.demandCurrent(on: store)
-        guard try awaitLead(on: store) else { return }
-        reconnector.connected()
-        let stream = try PostgresConnection(replicating: options, waiter: sockets, logger: setup.logger)
+        guard let role = try awaitLead(on: store) else { return }
+        let stream = try connectStream(options, as: role)
         try stream.run(CaptureSQL.sessionOfStream)
         published.state = .preparing
         let stopSignal = stopSignal
@@ -61,30 +60,40 @@ struct CaptureWorker: ~Copyable {
             store: try CaptureStore(store, from: position, log: setup.logger), slot: slot, sockets: sockets,
             published: published)
         published.state = .leading
+        reconnector.connected()
         report(nil)
         do {
             try leader.serve { stopSignal.isStopping }
-        } catch let error as PostgresError
-            where error.sqlState == SQLState.undefinedObject && error.message.contains("publication")
-        {
-            // Changes are decoded with the catalog of their time, when there was no publication: this slot never gets on.
+        } catch let error as PostgresError where Self.endsSlot(error) {
             try slot.giveUp()
             throw error
         }
     }
 
+    /// Errors that come again whenever the slot is read. Changes are decoded with the catalog of their time, when there may
+    /// have been no publication; and a row whose text is over 1 GB cannot be decoded at all (MaxAllocSize in Postgres' source,
+    /// utils/memutils.h).
+    private static func endsSlot(_ error: PostgresError) -> Bool {
+        switch error.sqlState {
+        case SQLState.undefinedObject: error.message.contains("publication")
+        case SQLState.programLimitExceeded: true
+        case SQLState.internalError: error.message.contains("invalid memory alloc request size")
+        default: false
+        }
+    }
+
     /// Waits until there is something to lead, and nobody else does.
     ///
-    /// - Returns: false where the hub stops meanwhile.
-    private func awaitLead(on store: PostgresConnection) throws -> Bool {
+    /// - Returns: this session's role, quoted; nil where the hub stops meanwhile.
+    private mutating func awaitLead(on store: PostgresConnection) throws -> String? {
         while !stopSignal.isStopping {
             let found = try store.query(CaptureSQL.requirements)
-            let tables = Int(found.integer(0, 3) ?? 0)
+            let tables = Int(found.integer(0, 2) ?? 0)
             published.publishedTables = tables
             // Also where the last table has left: what was committed before is read, and then the slot goes.
-            if tables > 0 || found.flag(0, 5) {
+            if tables > 0 || found.flag(0, 4) {
                 try demand(found)
-                if try store.query(CaptureSQL.tryLead).flag(0, 0) { return true }
+                if try store.query(CaptureSQL.tryLead).flag(0, 0) { return found.text(0, 3) ?? "" }
                 published.state = .following
                 let ended = try store.query(CaptureSQL.leaderThatHangs, [String(setup.silence.components.seconds)])
                 if ended.count > 0 {
@@ -94,12 +103,13 @@ struct CaptureWorker: ~Copyable {
             } else {
                 published.state = .idle
             }
+            reconnector.connected()
             report(nil)
             sockets.rest(watching: [store.descriptor], until: .now + setup.interval)
             // What arrives unasked is that the session ends.
             if !store.isSilent { _ = try store.query("select 1") }
         }
-        return false
+        return nil
     }
 
     private func demand(_ found: QueryResult) throws {
@@ -111,11 +121,20 @@ struct CaptureWorker: ~Copyable {
                 or run `roost watch` with feed.capture: triggers
                 """)
         }
-        guard found.flag(0, 1) else {
+    }
+
+    /// A walsender's session. Whether the role may have one only trying tells: some providers have a role of their own for it.
+    private func connectStream(_ options: ConnectionOptions, as role: String) throws -> PostgresConnection {
+        do {
+            return try PostgresConnection(replicating: options, waiter: sockets, logger: setup.logger)
+        } catch let error as PostgresError
+            where error.message.contains("replication role")
+            || error.message.contains("start WAL sender")
+        {
             throw PostgresError(
-                .server,
-                "the role \(found.text(0, 4) ?? "") may not replicate; run `alter role \(found.text(0, 4) ?? "…") replication`"
-            )
+                .connection,
+                "the role \(role) may not replicate; run `alter role \(role) replication` (a managed Postgres may have a role "
+                    + "of its own to grant instead, such as rds_replication)")
         }
     }
 

@@ -17,15 +17,14 @@ set application_name = 'roost capture';
 set wal_sender_timeout = '8s'
 
 -- name: Requirements
--- Whether changes can be read from the WAL here: the WAL's level, whether this role may replicate, the slot's name, and how
--- many tables the publication has (null where there is no publication), this role's name, and whether there is a slot.
+-- Whether changes can be read from the WAL here: the WAL's level, the slot's name, how many tables the publication has (null
+-- where there is no publication), this role's name, and whether there is a slot.
 -- Locks: none.
-select current_setting('wal_level'), r.rolreplication or r.rolsuper, roost.slot_name(),
+select current_setting('wal_level'), roost.slot_name(),
        (select count(t.prrelid) from pg_publication p left join pg_publication_rel t on t.prpubid = p.oid
         where p.pubname = 'roost' group by p.oid),
-       format('"%s"', replace(r.rolname, '"', '""')),
+       format('"%s"', replace(current_user, '"', '""')),
        exists (select from pg_replication_slots where slot_name = roost.slot_name())
-from pg_roles r where r.rolname = current_user
 
 -- name: TryLead
 -- Takes the lead for this session, unless another hub has it.

@@ -1,0 +1,207 @@
+"""`feed.capture: wal`: rows are read from Postgres' WAL, by one hub of several, and nothing is lost or there twice."""
+
+import asyncio
+import contextlib
+import os
+import random
+import signal
+import threading
+
+import psycopg
+import pytest
+
+from support.cluster import Cluster
+from support.deadline import eventually, until
+from support.hub import Hub
+from support.wsclient import Client
+
+#: How often the leader and Postgres are killed; a night's run sets more.
+KILLS = int(os.environ.get("ROOST_CAPTURE_KILLS", "12"))
+TABLE = "create table t (id bigint generated always as identity primary key, w int, n int); grant select on t to authenticated, service_role"
+
+
+@pytest.fixture
+def own():
+    """A cluster that may be killed, with a database whose table t is read from the WAL."""
+    cluster = Cluster().start()
+    hubs = []
+    try:
+        url = cluster.create_database("own")
+
+        def hub(name):
+            hubs.append(Hub(url, ROOST_FEED_CAPTURE="wal", ROOST_NODE_NAME=name))
+            return hubs[-1]
+        first = hub("one")
+        first.run("migrate")
+        with cluster.connect("own") as sql:
+            # The test clusters do without; but what was told to be committed has to survive a killed server here.
+            sql.execute("alter database own set synchronous_commit = on")
+            sql.execute(TABLE)
+        with cluster.connect("own") as sql:
+            sql.execute("create publication roost for table t with (publish_via_partition_root = true)")
+        yield cluster, first, hub
+    finally:
+        for each in hubs:
+            with contextlib.suppress(ProcessLookupError):
+                if each.process:
+                    each.process.send_signal(signal.SIGCONT)
+            each.remove()
+        cluster.remove()
+
+
+def rows(cluster, sql="select record ->> 'id', record ->> 'n' from roost.change where relid = 't'::regclass order by id"):
+    with cluster.connect("own") as connection:
+        return connection.execute(sql).fetchall()
+
+
+def state(hub):
+    return next((name for name in ("leading", "following", "idle", "preparing", "away")
+                 if hub.metric(f'roost_capture_state{{state="{name}"}}') == 1), None)
+
+
+async def test_rows_reach_clients(own):
+    cluster, hub, _ = own
+    hub.start()
+    async with await Client.connect(hub.port) as client:
+        await client.watch("realtime:room", {"event": "*", "schema": "public", "table": "t", "filter": "w=eq.1"})
+        with cluster.connect("own") as sql:
+            sql.execute("insert into t (w, n) values (1, 1), (2, 2)")
+            sql.execute("update t set n = 3")
+            sql.execute("delete from t")
+        changes = [(await client.next("postgres_changes")).payload["data"] for _ in range(3)]
+    assert [change["type"] for change in changes] == ["INSERT", "UPDATE", "DELETE"]
+    assert changes[1]["record"] == {"id": 1, "w": 1, "n": 3}
+    assert changes[1]["old_record"] == changes[2]["old_record"] == {"id": 1}
+    assert changes[0]["commit_timestamp"] <= changes[1]["commit_timestamp"]
+
+
+async def test_who_was_away_is_brought_what_it_missed(own):
+    cluster, hub, _ = own
+    hub.start()
+    with cluster.connect("own") as sql:
+        async with await Client.connect(hub.port) as client:
+            await client.watch("realtime:room", {"event": "INSERT", "schema": "public", "table": "t"})
+            sql.execute("insert into t (n) values (1)")
+            await client.next("postgres_changes")
+            client.socket.abort()
+        await asyncio.to_thread(hub.kill)
+        sql.execute("insert into t (n) values (2)")
+        hub.start()
+        sql.execute("insert into t (n) values (3)")
+        async with await Client.connect(hub.port) as client:
+            await client.watch("realtime:room", {"event": "INSERT", "schema": "public", "table": "t"})
+            seen = []
+            while 3 not in seen:
+                seen.append((await client.next("postgres_changes")).payload["data"]["record"]["n"])
+    assert [n for n in seen if n > 1] == [2, 3]
+
+
+def test_every_row_once_whoever_is_killed(own):
+    """Two hubs and Postgres are killed, one after the other, while four sessions write."""
+    cluster, one, hub = own
+    chance = random.Random(7)
+    hubs = [one, hub("two")]
+    for each in hubs:
+        each.start()
+    ended, failures = threading.Event(), []
+
+    def write(writer):
+        n = 0
+        while not ended.is_set():
+            try:
+                with psycopg.connect(cluster.url("own"), connect_timeout=5, autocommit=True) as sql:
+                    # What was not told to be committed may be or not.
+                    n = sql.execute("select coalesce(max(n), 0) from t where w = %s", [writer]).fetchone()[0]
+                    while not ended.is_set():
+                        n += 1
+                        sql.execute("insert into t (w, n) select %s, %s from generate_series(1, %s)",
+                                    [writer, n, 1 if n % 20 else 200])
+                        ended.wait(0.004)
+            except psycopg.OperationalError:
+                ended.wait(0.1)
+            except Exception as failure:
+                failures.append(failure)
+                return
+
+    writers = [threading.Thread(target=write, args=[number]) for number in range(4)]
+    for writer in writers:
+        writer.start()
+    try:
+        for kill in range(KILLS):
+            until(lambda: any(state(each) == "leading" for each in hubs), 30, "a leader")
+            ended.wait(chance.random() * 0.3)
+            if kill % 3 == 2:
+                cluster.stop("immediate")
+                cluster.start()
+            else:
+                leader = next((each for each in hubs if state(each) == "leading"), hubs[0])
+                leader.kill()
+                leader.start()
+    finally:
+        ended.set()
+        for writer in writers:
+            writer.join()
+    assert not failures
+    with cluster.connect("own") as sql:
+        count = sql.execute("select count(*) from t").fetchone()[0]
+    assert count > KILLS
+    until(lambda: rows(cluster, "select count(*) from roost.change where relid = 't'::regclass")[0][0] >= count, 30,
+          "all rows in the outbox")
+    assert rows(cluster, """
+        select count(*), count(distinct record ->> 'id'), (select count(*) from t) from roost.change
+        where relid = 't'::regclass""") == [(count, count, count)]
+    # Each writer's in its order.
+    assert rows(cluster, """
+        select count(*) from (
+            select (record ->> 'id')::bigint < lag((record ->> 'id')::bigint) over (partition by record ->> 'w' order by id) as wrong
+            from roost.change where relid = 't'::regclass) o where wrong""") == [(0,)]
+
+
+def test_another_hub_leads_when_the_leader_freezes(own):
+    cluster, one, hub = own
+    one.start()
+    until(lambda: state(one) == "leading", what="the lead")
+    two = hub("two").start()
+    until(lambda: state(two) == "following", what="a follower")
+    one.process.send_signal(signal.SIGSTOP)
+    with cluster.connect("own") as sql:
+        sql.execute("insert into t (n) values (1)")
+    until(lambda: len(rows(cluster)) == 1, 10, "the row, by the other hub")
+    assert state(two) == "leading"
+    one.process.send_signal(signal.SIGCONT)
+    until(lambda: state(one) == "following", 20, "the first one to follow")
+    with cluster.connect("own") as sql:
+        sql.execute("insert into t (n) values (2)")
+    until(lambda: len(rows(cluster)) == 2, 10, "the next row")
+
+
+async def test_clients_are_told_of_a_slot_that_was_lost(own):
+    """The bound of WAL was too small for the time without a hub."""
+    cluster, hub, _ = own
+    with cluster.connect("own") as sql:
+        sql.execute("alter system set max_slot_wal_keep_size = '1MB'")
+        sql.execute("select pg_reload_conf()")
+    hub.start()
+    with cluster.connect("own") as sql:
+        async with await Client.connect(hub.port) as client:
+            await client.watch("realtime:room", {"event": "INSERT", "schema": "public", "table": "t"})
+            sql.execute("insert into t (n) values (1)")
+            cursor = (await client.next("postgres_changes")).payload["data"]["cursor"]
+        await asyncio.to_thread(hub.stop)
+        sql.execute("create table other (n int)")
+
+        def is_lost():
+            sql.execute("insert into other select generate_series(1, 100000)")
+            sql.execute("select pg_switch_wal()")
+            sql.execute("checkpoint")
+            return sql.execute("select wal_status from pg_replication_slots").fetchone()[0] == "lost"
+        await eventually(lambda: asyncio.to_thread(is_lost), 30, "the slot to be lost")
+        hub.start()
+        sql.execute("insert into t (n) values (2)")
+        async with await Client.connect(hub.port) as client:
+            reply = await client.ask("realtime:room", "phx_join", {"config": {
+                "postgres_changes": [{"event": "INSERT", "schema": "public", "table": "t"}], "resume": {"cursor": cursor}}})
+            assert reply.payload["status"] == "ok"
+            assert reply.payload["response"]["resumed"] is False, reply.payload
+        assert "are missing" in hub.log
+        until(lambda: state(hub) == "leading", what="the lead")
