@@ -86,13 +86,15 @@ extension Doctor {
         scope.problems.map { problem in
             let remedy =
                 switch problem.kind {
+                case .watch where scope.isDerived, .policy where scope.isDerived:
+                    "run `roost watch \(scope.table)` again"
                 case .watch: "run `roost watch \(scope.table) --scope …` again"
                 case .gone: "run `delete from roost.scope where relid = \(scope.oid)`, and declare it anew"
                 case .policy: "run `roost watch \(scope.table) --no-scope`, or change what it reads"
                 }
             return Finding(
                 .warning, "scope",
-                "The scope \(scope.column) of \(scope.table) is not used, which costs speed only, as \(problem.text); "
+                "The scope \(scope.columnNames) of \(scope.table) is not used, which costs speed only, as \(problem.text); "
                     + "\(remedy).")
         }
     }
@@ -102,16 +104,16 @@ extension Doctor {
         case .holds(let rows, let users):
             Finding(
                 .good, "scope",
-                "Visibility of \(scope.table) goes by \(scope.column): \(rows) rows, looked at as \(users) users.")
+                "Visibility of \(scope.table) goes by \(scope.columnNames): \(rows) rows, looked at as \(users) users.")
         case .fails:
             Finding(
                 .error, "scope",
-                "Rows of \(scope.table) with the same \(scope.column) differ in who sees them, so its scope is wrong and "
+                "Rows of \(scope.table) with the same \(scope.columnNames) differ in who sees them, so its scope is wrong and "
                     + "shows rows to users who may not see them; run `roost watch \(scope.table) --no-scope` at once.")
         case .unknown(let reason):
             Finding(
                 .good, "scope",
-                "Visibility of \(scope.table) is declared to go by \(scope.column); no rows could be compared, as \(reason)."
+                "Visibility of \(scope.table) is \(scope.isDerived ? "derived" : "declared") to go by \(scope.columnNames); no rows could be compared, as \(reason)."
             )
         }
     }

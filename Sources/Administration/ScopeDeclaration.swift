@@ -16,7 +16,7 @@ struct ScopeDeclaration {
         try connection.run("begin")
         do {
             let oids = "{" + members.map(\.oid).joined(separator: ",") + "}"
-            _ = try connection.query(WatchingSQL.storeScope, [table.oid, column, oids])
+            _ = try connection.query(WatchingSQL.storeScope, [table.oid, column, oids, "false"])
             let problems = try DeclaredScope.read(of: table.oid, on: connection).flatMap(\.problems)
                 .filter { !rehearses || $0.kind != .watch }.map(\.text)
             guard problems.isEmpty else {
@@ -63,6 +63,8 @@ struct ScopeDeclaration {
 /// What `roost watch` is to do with a table's scope.
 package enum ScopeChange: Sendable, Equatable {
     case keep
+    /// Finds out from the policies what the scope is, unless one was declared.
+    case derive
     case remove
     /// - Parameters:
     ///   - column: as SQL writes it.
@@ -91,16 +93,20 @@ extension Substring {
 
 /// The scope of a table that was watched.
 package struct ScopeOutcome: Sendable, Equatable {
+    /// The columns, for people.
     package let column: String
     /// Schemas and names, separated by commas.
     package let members: String
+    /// It was found in the policies.
+    package let isDerived: Bool
     /// Without row level security the scope changes nothing.
     package let hasRowSecurity: Bool
     /// Why the hub does not use it, clauses without full stops.
     package let problems: [String]
 
     init(_ scope: DeclaredScope) {
-        column = scope.column
+        column = scope.columnNames
+        isDerived = scope.isDerived
         members = scope.memberNames
         hasRowSecurity = scope.hasRowSecurity
         problems = scope.problems.map(\.text)

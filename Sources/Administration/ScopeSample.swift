@@ -22,7 +22,6 @@ struct ScopeSample {
         let place: String
     }
 
-    private static let mostUsers = 20
     /// For all statements of one scope, after which what was compared so far decides.
     private static let patience = Duration.seconds(10)
 
@@ -46,17 +45,20 @@ struct ScopeSample {
     }
 
     private func compare(until deadline: ContinuousClock.Instant) throws -> Verdict {
-        let statements = try connection.query(WatchingSQL.scopeRows, [String(scope.oid), scope.column])
+        let statements = try connection.query(
+            WatchingSQL.scopeRows, [String(scope.oid), SampleUsers.array(scope.columns)])
         guard let draw = statements.text(0, 0), let look = statements.text(0, 1) else {
             return .unknown("the table is gone")
         }
-        let groups = try rows(draw)
+        let (groups, firsts) = try rows(draw)
         guard !groups.isEmpty else { return .unknown("no scope value has several rows") }
         let all = groups.values.flatMap { $0 }
         let places = "{" + Set(all.map(\.place)).map { "\"\($0)\"" }.joined(separator: ",") + "}"
         var asked = 0
         var refusal = "there is no column that could hold users' ids"
-        for user in try users(of: Array(groups.keys)) where ContinuousClock.now < deadline {
+        let users = SampleUsers(
+            table: String(scope.oid), column: scope.columns.first, members: scope.members, connection: connection)
+        for user in try users.draw(from: Array(firsts)) where ContinuousClock.now < deadline {
             do {
                 let seen = try visible(look, at: places, to: user)
                 asked += 1
@@ -78,40 +80,22 @@ struct ScopeSample {
         return asked > 0 ? .holds(rows: all.count, users: asked) : .unknown(refusal)
     }
 
-    private func rows(_ draw: String) throws -> [String: [Row]] {
+    /// The rows of each scope value, and the values of the first scope column.
+    private func rows(_ draw: String) throws -> (groups: [String: [Row]], firsts: Set<String>) {
         let rows = try connection.query(draw)
         var groups: [String: [Row]] = [:]
+        var firsts: Set<String> = []
         for row in 0..<rows.count {
-            guard let scope = rows.text(row, 0), let found = Self.row(rows, row, 1) else { continue }
+            guard let scope = rows.text(row, 0), let found = Self.row(rows, row, 2) else { continue }
             groups[scope, default: []].append(found)
+            if let first = rows.text(row, 1) { firsts.insert(first) }
         }
-        return groups
+        return (groups, firsts)
     }
 
     private static func row(_ rows: QueryResult, _ row: Int, _ column: Int) -> Row? {
         guard let partition = rows.text(row, column), let place = rows.text(row, column + 1) else { return nil }
         return Row(partition: partition, place: place)
-    }
-
-    /// Values of `sub` that policies may know, taken from the columns in turn.
-    private func users(of scopes: [String]) throws -> [String] {
-        let members = "{" + scope.members.map(String.init).joined(separator: ",") + "}"
-        let statements = try connection.query(WatchingSQL.scopeUsers, [String(scope.oid), scope.column, members])
-        let array =
-            "{"
-            + scopes.map { "\"" + $0.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\"" }
-            .joined(separator: ",") + "}"
-        let columns = try (0..<statements.count).compactMap { statements.text($0, 0) }.map { statement in
-            let rows = try connection.query(statement, [array])
-            return (0..<rows.count).compactMap { rows.text($0, 0) }
-        }
-        var users: [String] = []
-        for index in 0..<(columns.map(\.count).max() ?? 0) {
-            for column in columns where index < column.count && !users.contains(column[index]) {
-                users.append(column[index])
-            }
-        }
-        return Array(users.prefix(Self.mostUsers))
     }
 
     private func visible(_ look: String, at places: String, to user: String) throws -> Set<Row> {

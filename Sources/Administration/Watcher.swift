@@ -12,6 +12,8 @@ package enum Watcher {
         package var scope: ScopeOutcome?
         /// The members tables that were watched for its scope.
         package var members: [Outcome] = []
+        /// Why no scope could be derived, clauses without full stops.
+        package var obstacles: [String] = []
     }
 
     /// Watches a table and its partitions, and the members tables of a scope that is declared.
@@ -47,6 +49,9 @@ package enum Watcher {
                 .map { try triggers.apply(to: $0) }
             switch scope {
             case .keep: break
+            case .derive:
+                try derive(
+                    ScopeDerivation(connection: connection, conninfo: conninfo, table: named), triggers, &outcome)
             case .remove: try declaration.remove()
             case .declare(let column, _): try declaration.declare(column: column, members: members, rehearses: false)
             }
@@ -55,12 +60,35 @@ package enum Watcher {
         }
     }
 
+    /// Notes the scope that the policies of a watched table have, and watches the tables it rests on. Where it has none, says
+    /// so in the outcome, and forgets what was derived before.
+    private static func derive(
+        _ derivation: ScopeDerivation, _ triggers: TriggerChange, _ outcome: inout Outcome
+    ) throws {
+        let declaration = ScopeDeclaration(connection: derivation.connection, table: derivation.table)
+        switch try derivation.examine() {
+        case .none:
+            if try declaration.current()?.isDerived == true { try declaration.remove() }
+        case .refused(let reasons):
+            try declaration.remove()
+            outcome.obstacles = reasons
+        case .found(let members):
+            do {
+                outcome.members = try members.map { try triggers.apply(to: $0) }
+                try derivation.store(members)
+            } catch let error as PostgresError where error.sqlState == SQLState.insufficientPrivilege {
+                try declaration.remove()
+                outcome.obstacles = ["the tables it rests on cannot be watched (\(error.message))"]
+            }
+        }
+    }
+
     /// Watches every table of a publication, such as `supabase_realtime`.
     ///
     /// - Throws: `AdminError`; the tables before the one that failed stay watched.
     @discardableResult
     package static func watch(
-        publication: String, conninfo: String, patience: LockPatience = LockPatience(),
+        publication: String, derivesScopes: Bool = false, conninfo: String, patience: LockPatience = LockPatience(),
         progress: @escaping AdminProgress.Listener = { _ in }
     ) throws -> [Outcome] {
         try administer("watch publication \(publication)") {
@@ -79,7 +107,14 @@ package enum Watcher {
                 plan: .watchTable, connection: connection, patience: patience, reporter: reporter)
             return try names.enumerated().map { index, name in
                 reporter.report { ($0.task, $0.done, $0.total) = ("watching \(name)", index, names.count) }
-                return try triggers.apply(to: NamedTable(name, on: connection))
+                let named = try NamedTable(name, on: connection)
+                var outcome = try triggers.apply(to: named)
+                if derivesScopes {
+                    let derivation = ScopeDerivation(connection: connection, conninfo: conninfo, table: named)
+                    try derive(derivation, triggers, &outcome)
+                    outcome.scope = try ScopeDeclaration(connection: connection, table: named).current()
+                }
+                return outcome
             }
         }
     }
@@ -143,6 +178,12 @@ struct NamedTable {
         self.name = name
     }
 
+    /// - Throws: `AdminError` where it is nothing that can be watched.
+    init(oid: UInt32, on connection: PostgresConnection) throws {
+        let rows = try connection.query("select $1::oid::regclass::text", [String(oid)])
+        try self.init(rows.text(0, 0) ?? "", on: connection)
+    }
+
     /// What Postgres says of a text that names nothing: no identifier, an invalid name, too many dots.
     private static let noName: Set<String> = ["22023", SQLState.invalidName, "42601"]
 
@@ -168,7 +209,7 @@ struct NamedTable {
 
 /// `roost watch` and `roost unwatch`: tables, their triggers and their scopes.
 enum WatchingSQL: String, NamedStatement {
-    case describeTable, publicationTables, watchTable, unwatchTable, storeScope, scopeColumn, scopesResting, scopeRows,
-        scopeUsers
+    case describeTable, publicationTables, watchTable, unwatchTable, storeScope, isScopeDerivable, scopeColumn,
+        scopesResting, scopeRows, scopeRecords, scopeUsers
     static let file = StatementFile("Watching.sql")
 }

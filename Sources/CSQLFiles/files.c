@@ -95,6 +95,9 @@ static const unsigned char Migration013Order[] = {
 static const unsigned char Migration014Capture[] = {
 #embed "../Schema/SQL/Migration014Capture.sql"
 };
+static const unsigned char Migration015Scopes[] = {
+#embed "../Schema/SQL/Migration015Scopes.sql"
+};
 static const unsigned char Schema[] = {
 #embed "../Schema/SQL/Schema.sql"
 };
@@ -155,6 +158,7 @@ static const struct roost_sql_file files[] = {
     {"Migration012Losses.sql", Migration012Losses, sizeof Migration012Losses},
     {"Migration013Order.sql", Migration013Order, sizeof Migration013Order},
     {"Migration014Capture.sql", Migration014Capture, sizeof Migration014Capture},
+    {"Migration015Scopes.sql", Migration015Scopes, sizeof Migration015Scopes},
     {"Schema.sql", Schema, sizeof Schema},
     {"Activities.sql", Activities, sizeof Activities},
     {"Alerts.sql", Alerts, sizeof Alerts},

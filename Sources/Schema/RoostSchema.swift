@@ -21,6 +21,7 @@ package enum RoostSchema {
         ("012 losses", SQLFile.text("Migration012Losses.sql")),
         ("013 order", SQLFile.text("Migration013Order.sql")),
         ("014 capture", SQLFile.text("Migration014Capture.sql")),
+        ("015 scopes", SQLFile.text("Migration015Scopes.sql")),
     ]
 
     /// What `roost migrate` creates outside its own schema where it is missing; they run after the migrations, each time.

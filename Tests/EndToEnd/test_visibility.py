@@ -15,7 +15,8 @@ from support.wsclient import Client
 class Variant:
     name: str
     secured: bool = True
-    scoped: bool = False
+    #: What `roost watch` is told of scopes: to have none, one that is declared, or nothing, so that it derives them.
+    scope: str = "none"
     identity: str = "default"
     columns: bool = False
 
@@ -31,8 +32,12 @@ class Variant:
             # A privilege without a policy.
             sql.execute("grant select on conversations to anon; grant select (message_id, user_id) on read_receipts to anon")
         for table in TABLES:
-            scope = ["--scope", "conversation_id", "--members", "conversation_participants"]
-            hub.run("watch", table, *(scope if self.scoped and table in ("messages", "read_receipts") else []))
+            flags = [] if self.scope == "derived" else ["--no-scope"]
+            if self.scope == "declared" and table in ("messages", "read_receipts"):
+                flags = ["--scope", "conversation_id", "--members", "conversation_participants"]
+            said = hub.run("watch", table, *flags).stdout
+            if self.scope == "derived" and table in ("messages", "read_receipts"):
+                assert "visibility by conversation_id, as its policies say" in said, said
         hub.watch("aside.marker")
         hub.start()
 
@@ -40,10 +45,11 @@ class Variant:
 VARIANTS = [
     Variant("default"),
     Variant("full", identity="full"),
-    Variant("scope", scoped=True),
-    Variant("scope-full", scoped=True, identity="full"),
+    Variant("scope", scope="declared"),
+    Variant("derived", scope="derived"),
+    Variant("derived-full", scope="derived", identity="full"),
     Variant("columns", columns=True),
-    Variant("scope-columns-full", scoped=True, identity="full", columns=True),
+    Variant("derived-columns-full", scope="derived", identity="full", columns=True),
     Variant("open", secured=False),
     Variant("open-full", secured=False, identity="full"),
 ]
@@ -163,7 +169,7 @@ async def test_what_arrives_is_what_select_shows(chat, variant, own_hub):
             await ear.client.close()
 
 
-@pytest.mark.parametrize("variant", [Variant("pypi"), Variant("pypi-scope", scoped=True)], ids=lambda v: v.name)
+@pytest.mark.parametrize("variant", [Variant("pypi"), Variant("pypi-scope", scope="derived")], ids=lambda v: v.name)
 async def test_the_same_through_the_python_client(chat, variant, own_hub):
     people = [p for p in PRINCIPALS if p.role != "anon"]  # a refusal makes this client leave
     oracle = Oracle(chat, people, variant.identity)

@@ -60,8 +60,8 @@ def prepare(cluster, database):
 
 
 def watch(hub, scoped):
-    hub.command("watch", "public.messages", *(
-        ["--scope", "conversation_id", "--members", "public.conversation_participants"] if scoped else ["--no-scope"]))
+    """Nothing is declared: the scope is the one that `roost watch` derives."""
+    hub.command("watch", "public.messages", *([] if scoped else ["--no-scope"]))
 
 
 def commit_to_client(programs, cluster, database, hub, seconds):

@@ -82,11 +82,18 @@ where f.nspname = 'roost' and p.proname in ('on_insert', 'on_update', 'on_delete
 order by m.level, m.relid, t.tgname
 
 -- name: StoreScope
--- Declares that the visibility of a table's rows ($1, an oid) depends on a column ($2) only, as long as the members
--- tables ($3, oids) do not change; an earlier declaration is replaced.
+-- Notes that the visibility of a table's rows ($1, an oid) depends on a column ($2) only, as long as the members
+-- tables ($3, oids) do not change, and whether that was derived ($4); an earlier note is replaced.
 -- Locks: the table's row in roost.scope.
-insert into roost.scope (relid, scope_column, members) values ($1::oid, $2, $3::oid[]::regclass[])
-on conflict (relid) do update set scope_column = excluded.scope_column, members = excluded.members
+insert into roost.scope (relid, scope_column, members, derived) values ($1::oid, $2, $3::oid[]::regclass[], $4::boolean)
+on conflict (relid) do update
+set scope_column = excluded.scope_column, members = excluded.members, derived = excluded.derived
+
+-- name: IsScopeDerivable
+-- Whether a table ($1, an oid) has row level security and no scope that somebody declared.
+-- Locks: none.
+select c.relrowsecurity and not exists (select from roost.scope s where s.relid = c.oid and not s.derived)
+from pg_class c where c.oid = $1::oid
 
 -- name: ScopeColumn
 -- The column of a table ($1, an oid) that a name as SQL writes it ($2) names.
@@ -100,18 +107,29 @@ where a.attrelid = $1::oid and a.attnum > 0 and not a.attisdropped and array[a.a
 select relid::text from roost.scope where $1::oid = any (members::oid[]) and relid <> $1::oid order by 1
 
 -- name: ScopeRows
--- The statements that draw sample rows of a table ($1, an oid) with a scope column ($2): which rows, at most 200 and at
+-- The statements that draw sample rows of a table ($1, an oid) with scope columns ($2): which rows, at most 200 and at
 -- most ten of a scope value, of values that have several; and which of those at the places ($1 of that statement) are
--- visible. A row is told by its partition and place, so that no key is needed; both statements run in one snapshot.
+-- visible. A row is told by its partition and place, so that no key is needed; both statements run in one snapshot. With a
+-- row comes the value of its first scope column.
 -- Locks: none.
 select format(
-    'with sampled as (select %1$I::text as scope, tableoid, ctid from %2$I.%3$I where %1$I is not null limit 20000), '
+    'with sampled as (select row(%1$s)::text as scope, %2$s::text as first, tableoid, ctid from %3$I.%4$I limit 20000), '
     'numbered as ('
     '    select *, count(*) over (partition by scope) as many, row_number() over (partition by scope) as n from sampled'
     ') '
-    'select scope, tableoid, ctid from numbered where many > 1 and n <= 10 order by scope, n limit 200',
-    $2::text, n.nspname, c.relname),
+    'select scope, first, tableoid, ctid from numbered where many > 1 and n <= 10 order by scope, n limit 200',
+    (select string_agg(format('%I', name), ', ' order by place) from unnest($2::name[]) with ordinality s (name, place)),
+    coalesce(quote_ident(($2::name[])[1]), 'null'), n.nspname, c.relname),
     format('select tableoid, ctid from %1$I.%2$I where ctid = any ($1::tid[])', n.nspname, c.relname)
+from pg_class c join pg_namespace n on n.oid = c.relnamespace
+where c.oid = $1::oid
+
+-- name: ScopeRecords
+-- The statement that draws rows of a table ($1, an oid) as the outbox has them, at most 20; and one that makes a row of
+-- nulls, for a table that is empty.
+-- Locks: none.
+select format('select row_to_json(t.*) from %I.%I t limit 20', n.nspname, c.relname),
+    format('select row_to_json(t.*) from (select (null::%I.%I).*) t', n.nspname, c.relname)
 from pg_class c join pg_namespace n on n.oid = c.relnamespace
 where c.oid = $1::oid
 

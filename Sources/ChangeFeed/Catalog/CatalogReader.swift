@@ -18,7 +18,7 @@ package enum CatalogReader {
         return Catalog(
             tables: tables,
             scopes: Dictionary(
-                uniqueKeysWithValues: sound.map { ($0.oid, Scope(column: $0.column, members: Set($0.members))) }),
+                uniqueKeysWithValues: sound.map { ($0.oid, Scope(columns: $0.columns, members: Set($0.members))) }),
             warnings: declared.flatMap { scope in
                 scope.problems.map { "The scope of \(scope.table) is not used: \($0.text); run `roost doctor`." }
             } + complaints, faults: faults, roles: try RoleAccess.read(roles, from: connection), version: version)

@@ -1,17 +1,34 @@
 package import Postgres
+import Wire
 
-/// The operator's word on a table that whether a user may see a row depends on one column alone (`roost watch --scope`).
+/// What is known of a table's policies: whether a user may see a row depends on some of its columns alone. The operator says
+/// so, or `roost watch` found it.
 ///
 /// It lets the hub keep answers of policies. It is held against what the catalog says of the policies (`DeclaredScope`),
 /// and against what they really read whenever they are asked; it counts for nothing where that is more.
 package struct Scope: Sendable, Equatable {
-    package let column: String
+    /// In the table's order; none where every row is seen by the same users.
+    package let columns: [String]
     /// The tables that decide who may see what; answers are dropped when one of them changes.
     package let members: Set<UInt32>
+
+    /// What rows that are seen by the same users have in common: the JSON of the columns, one behind the other.
+    ///
+    /// - Returns: nil where the record lacks one, as a row too large does.
+    func value(of record: [UInt8]) -> [UInt8]? {
+        var value: [UInt8] = []
+        for column in columns {
+            guard let found = JSON(trusted: record[...])[column] else { return nil }
+            value += found.bytes
+            // No JSON goes on after a comma, so that two rows which differ have values that differ.
+            if columns.count > 1 { value.append(UInt8(ascii: ",")) }
+        }
+        return value
+    }
 }
 
-/// A declaration of `roost watch --scope`: the visibility of a table's rows depends on one column only, for as long as
-/// the members tables do not change.
+/// What `roost watch` wrote down: the visibility of a table's rows depends on some columns only, for as long as the members
+/// tables do not change.
 package struct DeclaredScope: Equatable {
     /// What is wrong with a declaration. The hub does not use one that has any, and asks row by row, which is slower.
     package struct Problem: Equatable {
@@ -32,12 +49,18 @@ package struct DeclaredScope: Equatable {
     package let oid: UInt32
     /// Schema and name, quoted where they must be; the oid where the table is gone.
     package let table: String
-    package let column: String
+    /// One where it was declared; of a derived one those that the policies read now.
+    package let columns: [String]
     package let members: [UInt32]
     package let memberNames: String
     /// Without, everybody sees every row, and the declaration changes nothing.
     package let hasRowSecurity: Bool
+    /// Found by `roost watch` in the policies, and not declared by anybody.
+    package let isDerived: Bool
     package var problems: [Problem]
+
+    /// The columns, for people.
+    package var columnNames: String { columns.isEmpty ? "no column" : columns.joined(separator: " and ") }
 
     /// Reads the declarations and examines them.
     ///
@@ -51,9 +74,12 @@ package struct DeclaredScope: Equatable {
             if scopes.last?.oid != oid {
                 scopes.append(
                     DeclaredScope(
-                        oid: oid, table: rows.text(row, 1) ?? "", column: rows.text(row, 2) ?? "",
+                        oid: oid, table: rows.text(row, 1) ?? "",
+                        columns: try JSON(parsing: Array((rows.text(row, 2) ?? "[]").utf8)).elements.compactMap(
+                            \.string),
                         members: (rows.text(row, 3) ?? "").split(separator: " ").compactMap { UInt32($0) },
-                        memberNames: rows.text(row, 4) ?? "", hasRowSecurity: rows.flag(row, 5), problems: []))
+                        memberNames: rows.text(row, 4) ?? "", hasRowSecurity: rows.flag(row, 5),
+                        isDerived: rows.flag(row, 8), problems: []))
             }
             guard let kind = rows.text(row, 6), let text = rows.text(row, 7) else { continue }
             // A kind that this version does not know is a problem all the same.

@@ -42,6 +42,12 @@ with watched as (
     from pg_roles r
     union all
     select 'scope', string_agg(concat_ws(':', s.relid::oid, s.xmin), ',' order by s.relid) from roost.scope s
+    union all
+    -- What a derived scope rests on is also what functions say. Those in pg_temp are the hub's own.
+    select 'function', string_agg(concat_ws(':', f.oid, f.xmin), ',' order by f.oid)
+    from pg_proc f join pg_namespace n on n.oid = f.pronamespace
+    where exists (select from roost.scope where derived) and f.oid >= 16384
+      and n.nspname !~ '^pg_' and n.nspname <> 'roost'
 )
 select md5(string_agg(concat_ws('=', kind, part), ';' order by kind)) from parts
 
@@ -195,29 +201,33 @@ group by 1, 2, 4
 order by 1, 2
 
 -- name: Scopes
--- The declared scopes (of table $1, an oid, or all where it is null) and what is wrong with them: one row per problem,
--- one with a null problem for a declaration without any. The hub uses those only.
+-- The scopes (of table $1, an oid, or all where it is null) and what is wrong with them: one row per problem, one with a
+-- null problem for a scope without any. The hub uses those only.
 --
 -- Invariants
+--   * A declared scope is what somebody wrote. Of a derived one the columns are those that the policies read now, and the
+--     members the tables that they name now and those that were seen in their functions when it was derived.
 --   * Wrong here means: visibility may depend on more than the scope column and the members tables. What the policies
 --     read is taken from their parsed form (pg_node_tree), and through row level security, views and inheritance, from
 --     what these read in turn. In doubt a problem is reported.
---   * What a function reads is not seen here; `roost doctor` therefore compares sample rows too.
+--   * What a function reads is not seen here; `roost doctor` therefore compares sample rows too. Of functions that a derived
+--     scope rests on the text is searched for what makes answers differ though no table changed; functions in functions are
+--     found by their names, so rather too many than too few.
+--   * The number of columns a derived scope may have, and that together they are no key of the table, bounds how many
+--     answers there are to keep.
 --   * A column is the table's own where it is varno 1 and as many levels up as it stands in queries (token, part: which
 --     QUERY nodes are open). Were a version of Postgres to write this otherwise, the counts would differ: a problem.
 --   * kind is `watch` where `roost watch` mends it, `gone` where a table is, `policy` otherwise.
 -- Locks: none.
-with recursive declared as (
-    select s.relid::oid as relid, s.scope_column, s.members::oid[] as members,
-           case when c.oid is not null then format('%I.%I', n.nspname, c.relname) end as name, c.relrowsecurity, a.attnum
+with recursive stored as (
+    select s.relid::oid as relid, s.scope_column, s.members::oid[] as members, s.derived,
+           case when c.oid is not null then format('%I.%I', n.nspname, c.relname) end as name, c.relrowsecurity
     from roost.scope s
     left join pg_class c on c.oid = s.relid
     left join pg_namespace n on n.oid = c.relnamespace
-    left join pg_attribute a
-        on a.attrelid = s.relid and a.attname = s.scope_column and a.attnum > 0 and not a.attisdropped
     where $1::oid is null or s.relid = $1::oid
 ), read (scope, relid) as (
-    select relid, relid from declared where relrowsecurity
+    select relid, relid from stored where relrowsecurity
     union
     select r.scope, x.relid::oid
     from read r join pg_class c on c.oid = r.relid
@@ -261,6 +271,71 @@ with recursive declared as (
         select count(*) from part q
         where q.scope = t.scope and q.what = t.what and t.place between q.opened and q.closed
     )
+), declared as (
+    select s.relid, s.name, s.relrowsecurity, s.derived,
+           case when s.derived then array(
+               select a.attname from own o join pg_attribute a on a.attrelid = o.scope and a.attnum = o.attnum
+               where o.scope = s.relid and o.attnum > 0 group by a.attname, a.attnum order by a.attnum
+           ) else array[s.scope_column] end as columns,
+           case when s.derived then array(
+               select unnest(s.members)
+               union
+               select coalesce(pg_partition_root(r.relid), r.relid)
+               from read r join pg_class c on c.oid = r.relid
+               where r.scope = s.relid and r.relid <> s.relid and c.relkind in ('r', 'p') and c.oid >= 16384
+               order by 1
+           ) else s.members end as members
+    from stored s
+), routine (scope, oid) as (
+    select e.scope, m[1]::oid
+    from expression e join stored s on s.relid = e.scope and s.derived
+    cross join lateral regexp_matches(e.tree, ':(?:op)?funcid (\d+) ', 'g') m
+    where m[1]::oid >= 16384
+    union
+    select r.scope, f.oid
+    from routine r
+    join pg_proc p on p.oid = r.oid
+    join pg_proc f on f.oid >= 16384 and f.oid <> p.oid and f.prorettype not in ('trigger'::regtype, 'event_trigger'::regtype)
+    where case when strpos(lower(p.prosrc), lower(f.proname)) > 0
+        then p.prosrc ~* ('\m' || regexp_replace(f.proname, '(\W)', '\\\1', 'g') || '\M') end
+        or exists (
+            select from pg_depend d where d.classid = 'pg_proc'::regclass and d.objid = p.oid
+                and d.refclassid = 'pg_proc'::regclass and d.refobjid = f.oid
+        )
+), source (scope, what, text) as (
+    select e.scope, e.what, pg_get_expr(p.polqual, p.polrelid)
+    from expression e join pg_policy p
+        on p.polrelid = e.relid and e.what = format('the policy %I of %s', p.polname, e.relid::regclass)
+    join stored s on s.relid = e.scope and s.derived
+    union all
+    select r.scope, format('the function %s', r.oid::regprocedure), pg_get_functiondef(f.oid)
+    from routine r join pg_proc f on f.oid = r.oid and f.prokind in ('f', 'p')
+    union all
+    select r.scope, format('the view %s', r.relid::regclass), pg_get_viewdef(r.relid)
+    from read r join pg_class c on c.oid = r.relid and c.relkind = 'v'
+    join stored s on s.relid = r.scope and s.derived
+), doubt (scope, what) as (
+    select r.scope, case
+        when f.provolatile = 'v' then format(
+            'the function %1$s is volatile; where it only reads, run `alter function %1$s stable`', f.oid::regprocedure)
+        else format('the function %s is written in %s, whose inside is not looked at', f.oid::regprocedure, l.lanname)
+    end
+    from routine r join pg_proc f on f.oid = r.oid join pg_language l on l.oid = f.prolang
+    where f.provolatile = 'v' or l.lanname not in ('sql', 'plpgsql', 'c', 'internal')
+    union all
+    select s.scope, format('%s depends on more than tables and claims (%s)', s.what, w[1])
+    from source s
+    cross join lateral regexp_match(s.text, '\m('
+        'execute|now|clock_timestamp|statement_timestamp|transaction_timestamp|current_timestamp|current_date|current_time'
+        '|localtimestamp|localtime|timeofday|random|gen_random_uuid|uuid_generate_\w+|nextval|currval|lastval|setval'
+        '|txid_\w+|pg_current_\w+|pg_stat_\w+|pg_locks|pg_backend_pid|dblink\w*|query_to_xml\w*|inet_\w+_addr'
+        ')\M', 'i') w
+    where w is not null
+    union all
+    select s.scope, format('%s reads a setting other than the claims (%s)', s.what, btrim(m[1]))
+    from source s
+    cross join lateral regexp_matches(s.text, '\mcurrent_setting\s*\(\s*([^,)]*)', 'gi') m
+    where m[1] !~ '^''(request\.[a-z_.]+|role|realtime\.topic)''(::text)?\s*$'
 ), needed (scope, relid, name) as (
     select d.relid, m.relid, case when c.oid is null then m.relid::text else format('%I.%I', n.nspname, c.relname) end
     from declared d
@@ -270,15 +345,42 @@ with recursive declared as (
 ), problem (scope, kind, what) as (
     select d.relid, 'gone', format('the table with the oid %s is gone', d.relid) from declared d where d.name is null
     union
-    select d.relid, 'gone', format('the column %I is gone', d.scope_column)
-    from declared d where d.name is not null and d.attnum is null
+    select d.relid, 'gone', format('the column %I is gone', c.name)
+    from declared d cross join lateral unnest(d.columns) c (name)
+    where d.name is not null and not exists (
+        select from pg_attribute a
+        where a.attrelid = d.relid and a.attname = c.name and a.attnum > 0 and not a.attisdropped
+    )
+    union
+    select d.relid, 'policy', format('the policies read %s of its columns (%s), and at most three can be kept apart',
+        cardinality(d.columns), (select string_agg(format('%I', name), ', ') from unnest(d.columns) c (name)))
+    from declared d where d.derived and cardinality(d.columns) > 3
+    union
+    select d.relid, 'policy', format('no two of its rows have the same %s, which the policies read', (
+        select string_agg(format('%I', name), ', ') from unnest(d.columns) c (name)))
+    from declared d where d.derived and exists (
+        select from pg_index i where i.indrelid = d.relid and i.indisunique and i.indpred is null and i.indexprs is null
+            and not exists (
+                select from unnest((i.indkey::int2[])[0:i.indnkeyatts - 1]) k (attnum)
+                join pg_attribute a on a.attrelid = d.relid and a.attnum = k.attnum
+                where a.attname <> all (d.columns)
+            )
+    )
+    union
+    select d.relid, 'policy', 'the policies read the table itself, so each of its changes would undo what is known'
+    from declared d where d.derived and (d.relid = any (d.members) or exists (
+        select from expression e
+        where e.scope = d.relid and e.relid = d.relid and strpos(e.tree, format(':relid %s ', e.scope)) > 0
+    ))
+    union
+    select d.scope, 'policy', d.what from doubt d
     union
     select o.scope, 'policy',
            format('%s also reads %s', o.what, string_agg(format('%I', a.attname), ', ' order by a.attnum))
     from own o
     join declared d on d.relid = o.scope
     join pg_attribute a on a.attrelid = o.scope and a.attnum = o.attnum
-    where o.attnum > 0 and o.attnum <> coalesce(d.attnum, 0)
+    where o.attnum > 0 and a.attname <> all (d.columns)
     group by o.scope, o.what
     union
     select o.scope, 'policy', format('%s reads whole rows or system columns', o.what) from own o where o.attnum <= 0
@@ -290,7 +392,7 @@ with recursive declared as (
     union
     select e.scope, 'policy', format('%s reads that table itself, which is not among the members tables', e.what)
     from expression e join declared d on d.relid = e.scope
-    where e.relid = e.scope and e.scope <> all (d.members) and strpos(e.tree, format(':relid %s ', e.scope)) > 0
+    where not d.derived and e.relid = e.scope and e.scope <> all (d.members) and strpos(e.tree, format(':relid %s ', e.scope)) > 0
     union
     select e.scope, 'policy', format('%s depends on the time or on chance', e.what)
     from expression e
@@ -301,7 +403,8 @@ with recursive declared as (
     )
     union
     select r.scope, 'policy',
-           format('visibility also rests on %s, which is not among the members tables', r.relid::regclass)
+           format(case when d.derived then 'visibility also rests on %s, whose changes cannot be followed'
+               else 'visibility also rests on %s, which is not among the members tables' end, r.relid::regclass)
     from read r
     join declared d on d.relid = r.scope
     join pg_class c on c.oid = r.relid
@@ -321,9 +424,9 @@ with recursive declared as (
         where g.tgrelid = t.relid and not g.tgisinternal and g.tgenabled <> 'D' and g.tgfoid = to_regprocedure(f.name)
     )
 )
-select d.relid, coalesce(d.name, d.relid::text), d.scope_column, array_to_string(d.members, ' '),
+select d.relid, coalesce(d.name, d.relid::text), to_json(d.columns), array_to_string(d.members, ' '),
        (select string_agg(n.name, ', ' order by n.name) from needed n where n.scope = d.relid and n.relid <> d.relid),
-       coalesce(d.relrowsecurity, false), p.kind, p.what
+       coalesce(d.relrowsecurity, false), p.kind, p.what, d.derived
 from declared d left join problem p on p.scope = d.relid
 order by d.relid, p.kind, p.what
 

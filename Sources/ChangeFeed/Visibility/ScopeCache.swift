@@ -19,7 +19,12 @@ struct ScopeCache: ~Copyable {
     }
 
     private var answers: [Key: ScopeAnswers] = [:]
+    /// When what nobody asked for any more goes: a scope by a column with many values would fill the memory.
+    private var sweepAt: ContinuousClock.Instant?
     private var disproved: Set<TableRole> = []
+
+    /// Values that something is known of.
+    var count: Int { answers.count }
 
     /// What is known of a scope value; empty at first.
     mutating func answers(_ table: UInt32, _ value: [UInt8], at now: ContinuousClock.Instant) -> ScopeAnswers {
@@ -28,10 +33,17 @@ struct ScopeCache: ~Copyable {
             known.advance(to: now)
             return known
         }
+        sweep(at: now)
         if answers.count >= Self.capacity { answers.removeAll(keepingCapacity: true) }
         let fresh = ScopeAnswers(at: now)
         answers[key] = fresh
         return fresh
+    }
+
+    private mutating func sweep(at now: ContinuousClock.Instant) {
+        if let sweepAt, now < sweepAt { return }
+        if sweepAt != nil { answers = answers.filter { $0.value.isAlive(at: now) } }
+        sweepAt = now + ScopeAnswers.lifetime
     }
 
     /// Nothing is known any more, neither answers nor which scopes were disproved.
@@ -86,6 +98,9 @@ final class ScopeAnswers {
         answers = answers.filter { $0.value.end > now }
         pruneAt = now + Self.lifetime
     }
+
+    /// Whether an answer may be left at a moment; none is where nothing was looked up here for a lifetime.
+    func isAlive(at now: ContinuousClock.Instant) -> Bool { self.now + Self.lifetime > now }
 
     subscript(_ principal: Principal) -> Bool? {
         get {

@@ -93,15 +93,15 @@ struct Visibility: ~Copyable {
         guard let scope = catalog.scopes[question.table.oid] else { return false }
         if answer.isUnrestricted { return true }
         guard let columns = answer.columnsRead, let tables = answer.tablesRead else { return false }
-        return columns.isSubset(of: [scope.column]) && tables.isSubset(of: scope.members)
+        return columns.isSubset(of: scope.columns) && tables.isSubset(of: scope.members)
     }
 
     private func complain(about question: VisibilityQuestion) {
         logger.warning(
             """
             The scope of \(question.table.schema).\(question.table.name) does not hold for the role \(question.role), so \
-            each row is judged by itself: its policies read more than the declared column and members tables; run \
-            `roost doctor`.
+            each row is judged by itself: its policies read more than its columns and members tables; run `roost \
+            watch \(question.table.schema).\(question.table.name)` again, or `roost doctor`.
             """)
     }
 }
@@ -160,7 +160,7 @@ final class VisibilityQuestion {
     ///
     /// - Parameter known: the answers for a scope value.
     func row(_ id: RowID, _ record: [UInt8], known: ([UInt8]) -> ScopeAnswers) -> Int {
-        let value = scope.flatMap { JSON(trusted: record[...])[$0.column].map { Array($0.bytes) } }
+        let value = scope.flatMap { $0.value(of: record) }
         if let value, let number = numbersByScope[value] {
             numbers[id] = number
             return number

@@ -11,10 +11,13 @@ struct WatchCommand: AsyncParsableCommand {
             `roost watch public.messages`, `roost watch --publication supabase_realtime`. Triggers that were disabled are \
             enabled again.
 
-            --scope says that who may see a row depends on one of its columns only, as long as the tables that --members \
-            names (they are watched too) do not change. The hub then asks the policies once for each user and value, and \
-            not for each row. What the policies contradict is refused; what a function in them hides from that, \
-            `roost doctor` looks for on sample rows. Example: \
+            With row level security, it finds out from the policies which columns decide who may see a row (the scope), and \
+            which tables they read; those are watched too. The hub then asks the policies once for each user and value of \
+            the columns, and not for each row. Where that cannot be told, it says why. --no-scope declines.
+
+            --scope declares one by hand, where the policies cannot be read: who may see a row depends on one of its columns \
+            only, as long as the tables that --members names do not change. What the policies contradict is refused; what \
+            a function in them hides from that, `roost doctor` looks for on sample rows. Example: \
             `roost watch messages --scope conversation_id --members conversation_participants`.
             """
     )
@@ -33,7 +36,7 @@ struct WatchCommand: AsyncParsableCommand {
         help: ArgumentHelp("The tables the scope rests on, separated by commas; may be repeated.", valueName: "tables"))
     var members: [String] = []
 
-    @Flag(help: "Forget the scope that was declared; without this and --scope it stays.")
+    @Flag(help: "Have no scope: none is derived, and one that was declared is forgotten.")
     var noScope = false
 
     @OptionGroup
@@ -46,7 +49,7 @@ struct WatchCommand: AsyncParsableCommand {
         if (table == nil) == (publication == nil) {
             throw ValidationError("Name one thing to watch: a table, or a publication with --publication.")
         }
-        if table == nil, scope != nil || noScope {
+        if table == nil, scope != nil {
             throw ValidationError("A scope belongs to one table; name it instead of a publication.")
         }
         if scope != nil, noScope {
@@ -62,13 +65,13 @@ struct WatchCommand: AsyncParsableCommand {
         if let table {
             try TableWatch(url: url, wait: patience.wait).watch(table: table, scope: change)
         } else if let publication {
-            try TableWatch(url: url, wait: patience.wait).watch(publication: publication)
+            try TableWatch(url: url, wait: patience.wait).watch(publication: publication, derivesScopes: !noScope)
         }
     }
 
     private var change: ScopeChange {
         if let scope { return .declare(column: scope, members: ScopeChange.names(in: members)) }
-        return noScope ? .remove : .keep
+        return noScope ? .remove : .derive
     }
 }
 
@@ -126,11 +129,15 @@ struct TableWatch {
         report(outcome, verb: "watched")
     }
 
-    func watch(publication: String) throws {
+    func watch(publication: String, derivesScopes: Bool) throws {
         let outcomes = try showingProgress {
-            try Watcher.watch(publication: publication, conninfo: url, patience: patience, progress: $0)
+            try Watcher.watch(
+                publication: publication, derivesScopes: derivesScopes, conninfo: url, patience: patience, progress: $0)
         }
-        for outcome in outcomes { report(outcome, verb: "watched") }
+        for outcome in outcomes {
+            for member in outcome.members where !member.changed.isEmpty { report(member, verb: "watched") }
+            report(outcome, verb: "watched")
+        }
     }
 
     func unwatch(table: String) throws {
@@ -151,6 +158,10 @@ struct TableWatch {
         let again = outcome.changed.isEmpty ? "already" : "now"
         let visibility = outcome.scope.map { "; \($0.sentence)" } ?? "."
         StandardOutput.line("\(outcome.table) is \(verb) \(again)\(visibility)")
+        guard !outcome.obstacles.isEmpty else { return }
+        StandardOutput.line(
+            "Policies of \(outcome.table) are asked about each row by itself, which is right and slower, as "
+                + "\(outcome.obstacles.joined(separator: "; ")).")
     }
 }
 
@@ -163,7 +174,9 @@ extension ScopeOutcome {
         if !hasRowSecurity {
             return "its scope \(column) changes nothing until it has row level security, as everybody sees every row."
         }
+        if isDerived, members.isEmpty { return "visibility by \(column), as its policies say." }
         let rest = members.isEmpty ? "the table itself" : members
-        return "visibility by \(column), as long as \(rest) \(rest.contains(", ") ? "do" : "does") not change."
+        return
+            "visibility by \(column), \(isDerived ? "as its policies say, " : "")as long as \(rest) \(rest.contains(", ") ? "do" : "does") not change."
     }
 }

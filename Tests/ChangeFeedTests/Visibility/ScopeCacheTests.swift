@@ -1,9 +1,9 @@
 import Administration
-import ChangeFeed
 import Foundation
 import Hub
 import Testing
 
+@testable import ChangeFeed
 @testable import PostgresFixtures
 
 extension FeedTests {
@@ -32,6 +32,26 @@ extension FeedTests {
             stage.shown(subject, group).compactMap { data in
                 data.firstMatch(of: /"record":\{"id":(\d+)/).flatMap { Int($0.1) }
             }
+        }
+
+        @Test func whatNobodyAsksForGoes() {
+            var cache = ScopeCache()
+            let start = ContinuousClock.now
+            for value in 0..<100 { _ = cache.answers(1, [UInt8(value)], at: start) }
+            _ = cache.answers(1, [1], at: start + .milliseconds(900))
+            #expect(cache.count == 100)
+            _ = cache.answers(1, [200], at: start + .milliseconds(1100))
+            #expect(cache.count == 2, "the one that was asked for, and the new one")
+        }
+
+        @Test(arguments: [
+            (#"{"a":1,"b":23}"#, #"{"a":12,"b":3}"#), (#"{"a":"x,","b":"y"}"#, #"{"a":"x","b":",y"}"#),
+            (#"{"a":null,"b":1}"#, #"{"a":1,"b":null}"#),
+        ]) func rowsThatDifferInAColumnAreKeptApart(one: String, other: String) {
+            let scope = Scope(columns: ["a", "b"], members: [])
+            #expect(scope.value(of: Array(one.utf8)) != scope.value(of: Array(other.utf8)))
+            #expect(scope.value(of: Array(#"{"a":1}"#.utf8)) == nil, "a row that lacks a column has none")
+            #expect(Scope(columns: [], members: []).value(of: Array(one.utf8)) == [])
         }
 
         @Test func answersAreTheSame() throws {

@@ -1,0 +1,91 @@
+import ChangeFeed
+import Postgres
+
+/// Finds out from a table's policies what its scope is, and notes it.
+///
+/// The columns and the tables that policies name are in the catalog (Scopes in Catalog.sql); the tables that their functions
+/// read show in an evaluation (`PolicyObservation`). Where neither can tell all, no scope is noted, and the hub asks about
+/// each row.
+struct ScopeDerivation {
+    enum Outcome {
+        /// There is nothing to derive: everybody sees every row, or somebody declared a scope.
+        case none
+        /// The tables that the scope rests on.
+        case found(members: [NamedTable])
+        /// Reasons, clauses without full stops.
+        case refused([String])
+    }
+
+    let connection: PostgresConnection
+    let conninfo: String
+    let table: NamedTable
+
+    /// Looks without changing anything that lasts.
+    ///
+    /// - Throws: `PostgresError`, `AdminError`.
+    func examine() throws -> Outcome {
+        guard try connection.query(WatchingSQL.isScopeDerivable, [table.oid]).flag(0, 0) else { return .none }
+        let first = try noted(members: [])
+        if let refusal = Self.refusal(of: first) { return refusal }
+        switch try observe(first) {
+        case .unknown(let reason):
+            return .refused(["it cannot be seen which tables the policies read, as \(reason)"])
+        case .seen(let tables):
+            // By their oids, which are what is noted: a name may be another table's by then.
+            let scope = try noted(members: tables.sorted())
+            if let refusal = Self.refusal(of: scope) { return refusal }
+            return try .found(members: (scope?.members ?? []).map { try NamedTable(oid: $0, on: connection) })
+        }
+    }
+
+    /// - Parameter members: as `examine` found them.
+    func store(_ members: [NamedTable]) throws {
+        let scope = try noted(members: members.compactMap { UInt32($0.oid) })
+        let oids = "{" + members.map(\.oid).joined(separator: ",") + "}"
+        _ = try connection.query(WatchingSQL.storeScope, [table.oid, scope?.columns.first ?? "", oids, "true"])
+    }
+
+    /// What the catalog would say of a derived scope with these members.
+    private func noted(members: [UInt32]) throws -> DeclaredScope? {
+        try connection.run("begin")
+        do {
+            let oids = "{" + members.map(String.init).joined(separator: ",") + "}"
+            _ = try connection.query(WatchingSQL.storeScope, [table.oid, "", oids, "true"])
+            let scope = try DeclaredScope.read(of: table.oid, on: connection).first
+            try connection.run("rollback")
+            return scope
+        } catch {
+            if !connection.isBroken { try connection.run("rollback") }
+            throw error
+        }
+    }
+
+    /// What is not watched yet will be.
+    private static func refusal(of scope: DeclaredScope?) -> Outcome? {
+        guard let scope else { return .refused(["the table is gone"]) }
+        let reasons = scope.problems.filter { $0.kind != .watch }.map(\.text)
+        return reasons.isEmpty ? nil : .refused(reasons)
+    }
+
+    /// Asks the policies as somebody nobody knows, and then as users that the tables found know.
+    private func observe(_ scope: DeclaredScope?) throws -> PolicyObservation.Outcome {
+        let statements = try connection.query(WatchingSQL.scopeRecords, [table.oid])
+        var records: [[UInt8]] = []
+        for column in 0..<2 where records.isEmpty {
+            guard let statement = statements.text(0, column) else { return .unknown("the table is gone") }
+            let rows = try connection.query(statement)
+            records = (0..<rows.count).compactMap { row in rows.bytes(row, 0).map { Array($0) } }
+        }
+        let observation = PolicyObservation(connection: connection, conninfo: conninfo)
+        guard let oid = UInt32(table.oid) else { return .unknown("the table is gone") }
+        let nobody = "00000000-0000-4000-8000-000000000000"
+        let first = try observation.tablesRead(of: oid, records: records, users: [nobody])
+        guard case .seen(let tables) = first else { return first }
+        let known = tables.union(scope?.members ?? []).subtracting([oid]).sorted()
+        let users = try SampleUsers(table: table.oid, column: nil, members: known, connection: connection).draw(from: []
+        )
+        let second = try observation.tablesRead(of: oid, records: records, users: users + [nobody])
+        guard case .seen(let more) = second else { return second }
+        return .seen(tables.union(more))
+    }
+}

@@ -1,0 +1,69 @@
+import Hub
+import Logging
+package import Postgres
+import Wire
+
+/// Which tables the policies of a table read, seen by asking them: what functions read stands nowhere, and shows in the locks
+/// of an evaluation.
+///
+/// It sees what the users and rows of the sample lead to. Whoever rests on it looks again at each later evaluation
+/// (`PolicyAnswer.tablesRead`).
+package struct PolicyObservation {
+    package enum Outcome: Equatable {
+        /// Tables by their oids, a partition as its root.
+        case seen(Set<UInt32>)
+        /// A reason, a clause without a full stop.
+        case unknown(String)
+    }
+
+    /// Roles that clients' tokens name in most applications; policies may be others for each.
+    private static let roles = ["authenticated", "anon"]
+
+    private let connection: PostgresConnection
+    private let conninfo: String
+
+    /// - Parameter connection: one to look at the catalog with; policies are asked on another.
+    package init(connection: PostgresConnection, conninfo: String) {
+        self.connection = connection
+        self.conninfo = conninfo
+    }
+
+    /// Asks the policies of a watched table about rows on behalf of users.
+    ///
+    /// - Parameters:
+    ///   - oid: the table's.
+    ///   - records: rows as the outbox has them.
+    ///   - users: values of the claim `sub`.
+    /// - Throws: `PostgresError` where the database does not answer.
+    package func tablesRead(of oid: UInt32, records: [[UInt8]], users: [String]) throws -> Outcome {
+        guard let table = try CatalogReader.tables(from: connection).first(where: { $0.oid == oid }) else {
+            return .unknown("the table is not watched")
+        }
+        let silent = Logger(label: "roost.admin") { _ in SwiftLogNoOpLogHandler() }
+        var engine = PolicyEngine(conninfo: conninfo, logger: silent)
+        let questions = Self.roles.map { role in
+            PolicyQuestion(
+                table: table, command: .select, role: role, rows: records,
+                subjects: users.map { user in
+                    PolicyQuestion.Subject(claims: Self.claims(user, role), rows: Array(records.indices))
+                }, wantsTablesRead: true)
+        }
+        let answers = try engine.answers(to: questions, version: "").filter { !$0.isDenied && !$0.isUnrestricted }
+        guard !answers.isEmpty else {
+            return .unknown("there is nobody to ask as: neither authenticated nor anon may read it under its policies")
+        }
+        // A role for which they always fail sees nothing, and nothing is kept for it.
+        let sound = answers.filter { $0.failed.count < users.count }.compactMap(\.tablesRead)
+        guard !sound.isEmpty else { return .unknown("they failed for all users that were tried") }
+        return .seen(sound.reduce(into: []) { $0.formUnion($1) })
+    }
+
+    private static func claims(_ user: String, _ role: String) -> Claims {
+        let json = #"{"sub":"# + JSONString.text(user) + #","role":"# + JSONString.text(role) + "}"
+        return Claims(role: role, subject: user, expiresAt: .max, json: Array(json.utf8))
+    }
+}
+
+extension JSONString {
+    fileprivate static func text(_ string: String) -> String { String(decoding: encode(string), as: UTF8.self) }
+}
