@@ -1,10 +1,15 @@
+import CWebSockets
 import Glibc
 import Hub
 
-/// Row changes as they reach a loop: passes them on to the hub, or holds them back while sockets that read changes lag.
+/// Row changes as they reach a loop: passes them on to the hub, a slice in each turn, or holds them back while sockets that read
+/// changes lag.
 final class ChangeIntake {
     private unowned let loop: EventLoop
     private var queue = ChangeQueue()
+    private var slice = ChangeSlice()
+    /// More is to be passed on in the next turn, for which nothing has to be waited.
+    private(set) var isSliced = false
     /// Wakes the loop for sockets that do not catch up by themselves: those that do wake it anyway.
     private lazy var timer = LoopTimer(loop.libuv) {}
 
@@ -22,11 +27,19 @@ final class ChangeIntake {
         pump()
     }
 
-    /// Passes on the changes that are there, until they are held back.
+    /// The turn is over; the next one has a slice of its own.
+    func turnEnds() { slice.turnEnds() }
+
+    /// Passes on the changes that are there, until they are held back or the turn's slice is over.
     func pump() {
         let loop = loop
+        isSliced = false
         while true {
             if holdsBack(changes: !queue.isEmpty) { return timer.start(after: Self.interval) }
+            if !queue.isEmpty, slice.isOver(at: uv_hrtime()) {
+                isSliced = true
+                return
+            }
             guard let item = queue.next() else { break }
             switch item {
             case .event(.recovery(let id, let step)): loop.recoveries.take(id, step)

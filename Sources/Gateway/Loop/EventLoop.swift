@@ -198,6 +198,8 @@ final class EventLoop {
     /// waits with it.
     func endTurn() {
         defer { if let took = counters.turnEnds() { warn(ofStall: took) } }
+        // Nothing has to happen for what the last turn left.
+        if changes.isSliced { counters.turnBegins() }
         postRelays()
         if delivery.hasWork, !postponement.isDue() { delivery.flush() }
         if !changes.isEmpty {
@@ -206,8 +208,9 @@ final class EventLoop {
         }
         recoveries.resume()
         sendResyncs()
+        changes.turnEnds()
         // While slices are left to send, the loop does not wait for events.
-        libuv.keepsTurning(delivery.hasWork)
+        libuv.keepsTurning(delivery.hasWork || changes.isSliced)
     }
 
     /// Right before libuv waits: ends a turn of which `uv_check` does not know. In its idle phase lws handles what it has
