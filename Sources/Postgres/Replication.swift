@@ -14,7 +14,15 @@ extension PostgresConnection {
         within limit: Duration = .seconds(10)
     ) throws {
         try self.init(bare: options.replicating, waiter: waiter, logger: logger, within: limit)
-        try run(SessionSQL.setUp, within: limit)
+        try runOnWalsender(SessionSQL.setUp, within: limit)
+    }
+
+    /// Runs a script on a walsender's session, whose statements end with their lines: Postgres 13 takes one at a time, and
+    /// none that begins with a comment (replication/repl_gram.y in its source).
+    package func runOnWalsender(_ script: some NamedStatement, within limit: Duration = .seconds(10)) throws {
+        for statement in SQLTemplate.withoutComments(script.text).split(separator: ";\n") {
+            try run(String(statement), within: limit)
+        }
     }
 
     /// Sends a replication command that ends in a stream (START_REPLICATION), and waits until the stream begins.

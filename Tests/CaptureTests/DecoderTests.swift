@@ -50,6 +50,7 @@ import Testing
         #expect(batch.rows == 2)
         #expect(batch.transactions == 2)
         #expect(batch.groups.map(\.places.count) == [2])
+        #expect(batch.xids == [1])
     }
 
     @Test("what was stored before a stream began anew is not stored again, whole or in part")

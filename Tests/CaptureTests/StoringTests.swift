@@ -58,9 +58,39 @@ extension CaptureTests {
             try stage.capturing { _ in try stage.settle() }
             let session = try stage.database.session()
             let error = #expect(throws: PostgresError.self) {
-                try session.rows("select roost.store_begins('0/1', null, 0, '0/2', null, 0, 1)")
+                try session.rows("select roost.store_begins('0/1', null, 0, '0/2', null, 0, 1, '{}')")
             }
             #expect(error?.sqlState == "RS001")
+        }
+
+        @Test("a change is stored when everybody sees what it changed, and not as soon as its commit is in the WAL")
+        func visible() throws {
+            let stage = try CaptureStage("create table t (id int primary key)", reading: "t")
+            try stage.capturing { _ in }
+            let (writer, session) = (try stage.database.session(), try stage.database.session())
+            try writer.run("begin")
+            let xid = try writer.rows("select pg_current_xact_id()::xid::text").first?.first ?? nil
+            let store = try PostgresConnection(stage.database.conninfo)
+            try store.send(
+                """
+                select roost.store_begins(lsn, partial_lsn, partial_rows, lsn, partial_lsn, partial_rows, 0, array[$1::bigint])
+                from roost.capture
+                """, [xid])
+            try eventually("a store that waits") {
+                try session.rows(
+                    "select from pg_stat_activity where query like '%store_begins%' and wait_event = 'PgSleep'"
+                )
+                .count == 1
+            }
+            let early = try store.takeResult()
+            #expect(early == nil)
+            try writer.run("commit")
+            var result: QueryResult?
+            try eventually("an end") {
+                result = try store.takeResult()
+                return result != nil
+            }
+            #expect(result?.error == nil)
         }
 
         @Test("a large transaction is stored in pieces, and a capture that ends between two goes on behind the first")

@@ -61,6 +61,8 @@ package final class CaptureBatch {
     package private(set) var bytes = 0
     /// How many transactions ended in it.
     package var transactions = 0
+    /// The ids, without epochs, of the transactions that changed its rows, once each.
+    package private(set) var xids: [UInt32] = []
 
     package init() {}
 
@@ -69,10 +71,12 @@ package final class CaptureBatch {
     /// - Parameters:
     ///   - commit: where the commit of the row's transaction lies.
     ///   - time: of that commit, microseconds since 2000-01-01 UTC.
+    ///   - xid: that transaction's id.
     func append(
         _ operation: UInt8, of relation: CapturedRelation, new: PgoutputMessage.Tuple?, old: PgoutputMessage.OldTuple?,
-        commit: LSN, time: Int64
+        commit: LSN, time: Int64, xid: UInt32
     ) {
+        if xids.last != xid { xids.append(xid) }
         let shape = RowShape.sort(relation, new: new, old: old)
         let group = group(of: shape)
         rows += 1
@@ -118,5 +122,6 @@ package final class CaptureBatch {
         for group in groups { group.removeAll() }
         groups.removeAll(keepingCapacity: true)
         (rows, bytes, transactions) = (0, 0, 0)
+        xids.removeAll(keepingCapacity: true)
     }
 }

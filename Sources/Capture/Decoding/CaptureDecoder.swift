@@ -6,6 +6,7 @@ package struct CaptureDecoder {
     private struct Transaction {
         let commit: LSN
         let time: Int64
+        let xid: UInt32
         /// Changes that were read of it, those that were stored before included.
         var rows = 0
     }
@@ -26,8 +27,8 @@ package struct CaptureDecoder {
     /// - Throws: `MalformedStream`.
     package mutating func take(_ message: PgoutputMessage, into batch: CaptureBatch) throws(MalformedStream) {
         switch message {
-        case .begin(let commit, let time):
-            transaction = Transaction(commit: commit, time: time)
+        case .begin(let commit, let time, let xid):
+            transaction = Transaction(commit: commit, time: time, xid: xid)
             // One that is stored whole is not sent; were it, nothing of it may be stored again.
             stored = commit < position.lsn ? .max : position.part?.commit == commit ? position.part?.rows ?? 0 : 0
         case .commit(let end):
@@ -67,7 +68,7 @@ package struct CaptureDecoder {
         guard let transaction, transaction.rows > stored else { return }
         batch.append(
             UInt8(ascii: operation), of: relation, new: new, old: old, commit: transaction.commit,
-            time: transaction.time)
+            time: transaction.time, xid: transaction.xid)
         position.part = CapturePosition.Part(commit: transaction.commit, rows: transaction.rows)
     }
 }

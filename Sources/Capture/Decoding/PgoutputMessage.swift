@@ -6,7 +6,8 @@ package enum PgoutputMessage {
     /// - Parameters:
     ///   - commit: where the transaction's commit record begins.
     ///   - time: of the commit, microseconds since 2000-01-01 UTC.
-    case begin(commit: LSN, time: Int64)
+    ///   - xid: the transaction's id without its epoch.
+    case begin(commit: LSN, time: Int64, xid: UInt32)
     /// - Parameter end: where the commit record ends: whoever starts there reads the next transaction.
     case commit(end: LSN)
     /// Comes before the first change of a table, and again after the table was altered.
@@ -41,8 +42,7 @@ package enum PgoutputMessage {
         switch try reader.byte() {
         case UInt8(ascii: "B"):
             let (commit, time): (UInt64, Int64) = (try reader.integer(), try reader.integer())
-            _ = try reader.integer() as UInt32
-            self = .begin(commit: LSN(commit), time: time)
+            self = .begin(commit: LSN(commit), time: time, xid: try reader.integer())
         case UInt8(ascii: "C"):
             _ = try reader.byte()
             _ = try reader.integer() as UInt64

@@ -48,7 +48,7 @@ struct CaptureWorker: ~Copyable {
         try RoostSchema.demandCurrent(on: store)
         guard let role = try awaitLead(on: store) else { return }
         let stream = try connectStream(options, as: role)
-        try stream.run(CaptureSQL.sessionOfStream)
+        try stream.runOnWalsender(CaptureSQL.sessionOfStream)
         published.state = .preparing
         let stopSignal = stopSignal
         let slot = CaptureSlot(

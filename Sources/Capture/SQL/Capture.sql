@@ -111,7 +111,7 @@ select coalesce(
 
 -- name: StoreBegins
 -- Locks: the row of roost.capture.
-select roost.store_begins($1::pg_lsn, $2::pg_lsn, $3::bigint, $4::pg_lsn, $5::pg_lsn, $6::bigint, $7::integer)
+select roost.store_begins($1::pg_lsn, $2::pg_lsn, $3::bigint, $4::pg_lsn, $5::pg_lsn, $6::bigint, $7::integer, $8::bigint[])
 
 -- name: StoreEnds
 -- Locks: advisory locks (1919905651, doorbell), shared, tried.

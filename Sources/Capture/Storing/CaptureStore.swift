@@ -61,6 +61,7 @@ final class CaptureStore {
                     .text(position.lsn.description), .text(position.part?.commit.description),
                     .text(String(position.part?.rows ?? 0)), .text(end.lsn.description),
                     .text(end.part?.commit.description), .text(String(end.part?.rows ?? 0)), .text(String(batch.rows)),
+                    .text("{\(batch.xids.map { String($0) }.joined(separator: ","))}"),
                 ])
         ]
         for group in batch.groups {

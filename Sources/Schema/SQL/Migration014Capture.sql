@@ -16,6 +16,9 @@
 --   * change.lsn is the commit of the transaction that changed the row, and change.at the time of that commit; of rows that
 --     triggers wrote lsn is null. change.xid is the storing transaction's, so that windows, cursors and pruning are what
 --     they were.
+--   * A change is stored when everybody sees what it changed. A commit is in the WAL, and read from there, before that: by
+--     microseconds, or by as long as a synchronous standby takes. Policies that judge the row would not see what its own
+--     transaction wrote elsewhere, and a client that reads it again would not find it.
 --   * The ids of a batch are drawn when it begins, and lie in the order of the WAL.
 -- Lock order: advisory lock (1919905648, 0) for whoever makes or drops the slot; rows of roost.change; the row of
 -- roost.capture; the row of roost.meta.
@@ -70,14 +73,31 @@ end
 $$;
 
 -- Begins the transaction that stores a batch: moves the place from where it was to where it will be, and draws as many ids
--- as there are rows, which the statements of the batch find in the setting roost.ids.
+-- as there are rows, which the statements of the batch find in the setting roost.ids. `writers` are the transactions that
+-- changed the rows, without their epochs.
 create function roost.store_begins(
-    was pg_lsn, was_partial pg_lsn, was_rows bigint, now pg_lsn, now_partial pg_lsn, now_rows bigint, rows integer
+    was pg_lsn, was_partial pg_lsn, was_rows bigint, now pg_lsn, now_partial pg_lsn, now_rows bigint, rows integer,
+    writers bigint[]
 ) returns void
     language plpgsql security definer
     set search_path = pg_catalog, pg_temp
 as $$
+declare
+    present pg_snapshot;
+    newest bigint;
 begin
+    loop
+        present := pg_current_snapshot();
+        newest := pg_snapshot_xmax(present)::text::bigint;
+        -- Of the ids that end like this, the one that is nearest: the others are two billion transactions away.
+        exit when not exists (
+            select from unnest(writers) w cross join lateral (select w - newest % 4294967296 as ahead) a
+            where not pg_visible_in_snapshot((newest + ahead + case
+                when ahead > 2147483648 then -4294967296 when ahead < -2147483648 then 4294967296 else 0 end
+            )::text::xid8, present)
+        );
+        perform pg_sleep(0.0005);
+    end loop;
     update roost.capture c
     set lsn = now, partial_lsn = now_partial, partial_rows = now_rows, stored_at = clock_timestamp()
     where c.lsn = was and c.partial_lsn is not distinct from was_partial and c.partial_rows = was_rows;
@@ -118,7 +138,7 @@ $$;
 
 revoke execute on function
     roost.begin_capture(pg_lsn),
-    roost.store_begins(pg_lsn, pg_lsn, bigint, pg_lsn, pg_lsn, bigint, integer),
+    roost.store_begins(pg_lsn, pg_lsn, bigint, pg_lsn, pg_lsn, bigint, integer, bigint[]),
     roost.store_ends(), roost.text_as_json(text, text)
 from public;
 
@@ -134,7 +154,7 @@ begin
         execute format('grant insert on roost.change to %s', hub::regrole);
         execute format('grant select, insert, update, delete on roost.capture to %s', hub::regrole);
         execute format('grant execute on function roost.begin_capture(pg_lsn), '
-            'roost.store_begins(pg_lsn, pg_lsn, bigint, pg_lsn, pg_lsn, bigint, integer), roost.store_ends(), '
+            'roost.store_begins(pg_lsn, pg_lsn, bigint, pg_lsn, pg_lsn, bigint, integer, bigint[]), roost.store_ends(), '
             'roost.text_as_json(text, text), roost.reduced(json) to %s', hub::regrole);
     end loop;
 end
