@@ -131,7 +131,7 @@ extension Doctor {
 extension Doctor {
     static func tables(_ connection: PostgresConnection) throws -> [Finding] {
         let count = try CatalogReader.tables(from: connection).count
-        let faults = try CatalogReader.triggerFaults(from: connection)
+        let faults = try CatalogReader.tableFaults(from: connection, readsWAL: false)
         var findings = (0..<faults.count).compactMap { row -> Finding? in
             guard let table = faults.text(row, 0), let fault = faults.text(row, 1) else { return nil }
             return finding(fault, of: table, concernsItself: faults.flag(row, 2))

@@ -98,6 +98,9 @@ static const unsigned char Migration014Capture[] = {
 static const unsigned char Migration015Scopes[] = {
 #embed "../Schema/SQL/Migration015Scopes.sql"
 };
+static const unsigned char Migration016Watched[] = {
+#embed "../Schema/SQL/Migration016Watched.sql"
+};
 static const unsigned char Schema[] = {
 #embed "../Schema/SQL/Schema.sql"
 };
@@ -159,6 +162,7 @@ static const struct roost_sql_file files[] = {
     {"Migration013Order.sql", Migration013Order, sizeof Migration013Order},
     {"Migration014Capture.sql", Migration014Capture, sizeof Migration014Capture},
     {"Migration015Scopes.sql", Migration015Scopes, sizeof Migration015Scopes},
+    {"Migration016Watched.sql", Migration016Watched, sizeof Migration016Watched},
     {"Schema.sql", Schema, sizeof Schema},
     {"Activities.sql", Activities, sizeof Activities},
     {"Alerts.sql", Alerts, sizeof Alerts},

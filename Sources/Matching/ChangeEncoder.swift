@@ -39,7 +39,9 @@ package struct ChangeEncoder: Sendable {
         }
         if change.operation != .insert {
             out.append(contentsOf: #","old_record":"#.utf8)
-            write(change.oldRecord, texts.shownOfOld, change.table, isReduced, into: &out)
+            // An UPDATE without one left the replica identity, which is what is shown, as it was.
+            let old = change.oldRecord ?? (change.operation == .update ? change.record : nil)
+            write(old, texts.shownOfOld, change.table, isReduced, into: &out)
         }
         out.append(
             contentsOf: hasError ? #","errors":["Error 413: Payload Too Large"]}"#.utf8 : #","errors":null}"#.utf8)

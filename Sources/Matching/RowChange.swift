@@ -10,7 +10,8 @@ package struct RowChange: Sendable {
     package let committedAtMicroseconds: Int64?
     /// The row after the change as a JSON object; nil for a DELETE.
     package let record: [UInt8]?
-    /// The whole row before the change as a JSON object; nil for an INSERT.
+    /// The row before the change as a JSON object; nil for an INSERT. Read from the WAL, it has the columns of the replica
+    /// identity only, and is nil for an UPDATE that left those as they were.
     package let oldRecord: [UInt8]?
     /// The row was larger than the limit and the outbox kept only its small values (≤ 64 bytes).
     package let isReduced: Bool

@@ -22,6 +22,7 @@ package enum RoostSchema {
         ("013 order", SQLFile.text("Migration013Order.sql")),
         ("014 capture", SQLFile.text("Migration014Capture.sql")),
         ("015 scopes", SQLFile.text("Migration015Scopes.sql")),
+        ("016 watched", SQLFile.text("Migration016Watched.sql")),
     ]
 
     /// What `roost migrate` creates outside its own schema where it is missing; they run after the migrations, each time.

@@ -18,7 +18,7 @@ package struct Catalog: Sendable {
     private let roles: [String: RoleAccess]
     private let byOID: [UInt32: Int]
     private let byName: [String: [String: Int]]
-    private let keys: [[[UInt8]]]
+    private let keys: [RecordShape]
 
     package init(
         tables: [Table] = [], scopes: [UInt32: Scope] = [:], warnings: [String] = [],
@@ -43,7 +43,7 @@ package struct Catalog: Sendable {
         var byName: [String: [String: Int]] = [:]
         for index in tables.indices { byName[tables[index].schema, default: [:]][tables[index].name] = index }
         self.byName = byName
-        keys = tables.map { $0.columns.map { RecordKeys.encoded($0.name) } }
+        keys = tables.map(RecordShape.init)
     }
 
     package func table(_ oid: UInt32) -> Table? { byOID[oid].map { tables[$0] } }
@@ -72,11 +72,32 @@ package struct Catalog: Sendable {
         tables.count == other.tables.count && zip(tables, other.tables).allSatisfy { $0 === $1 }
     }
 
-    /// Whether a record was written with the columns this catalog knows, in whatever order.
-    func describes(_ record: UnsafeBufferPointer<UInt8>, of oid: UInt32) -> Bool {
-        guard let index = byOID[oid] else { return false }
+    /// Whether a record was written with the columns this catalog knows, in whatever order; that of a deleted row may have
+    /// those of the replica identity alone, which is all that the WAL has of it.
+    func describes(
+        _ record: UnsafeBufferPointer<UInt8>, of oid: UInt32, after operation: RowChange.Operation
+    ) -> Bool {
+        byOID[oid].map { keys[$0].fits(record, after: operation) } ?? false
+    }
+}
+
+/// The keys that records of a table have.
+private struct RecordShape: Sendable {
+    private let all: [[UInt8]]
+    private let identity: [[UInt8]]
+
+    init(_ table: Table) {
+        all = table.columns.map { RecordKeys.encoded($0.name) }
+        identity = zip(table.columns, all).filter(\.0.isReplicaIdentity).map(\.1)
+    }
+
+    func fits(_ record: UnsafeBufferPointer<UInt8>, after operation: RowChange.Operation) -> Bool {
+        if RecordKeys.matches(record, all) { return true }
+        let mayBeIdentity = operation == .delete && !identity.isEmpty
+        if mayBeIdentity, RecordKeys.matches(record, identity) { return true }
         // A partition that was attached may have its columns in another order than its root.
-        return RecordKeys.matches(record, keys[index]) || RecordKeys.all(of: record) == Set(keys[index])
+        let found = RecordKeys.all(of: record)
+        return found == Set(all) || mayBeIdentity && found == Set(identity)
     }
 }
 

@@ -4,14 +4,18 @@ package import Postgres
 
 /// Reads the watched tables, and what roles may read of them, from Postgres' catalog.
 package enum CatalogReader {
-    /// - Parameter roles: whose access is wanted.
-    static func read(from connection: PostgresConnection, roles: Set<String> = []) throws -> Catalog {
+    /// - Parameters:
+    ///   - roles: whose access is wanted.
+    ///   - readsWAL: whether this hub reads the WAL.
+    static func read(
+        from connection: PostgresConnection, roles: Set<String> = [], readsWAL: Bool = false
+    ) throws -> Catalog {
         // First: what changes while the rest is read makes the next version differ from this one.
         let version = try version(from: connection)
         let declared = try scopes(from: connection)
         let sound = declared.filter { $0.hasRowSecurity && $0.problems.isEmpty }
         let tables = try tables(from: connection)
-        let faults = try TableFault.read(from: connection)
+        let faults = try TableFault.read(from: connection, readsWAL: readsWAL)
         let complaints = tables.flatMap { table in
             (faults[table.oid] ?? []).compactMap { $0.complaint(about: table)?.message }
         }
@@ -29,12 +33,13 @@ package enum CatalogReader {
         try connection.query(CatalogSQL.catalogVersion).text(0, 0) ?? ""
     }
 
-    /// What is wrong with triggers of roost's, for people: a row for each, with the table, the fault by its name, and whether the
-    /// table has it itself and not its partitions alone.
+    /// What keeps changes of watched tables from being written down once, for people: a row for each, with the table, the
+    /// fault by its name, and whether the table has it itself and not its partitions alone.
     ///
+    /// - Parameter readsWAL: whether the hub that it is asked for reads the WAL.
     /// - Throws: `PostgresError`.
-    package static func triggerFaults(from connection: PostgresConnection) throws -> QueryResult {
-        try connection.query(CatalogSQL.triggerFaults)
+    package static func tableFaults(from connection: PostgresConnection, readsWAL: Bool) throws -> QueryResult {
+        try connection.query(CatalogSQL.tableFaults, [readsWAL ? "true" : "false"])
     }
 
     private static func scopes(from connection: PostgresConnection) throws -> [DeclaredScope] {

@@ -2,9 +2,9 @@ import Hub
 import Matching
 import Postgres
 
-/// Something about the triggers on a watched table that keeps changes from being written (TriggerFaults in Catalog.sql).
+/// Something that keeps changes of a watched table from being written down once (TableFaults in Catalog.sql).
 struct TableFault: Sendable, Equatable {
-    /// As TriggerFaults in Catalog.sql names it.
+    /// As TableFaults in Catalog.sql names it.
     let name: String
     /// The table itself has it, not its partitions alone: of those only writes that name them are lost.
     let concernsItself: Bool
@@ -14,6 +14,18 @@ struct TableFault: Sendable, Equatable {
         guard name != "twice" else { return nil }
         let name = SQLText.qualified(table.schema, table.name)
         let command = "roost watch \(ShellText.argument(name))"
+        switch self.name {
+        case "both":
+            return SubscriptionComplaint(
+                "Changes of \(table.schema).\(table.name) come twice, as triggers and the WAL both tell of them; run: \(command)",
+                isError: false)
+        case "unread":
+            return SubscriptionComplaint(
+                "Changes of \(table.schema).\(table.name) reach nobody, as no hub reads the WAL; run a hub with feed.capture: "
+                    + "wal, or, with feed.capture: triggers: roost unwatch \(ShellText.argument(name)); \(command)",
+                isError: true)
+        default: break
+        }
         guard concernsItself else {
             return SubscriptionComplaint(
                 "Writes straight into a new partition of \(table.schema).\(table.name) reach nobody; run: \(command)",
@@ -24,9 +36,9 @@ struct TableFault: Sendable, Equatable {
                 + "run: \(command)", isError: true)
     }
 
-    /// The faults by which changes of rows are lost, by the table's oid.
-    static func read(from connection: PostgresConnection) throws -> [UInt32: [TableFault]] {
-        let rows = try CatalogReader.triggerFaults(from: connection)
+    /// The faults by which changes of rows are lost or come twice, by the table's oid.
+    static func read(from connection: PostgresConnection, readsWAL: Bool) throws -> [UInt32: [TableFault]] {
+        let rows = try CatalogReader.tableFaults(from: connection, readsWAL: readsWAL)
         var faults: [UInt32: [TableFault]] = [:]
         for row in 0..<rows.count where rows.flag(row, 4) {
             guard let oid = rows.text(row, 3).flatMap({ UInt32($0) }), let name = rows.text(row, 1) else { continue }

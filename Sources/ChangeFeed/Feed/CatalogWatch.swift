@@ -16,7 +16,8 @@ final class CatalogWatch {
     /// Reads the catalog for the first time on this connection.
     func begin() throws {
         let (state, logger) = (environment.state, environment.logger)
-        let catalog = try CatalogReader.read(from: environment.reader, roles: state.tables.roles)
+        let catalog = try CatalogReader.read(
+            from: environment.reader, roles: state.tables.roles, readsWAL: environment.configuration.readsWAL)
         state.tables.adopt(catalog.keeping(state.tables.catalog), logger: logger)
         state.tables.mayHaveChanged()
     }
@@ -25,8 +26,10 @@ final class CatalogWatch {
     func refresh(knowing roles: Set<String> = []) throws {
         let state = environment.state
         let old = state.tables.catalog
-        let fresh = try CatalogReader.read(from: environment.reader, roles: state.tables.roles.union(roles))
-            .keeping(old)
+        let fresh = try CatalogReader.read(
+            from: environment.reader, roles: state.tables.roles.union(roles),
+            readsWAL: environment.configuration.readsWAL
+        ).keeping(old)
         state.tables.roles = fresh.knownRoles
         dueAt = .now + Self.interval
         guard !fresh.isSame(as: old) else { return }

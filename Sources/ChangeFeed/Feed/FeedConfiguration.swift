@@ -13,6 +13,8 @@ package struct FeedConfiguration: Sendable {
     package var rhythm: Doorbell.Rhythm
     /// How long clients' filters may take.
     package var filters = ConditionLimits()
+    /// Whether this hub reads tables from the WAL (`feed.capture`), so that somebody does where nobody else is there.
+    package var readsWAL = false
     /// The longest first wait after a lost connection; doubled up to 15 s.
     package var firstRetry: Duration = .seconds(1)
 

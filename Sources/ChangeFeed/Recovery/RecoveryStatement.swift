@@ -32,7 +32,7 @@ enum RecoveryStatement {
         var parts = [
             "xmax": String(lowest), "bound": String(upper.xmax), "upper": upper.text,
             "xip": "{" + running.sorted().map(String.init).joined(separator: ",") + "}",
-            "committed": commitTimestamps ? "pg_xact_commit_timestamp(xid::xid)::text" : "null::text",
+            "committed": CommitTime.expression(isKept: commitTimestamps),
             "wanted": "op <> 'M'" + (prefilter.map { " and (\($0.sql))" } ?? ""),
         ]
         switch reading {
@@ -99,7 +99,9 @@ struct RecoveredRowReader {
         else { throw PostgresError(.server, "A change has no id, time or transaction.") }
         let (record, old) = (row.record, row.oldRecord)
         var change: RowChange?
-        if let operation = row.operation, let table = table(row.table, of: row.isReduced ? nil : record ?? old) {
+        if let operation = row.operation,
+            let table = table(row.table, of: row.isReduced ? nil : record ?? old, operation)
+        {
             change = RowChange(
                 id: id, table: table, operation: operation, commitTimestamp: Timestamps.forClients(at),
                 record: record.map { Array($0) }, oldRecord: old.map { Array($0) }, isReduced: row.isReduced)
@@ -109,9 +111,11 @@ struct RecoveredRowReader {
     }
 
     /// The table as it is today, without the columns that a record from before it was altered does not have.
-    private mutating func table(_ oid: UInt32, of record: UnsafeBufferPointer<UInt8>?) -> Table? {
+    private mutating func table(
+        _ oid: UInt32, of record: UnsafeBufferPointer<UInt8>?, _ operation: RowChange.Operation
+    ) -> Table? {
         guard let table = catalog.table(oid) else { return nil }
-        guard let record, !catalog.describes(record, of: oid) else { return table }
+        guard let record, !catalog.describes(record, of: oid, after: operation) else { return table }
         let keys = RecordKeys.all(of: record)
         if let known = shapes[oid], known.keys == keys { return known.table }
         let shape = table.restricted(to: record, older: nil)

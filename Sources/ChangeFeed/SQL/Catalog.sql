@@ -7,12 +7,15 @@
 --   * It names the version (xmin) of every catalog row that Catalog.sql, Access in Catalog.sql and the policies depend on. Two
 --     transactions never leave the same xmin on a row, but for a wrap-around in between.
 --   * pg_roles stands for pg_authid, which only superusers may read.
+--   * Whether anybody reads the slot is part of it, as faults rest on that (TableFaults in Catalog.sql).
 --   * It is read at most twice a second while changes flow, inside the statement that reads a window, so the window's
 --     snapshot is the one it is true of.
 -- Locks: none beyond those of reading the catalog.
 with watched as (
-    select distinct t.tgrelid as oid from pg_trigger t join pg_proc p on p.oid = t.tgfoid
+    select t.tgrelid as oid from pg_trigger t join pg_proc p on p.oid = t.tgfoid
     where not t.tgisinternal and p.pronamespace = to_regnamespace('roost')
+    union
+    select oid from roost.watched
 ), parts (kind, part) as (
     select 'class', string_agg(concat_ws(':', c.oid, c.xmin), ',' order by c.oid)
     from pg_class c join watched w on w.oid = c.oid
@@ -22,6 +25,11 @@ with watched as (
     union all
     select 'trigger', string_agg(concat_ws(':', t.oid, t.xmin), ',' order by t.oid)
     from pg_trigger t join watched w on w.oid = t.tgrelid where not t.tgisinternal
+    union all
+    select 'publication', string_agg(concat_ws(':', p.oid, p.xmin, r.oid, r.xmin), ',' order by p.oid, r.oid)
+    from pg_publication p left join pg_publication_rel r on r.prpubid = p.oid where p.pubname = 'roost'
+    union all
+    select 'slot', string_agg(s.active::text, ',') from pg_replication_slots s where s.slot_name = roost.slot_name()
     union all
     select 'partition', string_agg(concat_ws(':', i.inhrelid, i.inhparent, i.xmin), ',' order by i.inhrelid, i.inhparent)
     from pg_inherits i join watched w on w.oid = i.inhparent
@@ -55,8 +63,7 @@ select md5(string_agg(concat_ws('=', kind, part), ';' order by kind)) from parts
 -- The watched tables with their columns, one row per column, in attribute order.
 --
 -- Invariants
---   * A table is watched if roost's triggers are on it; there is no second list that could disagree.
---   * A partition counts as its root, which is the only one reported.
+--   * What is watched, and that a partition counts as its root, which is the only one reported, says Migration016Watched.sql.
 --   * comparison is a case of Comparison (Sources/Matching/Table.swift). "text by bytes" only where Postgres itself
 --     compares bytes; a domain compares as its base type.
 --   * Columns that some versions lack (datlocprovider, colllocale) are read through to_jsonb.
@@ -67,12 +74,7 @@ with database as (
     from pg_database d where datname = current_database()
 ), watched as (
     select c.oid, n.nspname, c.relname, c.relreplident, c.relrowsecurity
-    from pg_class c join pg_namespace n on n.oid = c.relnamespace
-    where not c.relispartition and exists (
-        select from pg_trigger t join pg_proc p on p.oid = t.tgfoid join pg_namespace f on f.oid = p.pronamespace
-        where t.tgrelid = c.oid and not t.tgisinternal and t.tgenabled <> 'D' and f.nspname = 'roost'
-          and p.proname in ('on_insert', 'on_update', 'on_delete')
-    )
+    from roost.watched w join pg_class c on c.oid = w.oid join pg_namespace n on n.oid = c.relnamespace
 ), collations as (
     select l.oid, l.collisdeterministic as deterministic,
            case
@@ -132,10 +134,8 @@ with roles as (
     select r.oid, r.rolname, r.rolsuper or r.rolbypassrls as is_beyond, pg_has_role(r.oid, 'member') as is_assumable
     from pg_roles r where r.rolname = any ($1::name[])
 ), watched as (
-    select distinct c.oid, c.relowner, c.relnamespace, c.relrowsecurity, c.relforcerowsecurity
-    from pg_trigger t join pg_proc p on p.oid = t.tgfoid join pg_class c on c.oid = t.tgrelid
-    where not t.tgisinternal and t.tgenabled <> 'D' and p.pronamespace = to_regnamespace('roost')
-      and p.proname in ('on_insert', 'on_update', 'on_delete') and not c.relispartition
+    select c.oid, c.relowner, c.relnamespace, c.relrowsecurity, c.relforcerowsecurity
+    from roost.watched w join pg_class c on c.oid = w.oid
 )
 select r.rolname, r.is_assumable, w.oid,
        w.relrowsecurity and not r.is_beyond
@@ -149,16 +149,19 @@ from roles r left join watched w
     on has_schema_privilege(r.oid, w.relnamespace, 'usage') and has_any_column_privilege(r.oid, w.oid, 'select')
 order by r.rolname, w.oid
 
--- name: TriggerFaults
--- What is wrong with roost's triggers, on every table that has any of them, whether it fires or not: the watched table
--- (a partition's root), the faults of its members, whether the table itself is among them, its oid, and whether changes of
--- rows are lost by it, not only what a TRUNCATE tells.
+-- name: TableFaults
+-- What keeps changes of a watched table from being written down once: the table (a partition's root), the faults of its
+-- members, whether the table itself is among them, its oid, and whether changes of rows are concerned, not only what a
+-- TRUNCATE tells. $1: whether the hub that asks reads the WAL.
 --
--- Faults
+-- Faults, of tables that have any trigger of roost's, whether it fires or not
 --   * missing: there is none for the operation. Of a partition: it was added later.
 --   * silent: there is one, and it does not fire, because it is disabled or for replicas only.
 --   * foreign: it is not as this version makes it (WatchTable.sql), so what it writes may be anything.
 --   * twice: two fire, and every change is written twice.
+-- Faults, of tables that are published; what their triggers lack is none
+--   * both: triggers fire as well, and every change is written twice.
+--   * unread: nobody reads the WAL, and the hub that asks will not.
 -- Locks: none beyond those of reading the catalog.
 with known as (
     select t.tgrelid, t.tgname, t.tgenabled in ('O', 'A') as fires, t.tgtype, t.tgnewtable, t.tgoldtable,
@@ -167,16 +170,18 @@ with known as (
     where not t.tgisinternal and p.pronamespace = to_regnamespace('roost')
       and p.proname in ('on_insert', 'on_update', 'on_delete', 'on_truncate')
 ), roots as (
-    select distinct coalesce(pg_partition_root(tgrelid), tgrelid)::oid as oid from known
+    select r.oid, coalesce(w.by_wal, false) as by_wal
+    from (select distinct coalesce(pg_partition_root(tgrelid), tgrelid)::oid as oid from known) r
+    left join roost.watched w on w.oid = r.oid
 ), members as (
-    select r.oid as root, m.relid from roots r cross join lateral (
+    select r.oid as root, r.by_wal, m.relid from roots r cross join lateral (
         select relid::oid as relid from pg_partition_tree(r.oid) union select r.oid
     ) m
 ), wanted (op, type, new_table, old_table) as (values
     ('insert', 4, 'roost_new', null), ('update', 16, 'roost_new', 'roost_old'), ('delete', 8, null, 'roost_old'),
     ('truncate', 32, null, null)
 ), found as (
-    select m.root, m.relid, w.op, count(k.tgname) as triggers, count(k.tgname) filter (where k.fires) as firing,
+    select m.root, m.by_wal, m.relid, w.op, count(k.tgname) as triggers, count(k.tgname) filter (where k.fires) as firing,
            coalesce(bool_and(
                k.tgtype = w.type and k.tgnewtable is not distinct from w.new_table::name
                and k.tgoldtable is not distinct from w.old_table::name and k.is_plain
@@ -184,15 +189,20 @@ with known as (
     from members m join pg_class c on c.oid = m.relid and c.relkind in ('r', 'p')
     cross join wanted w
     left join known k on k.tgrelid = m.relid and k.op = w.op
-    group by m.root, m.relid, w.op
+    group by m.root, m.by_wal, m.relid, w.op
 ), faults as (
     select root, relid, op, case
+        when by_wal then case when firing > 0 then 'both' end
         when triggers = 0 then 'missing'
         when not fits then 'foreign'
         when firing = 0 then 'silent'
         when firing > 1 then 'twice'
     end as fault
     from found
+    union all
+    select oid, oid, 'insert', 'unread' from roost.watched
+    where by_wal and not $1::boolean
+      and not exists (select from pg_replication_slots s where s.slot_name = roost.slot_name() and s.active)
 )
 select format('%I.%I', n.nspname, c.relname), f.fault, bool_or(f.relid = f.root), f.root, bool_or(f.op <> 'truncate')
 from faults f join pg_class c on c.oid = f.root join pg_namespace n on n.oid = c.relnamespace
@@ -422,7 +432,7 @@ with recursive stored as (
     where not exists (
         select from pg_trigger g
         where g.tgrelid = t.relid and not g.tgisinternal and g.tgenabled <> 'D' and g.tgfoid = to_regprocedure(f.name)
-    )
+    ) and not exists (select from roost.watched w where w.oid = n.relid and w.by_wal)
 )
 select d.relid, coalesce(d.name, d.relid::text), to_json(d.columns), array_to_string(d.members, ' '),
        (select string_agg(n.name, ', ' order by n.name) from needed n where n.scope = d.relid and n.relid <> d.relid),

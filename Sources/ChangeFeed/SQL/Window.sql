@@ -13,6 +13,8 @@
 --   * A row that is here though its transaction is not finished came by another way, as out of a dump; it is left out,
 --     or it would come in every window until then (ForeignChanges in Epochs.sql deletes it).
 --   * A row is new if its transaction was not finished in S1: either xid >= xmax(S1), or xid in xip(S1).
+--   * :committed is when a transaction that is here committed, where the server keeps that, and is null where "at" says it
+--     already: of rows that were read from the WAL (Migration014Capture.sql).
 --   * {xmax} and {xip} are literals, not parameters, so that the planner sees how narrow the range is.
 -- Locks: none.
 select 0 as id, {passed} as relid, ''::"char" as op, false as reduced, pg_current_snapshot()::text as at,

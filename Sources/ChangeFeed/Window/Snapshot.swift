@@ -53,8 +53,19 @@ package struct Snapshot: Sendable, Equatable {
     private static let outbox = "(" + SQLTemplate.withoutComments(LossSQL.outboxLook.text) + ")"
 
     // Cut up once, and without its comments: this is sent hundreds of times a second.
-    private static let withCommitTimestamps = WindowTemplate(committed: "pg_xact_commit_timestamp(xid::xid)::text")
-    private static let withoutCommitTimestamps = WindowTemplate(committed: "null::text")
+    private static let withCommitTimestamps = WindowTemplate(committed: CommitTime.expression(isKept: true))
+    private static let withoutCommitTimestamps = WindowTemplate(committed: CommitTime.expression(isKept: false))
+}
+
+/// When the transaction of a row of roost.change was committed, as SQL reads it.
+enum CommitTime {
+    /// Null where the row's `at` is all that is known: of what was read from the WAL it is the commit's time, and the
+    /// transaction that stored it is another.
+    ///
+    /// - Parameter isKept: whether the server keeps the times of commits (`track_commit_timestamp`).
+    static func expression(isKept: Bool) -> String {
+        isKept ? "case when lsn is null then pg_xact_commit_timestamp(xid::xid)::text end" : "null::text"
+    }
 }
 
 /// Window.sql, with places for a window's own parts.

@@ -162,7 +162,8 @@ final class WindowReader {
             orphans[oid, default: 0] += 1
             return true
         }
-        if let any = record ?? old, !isReduced, !catalog.describes(any, of: oid) {
+        let operation = row.operation ?? .update
+        if let any = record ?? old, !isReduced, !catalog.describes(any, of: oid, after: operation) {
             guard let older = settled[oid] else { return giveUp(on: oid) }
             let fitting = table.restricted(to: any, older: older)
             // Altered again since the catalog was read.
@@ -170,7 +171,7 @@ final class WindowReader {
             table = fitting
         }
         let change = RowChange(
-            id: id, table: table, operation: row.operation ?? .update,
+            id: id, table: table, operation: operation,
             commitTimestamp: Timestamps.forClients(at), committedAtMicroseconds: Timestamps.microseconds(at),
             record: record.map { Array($0) },
             oldRecord: old.map { Array($0) }, isReduced: isReduced)

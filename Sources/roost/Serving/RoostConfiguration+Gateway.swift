@@ -68,6 +68,7 @@ extension RoostConfiguration {
             conninfo: conninfo, node: nodeName, retention: .seconds(retentionHours * 3600), rhythm: rhythm)
         feed.recoveryWindow = .seconds(recoveryWindowSeconds)
         feed.filters.mostForRow = undecidedFilters
+        feed.readsWAL = capturesFromWAL
         return feed
     }
 
