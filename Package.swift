@@ -81,7 +81,7 @@ let package = Package(
             name: "Listening", dependencies: ["Hub", "Postgres", "Wire", "Workers", logging], swiftSettings: strict),
         .target(
             name: "Administration",
-            dependencies: ["CLinux", "ChangeFeed", "Postgres", "Schema", "Stores", "Workers"],
+            dependencies: ["CLinux", "Capture", "ChangeFeed", "Postgres", "Schema", "Stores", "Workers"],
             exclude: ["SQL"], swiftSettings: strict),
         .target(
             name: "Push",
@@ -211,7 +211,8 @@ let package = Package(
         .testTarget(
             name: "AdministrationTests",
             dependencies: [
-                "Administration", "ChangeFeed", "Postgres", "PostgresFixtures", "Schema", "Stores", "TestSupport",
+                "Administration", "Capture", "ChangeFeed", "Postgres", "PostgresFixtures", "Schema", "Stores",
+                "TestSupport",
             ],
             swiftSettings: quick),
     ]

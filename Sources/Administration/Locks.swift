@@ -85,6 +85,6 @@ struct LockWait {
 
 /// Who holds up a command that waits.
 enum LockSQL: String, NamedStatement {
-    case lockHolder, sessionWait
+    case lockHolder, oldestWriter, sessionWait
     static let file = StatementFile("Locks.sql")
 }

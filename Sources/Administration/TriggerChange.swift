@@ -1,72 +1,34 @@
 import Postgres
 
-/// Puts triggers on a table and its partitions, or takes them off, beside whoever uses the table.
+/// Puts triggers on a table and its partitions, or takes them off.
 struct TriggerChange {
     /// Lists (member, statement) pairs for a table's oid (`$1`), until nothing is left to do.
     let plan: WatchingSQL
-    let connection: PostgresConnection
-    let patience: LockPatience
-    let reporter: ProgressWaiter
-
-    /// How often a trigger's name may be taken: once by somebody who does the same at the same time.
-    private static let mostClashes = 3
-
-    /// - Throws: `AdminError` where a member is in use for longer than the patience lasts; those before it stay
-    ///   changed.
-    func apply(to table: NamedTable) throws -> Watcher.Outcome {
-        var changed: [String] = []
-        while case let rows = try connection.query(plan, [table.oid]), rows.count > 0 {
-            let member = rows.text(0, 0) ?? table.name
-            let members = Set((0..<rows.count).compactMap { rows.text($0, 0) }).count
-            if members + changed.count > 1 {
-                reporter.report { ($0.done, $0.total) = (changed.count, changed.count + members) }
-            }
-            try change(member, of: table)
-            changed.append(member)
-        }
-        return Watcher.Outcome(table: table.name, changed: changed)
-    }
+    let turns: TableTurns
 
     /// One transaction per member: nobody's writes wait longer than one table takes.
-    private func change(_ member: String, of table: NamedTable) throws {
-        var wait = LockWait(patience)
-        var clashes = 0
-        while case let statements = try statements(for: member, of: table), !statements.isEmpty {
-            let script = ["begin", "set local lock_timeout = '\(patience.turnText)'"] + statements + ["commit"]
-            do {
-                try connection.run(script.joined(separator: "; "), within: .seconds(30))
-                return
-            } catch let error as PostgresError where error.kind == .server {
-                try connection.run("rollback")
-                switch error.sqlState {
-                case SQLState.lockNotAvailable:
-                    try rest(&wait, for: member, readersCount: statements.contains { $0.hasPrefix("drop ") })
-                case SQLState.duplicateObject where clashes < Self.mostClashes: clashes += 1
-                case SQLState.duplicateObject:
-                    throw AdminError("\(error.message), and it is not roost's; rename it, and run this again.")
-                default: throw error
-                }
+    ///
+    /// - Returns: the members that were changed.
+    /// - Throws: `AdminError` where a member is in use for longer than the patience lasts; those before it stay
+    ///   changed.
+    func apply(to table: NamedTable) throws -> [String] {
+        var changed: [String] = []
+        while case let steps = try steps(for: table), let member = steps.first?.member {
+            let members = Set(steps.map(\.member)).count
+            if members + changed.count > 1 {
+                turns.reporter.report { ($0.done, $0.total) = (changed.count, changed.count + members) }
             }
+            try turns.change(member) { try self.steps(for: table).filter { $0.member == member }.map(\.statement) }
+            changed.append(member)
         }
+        return changed
     }
 
-    private func statements(for member: String, of table: NamedTable) throws -> [String] {
-        let rows = try connection.query(plan, [table.oid])
-        return (0..<rows.count).filter { rows.text($0, 0) == member }.compactMap { rows.text($0, 1) }
-    }
-
-    /// - Throws: `AdminError` where the patience is over.
-    private func rest(_ wait: inout LockWait, for member: String, readersCount: Bool) throws {
-        let oid = try connection.query("select to_regclass($1)::oid", [member]).text(0, 0)
-        let holder = try LockHolder(of: oid, readersCount: readersCount, on: connection)
-        guard let pause = wait.next(at: .now) else {
-            throw AdminError(
-                "\(member) is in use by \(holder?.description ?? "many short transactions"); "
-                    + "\(holder?.remedy ?? "choose a quieter moment"), and run this again (--wait SECONDS tries for "
-                    + "longer).")
+    /// What is left to do, all in all.
+    func steps(for table: NamedTable) throws -> [(member: String, statement: String)] {
+        let rows = try turns.connection.query(plan, [table.oid])
+        return (0..<rows.count).compactMap { row in
+            rows.text(row, 0).flatMap { member in rows.text(row, 1).map { (member, $0) } }
         }
-        reporter.report { $0.detail = "waits for a lock of \(holder?.description ?? "short transactions")" }
-        reporter.pause(pause)
-        reporter.report { $0.detail = nil }
     }
 }

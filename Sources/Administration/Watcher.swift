@@ -1,13 +1,16 @@
 import Postgres
 import Schema
 
-/// Puts roost's triggers on tables and takes them off. The triggers are the list of watched tables; there is no other.
+/// Has changes of tables captured, or captured no longer. Triggers and the publication `roost` are the list of watched tables;
+/// there is no other.
 package enum Watcher {
     package struct Outcome: Sendable, Equatable {
         /// Schema and name, quoted where they must be.
         package let table: String
         /// The table and those of its partitions that were changed; empty where nothing was to do.
-        package let changed: [String]
+        package var changed: [String]
+        /// What else there is to say, in sentences.
+        package var notes: [String] = []
         /// The scope it has now.
         package var scope: ScopeOutcome?
         /// The members tables that were watched for its scope.
@@ -19,21 +22,22 @@ package enum Watcher {
     /// Watches a table and its partitions, and the members tables of a scope that is declared.
     ///
     /// Needs the TRIGGER right on the tables, EXECUTE on roost's functions and, for a scope, the right to write
-    /// roost.scope, as their owner has them.
+    /// roost.scope, as their owner has them. To read the WAL it needs to own the tables, CREATE on the database and REPLICATION.
     /// - Parameters:
     ///   - table: as `regclass` reads it: `table`, `schema.table`, `"Quoted"`.
+    ///   - capture: how its changes are captured from now on; a table that is captured otherwise changes over.
     ///   - patience: with tables that are in use.
     /// - Throws: `AdminError`; a scope that would be of no use is refused before anything is changed.
     @discardableResult
     package static func watch(
-        _ table: String, scope: ScopeChange = .keep, conninfo: String, patience: LockPatience = LockPatience(),
-        progress: @escaping AdminProgress.Listener = { _ in }
+        _ table: String, scope: ScopeChange = .keep, capture: CaptureMethod = .triggers, conninfo: String,
+        patience: LockPatience = LockPatience(), progress: @escaping AdminProgress.Listener = { _ in }
     ) throws -> Outcome {
         try administer("watch \(table)") {
             let reporter = ProgressWaiter("watching \(table)", conninfo: conninfo, listener: progress)
             let connection = try migrated(conninfo, reporter)
-            let triggers = TriggerChange(
-                plan: .watchTable, connection: connection, patience: patience, reporter: reporter)
+            let turns = TableTurns(connection: connection, patience: patience, reporter: reporter)
+            let capture = TableCapture(method: capture, turns: turns, conninfo: conninfo)
             let named = try NamedTable(table, on: connection)
             let declaration = ScopeDeclaration(connection: connection, table: named)
             var members: [NamedTable] = []
@@ -44,14 +48,14 @@ package enum Watcher {
                 }
                 try declaration.declare(column: column, members: members, rehearses: true)
             }
-            var outcome = try triggers.apply(to: named)
+            var outcome = try capture.begin(named)
             outcome.members = try members.filter { $0.oid != named.oid }
-                .map { try triggers.apply(to: $0) }
+                .map { try capture.begin($0) }
             switch scope {
             case .keep: break
             case .derive:
                 try derive(
-                    ScopeDerivation(connection: connection, conninfo: conninfo, table: named), triggers, &outcome)
+                    ScopeDerivation(connection: connection, conninfo: conninfo, table: named), capture, &outcome)
             case .remove: try declaration.remove()
             case .declare(let column, _): try declaration.declare(column: column, members: members, rehearses: false)
             }
@@ -63,7 +67,7 @@ package enum Watcher {
     /// Notes the scope that the policies of a watched table have, and watches the tables it rests on. Where it has none, says
     /// so in the outcome, and forgets what was derived before.
     private static func derive(
-        _ derivation: ScopeDerivation, _ triggers: TriggerChange, _ outcome: inout Outcome
+        _ derivation: ScopeDerivation, _ capture: TableCapture, _ outcome: inout Outcome
     ) throws {
         let declaration = ScopeDeclaration(connection: derivation.connection, table: derivation.table)
         switch try derivation.examine() {
@@ -74,7 +78,7 @@ package enum Watcher {
             outcome.obstacles = reasons
         case .found(let members):
             do {
-                outcome.members = try members.map { try triggers.apply(to: $0) }
+                outcome.members = try members.map { try capture.begin($0) }
                 try derivation.store(members)
             } catch let error as PostgresError where error.sqlState == SQLState.insufficientPrivilege {
                 try declaration.remove()
@@ -88,7 +92,8 @@ package enum Watcher {
     /// - Throws: `AdminError`; the tables before the one that failed stay watched.
     @discardableResult
     package static func watch(
-        publication: String, derivesScopes: Bool = false, conninfo: String, patience: LockPatience = LockPatience(),
+        publication: String, derivesScopes: Bool = false, capture: CaptureMethod = .triggers, conninfo: String,
+        patience: LockPatience = LockPatience(),
         progress: @escaping AdminProgress.Listener = { _ in }
     ) throws -> [Outcome] {
         try administer("watch publication \(publication)") {
@@ -103,15 +108,15 @@ package enum Watcher {
                 throw AdminError(
                     "The publication \(publication) has no tables; add one with ALTER PUBLICATION … ADD TABLE.")
             }
-            let triggers = TriggerChange(
-                plan: .watchTable, connection: connection, patience: patience, reporter: reporter)
+            let turns = TableTurns(connection: connection, patience: patience, reporter: reporter)
+            let capture = TableCapture(method: capture, turns: turns, conninfo: conninfo)
             return try names.enumerated().map { index, name in
                 reporter.report { ($0.task, $0.done, $0.total) = ("watching \(name)", index, names.count) }
                 let named = try NamedTable(name, on: connection)
-                var outcome = try triggers.apply(to: named)
+                var outcome = try capture.begin(named)
                 if derivesScopes {
                     let derivation = ScopeDerivation(connection: connection, conninfo: conninfo, table: named)
-                    try derive(derivation, triggers, &outcome)
+                    try derive(derivation, capture, &outcome)
                     outcome.scope = try ScopeDeclaration(connection: connection, table: named).current()
                 }
                 return outcome
@@ -119,7 +124,7 @@ package enum Watcher {
         }
     }
 
-    /// Takes the triggers off, and the declaration of a scope away. Needs to own the table.
+    /// Takes the triggers off, the table out of the publication, and the declaration of a scope away. Needs to own the table.
     ///
     /// - Throws: `AdminError`, also where another table's scope rests on this one.
     @discardableResult
@@ -139,9 +144,8 @@ package enum Watcher {
             }
             // First the declaration: the hub must not rest on a table whose changes it is not told any more.
             if try declaration.current() != nil { try declaration.remove() }
-            return try TriggerChange(
-                plan: .unwatchTable, connection: connection, patience: patience, reporter: reporter
-            ).apply(to: named)
+            let turns = TableTurns(connection: connection, patience: patience, reporter: reporter)
+            return try TableCapture(method: .triggers, turns: turns, conninfo: conninfo).end(named)
         }
     }
 

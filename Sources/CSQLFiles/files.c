@@ -8,6 +8,9 @@ static const unsigned char Doctor[] = {
 static const unsigned char Locks[] = {
 #embed "../Administration/SQL/Locks.sql"
 };
+static const unsigned char Publishing[] = {
+#embed "../Administration/SQL/Publishing.sql"
+};
 static const unsigned char Watching[] = {
 #embed "../Administration/SQL/Watching.sql"
 };
@@ -132,6 +135,7 @@ static const unsigned char Users[] = {
 static const struct roost_sql_file files[] = {
     {"Doctor.sql", Doctor, sizeof Doctor},
     {"Locks.sql", Locks, sizeof Locks},
+    {"Publishing.sql", Publishing, sizeof Publishing},
     {"Watching.sql", Watching, sizeof Watching},
     {"Capture.sql", Capture, sizeof Capture},
     {"Authority.sql", Authority, sizeof Authority},

@@ -18,6 +18,18 @@ where l.locktype = 'relation' and l.granted and l.pid is distinct from pg_backen
   and l.mode <> 'SIReadLock' and ($2::boolean or l.mode not in ('AccessShareLock', 'RowShareLock'))
 order by a.xact_start nulls last limit 1
 
+-- name: OldestWriter
+-- Whose transaction, of those that write, in whatever database of the server, has been open for the longest: as LockHolder
+-- tells it. A prepared transaction has no process.
+-- Locks: none.
+select t.pid, t.who, to_char(t.since, 'HH24:MI:SS'), left(regexp_replace(t.query, '\s+', ' ', 'g'), 80) from (
+    select a.pid, concat_ws(', ', coalesce(nullif(a.application_name, ''), a.usename), a.state), a.xact_start, a.query
+    from pg_stat_activity a where a.backend_xid is not null and a.pid <> pg_backend_pid()
+    union all
+    select null, '', x.prepared, null from pg_prepared_xacts x
+) t (pid, who, since, query)
+order by t.since limit 1
+
 -- name: SessionWait
 -- What the session with this process id ($1) waits for or is at, if it is known: the holder of a lock that it waits for
 -- (the process, who it is, since when its transaction is open, what it last asked), or the phase of an index that is

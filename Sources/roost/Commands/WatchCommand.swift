@@ -7,9 +7,10 @@ struct WatchCommand: AsyncParsableCommand {
         commandName: "watch",
         abstract: "Follow a table's changes, or those of every table of a publication.",
         discussion: """
-            Puts Roost's triggers on the table. From then on clients can subscribe to it. Examples: \
-            `roost watch public.messages`, `roost watch --publication supabase_realtime`. Triggers that were disabled are \
-            enabled again.
+            Puts Roost's triggers on the table or, where feed.capture is wal, puts it into the publication `roost`, which a \
+            hub reads from the WAL. From then on clients can subscribe to it. A table that is captured the other way changes \
+            over, also while it is written to. Examples: `roost watch public.messages`, \
+            `roost watch --publication supabase_realtime`. Triggers that were disabled are enabled again.
 
             With row level security, it finds out from the policies which columns decide who may see a row (the scope), and \
             which tables they read; those are watched too. The hub then asks the policies once for each user and value of \
@@ -61,11 +62,14 @@ struct WatchCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let url = try options.load().requireDatabaseURL(for: "roost watch")
+        let configuration = try options.load()
+        let watch = TableWatch(
+            url: try configuration.requireDatabaseURL(for: "roost watch"), wait: patience.wait,
+            capture: configuration.captureMethod)
         if let table {
-            try TableWatch(url: url, wait: patience.wait).watch(table: table, scope: change)
+            try watch.watch(table: table, scope: change)
         } else if let publication {
-            try TableWatch(url: url, wait: patience.wait).watch(publication: publication, derivesScopes: !noScope)
+            try watch.watch(publication: publication, derivesScopes: !noScope)
         }
     }
 
@@ -80,7 +84,7 @@ struct UnwatchCommand: AsyncParsableCommand {
         commandName: "unwatch",
         abstract: "Stop following a table's changes.",
         discussion: """
-            Takes Roost's triggers off the table, and forgets its scope. Its subscribers stay connected and get nothing \
+            Takes Roost's triggers off the table, takes it out of the publication `roost`, and forgets its scope. Its subscribers stay connected and get nothing \
             more of it. A table that another's scope rests on stays watched.
             """
     )
@@ -113,17 +117,19 @@ struct WaitOption: ParsableArguments {
     }
 }
 
-/// Puts triggers on tables and takes them off, for `roost watch` and `roost unwatch`, and prints what became of each table.
+/// Has tables captured, or captured no longer, for `roost watch` and `roost unwatch`, and prints what became of each.
 struct TableWatch {
     let url: String
     /// How long to try for a table that is in use, in seconds.
     let wait: Int
+    /// How tables are captured that are watched.
+    var capture = CaptureMethod.triggers
 
     private var patience: LockPatience { LockPatience(total: .seconds(wait)) }
 
     func watch(table: String, scope: ScopeChange) throws {
         let outcome = try showingProgress {
-            try Watcher.watch(table, scope: scope, conninfo: url, patience: patience, progress: $0)
+            try Watcher.watch(table, scope: scope, capture: capture, conninfo: url, patience: patience, progress: $0)
         }
         for member in outcome.members { report(member, verb: "watched") }
         report(outcome, verb: "watched")
@@ -132,7 +138,8 @@ struct TableWatch {
     func watch(publication: String, derivesScopes: Bool) throws {
         let outcomes = try showingProgress {
             try Watcher.watch(
-                publication: publication, derivesScopes: derivesScopes, conninfo: url, patience: patience, progress: $0)
+                publication: publication, derivesScopes: derivesScopes, capture: capture, conninfo: url,
+                patience: patience, progress: $0)
         }
         for outcome in outcomes {
             for member in outcome.members where !member.changed.isEmpty { report(member, verb: "watched") }
@@ -158,6 +165,7 @@ struct TableWatch {
         let again = outcome.changed.isEmpty ? "already" : "now"
         let visibility = outcome.scope.map { "; \($0.sentence)" } ?? "."
         StandardOutput.line("\(outcome.table) is \(verb) \(again)\(visibility)")
+        for note in outcome.notes { StandardOutput.line(note) }
         guard !outcome.obstacles.isEmpty else { return }
         StandardOutput.line(
             "Policies of \(outcome.table) are asked about each row by itself, which is right and slower, as "
@@ -179,4 +187,9 @@ extension ScopeOutcome {
         return
             "visibility by \(column), \(isDerived ? "as its policies say, " : "")as long as \(rest) \(rest.contains(", ") ? "do" : "does") not change."
     }
+}
+
+extension RoostConfiguration {
+    /// `feed.capture`, for the commands that work on a database.
+    var captureMethod: CaptureMethod { capturesFromWAL ? .wal : .triggers }
 }

@@ -1,0 +1,125 @@
+import Capture
+import Postgres
+
+/// What a hub reads tables from, as the commands make and drop it: the publication `roost` and the logical slot.
+struct LogicalSlot {
+    let turns: TableTurns
+    private var connection: PostgresConnection { turns.connection }
+
+    init(turns: TableTurns) { self.turns = turns }
+
+    /// Nobody else makes or drops the slot meanwhile, neither a hub nor a command.
+    func whileNobodyDrops<Outcome>(_ body: () throws -> Outcome) throws -> Outcome {
+        var wait = LockWait(turns.patience)
+        while try !connection.query(CaptureSQL.lockSlot).flag(0, 0) {
+            guard let pause = wait.next(at: .now) else {
+                throw AdminError("Another command or a hub makes or drops the logical slot; run this again later.")
+            }
+            turns.reporter.report { $0.detail = "waits for another command or a hub that is at the logical slot" }
+            turns.reporter.pause(pause)
+            turns.reporter.report { $0.detail = nil }
+        }
+        do {
+            let outcome = try body()
+            _ = try connection.query(CaptureSQL.unlockSlot)
+            return outcome
+        } catch {
+            // Else the session is gone, and the lock with it.
+            if !connection.isBroken { _ = try connection.query(CaptureSQL.unlockSlot) }
+            throw error
+        }
+    }
+
+    /// Sees to it that there is a publication and a slot, in which all is that a table's writers do from then on.
+    ///
+    /// - Throws: `AdminError` with what is missing and what to do about it.
+    func prepare() throws {
+        let found = try connection.query(PublishingSQL.requirementsOfWAL)
+        guard found.text(0, 0) == "logical" else {
+            throw AdminError(
+                "Tables cannot be read from the WAL, as wal_level is \(found.text(0, 0) ?? "unknown"): run `alter system set "
+                    + "wal_level = logical` and restart Postgres, or use triggers (feed.capture: triggers).")
+        }
+        guard !found.flag(0, 3) else {
+            throw AdminError(
+                "The replication slot \(found.text(0, 2) ?? "") is of another plugin or database, and not roost's; drop it "
+                    + "with pg_drop_replication_slot, and run this again.")
+        }
+        try preparePublication(mayMake: found.flag(0, 5))
+        let slot = try connection.query(CaptureSQL.slotState)
+        if slot.count == 0 || !slot.flag(0, 0) { try make(isLost: slot.count > 0, found) }
+    }
+
+    private func preparePublication(mayMake: Bool) throws {
+        let publication = try connection.query(PublishingSQL.publicationState)
+        if publication.count == 0 {
+            guard mayMake else {
+                throw AdminError(
+                    "This role may not make the publication roost; run `grant create on database … to …`, or run this as the "
+                        + "database's owner.")
+            }
+            try connection.run(PublishingSQL.makePublication)
+        } else if publication.flag(0, 1) {
+            throw AdminError(
+                "The publication roost is of all tables or of a schema, so that it would publish what Roost writes; drop it, "
+                    + "and run this again, which makes another.")
+        } else if !publication.flag(0, 0) {
+            try connection.run(PublishingSQL.mendPublication)
+        }
+    }
+
+    /// In an order in which whatever happens meanwhile leaves no changes missing without a word (`CaptureSlot`).
+    private func make(isLost: Bool, _ found: QueryResult) throws {
+        guard found.flag(0, 1) else {
+            throw AdminError(
+                "Reading the WAL takes a role that may replicate; run `alter role … replication` (or grant what your provider "
+                    + "has for that, such as rds_replication), for the hub's role too.")
+        }
+        guard isLost || found.integer(0, 4) ?? 0 > 0 else {
+            throw AdminError(
+                "All replication slots are in use; raise max_replication_slots (a restart), or drop one that nobody needs, "
+                    + "which `roost doctor` names.")
+        }
+        _ = try connection.query(CaptureSQL.slotIsGone)
+        if isLost { _ = try connection.query(CaptureSQL.dropSlot) }
+        let place = try makeSlot()
+        _ = try connection.query(CaptureSQL.beginCapture, [place])
+    }
+
+    /// Nobody waits behind this, so that it stands as long as its patience lasts; the reporter tells whom it waits for.
+    private func makeSlot() throws -> String? {
+        let limit = turns.patience.total
+        try connection.run("set lock_timeout = '\(max(1, Int(limit / .milliseconds(1))))ms'")
+        do {
+            // Several may be waited for, one after the other.
+            let place = try connection.query(PublishingSQL.makeSlot, within: limit * 3 + .seconds(30)).text(0, 0)
+            try connection.run("reset lock_timeout")
+            return place
+        } catch let error as PostgresError where error.sqlState == SQLState.lockNotAvailable {
+            let holder = LockHolder(try connection.query(LockSQL.oldestWriter))
+            try connection.run("reset lock_timeout")
+            throw AdminError(
+                "The logical slot can be made once all transactions that write have ended, in all databases of the server; "
+                    + "the oldest is of \(holder?.description ?? "somebody"): \(holder?.remedy ?? "wait for it"), and run this "
+                    + "again (--wait SECONDS tries for longer).")
+        }
+    }
+
+    /// Drops the slot where no table is read from the WAL any more and no hub reads it, which would drop it by itself.
+    ///
+    /// - Returns: what is to be told of it.
+    func dropUnread() throws -> [String] {
+        try whileNobodyDrops {
+            let publication = try connection.query(PublishingSQL.publicationState)
+            guard publication.integer(0, 2) ?? 0 == 0 else { return [] }
+            let slot = try connection.query(PublishingSQL.slotReader)
+            guard slot.count > 0, !slot.flag(0, 1) else { return [] }
+            // In this order: a row without a slot says that changes are missing.
+            _ = try connection.query(CaptureSQL.forgetCapture)
+            _ = try connection.query(CaptureSQL.dropSlot)
+            return [
+                "No table is read from the WAL any more, and no hub was there to drop the logical slot: it is dropped."
+            ]
+        }
+    }
+}

@@ -1,0 +1,145 @@
+import Postgres
+
+/// How the changes of a table get into the outbox.
+package enum CaptureMethod: String, Sendable {
+    /// By triggers, in the writer's transaction. Needs nothing of the server.
+    case triggers
+    /// By a hub that reads the publication `roost` from the WAL.
+    case wal
+}
+
+/// Puts tables under a capture, beside whoever writes to them: no change is lost, and none is captured twice.
+struct TableCapture {
+    let method: CaptureMethod
+    let turns: TableTurns
+    /// For another session besides that of `turns`.
+    let conninfo: String
+
+    /// Has `method` capture the table from now on, and the other one no longer.
+    ///
+    /// - Throws: `AdminError`.
+    func begin(_ table: NamedTable) throws -> Watcher.Outcome {
+        let membership = try TableMembership(of: table, on: turns.connection)
+        switch method {
+        case .triggers where membership.isPublished: return try leaveWAL(table)
+        case .triggers:
+            return Watcher.Outcome(
+                table: table.name, changed: try TriggerChange(plan: .watchTable, turns: turns).apply(to: table))
+        case .wal:
+            guard !membership.isUnlogged else {
+                throw AdminError(
+                    "\(table.name) is unlogged, wholly or in part, so its changes are not in the WAL; watch it with "
+                        + "ROOST_FEED_CAPTURE=triggers, or run `alter table … set logged`.")
+            }
+            return try enterWAL(table)
+        }
+    }
+
+    /// Has nobody capture the table from now on.
+    ///
+    /// - Throws: `AdminError`.
+    func end(_ table: NamedTable) throws -> Watcher.Outcome {
+        var outcome = Watcher.Outcome(
+            table: table.name, changed: try TriggerChange(plan: .unwatchTable, turns: turns).apply(to: table))
+        let retracted = try turns.change(table.name) { try statements(.retractTable, table) }
+        guard retracted else { return outcome }
+        if outcome.changed.isEmpty { outcome.changed = [table.name] }
+        outcome.notes += try LogicalSlot(turns: turns).dropUnread()
+        return outcome
+    }
+
+    private func statements(_ plan: PublishingSQL, _ table: NamedTable) throws -> [String] {
+        let rows = try turns.connection.query(plan, [table.oid])
+        return (0..<rows.count).compactMap { rows.text($0, 0) }
+    }
+}
+
+extension TableCapture {
+    private func enterWAL(_ table: NamedTable) throws -> Watcher.Outcome {
+        guard try !statements(.publishTable, table).isEmpty else {
+            return Watcher.Outcome(table: table.name, changed: [])
+        }
+        var outcome = Watcher.Outcome(table: table.name, changed: [table.name])
+        let slot = LogicalSlot(turns: turns)
+        try slot.whileNobodyDrops {
+            try slot.prepare()
+            var named: [String] = []
+            try turns.change(table.name) {
+                let rows = try turns.connection.query(PublishingSQL.publishTable, [table.oid])
+                // The last turn, in which nothing is left to do, has none.
+                if rows.count > 0 {
+                    named = (0..<rows.count).compactMap { rows.flag($0, 2) ? rows.text($0, 1) : nil }
+                }
+                return (0..<rows.count).compactMap { rows.text($0, 0) }
+            }
+            outcome.notes += named.map {
+                "\($0) has no primary key, so its REPLICA IDENTITY is FULL now: every UPDATE and DELETE writes the whole old "
+                    + "row to the WAL. With a primary key and `alter table \($0) replica identity default` it does not."
+            }
+        }
+        return outcome
+    }
+
+    /// The triggers come first, and the table leaves the publication when all that was written before them is stored: else
+    /// a row's newer version would be in the outbox before an older one that still is in the slot.
+    private func leaveWAL(_ table: NamedTable) throws -> Watcher.Outcome {
+        let connection = turns.connection
+        let slot = try connection.query(PublishingSQL.slotReader)
+        let isReadable = slot.count > 0 && slot.flag(0, 0)
+        guard !isReadable || slot.flag(0, 1) else {
+            throw AdminError(
+                "What is in the WAL of \(table.name) has to be stored first, and no hub reads it: start a hub with "
+                    + "feed.capture: wal, and run this again. Where nothing of it has to be kept, run `roost unwatch` first."
+            )
+        }
+        let second = try AdminSession.open(conninfo)
+        let triggers = TriggerChange(plan: .watchTable, turns: turns)
+        let closing = try statements(.retractTable, table)
+        // Where the triggers are there already, the lock still makes the cut.
+        let lock = "lock table \(table.name) in share row exclusive mode"
+        try turns.change(
+            table.name, by: { [lock] + (try triggers.steps(for: table).map(\.statement)) }, closing: closing
+        ) {
+            let place = try connection.query("select pg_current_wal_insert_lsn()").text(0, 0)
+            _ = try second.query(PublishingSQL.pushWAL)
+            let end = ContinuousClock.now + Self.storingTurn
+            while true {
+                if try connection.query(PublishingSQL.isStored, [place]).flag(0, 0) { return nil }
+                guard ContinuousClock.now < end else { break }
+                _ = try connection.query("select pg_sleep(0.02)")
+            }
+            let behind = try connection.query(PublishingSQL.slotReader).integer(0, 2) ?? 0
+            return TableTurns.Obstacle(
+                waiting: "waits until a hub has stored what is in the WAL (\(Magnitude.bytes(behind)))",
+                reason: "The hub that reads the WAL is \(Magnitude.bytes(behind)) behind; see that it gets on")
+        }
+        return Watcher.Outcome(table: table.name, changed: [table.name])
+    }
+
+    /// How long writers wait for a hub to store what is in the WAL.
+    private static let storingTurn = Duration.milliseconds(1500)
+}
+
+/// How a table is captured at present.
+struct TableMembership {
+    let isPublished: Bool
+    /// With a row filter or some of its columns only.
+    let isPartial: Bool
+    let isUnlogged: Bool
+    let hasTriggers: Bool
+
+    init(of table: NamedTable, on connection: PostgresConnection) throws {
+        let row = try connection.query(PublishingSQL.tableMembership, [table.oid])
+        isPublished = row.flag(0, 0)
+        isPartial = row.flag(0, 1)
+        isUnlogged = row.flag(0, 2)
+        hasTriggers = row.flag(0, 3)
+    }
+}
+
+/// The publication `roost`, and its slot.
+enum PublishingSQL: String, NamedStatement {
+    case requirementsOfWAL, publicationState, makePublication, mendPublication, makeSlot, slotReader, isStored, pushWAL,
+        tableMembership, publishTable, retractTable
+    static let file = StatementFile("Publishing.sql")
+}

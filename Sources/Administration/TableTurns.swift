@@ -1,0 +1,81 @@
+import Postgres
+
+/// Changes a table in one transaction, beside whoever uses it: in short turns, between which others get on.
+struct TableTurns {
+    let connection: PostgresConnection
+    let patience: LockPatience
+    let reporter: ProgressWaiter
+
+    /// How often a trigger's name may be taken: once by somebody who does the same at the same time.
+    private static let mostClashes = 3
+
+    /// - Parameters:
+    ///   - name: the table's, for people.
+    ///   - statements: asked for each turn; none where nothing is left to do.
+    ///   - settle: called with the locks held, before the statements of `closing`; tells what has to pass first, if
+    ///     anything: the turn is given up then, and taken again later.
+    /// - Returns: whether anything was done.
+    /// - Throws: `AdminError` where the table is in use for longer than the patience lasts.
+    @discardableResult
+    func change(
+        _ name: String, by statements: () throws -> [String], closing: [String] = [],
+        settle: () throws -> Obstacle? = { nil }
+    ) throws -> Bool {
+        var wait = LockWait(patience)
+        var clashes = 0
+        var isChanged = false
+        while case let due = try statements(), !due.isEmpty {
+            do {
+                let script = ["begin", "set local lock_timeout = '\(patience.turnText)'"] + due
+                try connection.run(script.joined(separator: "; "), within: .seconds(30))
+                if let obstacle = try settle() {
+                    try connection.run("rollback")
+                    try rest(&wait, until: obstacle)
+                } else {
+                    try connection.run((closing + ["commit"]).joined(separator: "; "), within: .seconds(30))
+                    isChanged = true
+                    if !closing.isEmpty { break }
+                }
+            } catch let error as PostgresError where error.kind == .server {
+                try connection.run("rollback")
+                switch error.sqlState {
+                case SQLState.lockNotAvailable:
+                    try rest(&wait, until: holder(of: name, beside: due))
+                case SQLState.duplicateObject where clashes < Self.mostClashes: clashes += 1
+                case SQLState.duplicateObject:
+                    throw AdminError("\(error.message), and it is not roost's; rename it, and run this again.")
+                default: throw error
+                }
+            }
+        }
+        return isChanged
+    }
+
+    /// What has to pass before a table can be changed.
+    struct Obstacle {
+        /// `waits for a lock of …`.
+        let waiting: String
+        /// A sentence without a full stop that says what is in the way and what to do about it.
+        let reason: String
+    }
+
+    private func holder(of name: String, beside statements: [String]) throws -> Obstacle {
+        let oid = try connection.query("select to_regclass($1)::oid", [name]).text(0, 0)
+        let readersCount = statements.contains { $0.hasPrefix("drop ") || $0.contains("access exclusive") }
+        let holder = try LockHolder(of: oid, readersCount: readersCount, on: connection)
+        return Obstacle(
+            waiting: "waits for a lock of \(holder?.description ?? "short transactions")",
+            reason: "\(name) is in use by \(holder?.description ?? "many short transactions"); "
+                + (holder?.remedy ?? "choose a quieter moment"))
+    }
+
+    /// - Throws: `AdminError` where the patience is over.
+    private func rest(_ wait: inout LockWait, until obstacle: Obstacle) throws {
+        guard let pause = wait.next(at: .now) else {
+            throw AdminError("\(obstacle.reason), and run this again (--wait SECONDS tries for longer).")
+        }
+        reporter.report { $0.detail = obstacle.waiting }
+        reporter.pause(pause)
+        reporter.report { $0.detail = nil }
+    }
+}
