@@ -121,17 +121,17 @@ extension Doctor {
             }
             return Finding(
                 .warning, "outbox",
-                "\(table) was watched a short while ago and has no triggers of roost's now; if nobody meant that, run "
+                "\(table) was watched a short while ago and is not now; if nobody meant that, run "
                     + "`roost watch \(table)`.")
         }
     }
 }
 
-/// The watched tables and their triggers.
+/// The watched tables, and how their changes are captured.
 extension Doctor {
-    static func tables(_ connection: PostgresConnection) throws -> [Finding] {
+    static func tables(_ connection: PostgresConnection, _ hub: ExaminedHub) throws -> [Finding] {
         let count = try CatalogReader.tables(from: connection).count
-        let faults = try CatalogReader.tableFaults(from: connection, readsWAL: false)
+        let faults = try CatalogReader.tableFaults(from: connection, readsWAL: hub.readsWAL)
         var findings = (0..<faults.count).compactMap { row -> Finding? in
             guard let table = faults.text(row, 0), let fault = faults.text(row, 1) else { return nil }
             return finding(fault, of: table, concernsItself: faults.flag(row, 2))
@@ -146,7 +146,7 @@ extension Doctor {
     }
 
     /// - Parameters:
-    ///   - fault: as TriggerFaults.sql names it.
+    ///   - fault: as TableFaults in Catalog.sql names it.
     ///   - concernsItself: whether the table has it, and not its partitions alone.
     private static func finding(_ fault: String, of table: String, concernsItself: Bool) -> Finding {
         let some = concernsItself ? table : "A partition of \(table)"
@@ -166,6 +166,16 @@ extension Doctor {
                 .error, "tables",
                 "\(some) has triggers of roost's that are not as this version makes them; run `roost watch \(table)`, "
                     + "which makes them anew.")
+        case "both":
+            Finding(
+                .error, "tables",
+                "\(some) has triggers of roost's and is in the publication roost, so changes are told twice; run `roost watch "
+                    + "\(table)`, which keeps what feed.capture says.")
+        case "unread":
+            Finding(
+                .error, "tables",
+                "\(table) is read from the WAL, and no hub reads it, so its changes reach nobody; start a hub with feed.capture: "
+                    + "wal, or run `roost unwatch \(table)` and, with feed.capture: triggers, `roost watch \(table)`.")
         default:
             Finding(
                 .warning, "tables",
@@ -186,14 +196,14 @@ extension Doctor {
                 Finding(
                     .error, "writers",
                     "The subscription \(detail) writes into \(subject) by logical replication, which fires no triggers of "
-                        + "roost's, so these changes reach nobody; watch the table in the database where it is written, "
-                        + "with a hub there, or take it out of the subscription.")
+                        + "roost's, so these changes reach nobody; watch it with feed.capture: wal, which sees them, or in the "
+                        + "database where it is written, with a hub there.")
             case "setting":
                 Finding(
                     .error, "writers",
                     "\(subject.prefix(1).uppercased() + subject.dropFirst()) has session_replication_role = replica, under "
                         + "which triggers are silent, so what is written there to watched tables reaches nobody; run "
-                        + "`\(detail)`.")
+                        + "`\(detail)`, or watch them with feed.capture: wal, which sees it.")
             case "default":
                 Finding(
                     .error, "writers",

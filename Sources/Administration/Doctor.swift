@@ -33,7 +33,8 @@ package enum Doctor {
             run([("hubs", { try hubs($0, hub) }), ("outbox", { try outbox($0, hub, limits) })])
         }
         run([
-            ("tables", tables), ("writers", writers), ("realtime", realtime), ("roles", roles), ("policies", policies),
+            ("tables", { try tables($0, hub) }), ("capture", { try capture($0, hub, limits) }), ("writers", writers),
+            ("realtime", realtime), ("roles", roles), ("policies", policies),
             ("scope", scopes),
         ])
         return findings
@@ -139,20 +140,26 @@ package struct ExaminedHub: Sendable {
     package var sendsPushes: Bool
     /// Notifications take one.
     package var listens: Bool
+    /// `feed.capture` is `wal`; storing takes one.
+    package var readsWAL: Bool
 
     package init(
-        node: String = "roost", retention: Duration = .seconds(86_400), sendsPushes: Bool = false, listens: Bool = false
+        node: String = "roost", retention: Duration = .seconds(86_400), sendsPushes: Bool = false,
+        listens: Bool = false,
+        readsWAL: Bool = false
     ) {
         self.node = node
         self.retention = retention
         self.sendsPushes = sendsPushes
         self.listens = listens
+        self.readsWAL = readsWAL
     }
 
     /// The most sessions with Postgres that the hub has at a time: two of the feed, two for conditions, one each for
     /// policies of rows, presence and who may come back, two for readings of what clients missed, two for policies of
-    /// channels; two for pushes; one that listens to notifications.
-    var sessions: Int { 11 + (sendsPushes ? 2 : 0) + (listens ? 1 : 0) }
+    /// channels; two for pushes; one that listens to notifications; one that stores what is read from the WAL (its walsender
+    /// counts elsewhere).
+    var sessions: Int { 11 + (sendsPushes ? 2 : 0) + (listens ? 1 : 0) + (readsWAL ? 1 : 0) }
 }
 
 /// What a check found.

@@ -2,6 +2,9 @@
 
 #pragma clang diagnostic ignored "-Wc23-extensions"
 
+static const unsigned char CaptureDoctor[] = {
+#embed "../Administration/SQL/CaptureDoctor.sql"
+};
 static const unsigned char Doctor[] = {
 #embed "../Administration/SQL/Doctor.sql"
 };
@@ -133,6 +136,7 @@ static const unsigned char Users[] = {
 };
 
 static const struct roost_sql_file files[] = {
+    {"CaptureDoctor.sql", CaptureDoctor, sizeof CaptureDoctor},
     {"Doctor.sql", Doctor, sizeof Doctor},
     {"Locks.sql", Locks, sizeof Locks},
     {"Publishing.sql", Publishing, sizeof Publishing},

@@ -59,11 +59,13 @@ where not pg_is_in_recovery() and state is distinct from 'backup'
 order by 1
 
 -- name: IdleSlots
--- Replication slots that nobody reads and that keep more than $1 bytes of WAL.
+-- Replication slots that nobody reads and that keep more than $1 bytes of WAL, but for this database's of roost's own
+-- (CaptureDoctor.sql).
 -- Locks: none.
 select slot_name, quote_literal(slot_name), pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)::bigint
 from pg_replication_slots
 where not pg_is_in_recovery() and not active and restart_lsn is not null
+  and slot_name <> (select 'roost_' || oid from pg_database where datname = current_database())
   and pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn) > $1::bigint
 order by 3 desc
 
@@ -117,6 +119,7 @@ select what from (values
     ('SELECT on roost.push_user and roost.living_user',
         has_table_privilege('roost.push_user', 'select') and has_table_privilege('roost.living_user', 'select')),
     ('SELECT on roost.scope', has_table_privilege('roost.scope', 'select')),
+    ('SELECT on roost.watched', has_table_privilege('roost.watched', 'select')),
     ('TEMPORARY on this database, to compile policies', has_database_privilege(current_database(), 'temporary')),
     ('SELECT on realtime.messages past its policies (BYPASSRLS, or owning it), to replay channels',
         (select has_table_privilege(oid, 'select') and not row_security_active(oid) from messages)),
@@ -156,8 +159,8 @@ from pg_class c left join pg_stat_all_tables s on s.relid = c.oid
 where c.oid = 'roost.change'::regclass
 
 -- name: UnwatchedChanges
--- Tables of which there are changes among the newest 10,000 of the outbox, and that have no trigger of roost's (any
--- more): unwatched, or made anew without them, as by a restore. The oid, and the name if there is such a table.
+-- Tables of which there are changes among the newest 10,000 of the outbox, and that are not watched (any more), nor have a
+-- trigger of roost's: unwatched, or made anew without them, as by a restore. The oid, and the name if there is such a table.
 -- Messages of channels ('M') have a trigger of their own, which realtime's check looks at; 'X' is the outbox itself.
 -- Locks: none.
 with newest as materialized (
@@ -170,7 +173,7 @@ left join pg_namespace n on n.oid = c.relnamespace
 where e.op not in ('M', 'X') and not exists (
     select from pg_trigger t join pg_proc p on p.oid = t.tgfoid
     where t.tgrelid = e.relid and not t.tgisinternal and p.pronamespace = to_regnamespace('roost')
-)
+) and not exists (select from roost.watched w where w.oid = e.relid)
 order by 1
 
 -- name: SilentWriters

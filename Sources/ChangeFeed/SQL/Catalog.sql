@@ -433,6 +433,14 @@ with recursive stored as (
         select from pg_trigger g
         where g.tgrelid = t.relid and not g.tgisinternal and g.tgenabled <> 'D' and g.tgfoid = to_regprocedure(f.name)
     ) and not exists (select from roost.watched w where w.oid = n.relid and w.by_wal)
+    union
+    -- The WAL tells of a change later than triggers do, so that a row would be judged by who was a member before.
+    select n.scope, 'watch', format('%s is read from the WAL, and %s is not, so that its changes come too late', n.name, d.name)
+    from needed n
+    join declared d on d.relid = n.scope
+    join roost.watched w on w.oid = n.relid and w.by_wal
+    where n.relid <> n.scope
+      and not exists (select from roost.watched t where t.oid = n.scope and t.by_wal and not t.by_triggers)
 )
 select d.relid, coalesce(d.name, d.relid::text), to_json(d.columns), array_to_string(d.members, ' '),
        (select string_agg(n.name, ', ' order by n.name) from needed n where n.scope = d.relid and n.relid <> d.relid),

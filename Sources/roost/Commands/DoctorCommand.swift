@@ -14,7 +14,7 @@ struct DoctorCommand: AsyncParsableCommand {
         discussion: """
             Looks at the machine (the event loop's package, open files, io_uring, the kernel's queues, the clock), the \
             certificate, the token keys, the database (reachable, version, rights, schema, a pooler in between, sessions that are free, \
-            long transactions, standbys, the outbox, triggers, other hubs of the same name, the roles of clients, \
+            long transactions, standbys, the outbox, triggers, what reading the WAL takes, other hubs of the same name, the roles of clients, \
             messages from SQL, policies), and whether Apple takes the key for pushes. Holds declared scopes against the \
             policies, and against what users see of sample rows, in a transaction that is rolled back. Ends with 0 where \
             all is well, 69 where something is not; warnings do not count. Run it where the hub runs.
@@ -58,7 +58,8 @@ struct Examination {
         let url = try configuration.requireDatabaseURL(for: "roost doctor")
         let hub = ExaminedHub(
             node: configuration.nodeName, retention: .seconds(configuration.retentionHours * 3600),
-            sendsPushes: configuration.push.topic != nil, listens: configuration.notifyChannels != nil)
+            sendsPushes: configuration.push.topic != nil, listens: configuration.notifyChannels != nil,
+            readsWAL: configuration.capturesFromWAL)
         let report = FindingsReport(
             findings: MachineExamination(configuration: configuration).run()
                 + [CertificateExamination(files: configuration.certificateFiles, now: time(nil)).run()]

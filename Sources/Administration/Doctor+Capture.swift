@@ -1,0 +1,237 @@
+import Postgres
+
+/// What reading tables from the WAL rests on: the server, the publication, the slot.
+extension Doctor {
+    static func capture(
+        _ connection: PostgresConnection, _ hub: ExaminedHub, _ limits: DoctorLimits
+    ) throws -> [Finding] {
+        let publication = try connection.query(PublishingSQL.publicationState)
+        let tables = publication.integer(0, 2) ?? 0
+        let slot = try connection.query(CaptureDoctorSQL.captureSlot)
+        let settings = CaptureSettings(try connection.query(CaptureDoctorSQL.captureSettings))
+        var findings: [Finding] = []
+        if hub.readsWAL || tables > 0 {
+            findings += settings.findings(needsSlot: slot.count == 0, limits)
+            findings += publicationFindings(publication)
+            findings += try published(connection)
+        }
+        if hub.readsWAL { findings += try captureRights(connection) }
+        findings += slotFindings(slot, tables: tables, hub, settings, limits)
+        let left = try connection.query(CaptureDoctorSQL.slotsLeft)
+        findings += (0..<left.count).map {
+            Finding(
+                .warning, "capture",
+                "The replication slot \(left.text($0, 0) ?? "") of Roost's belongs to no database of this server, and keeps "
+                    + "WAL; run `select pg_drop_replication_slot(\(left.text($0, 1) ?? "…"))`.")
+        }
+        guard findings.isEmpty, tables > 0 else { return findings }
+        return [
+            Finding(
+                .good, "capture",
+                tables == 1 ? "1 table is read from the WAL." : "\(tables) tables are read from the WAL.")
+        ]
+    }
+
+    private static func publicationFindings(_ publication: QueryResult) -> [Finding] {
+        guard publication.count > 0 else {
+            return [
+                Finding(
+                    .warning, "capture",
+                    "No table is read from the WAL, though feed.capture is wal; run `roost watch TABLE`, also for tables that "
+                        + "have triggers.")
+            ]
+        }
+        if publication.flag(0, 1) {
+            return [
+                Finding(
+                    .error, "capture",
+                    "The publication roost is of all tables or of a schema, so that it publishes what Roost writes and what "
+                        + "nobody watches; drop it, and run `roost watch` for each table.")
+            ]
+        }
+        guard publication.flag(0, 0) else {
+            return [
+                Finding(
+                    .error, "capture",
+                    "The publication roost leaves out some operations, or publishes partitions as themselves, so some changes "
+                        + "reach nobody; run `alter publication roost set (publish = 'insert, update, delete, truncate', "
+                        + "publish_via_partition_root = true)`.")
+            ]
+        }
+        return []
+    }
+
+    private static func published(_ connection: PostgresConnection) throws -> [Finding] {
+        let rows = try connection.query(CaptureDoctorSQL.publishedFaults)
+        return (0..<rows.count).map { row in
+            let table = rows.text(row, 0) ?? ""
+            return switch rows.text(row, 1) {
+            case "identity":
+                Finding(
+                    .error, "capture",
+                    "\(table), or a partition of it, has no replica identity, so that Postgres refuses its UPDATEs and DELETEs "
+                        + "while it is published; give it a primary key, or run `alter table … replica identity full`.")
+            case "partition":
+                Finding(
+                    .error, "capture",
+                    "\(table) is a partition and published by itself, so its changes reach nobody; run `alter publication "
+                        + "roost drop table \(table)`, and `roost watch` for its root.")
+            default:
+                Finding(
+                    .error, "capture",
+                    "\(table) is published with a row filter, or some of its columns only, so some changes reach nobody; run "
+                        + "`roost watch \(table)`.")
+            }
+        }
+    }
+
+    private static func captureRights(_ connection: PostgresConnection) throws -> [Finding] {
+        let missing = try connection.query(CaptureDoctorSQL.captureRights)
+        return (0..<missing.count).map {
+            Finding(
+                .error, "capture",
+                "This role lacks \(missing.text($0, 0) ?? ""), which reading the WAL takes; grant it, or connect as the owner."
+            )
+        }
+    }
+
+    private static func slotFindings(
+        _ slot: QueryResult, tables: Int64, _ hub: ExaminedHub, _ settings: CaptureSettings, _ limits: DoctorLimits
+    ) -> [Finding] {
+        guard slot.count > 0, let name = slot.text(0, 0) else {
+            guard tables > 0 else { return [] }
+            return [
+                Finding(
+                    .error, "capture",
+                    "The logical slot is gone, so changes of published tables are lost until a hub with feed.capture: wal "
+                        + "makes another, and tells clients; start one.")
+            ]
+        }
+        let drop = "run `select pg_drop_replication_slot('\(name)')`"
+        guard tables > 0 else {
+            // A hub that runs drops it by itself.
+            guard !slot.flag(0, 3) else { return [] }
+            return [
+                Finding(
+                    .warning, "capture",
+                    "The logical slot \(name) is left, though no table is read from the WAL, and keeps WAL until Postgres' "
+                        + "disk is full; \(drop).")
+            ]
+        }
+        guard slot.flag(0, 1) else {
+            return [
+                Finding(
+                    .error, "capture",
+                    "The replication slot \(name) is of another plugin or database, so that no hub can read it; \(drop)."
+                )
+            ]
+        }
+        guard slot.flag(0, 2) else {
+            return [
+                Finding(
+                    .error, "capture",
+                    "The logical slot \(name) is lost, as it kept more WAL than max_slot_wal_keep_size allows: a hub with "
+                        + "feed.capture: wal makes another and tells clients to load their data again; start one.")
+            ]
+        }
+        let kept = slot.integer(0, 4) ?? 0
+        var findings: [Finding] = []
+        if !slot.flag(0, 3) {
+            findings.append(
+                Finding(
+                    hub.readsWAL ? .warning : .error, "capture",
+                    "Nobody reads the logical slot \(name), which keeps \(Magnitude.bytes(kept)) of WAL, so changes wait; "
+                        + "start a hub with feed.capture: wal, or take its tables out with `roost unwatch`."))
+        }
+        if let bound = settings.keptBytes, bound >= 0, kept > bound / 2 {
+            findings.append(
+                Finding(
+                    .warning, "capture",
+                    "The logical slot \(name) keeps \(Magnitude.bytes(kept)) of WAL, and is lost at "
+                        + "\(Magnitude.bytes(bound)) (max_slot_wal_keep_size); see in the hub's log why it does not get on."
+                ))
+        } else if let unread = slot.integer(0, 5), unread > Int64(limits.walBytes) * 4 {
+            findings.append(
+                Finding(
+                    .warning, "capture",
+                    "\(Magnitude.bytes(unread)) of WAL are not read yet; see in the hub's log why it does not get on."))
+        }
+        if settings.hasStandby, slot.text(0, 6) == "false" {
+            findings.append(
+                Finding(
+                    .warning, "capture",
+                    "The logical slot \(name) does not follow to standbys, so a failover loses it, and clients are told to load "
+                        + "their data again; where that is too much, have it made anew with failover = true."))
+        }
+        return findings
+    }
+}
+
+/// The server's settings that reading the WAL rests on.
+private struct CaptureSettings {
+    private let level: String
+    private let mayReplicate: Bool
+    private let role: String
+    private let slots: (most: Int64, used: Int64)
+    private let senders: (most: Int64, used: Int64)
+    /// The most that a slot may keep; -1: any number; nil where it is not known.
+    let keptBytes: Int64?
+    let hasStandby: Bool
+
+    init(_ row: QueryResult) {
+        level = row.text(0, 0) ?? "unknown"
+        mayReplicate = row.flag(0, 1)
+        role = row.text(0, 2) ?? ""
+        slots = (row.integer(0, 3) ?? 0, row.integer(0, 4) ?? 0)
+        senders = (row.integer(0, 5) ?? 0, row.integer(0, 6) ?? 0)
+        keptBytes = row.integer(0, 7)
+        hasStandby = row.flag(0, 8)
+    }
+
+    func findings(needsSlot: Bool, _ limits: DoctorLimits) -> [Finding] {
+        var findings: [Finding] = []
+        if level != "logical" {
+            findings.append(
+                Finding(
+                    .error, "capture",
+                    "wal_level is \(level), so that tables cannot be read from the WAL; run `alter system set wal_level = logical` "
+                        + "and restart Postgres, or use feed.capture: triggers."))
+        }
+        if !mayReplicate {
+            findings.append(
+                Finding(
+                    .error, "capture",
+                    "This role may not replicate, which reading the WAL takes; run `alter role \(role) replication`, or grant "
+                        + "what your provider has for that, such as rds_replication."))
+        }
+        if needsSlot, slots.used >= slots.most {
+            findings.append(
+                Finding(
+                    .error, "capture",
+                    "All \(slots.most) replication slots are in use; raise max_replication_slots (a restart), or drop one that "
+                        + "nobody needs."))
+        }
+        if needsSlot, senders.used >= senders.most {
+            findings.append(
+                Finding(
+                    .error, "capture",
+                    "All \(senders.most) walsenders are in use; raise max_wal_senders (a restart), or end one that nobody needs."
+                ))
+        }
+        if keptBytes == -1 {
+            findings.append(
+                Finding(
+                    .warning, "capture",
+                    "max_slot_wal_keep_size is not set, so that WAL fills Postgres' disk while no hub reads it; set it to what the "
+                        + "disk can spare, such as `alter system set max_slot_wal_keep_size = '10GB'` and `select pg_reload_conf()`."
+                ))
+        }
+        return findings
+    }
+}
+
+/// What `roost doctor` asks about reading tables from the WAL.
+enum CaptureDoctorSQL: String, NamedStatement {
+    case captureSettings, captureSlot, slotsLeft, publishedFaults, captureRights
+    static let file = StatementFile("CaptureDoctor.sql")
+}
