@@ -84,9 +84,7 @@ extension TableCapture {
     /// a row's newer version would be in the outbox before an older one that still is in the slot.
     private func leaveWAL(_ table: NamedTable) throws -> Watcher.Outcome {
         let connection = turns.connection
-        let slot = try connection.query(PublishingSQL.slotReader)
-        let isReadable = slot.count > 0 && slot.flag(0, 0)
-        guard !isReadable || slot.flag(0, 1) else {
+        guard try awaitReader() else {
             throw AdminError(
                 "What is in the WAL of \(table.name) has to be stored first, and no hub reads it: start a hub with "
                     + "feed.capture: wal, and run this again. Where nothing of it has to be kept, run `roost unwatch` first."
@@ -115,6 +113,24 @@ extension TableCapture {
         }
         return Watcher.Outcome(table: table.name, changed: [table.name])
     }
+
+    /// Waits until a hub reads the slot: one may just have begun, or take over from another.
+    ///
+    /// - Returns: false where none comes; true also where there is nothing to be read any more.
+    private func awaitReader() throws -> Bool {
+        let end = ContinuousClock.now + min(turns.patience.total, Self.takeover)
+        while true {
+            let slot = try turns.connection.query(PublishingSQL.slotReader)
+            if slot.count == 0 || !slot.flag(0, 0) || slot.flag(0, 1) { return true }
+            guard ContinuousClock.now < end else { return false }
+            turns.reporter.report { $0.detail = "waits for a hub that reads the WAL" }
+            turns.reporter.pause(.milliseconds(200))
+            turns.reporter.report { $0.detail = nil }
+        }
+    }
+
+    /// Within which a hub reads the WAL if one is there.
+    private static let takeover = Duration.seconds(10)
 
     /// How long writers wait for a hub to store what is in the WAL.
     private static let storingTurn = Duration.milliseconds(1500)

@@ -140,7 +140,9 @@ extension CommandTests {
         @Test func whatIsInTheSlotIsStoredBeforeTriggersTakeOver() throws {
             defer { #expect(throws: Never.self) { try cleanUp() } }
             try watch("t")
-            #expect { try watch("t", .triggers) } throws: { "\($0)".contains("no hub reads it") }
+            #expect { try watch("t", .triggers, patience: LockPatience(total: .milliseconds(300))) } throws: {
+                "\($0)".contains("no hub reads it")
+            }
             #expect(try state() == (["t"], 0, 1))
         }
 
