@@ -47,27 +47,12 @@ extension FeedTests {
                 #expect(feed.statistics.missedRings == 0)
             }
         }
-
-        /// A prepared transaction may not have notified, so nobody rings where transactions can be prepared.
-        @Test func preparedTransaction() throws {
-            let cluster = PostgresCluster(settings: "max_prepared_transactions = 3")
-            let database = try cluster.database().prepared("create table t (id int)", watching: "t")
-            try database.withFeed(rhythm: .sleepy) { feed, collector in
-                try eventually("the hub sleeps") { feed.statistics.dozes > 0 }
-                try database.run("begin; insert into t values (1); prepare transaction 'p'")
-                try database.run("insert into t values (2)")
-                try eventually("the one that was committed") { collector.lines == [#"INSERT {"id":2}"#] }
-                try database.run("commit prepared 'p'")
-                try eventually("the prepared one") { collector.count == 2 }
-                #expect(feed.statistics.missedRings == 0)
-            }
-        }
     }
 }
 
 extension Doorbell.Rhythm {
     /// Asleep soon.
-    fileprivate static var sleepy: Doorbell.Rhythm {
+    static var sleepy: Doorbell.Rhythm {
         var rhythm = Doorbell.Rhythm()
         rhythm.linger = .milliseconds(1)
         return rhythm

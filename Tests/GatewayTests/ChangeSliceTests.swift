@@ -7,9 +7,7 @@ import Testing
         var slice = ChangeSlice()
         let (begin, length) = (UInt64(1000), ChangeSlice.longest)
         var isOver: [Bool] = []
-        for now in [begin, begin + length - 1, begin + length, begin + length + 1] {
-            isOver.append(slice.isOver(at: now))
-        }
+        for time in [0, length - 1, length, length + 1] { isOver.append(slice.isOver(at: begin + time)) }
         #expect(isOver == [false, false, true, true])
         slice.turnEnds()
         let next = begin + 2 * length
