@@ -273,7 +273,7 @@ final class FeedSession {
         let statement = cursor.window(
             commitTimestamps: hasCommitTimestamps, isVersionDue: isVersionDue, isLookDue: isLookDue,
             members: state.tables.catalog.memberTables, unheard: unheard.map(\.oid))
-        try reader.stream(statement, within: loop.configuration.statementLimit) { try window.take($0) }
+        try stream(statement, into: window)
         guard let next = try window.finish() else { return window.obstacle }
         if isVersionDue { catalog.isCurrent() }
         if !window.orphans.isEmpty {
@@ -298,6 +298,20 @@ final class FeedSession {
             at: next, isEmpty: window.isEmpty, taken: window.isEmpty ? 0 : loop.consumer.observed.taken)
         if let mark = state.recovery.windowEnded(at: next, now: .now) { loop.consumer.marked(mark) }
         return nil
+    }
+
+    /// - Throws: `PostgresError`, of the kind `timeout` where Postgres took longer than a window is given.
+    private func stream(_ statement: String, into window: WindowReader) throws {
+        do {
+            try reader.stream(statement, within: state.patience.limit) { try window.take($0) }
+        } catch let error as PostgresError where error.kind == .timeout {
+            state.patience.wasTooShort()
+            loop.logger.warning(
+                "Postgres did not bring the next changes in time, as after a very large transaction: it is given more.",
+                metadata: ["seconds": "\(state.patience.limit.components.seconds)"])
+            throw error
+        }
+        state.patience.sufficed()
     }
 
     /// Counts what was handed on of a window, complete or not. After its end was marked: a mark covers the windows before.

@@ -11,6 +11,7 @@ final class FeedState {
     var position = FeedPosition()
     var epochs = EpochRenewal()
     var recovery: RecoveryPoints
+    var patience: WindowPatience
     var tables = KnownTables()
     /// What the outbox was like when it was last looked at; nil before the first time in this history.
     var outbox: OutboxCheck?
@@ -23,6 +24,7 @@ final class FeedState {
     init(_ configuration: FeedConfiguration) {
         retry = RetrySchedule(first: configuration.firstRetry)
         recovery = RecoveryPoints(window: configuration.recoveryWindow)
+        patience = WindowPatience(least: configuration.statementLimit)
     }
 
     /// How clients are told where they are, if nothing is under way.
