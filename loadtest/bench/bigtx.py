@@ -62,9 +62,9 @@ def measure(programs, cluster, arguments):
                                              for point in ("p50", "p99", "p100")),
                                f"{during['late']:.1f}", budget])
             costs.append([name, f"{run.inserted:.2f}", f"{run.delivered:.2f}" if expected else "–",
-                          f"{run.spent / ROWS:.1f}" if expected else "–", run.turn, f"{run.waited:.2f}", f"{run.resting / 1e6:.1f}",
-                          f"+{(run.peak - run.resting) / 1e6:.1f}", f"+{(run.after - run.resting) / 1e6:.1f}", run.lost,
-                          run.disorder])
+                          f"{run.spent / ROWS:.1f}" if expected else "–", run.turn, f"{run.waited:.2f}",
+                          f"{run.resting / 1e6:.1f}", f"+{(run.peak - run.resting) / 1e6:.1f}",
+                          f"+{(run.after - run.resting) / 1e6:.1f}", run.lost, run.disorder])
     show(f"A transaction of {ROWS:,} rows; meanwhile {LISTENERS} sockets hear {RATE} broadcasts/s, and {READERS} sockets "
          f"{COMMITS} commits/s of another table; ms from due, or committed, to read; before it, and from its begin to its last "
          "delivery",
