@@ -42,7 +42,10 @@ extension FeedTests {
                 #expect(collector.broadcasts.isEmpty)
                 try database.run("commit prepared 'all'")
                 try eventually("the prepared ones") { collector.count == 9 && collector.broadcasts.count == 1 }
-                #expect(collector.seen.suffix(4).map(\.change.operation.rawValue) == ["INSERT", "UPDATE", "DELETE", "INSERT"])
+                #expect(
+                    collector.seen.suffix(4).map(\.change.operation.rawValue) == [
+                        "INSERT", "UPDATE", "DELETE", "INSERT",
+                    ])
                 #expect(feed.statistics.missedRings == 0)
             }
         }
