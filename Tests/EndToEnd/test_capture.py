@@ -37,8 +37,7 @@ def own():
             # The test clusters do without; but what was told to be committed has to survive a killed server here.
             sql.execute("alter database own set synchronous_commit = on")
             sql.execute(TABLE)
-        with cluster.connect("own") as sql:
-            sql.execute("create publication roost for table t with (publish_via_partition_root = true)")
+        first.run("watch", "t")
         yield cluster, first, hub
     finally:
         for each in hubs:
@@ -63,9 +62,9 @@ async def test_rows_reach_clients(own):
     cluster, hub, _ = own
     hub.start()
     async with await Client.connect(hub.port) as client:
-        await client.watch("realtime:room", {"event": "*", "schema": "public", "table": "t", "filter": "w=eq.1"})
+        await client.watch("realtime:room", {"event": "*", "schema": "public", "table": "t"})
         with cluster.connect("own") as sql:
-            sql.execute("insert into t (w, n) values (1, 1), (2, 2)")
+            sql.execute("insert into t (w, n) values (1, 1)")
             sql.execute("update t set n = 3")
             sql.execute("delete from t")
         changes = [(await client.next("postgres_changes")).payload["data"] for _ in range(3)]
@@ -186,7 +185,7 @@ async def test_clients_are_told_of_a_slot_that_was_lost(own):
         async with await Client.connect(hub.port) as client:
             await client.watch("realtime:room", {"event": "INSERT", "schema": "public", "table": "t"})
             sql.execute("insert into t (n) values (1)")
-            cursor = (await client.next("postgres_changes")).payload["data"]["cursor"]
+            cursor = (await client.next("postgres_changes")).payload["cursor"]
         await asyncio.to_thread(hub.stop)
         sql.execute("create table other (n int)")
 

@@ -85,15 +85,15 @@ class Faults:
         with contextlib.suppress(AssertionError):
             await eventually(lambda: self.hub.is_listening or self.hub.process.poll() is not None, 15)
 
-    async def switch_captures(self, every=3):
-        """From triggers to the WAL and back, whatever else happens. What cannot be done while a server is away is tried
-        again by the next one."""
+    async def switch_captures(self, every=2):
+        """From triggers to the WAL and back, whatever else happens. What cannot be done while a server is away, or a writer
+        keeps its lock for long, is tried again by the next one."""
         wanted = "triggers"
         while True:
             await asyncio.sleep(every)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 outcome = await asyncio.to_thread(
-                    self.hub.run, "watch", "messages", "--wait", "5", check=False, ROOST_FEED_CAPTURE=wanted)
+                    self.hub.run, "watch", "messages", "--wait", "25", check=False, ROOST_FEED_CAPTURE=wanted)
                 if outcome.returncode == 0:
                     self.counts[f"switch to {wanted}"] += 1
                     wanted = "wal" if wanted == "triggers" else "triggers"

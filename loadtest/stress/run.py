@@ -46,7 +46,9 @@ class Run:
         watcher = asyncio.create_task(faults.watch_hub())
         await self._open(cast)
         url, rate = self.cluster.url(DATABASE), self.options.rate / WRITERS
-        writers = [Writer(url, number, seed, cast.conversations, rate) for number in range(WRITERS)]
+        # Who changes a table over needs its lock for himself, between two transactions.
+        slowest = 0.05 if self.options.capture == "both" else 1
+        writers = [Writer(url, number, seed, cast.conversations, rate, slowest) for number in range(WRITERS)]
         began = asyncio.get_running_loop().time()
         for writer in writers:
             writer.start()

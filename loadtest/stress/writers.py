@@ -11,11 +11,12 @@ MARGIN = 150  # rows of its own that a writer keeps
 class Writer(threading.Thread):
     """Seeded, as far as a database that is killed now and then lets it be."""
 
-    def __init__(self, url, number, seed, conversations, rate):
+    def __init__(self, url, number, seed, conversations, rate, slowest=1):
+        """`slowest`: seconds that a slow transaction may pause between two statements."""
         super().__init__(daemon=True, name=f"writer {number}")
         self.url, self.number, self.conversations = url, number, conversations
         self.chance = random.Random(seed * 1000 + number)
-        self.pause = 1 / rate
+        self.pause, self.slowest = 1 / rate, slowest
         self.ended = threading.Event()
         self.committed = self.rolled_back = self.failed = 0
         self.failure = None
@@ -64,7 +65,7 @@ class Writer(threading.Thread):
             # Ids are drawn early and committed late.
             for _ in range(self.chance.randint(2, 4)):
                 self._some(connection, new, gone)
-                self.ended.wait(self.chance.random())
+                self.ended.wait(self.chance.random() * self.slowest)
         if self.chance.random() < 0.06:
             connection.rollback()
             self.rolled_back += 1
