@@ -161,7 +161,7 @@ extension Doctor {
                 Finding(
                     .warning, "capture",
                     "The logical slot \(name) does not follow to standbys, so a failover loses it, and clients are told to load "
-                        + "their data again; where that is too much, have it made anew with failover = true."))
+                        + "their data again; docs/capture.md says how it comes to follow (ALTER_REPLICATION_SLOT)."))
         }
         return findings
     }

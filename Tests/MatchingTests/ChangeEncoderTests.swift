@@ -36,6 +36,17 @@ struct ChangeEncoderTests {
                 + #","record":{"id":7,"t":"new","x":null},"old_record":{"id":6},"errors":null}"#)
     }
 
+    /// As the WAL tells of it; what is shown is what triggers would have told.
+    @Test func anUpdateThatLeftTheIdentityShowsItAllTheSame() {
+        let row = #"{"id":6,"t":"new","x":null}"#
+        let whole = Fixture.change(
+            row, old: #"{"id":6,"t":"old","x":[1]}"#, operation: .update, table: Self.todos)
+        let change = Fixture.change(row, operation: .update, table: Self.todos)
+        #expect(encode(change) == encode(whole))
+        #expect(encode(change, ["t"]) == encode(whole, ["t"]))
+        #expect(encode(change).contains(#""old_record":{"id":6},"#))
+    }
+
     @Test func aDeleteHasNoRecord() {
         let change = Fixture.change(nil, old: #"{"id":6,"t":"old","x":[1]}"#, operation: .delete, table: Self.todos)
         #expect(
