@@ -11,7 +11,8 @@ extension Doctor {
         let settings = CaptureSettings(try connection.query(CaptureDoctorSQL.captureSettings))
         var findings: [Finding] = []
         if hub.readsWAL || tables > 0 {
-            findings += settings.findings(needsSlot: slot.count == 0, limits)
+            findings += settings.findings(
+                needsSlot: slot.count == 0, needsSender: slot.count == 0 || !slot.flag(0, 3))
             findings += publicationFindings(publication)
             findings += try published(connection)
         }
@@ -188,7 +189,7 @@ private struct CaptureSettings {
         hasStandby = row.flag(0, 8)
     }
 
-    func findings(needsSlot: Bool, _ limits: DoctorLimits) -> [Finding] {
+    func findings(needsSlot: Bool, needsSender: Bool) -> [Finding] {
         var findings: [Finding] = []
         if level != "logical" {
             findings.append(
@@ -211,7 +212,7 @@ private struct CaptureSettings {
                     "All \(slots.most) replication slots are in use; raise max_replication_slots (a restart), or drop one that "
                         + "nobody needs."))
         }
-        if needsSlot, senders.used >= senders.most {
+        if needsSender, senders.used >= senders.most {
             findings.append(
                 Finding(
                     .error, "capture",

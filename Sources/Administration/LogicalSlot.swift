@@ -109,11 +109,9 @@ struct LogicalSlot {
     ///
     /// - Returns: what is to be told of it.
     func dropUnread() throws -> [String] {
-        try whileNobodyDrops {
-            let publication = try connection.query(PublishingSQL.publicationState)
-            guard publication.integer(0, 2) ?? 0 == 0 else { return [] }
-            let slot = try connection.query(PublishingSQL.slotReader)
-            guard slot.count > 0, !slot.flag(0, 1) else { return [] }
+        guard try isUnused() else { return [] }
+        return try whileNobodyDrops {
+            guard try isUnused() else { return [] }
             // In this order: a row without a slot says that changes are missing.
             _ = try connection.query(CaptureSQL.forgetCapture)
             _ = try connection.query(CaptureSQL.dropSlot)
@@ -121,5 +119,12 @@ struct LogicalSlot {
                 "No table is read from the WAL any more, and no hub was there to drop the logical slot: it is dropped."
             ]
         }
+    }
+
+    private func isUnused() throws -> Bool {
+        let slot = try connection.query(PublishingSQL.slotReader)
+        guard slot.count > 0, !slot.flag(0, 1) else { return false }
+        let publication = try connection.query(PublishingSQL.publicationState)
+        return publication.count == 0 || publication.integer(0, 2) == 0
     }
 }

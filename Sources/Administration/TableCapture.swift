@@ -42,8 +42,8 @@ struct TableCapture {
         var outcome = Watcher.Outcome(
             table: table.name, changed: try TriggerChange(plan: .unwatchTable, turns: turns).apply(to: table))
         let retracted = try turns.change(table.name) { try statements(.retractTable, table) }
-        guard retracted else { return outcome }
-        if outcome.changed.isEmpty { outcome.changed = [table.name] }
+        if retracted, outcome.changed.isEmpty { outcome.changed = [table.name] }
+        // Also where an earlier call could not.
         outcome.notes += try LogicalSlot(turns: turns).dropUnread()
         return outcome
     }
