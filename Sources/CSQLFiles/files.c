@@ -35,6 +35,9 @@ static const unsigned char Feed[] = {
 static const unsigned char Losses[] = {
 #embed "../ChangeFeed/SQL/Losses.sql"
 };
+static const unsigned char Members[] = {
+#embed "../ChangeFeed/SQL/Members.sql"
+};
 static const unsigned char Policies[] = {
 #embed "../ChangeFeed/SQL/Policies.sql"
 };
@@ -147,6 +150,7 @@ static const struct roost_sql_file files[] = {
     {"Epochs.sql", Epochs, sizeof Epochs},
     {"Feed.sql", Feed, sizeof Feed},
     {"Losses.sql", Losses, sizeof Losses},
+    {"Members.sql", Members, sizeof Members},
     {"Policies.sql", Policies, sizeof Policies},
     {"Recovery.sql", Recovery, sizeof Recovery},
     {"SessionList.sql", SessionList, sizeof SessionList},

@@ -37,6 +37,12 @@ enum CatalogSQL: String, NamedStatement {
     static let file = StatementFile("Catalog.sql")
 }
 
+/// What policies read of members tables.
+enum MemberSQL: String, NamedStatement {
+    case policyTrees, routineFacts, twinBody, relationFacts, equalityOperators
+    static let file = StatementFile("Members.sql")
+}
+
 /// Whom the hub serves with row changes (Migration009Sessions.sql).
 enum SessionListSQL: String, NamedStatement {
     case sessionOfSessions, storedSessions, storeSessions, forgetSessions, listTurn, sessionsAreListed,
@@ -46,7 +52,7 @@ enum SessionListSQL: String, NamedStatement {
 
 /// How the policies of a table are asked.
 enum PolicySQL: String, NamedStatement {
-    case policySession, policyDescription, policyFunction, policyBody, policyStored
+    case policySession, policyDescription, policyFunction, policyBody, policyKey, policyStored
     static let file = StatementFile("Policies.sql")
 }
 
@@ -60,6 +66,7 @@ enum AuthoritySQL: String, NamedStatement {
 package enum FeedStatements {
     package static let files: [any NamedStatement.Type] = [
         FeedSQL.self, WindowSQL.self, EpochSQL.self, LossSQL.self, RecoverySQL.self, CatalogSQL.self,
+        MemberSQL.self,
         SessionListSQL.self, PolicySQL.self, AuthoritySQL.self,
     ]
 }

@@ -57,7 +57,7 @@ final class Collector: FeedConsumer {
 
     func catalogChanged(_ catalog: Catalog) { content.withLock { $0.catalog = catalog } }
 
-    func membersChanged(_ tables: Set<UInt32>) { content.withLock { $0.members.append(tables) } }
+    func membersChanged(_ changes: [MemberChange]) { content.withLock { $0.members.append(Set(changes.map(\.table))) } }
 
     func consume(_ entries: [FeedEntry]) {
         let now = ContinuousClock.now

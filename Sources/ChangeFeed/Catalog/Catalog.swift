@@ -13,6 +13,8 @@ package struct Catalog: Sendable {
     let faults: [UInt32: [TableFault]]
     /// The tables that scopes name as members.
     package let memberTables: Set<UInt32>
+    /// Those of them of which it is known whom a change of a row concerns.
+    let narrowedMembers: Set<UInt32>
     /// Differs wherever a table, a policy or a privilege differs; empty before the first reading.
     package let version: String
     private let roles: [String: RoleAccess]
@@ -38,6 +40,7 @@ package struct Catalog: Sendable {
         self.faults = faults
         self.roles = roles
         self.version = version
+        narrowedMembers = scopes.values.reduce(into: []) { $0.formUnion($1.reads.keys) }
         memberTables = scopes.values.reduce(into: []) { $0.formUnion($1.members) }
         byOID = Dictionary(uniqueKeysWithValues: tables.indices.map { (tables[$0].oid, $0) })
         var byName: [String: [String: Int]] = [:]

@@ -19,10 +19,14 @@ package enum CatalogReader {
         let complaints = tables.flatMap { table in
             (faults[table.oid] ?? []).compactMap { $0.complaint(about: table)?.message }
         }
+        let lookup = CatalogPolicyLookup(connection)
+        let scopes = try sound.map { declared in
+            let scope = Scope(columns: declared.columns, members: Set(declared.members))
+            return (declared.oid, try scope.withReads(of: declared.oid, by: lookup, on: connection))
+        }
         return Catalog(
             tables: tables,
-            scopes: Dictionary(
-                uniqueKeysWithValues: sound.map { ($0.oid, Scope(columns: $0.columns, members: Set($0.members))) }),
+            scopes: Dictionary(uniqueKeysWithValues: scopes),
             warnings: declared.flatMap { scope in
                 scope.problems.map { "The scope of \(scope.table) is not used: \($0.text); run `roost doctor`." }
             } + complaints, faults: faults, roles: try RoleAccess.read(roles, from: connection), version: version)

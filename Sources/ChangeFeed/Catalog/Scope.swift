@@ -11,6 +11,15 @@ package struct Scope: Sendable, Equatable {
     package let columns: [String]
     /// The tables that decide who may see what; answers are dropped when one of them changes.
     package let members: Set<UInt32>
+    /// What policies read of the members tables, by their oids. Of those that are missing each change concerns everybody.
+    package var reads: [UInt32: MemberReads] = [:]
+    /// The SQL of what policies compare users by, such as `auth.uid()`; nil where it is not known.
+    package var userKey: String?
+
+    package init(columns: [String], members: Set<UInt32>) {
+        self.columns = columns
+        self.members = members
+    }
 
     /// What rows that are seen by the same users have in common: the JSON of the columns, one behind the other.
     ///

@@ -22,7 +22,7 @@ final class DeliveryPipeline {
 
     func catalogChanged(_ catalog: Catalog) { visibility.catalogChanged(catalog) }
 
-    func membersChanged(_ tables: Set<UInt32>) { visibility.membersChanged(tables) }
+    func membersChanged(_ changes: [MemberChange]) { visibility.membersChanged(changes) }
 
     /// Asks the policies about every row and everybody whose filters it matched.
     ///

@@ -272,7 +272,8 @@ final class FeedSession {
         let (isVersionDue, isLookDue) = (began >= catalog.dueAt, began >= losses.dueAt)
         let statement = cursor.window(
             commitTimestamps: hasCommitTimestamps, isVersionDue: isVersionDue, isLookDue: isLookDue,
-            members: state.tables.catalog.memberTables, unheard: unheard.map(\.oid))
+            members: state.tables.catalog.memberTables,
+            narrowed: state.tables.catalog.narrowedMembers, unheard: unheard.map(\.oid))
         try stream(statement, into: window)
         guard let next = try window.finish() else { return window.obstacle }
         if isVersionDue { catalog.isCurrent() }

@@ -9,16 +9,19 @@ struct PolicyPlan {
         let table: UInt32
         let role: String
         let command: PolicyQuestion.Command
+        let userKey: String?
 
         init(_ question: PolicyQuestion) {
             table = question.table.oid
             role = question.role
             command = question.command
+            userKey = question.userKey
         }
 
         /// By bytes: Postgres tells roles apart that Unicode calls equivalent.
         static func == (one: Key, other: Key) -> Bool {
-            one.table == other.table && one.command == other.command && one.role.utf8.elementsEqual(other.role.utf8)
+            one.table == other.table && one.command == other.command && one.userKey == other.userKey
+                && one.role.utf8.elementsEqual(other.role.utf8)
         }
     }
 
@@ -165,6 +168,9 @@ struct PolicyFunction {
             [
                 "type": row.type, "role": SQLText.literal(question.role), "table": "\(question.table.oid)",
                 "many": many, "one": one,
+                "key": question.userKey.map {
+                    SQLTemplate(withoutComments: PolicySQL.policyKey.text).filled(["expression": $0])
+                } ?? "",
                 "marks": SQLText.literal(description.marks), "whole": "\(description.readsRow)",
             ])
         creation = SQLTemplate(PolicySQL.policyFunction.text).filled(["name": name, "body": SQLText.literal(body)])

@@ -33,10 +33,12 @@ package struct PolicyQuestion: Sendable {
     package let subjects: [Subject]
     /// Whether the answer should tell `tablesRead`: it costs some microseconds for each subject.
     package let wantsTablesRead: Bool
+    /// SQL whose value for each subject the answer should tell (`keys`).
+    package let userKey: String?
 
     package init(
         table: Table, command: Command, role: String, rows: [[UInt8]], subjects: [Subject],
-        wantsTablesRead: Bool = false
+        wantsTablesRead: Bool = false, userKey: String? = nil
     ) {
         self.table = table
         self.command = command
@@ -44,6 +46,7 @@ package struct PolicyQuestion: Sendable {
         self.rows = rows
         self.subjects = subjects
         self.wantsTablesRead = wantsTablesRead
+        self.userKey = userKey
     }
 }
 
@@ -51,6 +54,8 @@ package struct PolicyQuestion: Sendable {
 package struct PolicyAnswer: Sendable {
     /// For each subject the rows it may see, ascending indices into the question's rows.
     package var visible: [[Int]]
+    /// For each subject the value of the question's `userKey`; nil where nobody asked, or where it failed.
+    package var keys: [String?]
     /// Row level security does not apply to this role on this table: every row that was asked for is visible.
     package var isUnrestricted = false
     /// The role may not do this whatever the row, its policies aside: a privilege is missing; `problems` says which.
@@ -70,6 +75,7 @@ package struct PolicyAnswer: Sendable {
     /// Nothing is visible.
     init(hiding question: PolicyQuestion) {
         visible = Array(repeating: [], count: question.subjects.count)
+        keys = Array(repeating: nil, count: question.subjects.count)
     }
 }
 

@@ -56,6 +56,7 @@ struct PolicyRequest {
         for (subject, seen) in zip(call.subjects, reply.seen) where !seen.isEmpty {
             answer.visible[subject] = call.rows(of: question.subjects[subject], seen: seen)
         }
+        for (subject, key) in zip(call.subjects, reply.keys) { answer.keys[subject] = key }
         let problem = PolicyProblem(question: question)
         let sentences = reply.problems.map { problem.failed($0.key, subjects: $0.value) }.sorted()
         let failed = reply.failed.map { call.subjects[$0] }
@@ -75,6 +76,7 @@ struct PolicyReply {
 
     /// For each subject of the call the records it may see, as indices.
     private(set) var seen: [Set<Int>]
+    private(set) var keys: [String?]
     /// The subjects of the call, as indices, whose policies met an error.
     private(set) var failed: [Int] = []
     /// Those of them whose error may pass. What a policy cannot make of a user's claims and a row (class 22, data exception:
@@ -88,13 +90,15 @@ struct PolicyReply {
 
     /// - Returns: nil for a result of another shape.
     init?(_ result: QueryResult, subjects: Int) {
-        guard result.width == 5, result.count == subjects + 1 else { return nil }
+        guard result.width == 6, result.count == subjects + 1 else { return nil }
         seen = Array(repeating: [], count: subjects)
+        keys = Array(repeating: nil, count: subjects)
         for row in 0..<result.count {
             let numbers = Self.numbers(result.bytes(row, 1))
             if let subject = result.integer(row, 0) {
                 guard seen.indices.contains(Int(subject) - 1) else { return nil }
                 seen[Int(subject) - 1] = Set(numbers.map { $0 - 1 })
+                keys[Int(subject) - 1] = result.text(row, 5)
                 if let state = result.text(row, 2) {
                     failed.append(Int(subject) - 1)
                     if !state.hasPrefix("22") { undecided.append(Int(subject) - 1) }

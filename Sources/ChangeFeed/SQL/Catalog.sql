@@ -51,10 +51,10 @@ with watched as (
     union all
     select 'scope', string_agg(concat_ws(':', s.relid::oid, s.xmin), ',' order by s.relid) from roost.scope s
     union all
-    -- What a derived scope rests on is also what functions say. Those in pg_temp are the hub's own.
+    -- What a scope rests on is also what functions say. Those in pg_temp are the hub's own.
     select 'function', string_agg(concat_ws(':', f.oid, f.xmin), ',' order by f.oid)
     from pg_proc f join pg_namespace n on n.oid = f.pronamespace
-    where exists (select from roost.scope where derived) and f.oid >= 16384
+    where exists (select from roost.scope) and f.oid >= 16384
       and n.nspname !~ '^pg_' and n.nspname <> 'roost'
 )
 select md5(string_agg(concat_ws('=', kind, part), ';' order by kind)) from parts

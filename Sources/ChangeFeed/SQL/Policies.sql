@@ -110,7 +110,7 @@ from asked cross join whole left join pg_namespace n on n.oid = asked.relnamespa
 create function pg_temp.{name}(
     claims text[], subjects text[], topics text[], ends int[], picks int[], records json[], wants_reads boolean,
     patience interval
-) returns table (subject int, seen int[], state text, message text, reads oid[]) language plpgsql as {body};
+) returns table (subject int, seen int[], state text, message text, reads oid[], key text) language plpgsql as {body};
 grant execute on function pg_temp.{name} to public
 
 -- name: PolicyBody
@@ -175,6 +175,7 @@ begin
         seen := '{}';
         state := null;
         message := null;
+        key := null;
         b := ends[i];
         failed := a = b;
         if not failed then
@@ -183,6 +184,7 @@ begin
                 perform pg_catalog.set_config('request.jwt.claims', claims[i], true),
                     pg_catalog.set_config('request.jwt.claim.sub', subjects[i], true),
                     pg_catalog.set_config('realtime.topic', topics[i], true);
+                {key}
                 answer := {many};
                 if wants_reads then
                     locks := locks || array(
@@ -259,6 +261,7 @@ begin
     seen := bad;
     state := null;
     message := null;
+    key := null;
     reads := array(
         select distinct coalesce(pg_catalog.pg_partition_root(c.oid), c.oid)
         from pg_catalog.unnest(locks) as l (oid) join pg_catalog.pg_class c on c.oid = l.oid
@@ -266,6 +269,15 @@ begin
     );
     return next;
 end
+
+-- name: PolicyKey
+-- What tells, in a members table, which rows concern a subject (MemberReads): a part of PolicyBody. {expression} is an
+-- expression of the subject's settings. Where it fails, nothing is known, and each row concerns the subject.
+begin
+    key := ({expression})::pg_catalog.text;
+exception when others then
+    key := null;
+end;
 
 -- name: PolicyStored
 -- The policies as a function whose names were looked up by the hub, for a role that may not use a schema they name: to

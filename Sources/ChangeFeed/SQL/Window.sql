@@ -53,11 +53,30 @@ not (relid = any ('{{unheard}}'::oid[]) and op in ('I', 'U', 'D'))
 ) passed)::oid
 
 -- name: MembersInWindow
--- Which members tables of scopes a window wrote, as a JSON array of oids, or null: a part of Window.sql, read in its
--- snapshot, so that answers which the window makes wrong are dropped before its first row is judged.
+-- What a window wrote to members tables of scopes, as a JSON array, or null: a part of Window.sql, read in its snapshot, so
+-- that answers which the window makes wrong are dropped before its first row is judged. Of the tables in {{members}} the
+-- oid; of those in {{narrowed}} each row as an array of the oid, the record and the old record, {mostrows} at most, or
+-- the oid alone where it is no row, a large one, or lacks what it was.
 -- Locks: none.
-(select json_agg(distinct relid) from (
-    select relid from roost.change where xid >= '{xmax}'::xid8 and relid = any ('{{members}}'::oid[])
+(select json_agg(change) from (
+    select to_json(relid) as change from (
+        select relid from roost.change where xid >= '{xmax}'::xid8 and relid = any ('{{members}}'::oid[])
+        union
+        select relid from roost.change where xid = any ('{xip}'::xid8[]) and relid = any ('{{members}}'::oid[])
+    ) tables
     union all
-    select relid from roost.change where xid = any ('{xip}'::xid8[]) and relid = any ('{{members}}'::oid[])
+    select case
+        when not reduced and op in ('I', 'U', 'D')
+            and (op = 'D' or record is not null) and (op = 'I' or old_record is not null)
+            and coalesce(pg_column_size(record), 0) + coalesce(pg_column_size(old_record), 0) < 2048
+            and coalesce(octet_length(record::text), 0) + coalesce(octet_length(old_record::text), 0) < 8192
+        then json_build_array(relid, record, old_record) else to_json(relid) end
+    from (
+        select relid, op, reduced, record, old_record from roost.change
+        where xid >= '{xmax}'::xid8 and relid = any ('{{narrowed}}'::oid[])
+        union all
+        select relid, op, reduced, record, old_record from roost.change
+        where xid = any ('{xip}'::xid8[]) and relid = any ('{{narrowed}}'::oid[])
+        limit {mostrows}
+    ) rows
 ) written)

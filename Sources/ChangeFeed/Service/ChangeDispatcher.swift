@@ -174,7 +174,7 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
         subscriptions.catalogChanged(catalog)
     }
 
-    func membersChanged(_ tables: Set<UInt32>) { pipeline.membersChanged(tables) }
+    func membersChanged(_ changes: [MemberChange]) { pipeline.membersChanged(changes) }
 
     func statusChanged(_ status: FeedStatus) {
         if status != .ready { scheduler.databaseIsAway() }

@@ -1,7 +1,7 @@
 /// Answers of policies, kept for as long as a scope says that they hold.
 ///
-/// They are dropped when a members table changes, and the window that brings the change says so before any of its rows is
-/// judged. So whoever was removed receives nothing that commits later, and whoever was added receives all of it.
+/// They are dropped when a members table changes, those that the change concerns, and the window that brings the change says so
+/// before any of its rows is judged. So whoever was removed receives nothing that commits later, and whoever was added receives all of it.
 ///
 /// No answer lives longer than `ScopeAnswers.lifetime`: what a scope cannot promise (a policy that looks at the clock, or
 /// at something outside the database) is put right within it.
@@ -56,6 +56,14 @@ struct ScopeCache: ~Copyable {
         answers = answers.filter { $0.key.table != table }
     }
 
+    mutating func forgetAnswers(about table: UInt32, _ concern: MemberConcern) {
+        if concern.isEverybody { return forgetAnswers(about: table) }
+        for value in concern.values { answers[Key(table: table, value: value)] = nil }
+        for (value, users) in concern.pairs { answers[Key(table: table, value: value)]?.forget(users) }
+        guard !concern.users.isEmpty else { return }
+        for (key, known) in answers where key.table == table { known.forget(concern.users) }
+    }
+
     // MARK: Scopes that the policies belie
 
     func holds(_ table: UInt32, _ role: String) -> Bool {
@@ -78,6 +86,8 @@ final class ScopeAnswers {
 
     private struct Answer {
         let isVisible: Bool
+        /// The hash of what tells which rows of members tables concern the principal; nil for all.
+        let key: Int?
         let end: ContinuousClock.Instant
     }
 
@@ -103,13 +113,19 @@ final class ScopeAnswers {
     func isAlive(at now: ContinuousClock.Instant) -> Bool { self.now + Self.lifetime > now }
 
     subscript(_ principal: Principal) -> Bool? {
-        get {
-            guard let answer = answers[principal.number], answer.end > now else { return nil }
-            return answer.isVisible
-        }
-        set {
-            answers[principal.number] = newValue.map { Answer(isVisible: $0, end: now + Self.share(of: principal)) }
-        }
+        guard let answer = answers[principal.number], answer.end > now else { return nil }
+        return answer.isVisible
+    }
+
+    /// - Parameter key: what tells which rows of members tables concern the principal; nil for all.
+    func keep(_ isVisible: Bool, for principal: Principal, key: String?) {
+        answers[principal.number] = Answer(
+            isVisible: isVisible, key: key?.hashValue, end: now + Self.share(of: principal))
+    }
+
+    /// Drops the answers of users, by the hashes of their keys, and of those of whom no key is known.
+    func forget(_ users: Set<Int>) {
+        answers = answers.filter { entry in entry.value.key.map { !users.contains($0) } ?? false }
     }
 
     /// Between half of the lifetime and all of it, evenly over the principals (multiplicative hashing, Knuth 6.4).

@@ -28,9 +28,10 @@ struct Visibility: ~Copyable {
         self.catalog = catalog
     }
 
-    mutating func membersChanged(_ tables: Set<UInt32>) {
-        for (table, scope) in catalog.scopes where !scope.members.isDisjoint(with: tables) {
-            cache.forgetAnswers(about: table)
+    mutating func membersChanged(_ changes: [MemberChange]) {
+        for (table, scope) in catalog.scopes {
+            let concern = MemberConcern(of: changes, scope)
+            if !concern.isNobody { cache.forgetAnswers(about: table, concern) }
         }
     }
 
@@ -74,7 +75,7 @@ struct Visibility: ~Copyable {
             for (subject, visible) in answer.visible.enumerated() {
                 question.decide(
                     subject, visible, isFinal: !answer.failed.contains(subject),
-                    isUndecided: answer.undecided.contains(subject))
+                    isUndecided: answer.undecided.contains(subject), key: answer.keys[subject])
             }
         }
         return true
@@ -85,7 +86,7 @@ struct Visibility: ~Copyable {
             table: question.table, command: .select, role: question.role, rows: question.rows.map(\.record),
             subjects: question.subjects.map { subject in
                 PolicyQuestion.Subject(claims: subject.principal.claims, rows: subject.rows.sorted())
-            }, wantsTablesRead: question.isScoped)
+            }, wantsTablesRead: question.isScoped, userKey: question.userKey)
     }
 
     /// Whether the policies read nothing but what the scope declares.
@@ -153,6 +154,8 @@ final class VisibilityQuestion {
 
     var isScoped: Bool { scope != nil }
 
+    var userKey: String? { scope?.userKey }
+
     /// Nothing is left that Postgres has to be asked.
     var isAnswered: Bool { subjects.isEmpty }
 
@@ -193,12 +196,13 @@ final class VisibilityQuestion {
     /// - Parameters:
     ///   - isFinal: whether the answer may be kept; an error may be gone the next time.
     ///   - isUndecided: whether asking again soon may bring another one.
-    func decide(_ subject: Int, _ visible: [Int], isFinal: Bool, isUndecided: Bool = false) {
+    ///   - key: what tells which rows of members tables concern the subject; nil for all.
+    func decide(_ subject: Int, _ visible: [Int], isFinal: Bool, isUndecided: Bool = false, key: String? = nil) {
         subjects[subject].visible = Set(visible)
         subjects[subject].isUndecided = isUndecided
         guard isFinal else { return }
         for row in subjects[subject].rows {
-            rows[row].known?[subjects[subject].principal] = subjects[subject].visible.contains(row)
+            rows[row].known?.keep(subjects[subject].visible.contains(row), for: subjects[subject].principal, key: key)
         }
     }
 

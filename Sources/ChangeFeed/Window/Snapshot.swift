@@ -30,16 +30,19 @@ package struct Snapshot: Sendable, Equatable {
     ///   - isVersionDue: whether it brings along the catalog's version.
     ///   - isLookDue: whether it brings along what tells whether changes went.
     ///   - members: the tables of which it is to tell whether they were written.
+    ///   - narrowed: those of them of which it is to tell the rows.
     ///   - unheard: the tables whose rows it passes over, by oid.
     func window(
         commitTimestamps: Bool, isVersionDue: Bool = false, isLookDue: Bool = false, members: Set<UInt32> = [],
-        unheard: [UInt32] = []
+        narrowed: Set<UInt32> = [], unheard: [UInt32] = []
     ) -> String {
         let template = commitTimestamps ? Self.withCommitTimestamps : Self.withoutCommitTimestamps
         return template.statement([
             "xmax": String(xmax), "xip": "{" + running.map(String.init).joined(separator: ",") + "}",
             "version": isVersionDue ? Self.version : "null::text", "outbox": isLookDue ? Self.outbox : "null::json",
-            "members": members.sorted().map(String.init).joined(separator: ","),
+            "members": members.subtracting(narrowed).sorted().map(String.init).joined(separator: ","),
+            "narrowed": members.intersection(narrowed).sorted().map(String.init).joined(separator: ","),
+            "mostrows": String(Self.mostMemberRows),
             "unheard": unheard.map(String.init).joined(separator: ","), "most": String(Self.mostPassed),
         ])
     }
@@ -47,6 +50,9 @@ package struct Snapshot: Sendable, Equatable {
     /// Up to how many rows a window counts that it passes over: that it is more than a slice of a recovery looks at
     /// (`RecoveryReader.sliceRows`) is all that has to be known of many.
     static let mostPassed = 2001
+
+    /// Up to how many rows of members tables a window tells of; where it tells of so many, there may be more.
+    static let mostMemberRows = 257
 
     private static let version = "(" + SQLTemplate.withoutComments(CatalogSQL.catalogVersion.text) + ")"
 
@@ -83,7 +89,8 @@ private struct WindowTemplate {
     ///   tables, or tables to be passed over.
     func statement(_ parts: [String: String]) -> String {
         var parts = parts
-        parts["touched"] = parts["members"] == "" ? "null::json" : Self.members.filled(parts)
+        let hasMembers = parts["members"] != "" || parts["narrowed"] != ""
+        parts["touched"] = hasMembers ? Self.members.filled(parts) : "null::json"
         let isWhole = parts["unheard"] == ""
         parts["heard"] = isWhole ? "true" : Self.heard.filled(parts)
         parts["passed"] = isWhole ? "0::oid" : Self.passed.filled(parts)

@@ -12,9 +12,9 @@ package enum FeedEntry: Sendable {
 
 /// Takes what windows bring. Called on the feed's thread only, one call at a time.
 package protocol WindowConsumer: AnyObject, Sendable {
-    /// Comes before the first entry of a window in which one of these tables was written, of those that scopes name as
-    /// members (`Catalog.memberTables`). All that commits before an entry of this window is told here or was told before.
-    func membersChanged(_ tables: Set<UInt32>)
+    /// Comes before the first entry of a window in which tables were written that scopes name as members
+    /// (`Catalog.memberTables`). All that commits before an entry of this window is told here or was told before.
+    func membersChanged(_ changes: [MemberChange])
 
     /// A window begins, or begins anew: how its entries are told apart by cursors.
     func windowBegan(_ cursors: CursorWindow)
@@ -147,10 +147,25 @@ final class WindowReader {
         }
         outbox = row.bytes(0, 7).map { Array($0) }
         if let members = row.bytes(0, 6) {
-            let oids = try JSON(parsing: Array(members)).elements.compactMap { $0.string ?? $0.description }
-            consumer.membersChanged(Set(oids.compactMap { UInt32($0) }))
+            consumer.membersChanged(try memberChanges(JSON(parsing: Array(members))))
         }
         return true
+    }
+
+    /// Reads MembersInWindow of Window.sql.
+    private func memberChanges(_ list: JSON) throws -> [MemberChange] {
+        func oid(_ json: JSON) -> UInt32? { UInt32(json.string ?? json.description) }
+        let changes = list.elements.compactMap { element -> MemberChange? in
+            let parts = element.elements
+            guard parts.count == 3 else { return oid(element).map { .table($0) } }
+            func version(_ part: JSON) -> [UInt8]? { part.isNull ? nil : Array(part.bytes) }
+            return oid(parts[0]).map { .row($0, old: version(parts[2]), new: version(parts[1])) }
+        }
+        // There may be more than were brought; and what cannot be read concerns everybody.
+        guard changes.count < Snapshot.mostMemberRows, changes.count == list.elements.count else {
+            return catalog.memberTables.sorted().map { .table($0) }
+        }
+        return changes
     }
 
     private func add(

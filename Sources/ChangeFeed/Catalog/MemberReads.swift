@@ -1,0 +1,22 @@
+/// What the policies of a scoped table read of one members table: which of its changes concern whose answers.
+///
+/// Only what was understood wholly is told here. A members table of which nothing is known concerns everybody with each change.
+package struct MemberReads: Sendable, Equatable {
+    /// The columns that are read; nil where they may be all.
+    package var columns: Set<String>?
+    /// The places where it is read. What one of them leaves open concerns all.
+    package var accesses: [Access]
+
+    /// One place: of the table only those rows count there in which these columns have these values.
+    package struct Access: Sendable, Hashable {
+        /// The one that is compared with the scope column.
+        package var value: String?
+        /// The one that is compared with the user's key (`Scope.userKey`).
+        package var user: String?
+    }
+
+    mutating func add(_ columns: Set<String>?, _ access: Access) {
+        self.columns = columns.flatMap { more in self.columns.map { $0.union(more) } }
+        if !accesses.contains(access) { accesses.append(access) }
+    }
+}

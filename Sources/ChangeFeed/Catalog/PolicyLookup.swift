@@ -1,0 +1,171 @@
+import Postgres
+
+/// A routine as the catalog has it, with its parsed body where there is one.
+struct RoutineFacts {
+    /// As SQL calls it, without arguments: `auth.uid`.
+    let name: String
+    let isOfCatalog: Bool
+    let isImmutable: Bool
+    let isVolatile: Bool
+    let isSecurityDefiner: Bool
+    /// The query that it is; nil where that cannot be known.
+    let body: NodeTree?
+}
+
+/// A table that is read, for a reader with certain rights.
+struct RelationFacts {
+    /// The table itself, or the root of a partition.
+    let root: UInt32
+    let isTable: Bool
+    /// Its own policies decide what the reader sees of it.
+    let isRestricted: Bool
+    /// By attribute number.
+    let columns: [Int: Column]
+
+    struct Column: Equatable {
+        let name: String
+        /// Values of columns of one kind are equal where their JSON is; nil for types of which that is not certain.
+        let kind: String?
+    }
+}
+
+/// What looks up functions and tables for an analysis. `nil` and errors end in nothing being known.
+protocol PolicyLookup {
+    func routine(_ oid: UInt32) throws -> RoutineFacts?
+    /// - Parameter owner: the function, `security definer`, that reads it as its owner.
+    func relation(_ oid: UInt32, asOwnerOf owner: UInt32?) throws -> RelationFacts?
+    /// Whether an operator is an equality of Postgres' own, of types whose JSON is equal where they are.
+    func isEquality(_ oid: UInt32) throws -> Bool
+}
+
+/// Looks up functions and tables in a database, each once.
+///
+/// The body of a function is a text that only says what it means where it is run. So Postgres is asked to make a function of the
+/// same query whose names are looked up at once (`begin atomic`), in a transaction that is rolled back; what it parsed is read,
+/// and nothing is ever run. Functions of one query can be had like this, in SQL or plpgsql, from Postgres 14 on.
+final class CatalogPolicyLookup: PolicyLookup {
+    private let connection: PostgresConnection
+    private var routines: [UInt32: RoutineFacts] = [:]
+    private var relations: [[UInt32]: RelationFacts] = [:]
+    private var equalities: Set<UInt32>?
+
+    init(_ connection: PostgresConnection) { self.connection = connection }
+
+    func routine(_ oid: UInt32) throws -> RoutineFacts? {
+        if let known = routines[oid] { return known }
+        let row = try connection.query(MemberSQL.routineFacts, [String(oid)])
+        guard row.count == 1, let name = row.text(0, 0) else { return nil }
+        let isOfCatalog = row.flag(0, 1)
+        let facts = RoutineFacts(
+            name: name, isOfCatalog: isOfCatalog, isImmutable: row.text(0, 2) == "i", isVolatile: row.text(0, 2) == "v",
+            isSecurityDefiner: row.flag(0, 3), body: isOfCatalog ? nil : try body(row))
+        routines[oid] = facts
+        return facts
+    }
+
+    private func body(_ row: QueryResult) throws -> NodeTree? {
+        if let parsed = row.text(0, 4) { return NodeTree(parsed) }
+        guard connection.serverVersion >= 140_000, let arguments = row.text(0, 7), let result = row.text(0, 8),
+            let query = Self.query(row.text(0, 6) ?? "", language: row.text(0, 5) ?? "")
+        else { return nil }
+        try connection.run("begin")
+        do {
+            // As the session of a user has it, where the function sets none.
+            try connection.run("set local search_path to default")
+            if let path = row.text(0, 9) {
+                _ = try connection.query("select set_config('search_path', $1, true)", [path])
+            }
+            // One statement, whatever the text holds.
+            _ = try connection.query(
+                "create function pg_temp.roost_twin(\(arguments)) returns \(result) language sql begin atomic \(query)\n; end"
+            )
+            let parsed = try connection.query(MemberSQL.twinBody).text(0, 0)
+            try connection.run("rollback")
+            return parsed.flatMap { NodeTree($0) }
+        } catch let error as PostgresError where error.kind == .server {
+            // Another language's words, or a name that the hub may not look up.
+            try connection.run("rollback")
+            return nil
+        }
+    }
+
+    /// The query that a function is; nil where it is more than that.
+    static func query(_ source: String, language: String) -> String? {
+        var text = source[...]
+        func trim() {
+            text = text.drop { $0.isWhitespace }
+            while let last = text.last, last.isWhitespace || last == ";" { text.removeLast() }
+        }
+        func drop(_ word: String) -> Bool {
+            guard text.count > word.count, text.prefix(word.count).lowercased() == word,
+                let next = text.dropFirst(word.count).first, next.isWhitespace || next == "("
+            else { return false }
+            text = text.dropFirst(word.count)
+            trim()
+            return true
+        }
+        trim()
+        if language == "plpgsql" {
+            guard drop("begin"), text.count > 3, text.suffix(3).lowercased() == "end" else { return nil }
+            text.removeLast(3)
+            guard let before = text.last, before.isWhitespace || before == ";" else { return nil }
+            trim()
+            guard drop("return") else { return nil }
+            if !drop("query") { text = "select (\(text))" }
+        } else if language != "sql" {
+            return nil
+        }
+        return text.isEmpty || text.contains(";") ? nil : String(text)
+    }
+
+    func relation(_ oid: UInt32, asOwnerOf owner: UInt32?) throws -> RelationFacts? {
+        let key = [oid, owner ?? 0]
+        if let known = relations[key] { return known }
+        let rows = try connection.query(MemberSQL.relationFacts, [String(oid), owner.map { String($0) }])
+        guard rows.count > 0, let root = rows.text(0, 0).flatMap({ UInt32($0) }) else { return nil }
+        var columns: [Int: RelationFacts.Column] = [:]
+        for row in 0..<rows.count {
+            guard let number = rows.integer(row, 3), let name = rows.text(row, 4) else { continue }
+            columns[Int(number)] = RelationFacts.Column(name: name, kind: rows.text(row, 5))
+        }
+        let facts = RelationFacts(
+            root: root, isTable: rows.flag(0, 1), isRestricted: rows.flag(0, 2), columns: columns)
+        relations[key] = facts
+        return facts
+    }
+
+    func isEquality(_ oid: UInt32) throws -> Bool {
+        if let equalities { return equalities.contains(oid) }
+        let rows = try connection.query(MemberSQL.equalityOperators)
+        let found = Set((0..<rows.count).compactMap { rows.text($0, 0).flatMap { UInt32($0) } })
+        equalities = found
+        return found.contains(oid)
+    }
+}
+
+extension Scope {
+    /// Adds what the policies read of the members tables, as far as they can be understood.
+    ///
+    /// - Parameter table: the oid.
+    /// - Throws: `PostgresError` where the database does not answer.
+    func withReads(of table: UInt32, by lookup: CatalogPolicyLookup, on connection: PostgresConnection) throws -> Scope
+    {
+        var scope = self
+        let facts = try lookup.relation(table, asOwnerOf: nil)
+        let own = columns.count == 1 ? facts?.columns.first { $0.value.name == columns[0] } : nil
+        var analysis = MemberReadsAnalysis(
+            column: own.flatMap { own in own.value.kind.map { (own.key, $0) } }, lookup: lookup)
+        let policies = try connection.query(MemberSQL.policyTrees, [String(table)])
+        do {
+            for row in 0..<policies.count {
+                guard let tree = policies.text(row, 0).flatMap({ NodeTree($0) }) else { return self }
+                try analysis.add(policy: tree)
+            }
+        } catch is MemberReadsAnalysis.NotUnderstood {
+            return self
+        }
+        scope.reads = analysis.reads
+        scope.userKey = analysis.userKey
+        return scope
+    }
+}

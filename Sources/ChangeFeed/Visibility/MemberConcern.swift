@@ -1,0 +1,86 @@
+import Wire
+
+/// A change of a members table, as a window tells of it before its rows (MembersInWindow in Window.sql).
+package enum MemberChange: Sendable, Equatable {
+    /// Something of the table changed.
+    case table(UInt32)
+    /// One row of the table did: JSON of what it was and of what it is, nil where it was not or is no more.
+    case row(UInt32, old: [UInt8]?, new: [UInt8]?)
+
+    package var table: UInt32 {
+        switch self {
+        case .table(let table), .row(let table, _, _): table
+        }
+    }
+}
+
+/// Whose answers about which scope values changes of members tables may have made wrong.
+struct MemberConcern {
+    /// Nothing narrower is known.
+    private(set) var isEverybody = false
+    /// Scope values of which all answers go.
+    private(set) var values: Set<[UInt8]> = []
+    /// Users whose answers about all values go, by the hash of their key: two of one hash go together.
+    private(set) var users: Set<Int> = []
+    /// Users whose answers about one value go.
+    private(set) var pairs: [[UInt8]: Set<Int>] = [:]
+
+    init(of changes: [MemberChange], _ scope: Scope) {
+        for change in changes where scope.members.contains(change.table) && !isEverybody {
+            if !add(change, scope.reads[change.table]) { isEverybody = true }
+        }
+    }
+
+    var isNobody: Bool { !isEverybody && values.isEmpty && users.isEmpty && pairs.isEmpty }
+
+    /// - Returns: whether it is known whom the change concerns.
+    private mutating func add(_ change: MemberChange, _ reads: MemberReads?) -> Bool {
+        guard case .row(_, let old, let new) = change, old != nil || new != nil, let reads else { return false }
+        if let old, let new {
+            switch Self.differs(old, new, in: reads.columns) {
+            case false?: return true
+            case true?: break
+            case nil: return false
+            }
+        }
+        for access in reads.accesses {
+            for version in [old, new].compactMap({ $0 }) where !add(version, access) { return false }
+        }
+        return true
+    }
+
+    private mutating func add(_ version: [UInt8], _ access: MemberReads.Access) -> Bool {
+        let row = JSON(trusted: version[...])
+        var value: [UInt8]?
+        var user: Int?
+        if let column = access.value {
+            guard let found = row[column] else { return false }
+            // Nothing equals null.
+            if found.isNull { return true }
+            value = Array(found.bytes)
+        }
+        if let column = access.user {
+            guard let found = row[column] else { return false }
+            if found.isNull { return true }
+            user = (found.string ?? String(decoding: found.bytes, as: UTF8.self)).hashValue
+        }
+        switch (value, user) {
+        case (let value?, let user?): pairs[value, default: []].insert(user)
+        case (let value?, nil): values.insert(value)
+        case (nil, let user?): users.insert(user)
+        case (nil, nil): return false
+        }
+        return true
+    }
+
+    /// Whether two versions of a row differ in what is read of it; nil where they lack some of it.
+    private static func differs(_ old: [UInt8], _ new: [UInt8], in columns: Set<String>?) -> Bool? {
+        guard let columns else { return true }
+        let (old, new) = (JSON(trusted: old[...]), JSON(trusted: new[...]))
+        for column in columns {
+            guard let before = old[column], let after = new[column] else { return nil }
+            if !before.bytes.elementsEqual(after.bytes) { return true }
+        }
+        return false
+    }
+}
