@@ -204,6 +204,39 @@ extension CommandTests {
             #expect(ways == [["t", "t"]])
         }
 
+        /// Who is writing to a table that joins is waited for: the cut is the same for all of its rows.
+        @Test func whoIsWritingIsWaitedFor() throws {
+            defer { #expect(throws: Never.self) { try cleanUp() } }
+            try watch("keyless")
+            let database = database
+            try capturing {
+                try concurrently(2) { index in
+                    let session = try database.session()
+                    let waiting = """
+                        select from pg_locks where relation = 't'::regclass and mode = 'ShareRowExclusiveLock' and granted = $1::bool
+                        """
+                    if index == 0 {
+                        try session.run("begin; insert into t values (1)")
+                        try eventually("the command to wait") { try !session.rows(waiting, ["false"]).isEmpty }
+                        try session.run("insert into t values (2); commit")
+                    } else {
+                        try eventually("the table to be in use") {
+                            try !session.rows("select from pg_locks where relation = 't'::regclass and granted").isEmpty
+                        }
+                        try watch("t")
+                        try session.run("insert into t values (3)")
+                    }
+                }
+                let session = try database.session()
+                try eventually("the row to be stored") {
+                    try !session.rows("select from roost.change where relid = 't'::regclass and record ->> 'id' = '3'")
+                        .isEmpty
+                }
+                #expect(
+                    try session.rows("select record ->> 'id' from roost.change where relid = 't'::regclass") == [["3"]])
+            }
+        }
+
         @Test func membersOfAScopeAndPublicationsFollow() throws {
             defer { #expect(throws: Never.self) { try cleanUp() } }
             try database.run(

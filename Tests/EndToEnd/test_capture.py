@@ -95,6 +95,30 @@ async def test_who_was_away_is_brought_what_it_missed(own):
     assert [n for n in seen if n > 1] == [2, 3]
 
 
+async def test_a_table_changes_over_before_a_clients_eyes(cluster, own_hub):
+    """From the WAL to triggers and back by `roost watch`, and away; the last table takes the slot along."""
+    own_hub.environment["ROOST_FEED_CAPTURE"] = "wal"
+    with cluster.connect(own_hub.database) as sql:
+        sql.execute("create table t (n int); grant select on t to authenticated")
+        said = own_hub.run("watch", "t").stdout
+        assert "public.t is watched now." in said and "its REPLICA IDENTITY is FULL now" in said
+        own_hub.start()
+        async with await Client.connect(own_hub.port) as client:
+            await client.watch("realtime:room", {"event": "*", "schema": "public", "table": "t"})
+            sql.execute("insert into t values (1)")
+            await asyncio.to_thread(own_hub.run, "watch", "t", ROOST_FEED_CAPTURE="triggers")
+            sql.execute("insert into t values (2)")
+            await asyncio.to_thread(own_hub.run, "watch", "t")
+            sql.execute("insert into t values (3)")
+            seen = [(await client.next("postgres_changes")).payload["data"]["record"]["n"] for _ in range(3)]
+        assert seen == [1, 2, 3]
+        by = sql.execute("select lsn is not null from roost.change where relid = 't'::regclass order by id").fetchall()
+        assert by == [(True,), (False,), (True,)]
+        assert "public.t is not watched now." in own_hub.run("unwatch", "t").stdout
+        until(lambda: not sql.execute("select from pg_replication_slots where database = current_database()").fetchall(),
+              15, "the hub to drop the slot")
+
+
 def test_every_row_once_whoever_is_killed(own):
     """Two hubs and Postgres are killed, one after the other, while four sessions write."""
     cluster, one, hub = own

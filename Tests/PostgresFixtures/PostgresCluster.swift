@@ -26,7 +26,7 @@ final class PostgresCluster: Sendable {
                 fsync = off
                 listen_addresses = ''
                 unix_socket_directories = '\(directory)'
-                max_connections = 60
+                max_connections = 100
                 wal_level = logical
                 max_replication_slots = 30
                 max_wal_senders = 30
