@@ -168,6 +168,9 @@ extension ChangeService {
         return [
             Figure("roost_feed_up", .gauge, "1 while row changes flow.", status == .ready ? 1 : 0),
             Figure("roost_feed_changes_total", .counter, "Row changes read.", feed.changes),
+            Figure(
+                "roost_feed_passed_total", .counter, "Row changes not read, as nobody hears their tables; about.",
+                feed.passed),
             Figure("roost_feed_polls_total", .counter, "Windows read, empty ones included.", feed.polls),
             Figure("roost_feed_rings_total", .counter, "Notifications that woke the feed.", feed.rings),
             Figure(
