@@ -75,7 +75,11 @@ final class SubscriberStage: ChangeSink {
         ) { _ in }
         stage.subscriptions.withLock { $0 = subscriptions }
         subscriptions.start()
-        defer { subscriptions.stop() }
+        defer {
+            subscriptions.stop()
+            // Each holds the other, and with it the sessions that policies are asked on.
+            stage.subscriptions.withLock { $0 = nil }
+        }
         try eventually("the feed is ready") { stage.content.withLock { $0.isReady } }
         return try body(stage)
     }
