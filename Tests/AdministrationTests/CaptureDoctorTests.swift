@@ -70,8 +70,12 @@ extension CommandTests {
             #expect(complaints(database).count == 1)
             try dropSlot(database)
             #expect(complaints(database).contains { $0.contains("The logical slot is gone") })
-            try database.run("select pg_create_logical_replication_slot(roost.slot_name(), 'test_decoding')")
+            try database.run("select pg_create_physical_replication_slot(roost.slot_name())")
             #expect(complaints(database).contains { $0.contains("is of another plugin") })
+            try database.run("create table other (id int primary key)")
+            #expect { try Watcher.watch("other", capture: .wal, conninfo: database.conninfo) } throws: {
+                "\($0)".contains("is of another plugin or database")
+            }
             try dropSlot(database)
             try database.run("select pg_create_logical_replication_slot(roost.slot_name(), 'pgoutput')")
             try database.run("alter publication roost drop table t")

@@ -25,7 +25,7 @@ where r.rolname = current_user
 -- follows to standbys (null before Postgres 17).
 -- Columns that some versions lack are read through to_jsonb.
 -- Locks: none.
-select s.slot_name, s.plugin = 'pgoutput' and s.database = current_database(),
+select s.slot_name, s.plugin is not distinct from 'pgoutput' and s.database is not distinct from current_database(),
        s.wal_status is distinct from 'lost' and to_jsonb(s) ->> 'invalidation_reason' is null, s.active,
        (pg_current_wal_lsn() - s.restart_lsn)::bigint, (pg_current_wal_lsn() - s.confirmed_flush_lsn)::bigint,
        to_jsonb(s) ->> 'failover'

@@ -11,7 +11,8 @@
 select current_setting('wal_level'),
        r.rolreplication or r.rolsuper or exists (
            select from pg_roles g where g.rolname = 'rds_replication' and pg_has_role(r.oid, g.oid, 'member')),
-       roost.slot_name(), coalesce(s.plugin <> 'pgoutput' or s.database <> current_database(), false),
+       roost.slot_name(),
+       s.slot_name is not null and (s.plugin is distinct from 'pgoutput' or s.database is distinct from current_database()),
        current_setting('max_replication_slots')::int - (select count(*) from pg_replication_slots),
        has_database_privilege(current_database(), 'create')
 from pg_roles r left join pg_replication_slots s on s.slot_name = roost.slot_name()
