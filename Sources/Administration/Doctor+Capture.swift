@@ -71,7 +71,8 @@ extension Doctor {
                 Finding(
                     .error, "capture",
                     "\(table), or a partition of it, has no replica identity, so that Postgres refuses its UPDATEs and DELETEs "
-                        + "while it is published; give it a primary key, or run `alter table … replica identity full`.")
+                        + "while it is published; run `roost watch \(table)`, which sets REPLICA IDENTITY FULL, or give it a primary "
+                        + "key.")
             case "partition":
                 Finding(
                     .error, "capture",
