@@ -19,10 +19,12 @@ from pg_roles r left join pg_replication_slots s on s.slot_name = roost.slot_nam
 where r.rolname = current_user
 
 -- name: PublicationState
--- The publication `roost`, no row where there is none: whether it publishes every operation, and partitions as their root;
+-- The publication `roost`, no row where there is none: whether it publishes every operation, partitions as their root, and
+-- from Postgres 18 on generated columns;
 -- whether it publishes tables that it does not name, as one of all tables or of a schema does; and how many it names.
 -- Locks: none.
-select p.pubinsert and p.pubupdate and p.pubdelete and p.pubtruncate and p.pubviaroot,
+select p.pubinsert and p.pubupdate and p.pubdelete and p.pubtruncate and p.pubviaroot
+           and to_jsonb(p) ->> 'pubgencols' is distinct from 'n',
        p.puballtables or exists (
            select from pg_publication_tables m
            join pg_namespace n on n.nspname = m.schemaname
@@ -34,13 +36,27 @@ select p.pubinsert and p.pubupdate and p.pubdelete and p.pubtruncate and p.pubvi
 from pg_publication p where p.pubname = 'roost'
 
 -- name: MakePublication
+-- From 18 on generated columns have to be published: else Postgres refuses UPDATE and DELETE of a table that has some and
+-- REPLICA IDENTITY FULL.
 -- Locks: none that anybody waits for.
-create publication roost with (publish = 'insert, update, delete, truncate', publish_via_partition_root = true)
+do $$
+begin
+    execute 'create publication roost with (publish = ''insert, update, delete, truncate'', publish_via_partition_root = true'
+        || case when current_setting('server_version_num')::int >= 180000 then ', publish_generated_columns = stored' else '' end
+        || ')';
+end
+$$
 
 -- name: MendPublication
 -- Makes what is there publish all that happens, and partitions as their root.
 -- Locks: none that anybody waits for.
-alter publication roost set (publish = 'insert, update, delete, truncate', publish_via_partition_root = true)
+do $$
+begin
+    execute 'alter publication roost set (publish = ''insert, update, delete, truncate'', publish_via_partition_root = true'
+        || case when current_setting('server_version_num')::int >= 180000 then ', publish_generated_columns = stored' else '' end
+        || ')';
+end
+$$
 
 -- name: MakeSlot
 -- Takes until all transactions that write, in whatever database of the server, have ended: it waits for each one's id, under
