@@ -107,6 +107,7 @@ package struct RoostConfiguration: Sendable {
     package let capturesFromWAL: Bool
     package let recoveryWindowSeconds: Int
     package let retentionHours: Int
+    package let policySessions: Int
     package let safetyPollSeconds: Int
     package let readyLagSeconds: Int
     /// Nil: no channels are listened to.
@@ -190,6 +191,7 @@ package struct RoostConfiguration: Sendable {
         capturesFromWAL = values.requiredText(.feedCapture) == "wal"
         recoveryWindowSeconds = values.integer(.recoveryWindowSeconds)
         retentionHours = values.integer(.retentionHours)
+        policySessions = values.integer(.policySessions)
         safetyPollSeconds = values.integer(.safetyPollSeconds)
         readyLagSeconds = values.integer(.readyLagSeconds)
         notifyChannels = values.text(.notifyChannels)

@@ -19,7 +19,7 @@ extension Setting {
         activityHours,
         alertTables, alertAudience, alertTitle, alertBody, alertTitleKey, alertTitleArguments, alertBodyKey,
         alertBodyArguments, alertSound, alertHours,
-        pingAfter, idleTimeout, bodyTimeout, feedCapture, recoveryWindowSeconds, retentionHours,
+        pingAfter, idleTimeout, bodyTimeout, feedCapture, recoveryWindowSeconds, retentionHours, policySessions,
         safetyPollSeconds, readyLagSeconds, notifyChannels, logLevel, logFormat, drainDelaySeconds, drainSeconds,
     ]
 
@@ -160,6 +160,11 @@ extension Setting {
     static let retentionHours = Setting(
         "feed.retention_hours", .integer(1...8760), standard: .integer(24), unit: "hours",
         "How long changes stay in the outbox table: for so long may the hub be away and still deliver everything.")
+
+    static let policySessions = Setting(
+        "feed.policy_sessions", .integer(1...16), standard: .integer(2),
+        "On how many sessions of Postgres policies are asked at once about a row that many users wait for. More help where "
+            + "Postgres has cores to spare; the second is opened with the first such row.")
 
     static let safetyPollSeconds = Setting(
         "feed.safety_poll_seconds", .integer(1...3600), standard: .integer(5), unit: "seconds",

@@ -14,11 +14,17 @@ final class DeliveryPipeline {
     private var visibility: Visibility
     private var encoder = ChangeEncoder()
     private let loops: Int
+    private let helpers: [PolicyHelper]
 
-    init(conninfo: String, loops: Int, logger: Logger) {
+    /// - Parameter sessions: on how many sessions policies are asked.
+    init(conninfo: String, sessions: Int, loops: Int, logger: Logger) {
         self.loops = loops
-        visibility = Visibility(conninfo: conninfo, logger: logger)
+        helpers = (1..<max(sessions, 1)).map { _ in PolicyHelper(conninfo: conninfo, logger: logger) }
+        visibility = Visibility(conninfo: conninfo, helpers: helpers, logger: logger)
     }
+
+    /// Ends the threads that ask policies, after the feed's. From any thread.
+    func stop() { for helper in helpers { helper.stop() } }
 
     func catalogChanged(_ catalog: Catalog) { visibility.catalogChanged(catalog) }
 

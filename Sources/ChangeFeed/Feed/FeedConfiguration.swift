@@ -15,6 +15,8 @@ package struct FeedConfiguration: Sendable {
     package var filters = ConditionLimits()
     /// Whether this hub reads tables from the WAL (`feed.capture`), so that somebody does where nobody else is there.
     package var readsWAL = false
+    /// On how many sessions policies are asked at once.
+    package var policySessions = 2
     /// The longest first wait after a lost connection; doubled up to 15 s.
     package var firstRetry: Duration = .seconds(1)
 

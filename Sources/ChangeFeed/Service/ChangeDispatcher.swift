@@ -60,7 +60,9 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
         self.inbox = inbox
         self.logger = logger
         watermarks = WatermarkAudience(loops: sink.loopCount)
-        pipeline = DeliveryPipeline(conninfo: configuration.conninfo, loops: sink.loopCount, logger: logger)
+        pipeline = DeliveryPipeline(
+            conninfo: configuration.conninfo, sessions: configuration.policySessions, loops: sink.loopCount,
+            logger: logger)
         budget = SharedConditionBudget(configuration.filters)
         subscriptions = LiveSubscriptions(
             configuration, principals: principals, budget: budget, inbox: inbox, sink: sink, logger: logger)
@@ -71,8 +73,11 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
     /// No filter is asked about again from now on. From any thread.
     func stop() { decider.stop() }
 
-    /// Ends the thread that has filters decided, after the feed's.
-    func join() { decider.join(within: .seconds(1)) }
+    /// Ends the threads that have filters decided and policies asked, after the feed's.
+    func join() {
+        pipeline.stop()
+        decider.join(within: .seconds(1))
+    }
 
     // MARK: Live changes
 

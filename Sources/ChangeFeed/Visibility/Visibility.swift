@@ -10,15 +10,16 @@ import Workers
 /// Confined to the feed's thread. What cannot be decided is not shown; only where the database does not answer at all is
 /// the decision put off, by throwing.
 struct Visibility: ~Copyable {
-    private var engine: PolicyEngine
+    private var policies: PolicyPool
     private var cache = ScopeCache()
     private var catalog = Catalog()
     private var log: RateLimitedLog
     private let logger: Logger
     private(set) var statistics = VisibilityStatistics()
 
-    init(conninfo: String, logger: Logger) {
-        engine = PolicyEngine(conninfo: conninfo, logger: logger)
+    /// - Parameter helpers: who asks policies besides this thread.
+    init(conninfo: String, helpers: [PolicyHelper], logger: Logger) {
+        policies = PolicyPool(PolicyEngine(conninfo: conninfo, logger: logger), helpers: helpers)
         log = RateLimitedLog(logger: logger)
         self.logger = logger
     }
@@ -60,7 +61,7 @@ struct Visibility: ~Copyable {
         statistics.roundTrips += 1
         for subject in open.lazy.flatMap(\.subjects) { statistics.asked += subject.rows.count }
         let began = ContinuousClock.now
-        let answers = try engine.answers(to: open.map(Self.policyQuestion), version: catalog.version)
+        let answers = try policies.answers(to: open.map(Self.policyQuestion), version: catalog.version)
         statistics.time.record(nanoseconds: Int64((ContinuousClock.now - began) / .nanoseconds(1)))
         var holds = true
         for (question, answer) in zip(open, answers) {

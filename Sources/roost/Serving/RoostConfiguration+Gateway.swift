@@ -67,6 +67,7 @@ extension RoostConfiguration {
         var feed = FeedConfiguration(
             conninfo: conninfo, node: nodeName, retention: .seconds(retentionHours * 3600), rhythm: rhythm)
         feed.recoveryWindow = .seconds(recoveryWindowSeconds)
+        feed.policySessions = policySessions
         feed.filters.mostForRow = undecidedFilters
         feed.readsWAL = capturesFromWAL
         return feed

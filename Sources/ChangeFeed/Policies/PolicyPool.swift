@@ -1,0 +1,153 @@
+import Dispatch
+import Logging
+import Postgres
+import Synchronization
+import Workers
+
+/// Asks policies on several sessions at once: the subjects of each question are dealt out among them, so that a row which many
+/// users wait for takes several cores of Postgres and not one.
+///
+/// The caller waits until all of them have answered, so whatever comes later comes later for everybody. Confined to one thread.
+struct PolicyPool: ~Copyable {
+    /// Fewer subjects are asked about sooner than they are handed over: waking a thread takes as long as some of them.
+    static let leastSubjects = 32
+
+    private var own: PolicyEngine
+    private let helpers: [PolicyHelper]
+
+    /// - Parameter helpers: the others that ask; none are needed.
+    init(_ own: consuming PolicyEngine, helpers: [PolicyHelper]) {
+        self.own = own
+        self.helpers = helpers
+    }
+
+    /// As `PolicyEngine.answers`.
+    mutating func answers(
+        to questions: [PolicyQuestion], version: String
+    ) throws(PostgresError) -> [PolicyAnswer] {
+        let subjects = questions.reduce(0) { $0 + $1.subjects.count }
+        let hands = min(helpers.count + 1, subjects / Self.leastSubjects)
+        guard hands > 1 else { return try own.answers(to: questions, version: version) }
+        let parts = (0..<hands).map { hand in questions.map { $0.part(hand, of: hands) } }
+        let jobs = zip(helpers, parts.dropFirst()).map { $0.begin($1, version: version) }
+        let first: Result<[PolicyAnswer], PostgresError>
+        do throws(PostgresError) {
+            first = .success(try own.answers(to: parts[0], version: version))
+        } catch {
+            first = .failure(error)
+        }
+        // All are waited for, also where one fails: the next questions must not meet a helper that is still busy.
+        let results = [first] + jobs.map { $0.wait() }
+        var answers = questions.map { PolicyAnswer(hiding: $0) }
+        for (hand, result) in results.enumerated() {
+            for (index, answer) in try result.get().enumerated() {
+                let from = questions[index].bounds(of: hand, among: hands).lowerBound
+                answers[index].take(answer, from: from, isFirst: hand == 0)
+            }
+        }
+        return answers
+    }
+}
+
+/// Asks policies on a thread and a session of its own, for a `PolicyPool`. From any thread.
+final class PolicyHelper: Sendable {
+    /// Questions, and where their answers will be.
+    final class Job: Sendable {
+        fileprivate let questions: [PolicyQuestion]
+        fileprivate let version: String
+        private let result = Mutex<Result<[PolicyAnswer], PostgresError>?>(nil)
+        private let done = DispatchSemaphore(value: 0)
+
+        fileprivate init(_ questions: [PolicyQuestion], version: String) {
+            self.questions = questions
+            self.version = version
+        }
+
+        /// Takes as long as an engine does, which has limits of its own. Once.
+        func wait() -> Result<[PolicyAnswer], PostgresError> {
+            done.wait()
+            return result.withLock { $0 } ?? .failure(PostgresError(.connection, "Policies were not asked."))
+        }
+
+        fileprivate func finish(_ found: Result<[PolicyAnswer], PostgresError>) {
+            result.withLock { $0 = found }
+            done.signal()
+        }
+    }
+
+    private struct Mail {
+        var jobs: [Job] = []
+        var isStopping = false
+    }
+
+    private let thread = WorkerThread(named: "roost-policies")
+    private let mailbox = WorkerMailbox(Mail())
+    private let conninfo: String
+    private let logger: Logger
+
+    init(conninfo: String, logger: Logger) {
+        self.conninfo = conninfo
+        self.logger = logger
+    }
+
+    func begin(_ questions: [PolicyQuestion], version: String) -> Job {
+        let job = Job(questions, version: version)
+        mailbox.post { $0.jobs.append(job) }
+        // With the first question that is large enough: most hubs have none.
+        if !thread.wasStarted { thread.start { [self] in run() } }
+        return job
+    }
+
+    /// Ends the thread and its session, once nobody asks any more.
+    func stop() { mailbox.post { $0.isStopping = true } }
+
+    private func run() {
+        var engine = PolicyEngine(conninfo: conninfo, logger: logger)
+        while true {
+            mailbox.wait(until: nil)
+            let mail = mailbox.take { mail in
+                defer { mail.jobs = [] }
+                return mail
+            }
+            for job in mail.jobs {
+                do throws(PostgresError) {
+                    job.finish(.success(try engine.answers(to: job.questions, version: job.version)))
+                } catch {
+                    job.finish(.failure(error))
+                }
+            }
+            if mail.isStopping { return }
+        }
+    }
+}
+
+extension PolicyQuestion {
+    /// The subjects that fall to one of several hands.
+    fileprivate func bounds(of hand: Int, among hands: Int) -> Range<Int> {
+        subjects.count * hand / hands..<subjects.count * (hand + 1) / hands
+    }
+
+    fileprivate func part(_ hand: Int, of hands: Int) -> PolicyQuestion {
+        PolicyQuestion(
+            table: table, command: command, role: role, rows: rows,
+            subjects: Array(subjects[bounds(of: hand, among: hands)]), wantsTablesRead: wantsTablesRead,
+            userKey: userKey)
+    }
+}
+
+extension PolicyAnswer {
+    /// Adds what one hand answered. What holds for the question as a whole has to hold for each of its parts.
+    ///
+    /// - Parameter first: the number of the part's first subject.
+    fileprivate mutating func take(_ part: PolicyAnswer, from first: Int, isFirst: Bool) {
+        visible.replaceSubrange(first..<first + part.visible.count, with: part.visible)
+        keys.replaceSubrange(first..<first + part.keys.count, with: part.keys)
+        failed.formUnion(part.failed.map { $0 + first })
+        undecided.formUnion(part.undecided.map { $0 + first })
+        problems += part.problems.filter { !problems.contains($0) }
+        isUnrestricted = (isFirst || isUnrestricted) && part.isUnrestricted
+        isDenied = isDenied || part.isDenied
+        tablesRead = isFirst ? part.tablesRead : tablesRead.flatMap { known in part.tablesRead.map(known.union) }
+        columnsRead = isFirst ? part.columnsRead : columnsRead.flatMap { known in part.columnsRead.map(known.union) }
+    }
+}
