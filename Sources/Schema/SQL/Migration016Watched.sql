@@ -35,6 +35,8 @@ begin
         where c.oid = 'roost.change'::regclass and privilege_type = 'DELETE' and grantee <> c.relowner and grantee <> 0
     loop
         execute format('grant select on roost.watched to %s', hub::regrole);
+        -- Every hub asks for the slot by its name, also where functions are not everybody's.
+        execute format('grant execute on function roost.slot_name() to %s', hub::regrole);
     end loop;
 end
 $$;
