@@ -69,7 +69,10 @@ extension Doctor {
     }
 
     static func scopes(_ connection: PostgresConnection) throws -> [Finding] {
-        try DeclaredScope.read(on: connection).flatMap { scope in
+        let scopes = try DeclaredScope.read(on: connection)
+        let known = Set(scopes.map(\.oid))
+        let without = try CatalogReader.tables(from: connection).filter { $0.hasRowSecurity && !known.contains($0.oid) }
+        let findings = try scopes.flatMap { scope in
             guard scope.problems.isEmpty else { return complaints(scope) }
             guard scope.hasRowSecurity else {
                 return [
@@ -80,6 +83,13 @@ extension Doctor {
             }
             return [try judged(scope, on: connection)]
         }
+        return findings
+            + without.map { table in
+                Finding(
+                    .good, "scope",
+                    "\(table.schema).\(table.name) has no scope, so its policies are asked about each row by itself, which "
+                        + "is slower; `roost watch` on it looks for one, or says why there is none.")
+            }
     }
 
     private static func complaints(_ scope: DeclaredScope) -> [Finding] {

@@ -82,6 +82,17 @@ extension CommandTests {
             #expect(try noted().isEmpty)
         }
 
+        @Test func doctorNamesTablesThatHaveNone() throws {
+            try Watcher.watch("messages", conninfo: database.conninfo)
+            func findings() -> [String] {
+                Doctor.examine(conninfo: database.conninfo).filter { $0.subject == "scope" }.map(\.message)
+            }
+            #expect(findings().first?.hasPrefix("public.messages has no scope, so its policies are asked") ?? false)
+            _ = try derive()
+            #expect(
+                findings() == ["Visibility of public.messages goes by conversation_id: 20 rows, looked at as 2 users."])
+        }
+
         @Test func withoutRowSecurityThereIsNothingToSay() throws {
             _ = try derive()
             try database.run("alter table messages disable row level security")

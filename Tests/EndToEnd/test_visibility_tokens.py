@@ -18,7 +18,7 @@ def chat(own_hub, cluster, request):
     with cluster.connect(own_hub.database) as sql:
         install(sql)
         scope = ["--scope", "conversation_id", "--members", "conversation_participants"]
-        own_hub.run("watch", "messages", *(scope if request.param == "scope" else []))
+        own_hub.run("watch", "messages", *(scope if request.param == "scope" else ["--no-scope"]))
         own_hub.watch("aside.marker")
         own_hub.start()
         yield sql
