@@ -139,17 +139,13 @@ extension TableCapture {
 /// How a table is captured at present.
 struct TableMembership {
     let isPublished: Bool
-    /// With a row filter or some of its columns only.
-    let isPartial: Bool
+    /// Wholly or in part: what is written there is not in the WAL.
     let isUnlogged: Bool
-    let hasTriggers: Bool
 
     init(of table: NamedTable, on connection: PostgresConnection) throws {
         let row = try connection.query(PublishingSQL.tableMembership, [table.oid])
         isPublished = row.flag(0, 0)
-        isPartial = row.flag(0, 1)
-        isUnlogged = row.flag(0, 2)
-        hasTriggers = row.flag(0, 3)
+        isUnlogged = row.flag(0, 1)
     }
 }
 

@@ -84,25 +84,14 @@ select not exists (
 select pg_logical_emit_message(true, 'roost', '')
 
 -- name: TableMembership
--- Whether a table ($1, an oid) is in the publication, and whether as a part only (a row filter, a list of columns); whether
--- it is unlogged, itself or a partition; whether triggers of roost's are on it or a partition.
--- Columns that some versions lack are read through to_jsonb.
+-- Whether a table ($1, an oid) is in the publication, and whether it is unlogged, itself or a partition.
 -- Locks: none.
-with member as (
-    select c.oid, c.relpersistence
-    from (select relid::oid as oid from pg_partition_tree($1::oid) union select $1::oid) t join pg_class c using (oid)
-), membership as (
-    select to_jsonb(r) as entry
-    from pg_publication p join pg_publication_rel r on r.prpubid = p.oid
-    where p.pubname = 'roost' and r.prrelid = $1::oid
-)
-select exists (select from membership),
-       exists (select from membership where entry ->> 'prqual' is not null or entry ->> 'prattrs' is not null),
-       exists (select from member where relpersistence = 'u'),
+select exists (
+           select from pg_publication p join pg_publication_rel r on r.prpubid = p.oid
+           where p.pubname = 'roost' and r.prrelid = $1::oid),
        exists (
-           select from member m join pg_trigger t on t.tgrelid = m.oid join pg_proc p on p.oid = t.tgfoid
-           where not t.tgisinternal and p.pronamespace = to_regnamespace('roost')
-             and p.proname in ('on_insert', 'on_update', 'on_delete', 'on_truncate'))
+           select from (select relid::oid as oid from pg_partition_tree($1::oid) union select $1::oid) m
+           join pg_class c using (oid) where c.relpersistence = 'u')
 
 -- name: PublishTable
 -- The statements that put a table ($1, an oid) into the publication and take roost's triggers off, to be run in one
