@@ -11,7 +11,7 @@ from table import show, spread, verdict
 from websocket import Connection
 
 MEMBERS = 500
-LATENCY_BUDGET = 50
+LATENCY_BUDGETS = {"by row": 50, "by scope": 20}  # p99, ms
 RUN = 0xC0000000
 BUDGETS = {"one row at a time, by row": 20_000, "a full window, by row": 100_000, "a full window, by scope": 1_000_000}
 SCHEMA = pathlib.Path(__file__).resolve().parents[2] / "Sources/Demo/SQL/chat.sql"
@@ -123,10 +123,10 @@ def report(latency, decisions, rounds):
         p99 = statistics.median(result["commit_p99_us"] / 1000 for result in results)
         rows.append([name] + [spread([result[f"commit_{point}_us"] / 1000 for result in results], 2)
                               for point in ("p50", "p90", "p99", "max")]
-                    + [verdict(p99 <= LATENCY_BUDGET), sum(result["lost"] + result["wrong"] for result in results),
+                    + [verdict(p99 <= LATENCY_BUDGETS[name]), sum(result["lost"] + result["wrong"] for result in results),
                        spread([result["hub_cpu_percent"] for result in results])])
     show(f"Commit → client, one conversation with {MEMBERS} members under row level security, 30 commits/s; ms, median of "
-         f"{rounds}", ["policies asked", "p50", "p90", "p99", "max", f"p99 ≤ {LATENCY_BUDGET}", "lost or wrong",
+         f"{rounds}", ["policies asked", "p50", "p90", "p99", "max", "p99 ≤ 50 by row, 20 by scope", "lost or wrong",
                        "hub, % of a core"], rows)
     rows = [[name, spread(values, 0), verdict(statistics.median(values) >= BUDGETS[name]) if name in BUDGETS else "–"]
             for name, values in decisions.items()]

@@ -20,3 +20,17 @@ package struct MemberReads: Sendable, Equatable {
         if !accesses.contains(access) { accesses.append(access) }
     }
 }
+
+/// A change of a members table, as a window tells of it before its rows (MembersInWindow in Window.sql).
+package enum MemberChange: Sendable, Equatable {
+    /// Something of the table changed.
+    case table(UInt32)
+    /// One row of the table did: JSON of what it was and of what it is, nil where it was not or is no more.
+    case row(UInt32, old: [UInt8]?, new: [UInt8]?)
+
+    package var table: UInt32 {
+        switch self {
+        case .table(let table), .row(let table, _, _): table
+        }
+    }
+}

@@ -1,19 +1,5 @@
 import Wire
 
-/// A change of a members table, as a window tells of it before its rows (MembersInWindow in Window.sql).
-package enum MemberChange: Sendable, Equatable {
-    /// Something of the table changed.
-    case table(UInt32)
-    /// One row of the table did: JSON of what it was and of what it is, nil where it was not or is no more.
-    case row(UInt32, old: [UInt8]?, new: [UInt8]?)
-
-    package var table: UInt32 {
-        switch self {
-        case .table(let table), .row(let table, _, _): table
-        }
-    }
-}
-
 /// Whose answers about which scope values changes of members tables may have made wrong.
 struct MemberConcern {
     /// Nothing narrower is known.
