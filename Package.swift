@@ -69,7 +69,7 @@ let package = Package(
             name: "Schema", dependencies: ["Postgres"], exclude: ["SQL"], swiftSettings: strict),
         .target(
             name: "ChangeFeed", dependencies: ["Hub", "Matching", "Postgres", "Schema", "Wire", "Workers", logging],
-            exclude: ["SQL"], swiftSettings: strict),
+            exclude: ["SQL"], swiftSettings: testable),
         .target(
             name: "Stores",
             dependencies: ["ChangeFeed", "Hub", "Matching", "Postgres", "Schema", "Wire", "Workers", logging],
