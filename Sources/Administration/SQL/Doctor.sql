@@ -119,7 +119,6 @@ select what from (values
     ('SELECT on roost.push_user and roost.living_user',
         has_table_privilege('roost.push_user', 'select') and has_table_privilege('roost.living_user', 'select')),
     ('SELECT on roost.scope', has_table_privilege('roost.scope', 'select')),
-    ('SELECT on roost.watched', has_table_privilege('roost.watched', 'select')),
     ('EXECUTE on function roost.slot_name()', has_function_privilege('roost.slot_name()', 'execute')),
     ('TEMPORARY on this database, to compile policies', has_database_privilege(current_database(), 'temporary')),
     ('SELECT on realtime.messages past its policies (BYPASSRLS, or owning it), to replay channels',
