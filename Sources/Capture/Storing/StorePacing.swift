@@ -5,7 +5,7 @@ package struct StorePacing: Sendable {
     package typealias Instant = ContinuousClock.Instant
 
     /// Up to so many rows in a second each is stored when it comes.
-    private static let quietRate = 200.0
+    private static let quietRate = 800.0
     /// What each row in a second beyond that adds to the wait, in seconds.
     private static let waitPerRate = 5e-6
     private static let longest = 0.010
