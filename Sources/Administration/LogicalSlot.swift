@@ -72,7 +72,7 @@ struct LogicalSlot {
     private func make(isLost: Bool, _ found: QueryResult) throws {
         guard found.flag(0, 1) else {
             throw AdminError(
-                "Reading the WAL takes a role that may replicate; run `alter role … replication` (or grant what your provider "
+                "Reading the WAL takes a role that may replicate; run `alter role \(found.text(0, 6) ?? "…") replication` (or grant what your provider "
                     + "has for that, such as rds_replication), for the hub's role too.")
         }
         guard isLost || found.integer(0, 4) ?? 0 > 0 else {

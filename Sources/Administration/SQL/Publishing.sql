@@ -6,7 +6,7 @@
 -- name: RequirementsOfWAL
 -- What reading the WAL needs of the server and of this role: wal_level; whether the role may replicate (some providers
 -- grant that by a role of their own); the slot's name; whether there is such a slot of another plugin or database;
--- replication slots that are free; whether this role may make a publication.
+-- replication slots that are free; whether this role may make a publication; its name.
 -- Locks: none.
 select current_setting('wal_level'),
        r.rolreplication or r.rolsuper or exists (
@@ -14,7 +14,7 @@ select current_setting('wal_level'),
        roost.slot_name(),
        s.slot_name is not null and (s.plugin is distinct from 'pgoutput' or s.database is distinct from current_database()),
        current_setting('max_replication_slots')::int - (select count(*) from pg_replication_slots),
-       has_database_privilege(current_database(), 'create')
+       has_database_privilege(current_database(), 'create'), quote_ident(r.rolname)
 from pg_roles r left join pg_replication_slots s on s.slot_name = roost.slot_name()
 where r.rolname = current_user
 
