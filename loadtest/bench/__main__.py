@@ -21,6 +21,7 @@ import loops
 import members
 import posts
 import push
+import quiet
 import rows
 import scrape
 import slow
@@ -36,10 +37,10 @@ PARTS = {"fanout": fanout.measure, "sockets": sockets.measure, "changes": change
          "visibility": visibility.measure, "storm": storm.measure, "slow": slow.measure,
          "presence": members.presence, "typing": members.typing, "push": push.measure, "channels": channels.measure,
          "idle": idle.measure, "inbound": inbound.measure, "posts": posts.measure, "rows": rows.measure, "bigtx": bigtx.measure,
-         "loops": loops.measure, "scrape": scrape.measure, "tls": tls.measure, "hostile": hostile.measure}
+         "loops": loops.measure, "scrape": scrape.measure, "tls": tls.measure, "hostile": hostile.measure, "quiet": quiet.measure}
 #: These take minutes, or kill hubs, stall readers and fill channels.
 BY_NAME = ("storm", "slow", "presence", "typing", "push", "channels", "idle", "inbound", "posts", "rows", "bigtx", "loops",
-           "scrape", "tls", "hostile")
+           "scrape", "tls", "hostile", "quiet")
 
 
 def parse_arguments():
@@ -48,6 +49,7 @@ def parse_arguments():
                         f"{', '.join(BY_NAME)} only run when named")
     parser.add_argument("--quick", action="store_true", help="about three minutes: fewer rounds, shorter runs")
     parser.add_argument("--rounds", type=int, help="interleaved rounds instead of 5 (fan-out) and 3 (the rest)")
+    parser.add_argument("--minutes", type=int, help="how long the part quiet lasts instead of 60")
     parser.add_argument("--roost", type=pathlib.Path, default=".build/release/roost", help="the hub to measure")
     parser.add_argument("--roost-load", type=pathlib.Path, default=".build/release/roost-load", help="the load tester")
     parser.add_argument("--referee", type=pathlib.Path, default="../shared/bench", help="the folder of rawfan and wsload")
