@@ -31,6 +31,7 @@ let package = Package(
     targets: [
         .target(name: "Wire", swiftSettings: strict),
         .target(name: "HTTP", dependencies: ["Wire"], swiftSettings: strict),
+        .target(name: "Streams", swiftSettings: strict),
         .target(name: "Matching", dependencies: ["Wire"], swiftSettings: strict),
         .target(
             name: "Hub",
@@ -154,6 +155,7 @@ let package = Package(
         .testTarget(name: "LoadTests", dependencies: ["roost-load", "Wire"], swiftSettings: quick),
         .testTarget(name: "WireTests", dependencies: ["Documents", "Wire", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "DocumentsTests", dependencies: ["Documents"], swiftSettings: quick),
+        .testTarget(name: "StreamsTests", dependencies: ["Streams"], swiftSettings: quick),
         .testTarget(name: "HTTPTests", dependencies: ["HTTP", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "MatchingTests", dependencies: ["Matching", "Wire", "TestSupport"], swiftSettings: quick),
         .testTarget(name: "HubTests", dependencies: ["Hub", "Matching", "Wire", "TestSupport"], swiftSettings: quick),

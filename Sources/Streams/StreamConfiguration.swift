@@ -1,0 +1,45 @@
+/// What a stream is made with. Two that are equal are the same stream to a second `PUT` (Durable Streams, creating a stream).
+package struct StreamConfiguration: Sendable, Equatable {
+    /// As it was given, in lower case.
+    package let contentType: String
+    package var lifetime = Lifetime.unlimited
+    /// Seconds of a producer's silence after which watchers are told `stalled`; zero: never; nil: the hub's default, for a
+    /// producer that names itself or holds a connection.
+    package var lease: Int?
+    /// Milliseconds for which watchers' news are gathered, 0 to 500; nil: the hub's default.
+    package var gathering: Int?
+
+    package enum Lifetime: Sendable, Equatable {
+        case unlimited
+        /// So many seconds after it was last read or written.
+        case idle(seconds: Int)
+        /// Milliseconds since 1970.
+        case until(Int64)
+    }
+
+    package init(contentType: String) { self.contentType = contentType.lowercased() }
+
+    package var content: StreamContent { StreamContent(contentType: contentType) }
+}
+
+/// How a stream's bytes are cut and shown.
+package enum StreamContent: Sendable, Equatable {
+    /// UTF-8; never cut within a character.
+    case text
+    /// Messages, each one JSON value and a line feed; never cut within one.
+    case json
+    /// Shown in base64 where bytes cannot be.
+    case binary
+
+    /// - Parameter contentType: parameters such as `charset` do not count.
+    package init(contentType: String) {
+        let type = contentType.utf8.prefix { $0 != UInt8(ascii: ";") && $0 != UInt8(ascii: " ") }
+        if type.elementsEqual("application/json".utf8) {
+            self = .json
+        } else if type.starts(with: "text/".utf8) {
+            self = .text
+        } else {
+            self = .binary
+        }
+    }
+}

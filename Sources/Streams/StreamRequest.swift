@@ -1,0 +1,114 @@
+/// What is asked of a stream. Rights are decided before.
+package enum StreamRequest: Sendable {
+    /// Makes it, or finds that it is there with the same configuration.
+    case create(StreamConfiguration, body: [UInt8], closes: Bool)
+    case append(StreamAppend)
+    /// The fence: the end is where it is now.
+    case cancel
+    case delete
+    /// A producer holds a connection by which it appends from here on; its end without a close is a fault.
+    case hold(StreamHold)
+    /// That connection ended.
+    case release(StreamHold)
+    /// Somebody read it, which lengthens an idle lifetime.
+    case touch
+}
+
+/// Bytes for a stream's end, its close, or both.
+package struct StreamAppend: Sendable {
+    /// In JSON mode one message or an array of them, as the client wrote them.
+    package var body: [UInt8]
+    /// Nil where the way it came has none; it is the stream's then.
+    package var contentType: String?
+    package var closes = false
+    package var producer: ProducerStamp?
+    /// `Stream-Seq`: grows from one append to the next, compared byte by byte.
+    package var sequence: String?
+    /// By whose rights the statement of `streams.on_close` runs.
+    package var bearer: StreamBearer?
+
+    package init(body: [UInt8]) { self.body = body }
+}
+
+/// `Producer-Id`, `Producer-Epoch` and `Producer-Seq` of an append (Durable Streams, idempotent producers).
+package struct ProducerStamp: Sendable, Equatable {
+    package let id: String
+    /// Up to 2^53 − 1; so is `sequence`.
+    package let epoch: Int
+    /// Of this request, from zero in each epoch.
+    package let sequence: Int
+
+    package init(id: String, epoch: Int, sequence: Int) {
+        self.id = id
+        self.epoch = epoch
+        self.sequence = sequence
+    }
+}
+
+/// Who closes a stream, as Postgres is told: `role`, and `request.jwt.claims`.
+package struct StreamBearer: Sendable, Equatable {
+    package let role: String
+    /// A JSON object.
+    package let claims: [UInt8]
+
+    package init(role: String, claims: [UInt8]) {
+        self.role = role
+        self.claims = claims
+    }
+}
+
+/// One connection of a producer; unique within the process.
+package struct StreamHold: Sendable, Hashable {
+    package let loop: Int
+    package let serial: Int
+
+    package init(loop: Int, serial: Int) {
+        self.loop = loop
+        self.serial = serial
+    }
+}
+
+/// What became of a request.
+package enum StreamAnswer: Sendable {
+    case created(StreamSnapshot)
+    /// It was there already, made alike.
+    case existed(StreamSnapshot)
+    /// `isRepeated`: the producer had sent this before, and nothing was appended now. `stamp`: as the producer's state is now.
+    case appended(StreamSnapshot, isRepeated: Bool, stamp: ProducerStamp?)
+    /// Cancelled, deleted, held, released or touched.
+    case done(StreamSnapshot?)
+    case refused(StreamRefusal)
+}
+
+/// Why a request is refused. `docs/errors.md` has what clients do then.
+package enum StreamRefusal: Error, Sendable, Equatable {
+    case notFound
+    /// Deleted, or beyond its lifetime, a moment ago.
+    case gone
+    /// There is one of this name that was made otherwise.
+    case otherConfiguration
+    /// It ended: `409` with the final offset.
+    case ended(StreamSnapshot)
+    case contentType(expected: String)
+    case emptyBody
+    case notJSON
+    case emptyArray
+    case notUTF8
+    /// `403`: a younger incarnation of this producer has written, or its lease ran out.
+    case staleEpoch(current: Int)
+    /// A new epoch begins with the sequence zero.
+    case epochMustBeginAtZero
+    case sequenceGap(expected: Int, received: Int)
+    /// `Stream-Seq` did not grow.
+    case sequenceRegression
+    /// More than `streams.bytes` in one stream.
+    case streamTooLarge(limit: Int)
+    /// All streams together hold `streams.total_bytes`, or there are `streams.count` of them.
+    case tooMuch(limit: String)
+    /// Nothing can be written: the disk is full.
+    case noRoom
+    /// The statement of `streams.on_close` failed; the stream is open still. Postgres' sentence.
+    case closeFailed(String)
+    /// The database, or what keeps streams, cannot be asked now.
+    case unavailable
+}

@@ -1,0 +1,51 @@
+import Streams
+import Testing
+
+@Suite struct StreamNameTests {
+    @Test(arguments: ["a", "reply/42", "Grüße", "a b", "cancel/x"])
+    func isName(_ text: String) {
+        #expect(StreamName(text)?.topic == "stream:" + text)
+    }
+
+    @Test(arguments: [
+        "", "/a", "a/", "a//b", "a/../b", ".", "reply/cancel", "a\nb", String(repeating: "x", count: 201),
+    ])
+    func isNone(_ text: String) {
+        #expect(StreamName(text) == nil)
+    }
+}
+
+@Suite struct StreamBufferTests {
+    private func stream() throws -> StreamBuffer {
+        StreamBuffer(
+            id: StreamID(1), name: try #require(StreamName("a")),
+            configuration: StreamConfiguration(contentType: "text/plain"))
+    }
+
+    @Test func copiesWhatIsThereAcrossBlocks() throws {
+        let buffer = try stream()
+        let bytes = (0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 / 251) }
+        for start in stride(from: 0, to: bytes.count, by: 70_001) {
+            _ = buffer.append(bytes[start..<min(start + 70_001, bytes.count)])
+        }
+        #expect(buffer.snapshot.end == bytes.count)
+        for range in [0..<1, 65_535..<65_537, 131_000..<200_000, 199_999..<300_000, 0..<200_000] {
+            var out: [UInt8] = []
+            buffer.copy(range, into: &out)
+            #expect(out == Array(bytes[range.clamped(to: 0..<bytes.count)]))
+        }
+    }
+
+    @Test func tellsEachLoopOnceUntilItLooked() throws {
+        let buffer = try stream()
+        buffer.addWatch(by: 0)
+        buffer.addWatch(by: 3)
+        #expect(buffer.append([1]) == 0b1001)
+        #expect(buffer.append([2]) == 0)
+        buffer.noteSeen(by: 3)
+        #expect(buffer.set(.stalled) == 0b1000)
+        buffer.removeWatch(by: 0)
+        buffer.noteSeen(by: 3)
+        #expect(buffer.setGone() == 0b1000)
+    }
+}
