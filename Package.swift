@@ -70,7 +70,7 @@ let package = Package(
             name: "Schema", dependencies: ["Postgres"], exclude: ["SQL"], swiftSettings: strict),
         .target(
             name: "ChangeFeed", dependencies: ["Hub", "Matching", "Postgres", "Schema", "Wire", "Workers", logging],
-            exclude: ["SQL"], swiftSettings: testable),
+            exclude: ["SQL"], swiftSettings: strict),
         .target(
             name: "Stores",
             dependencies: ["ChangeFeed", "Hub", "Matching", "Postgres", "Schema", "Wire", "Workers", logging],

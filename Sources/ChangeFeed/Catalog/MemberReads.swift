@@ -13,6 +13,16 @@ package struct MemberReads: Sendable, Equatable {
         package var value: String?
         /// The one that is compared with the user's key (`Scope.userKey`).
         package var user: String?
+
+        package init(value: String? = nil, user: String? = nil) {
+            self.value = value
+            self.user = user
+        }
+    }
+
+    package init(columns: Set<String>?, accesses: [Access]) {
+        self.columns = columns
+        self.accesses = accesses
     }
 
     mutating func add(_ columns: Set<String>?, _ access: Access) {

@@ -2,13 +2,13 @@
 /// nodes/outfuncs.c and taken apart as nodes/read.c does).
 ///
 /// It holds what names and types came to, so nothing has to be looked up or guessed that a text would leave open.
-indirect enum NodeTree: Equatable {
+package indirect enum NodeTree: Equatable {
     /// A word as it stands there; `<>` is null.
     case word(String)
     case list([NodeTree])
     case node(Fields)
 
-    struct Fields: Equatable {
+    package struct Fields: Equatable {
         /// `VAR`, `OPEXPR`, `QUERY` and so on.
         let label: String
         /// By name, without the colon; a constant's value is several words.
@@ -30,7 +30,7 @@ indirect enum NodeTree: Equatable {
     }
 
     /// - Returns: nil for a text of another form.
-    init?(_ text: String) {
+    package init?(_ text: String) {
         var parser = NodeTreeParser(text)
         guard let tree = parser.value(), parser.isAtEnd else { return nil }
         self = tree

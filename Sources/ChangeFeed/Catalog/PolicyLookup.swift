@@ -1,4 +1,4 @@
-import Postgres
+package import Postgres
 
 /// A routine as the catalog has it, with its parsed body where there is one.
 struct RoutineFacts {
@@ -43,13 +43,13 @@ protocol PolicyLookup {
 /// The body of a function is a text that only says what it means where it is run. So Postgres is asked to make a function of the
 /// same query whose names are looked up at once (`begin atomic`), in a transaction that is rolled back; what it parsed is read,
 /// and nothing is ever run. Functions of one query can be had like this, in SQL or plpgsql, from Postgres 14 on.
-final class CatalogPolicyLookup: PolicyLookup {
+package final class CatalogPolicyLookup: PolicyLookup {
     private let connection: PostgresConnection
     private var routines: [UInt32: RoutineFacts] = [:]
     private var relations: [[UInt32]: RelationFacts] = [:]
     private var equalities: Set<UInt32>?
 
-    init(_ connection: PostgresConnection) { self.connection = connection }
+    package init(_ connection: PostgresConnection) { self.connection = connection }
 
     func routine(_ oid: UInt32) throws -> RoutineFacts? {
         if let known = routines[oid] { return known }
@@ -90,7 +90,7 @@ final class CatalogPolicyLookup: PolicyLookup {
     }
 
     /// The query that a function is; nil where it is more than that.
-    static func query(_ source: String, language: String) -> String? {
+    package static func query(_ source: String, language: String) -> String? {
         var text = source[...]
         func trim() {
             text = text.drop { $0.isWhitespace }
@@ -148,8 +148,9 @@ extension Scope {
     ///
     /// - Parameter table: the oid.
     /// - Throws: `PostgresError` where the database does not answer.
-    func withReads(of table: UInt32, by lookup: CatalogPolicyLookup, on connection: PostgresConnection) throws -> Scope
-    {
+    package func withReads(
+        of table: UInt32, by lookup: CatalogPolicyLookup, on connection: PostgresConnection
+    ) throws -> Scope {
         var scope = self
         let facts = try lookup.relation(table, asOwnerOf: nil)
         let own = columns.count == 1 ? facts?.columns.first { $0.value.name == columns[0] } : nil

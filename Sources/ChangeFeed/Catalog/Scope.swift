@@ -24,7 +24,7 @@ package struct Scope: Sendable, Equatable {
     /// What rows that are seen by the same users have in common: the JSON of the columns, one behind the other.
     ///
     /// - Returns: nil where the record lacks one, as a row too large does.
-    func value(of record: [UInt8]) -> [UInt8]? {
+    package func value(of record: [UInt8]) -> [UInt8]? {
         var value: [UInt8] = []
         for column in columns {
             guard let found = JSON(trusted: record[...])[column] else { return nil }

@@ -1,6 +1,6 @@
 import Dispatch
-import Logging
-import Postgres
+package import Logging
+package import Postgres
 import Synchronization
 import Workers
 
@@ -8,21 +8,21 @@ import Workers
 /// users wait for takes several cores of Postgres and not one.
 ///
 /// The caller waits until all of them have answered, so whatever comes later comes later for everybody. Confined to one thread.
-struct PolicyPool: ~Copyable {
+package struct PolicyPool: ~Copyable {
     /// Fewer subjects are asked about sooner than they are handed over: waking a thread takes as long as some of them.
-    static let leastSubjects = 32
+    package static let leastSubjects = 32
 
     private var own: PolicyEngine
     private let helpers: [PolicyHelper]
 
     /// - Parameter helpers: the others that ask; none are needed.
-    init(_ own: consuming PolicyEngine, helpers: [PolicyHelper]) {
+    package init(_ own: consuming PolicyEngine, helpers: [PolicyHelper]) {
         self.own = own
         self.helpers = helpers
     }
 
     /// As `PolicyEngine.answers`.
-    mutating func answers(
+    package mutating func answers(
         to questions: [PolicyQuestion], version: String
     ) throws(PostgresError) -> [PolicyAnswer] {
         let subjects = questions.reduce(0) { $0 + $1.subjects.count }
@@ -50,7 +50,7 @@ struct PolicyPool: ~Copyable {
 }
 
 /// Asks policies on a thread and a session of its own, for a `PolicyPool`. From any thread.
-final class PolicyHelper: Sendable {
+package final class PolicyHelper: Sendable {
     /// Questions, and where their answers will be.
     final class Job: Sendable {
         fileprivate let questions: [PolicyQuestion]
@@ -85,7 +85,7 @@ final class PolicyHelper: Sendable {
     private let conninfo: String
     private let logger: Logger
 
-    init(conninfo: String, logger: Logger) {
+    package init(conninfo: String, logger: Logger) {
         self.conninfo = conninfo
         self.logger = logger
     }
@@ -99,7 +99,7 @@ final class PolicyHelper: Sendable {
     }
 
     /// Ends the thread and its session, once nobody asks any more.
-    func stop() { mailbox.post { $0.isStopping = true } }
+    package func stop() { mailbox.post { $0.isStopping = true } }
 
     private func run() {
         var engine = PolicyEngine(conninfo: conninfo, logger: logger)

@@ -1,23 +1,23 @@
 import Wire
 
 /// Whose answers about which scope values changes of members tables may have made wrong.
-struct MemberConcern {
+package struct MemberConcern {
     /// Nothing narrower is known.
-    private(set) var isEverybody = false
+    package private(set) var isEverybody = false
     /// Scope values of which all answers go.
-    private(set) var values: Set<[UInt8]> = []
+    package private(set) var values: Set<[UInt8]> = []
     /// Users whose answers about all values go, by the hash of their key: two of one hash go together.
-    private(set) var users: Set<Int> = []
+    package private(set) var users: Set<Int> = []
     /// Users whose answers about one value go.
-    private(set) var pairs: [[UInt8]: Set<Int>] = [:]
+    package private(set) var pairs: [[UInt8]: Set<Int>] = [:]
 
-    init(of changes: [MemberChange], _ scope: Scope) {
+    package init(of changes: [MemberChange], _ scope: Scope) {
         for change in changes where scope.members.contains(change.table) && !isEverybody {
             if !add(change, scope.reads[change.table]) { isEverybody = true }
         }
     }
 
-    var isNobody: Bool { !isEverybody && values.isEmpty && users.isEmpty && pairs.isEmpty }
+    package var isNobody: Bool { !isEverybody && values.isEmpty && users.isEmpty && pairs.isEmpty }
 
     /// - Returns: whether it is known whom the change concerns.
     private mutating func add(_ change: MemberChange, _ reads: MemberReads?) -> Bool {

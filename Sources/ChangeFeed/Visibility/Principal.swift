@@ -1,7 +1,7 @@
-import Hub
+package import Hub
 
 /// Somebody whom policies are asked about: claims under a number, which is cheaper to compare and to look up.
-final class Principal {
+package final class Principal {
     /// Never used twice, so that what was answered for one is never taken for another's.
     let number: Int
     let claims: Claims
@@ -15,12 +15,14 @@ final class Principal {
 
 /// Everybody who is subscribed to anything, once, however many subscriptions they have. One for all registries, so that
 /// answers that are kept for a principal serve them all.
-final class PrincipalTable {
+package final class PrincipalTable {
     private var byClaims: [Claims: Principal] = [:]
     private var lastNumber = 0
 
+    package init() {}
+
     /// Counts a use; `leave` ends it.
-    func enter(_ claims: Claims) -> Principal {
+    package func enter(_ claims: Claims) -> Principal {
         if let known = byClaims[claims] {
             known.uses += 1
             return known

@@ -5,7 +5,7 @@
 ///
 /// No answer lives longer than `ScopeAnswers.lifetime`: what a scope cannot promise (a policy that looks at the clock, or
 /// at something outside the database) is put right within it.
-struct ScopeCache: ~Copyable {
+package struct ScopeCache: ~Copyable {
     private static let capacity = 100_000
 
     private struct Key: Hashable {
@@ -23,11 +23,13 @@ struct ScopeCache: ~Copyable {
     private var sweepAt: ContinuousClock.Instant?
     private var disproved: Set<TableRole> = []
 
+    package init() {}
+
     /// Values that something is known of.
-    var count: Int { answers.count }
+    package var count: Int { answers.count }
 
     /// What is known of a scope value; empty at first.
-    mutating func answers(_ table: UInt32, _ value: [UInt8], at now: ContinuousClock.Instant) -> ScopeAnswers {
+    package mutating func answers(_ table: UInt32, _ value: [UInt8], at now: ContinuousClock.Instant) -> ScopeAnswers {
         let key = Key(table: table, value: value)
         if let known = answers[key] {
             known.advance(to: now)
@@ -47,16 +49,16 @@ struct ScopeCache: ~Copyable {
     }
 
     /// Nothing is known any more, neither answers nor which scopes were disproved.
-    mutating func forget() {
+    package mutating func forget() {
         answers.removeAll(keepingCapacity: true)
         disproved = []
     }
 
-    mutating func forgetAnswers(about table: UInt32) {
+    package mutating func forgetAnswers(about table: UInt32) {
         answers = answers.filter { $0.key.table != table }
     }
 
-    mutating func forgetAnswers(about table: UInt32, _ concern: MemberConcern) {
+    package mutating func forgetAnswers(about table: UInt32, _ concern: MemberConcern) {
         if concern.isEverybody { return forgetAnswers(about: table) }
         for value in concern.values { answers[Key(table: table, value: value)] = nil }
         for (value, users) in concern.pairs { answers[Key(table: table, value: value)]?.forget(users) }
@@ -66,12 +68,12 @@ struct ScopeCache: ~Copyable {
 
     // MARK: Scopes that the policies belie
 
-    func holds(_ table: UInt32, _ role: String) -> Bool {
+    package func holds(_ table: UInt32, _ role: String) -> Bool {
         !disproved.contains(TableRole(table: table, role: role))
     }
 
     /// - Returns: whether that was not known before.
-    mutating func disprove(_ table: UInt32, _ role: String) -> Bool {
+    package mutating func disprove(_ table: UInt32, _ role: String) -> Bool {
         forgetAnswers(about: table)
         return disproved.insert(TableRole(table: table, role: role)).inserted
     }
@@ -81,7 +83,7 @@ struct ScopeCache: ~Copyable {
 ///
 /// Answers end one by one and not together: asking anew for all members of a busy conversation at one moment would hold up
 /// everybody's changes once a second.
-final class ScopeAnswers {
+package final class ScopeAnswers {
     static let lifetime = Duration.seconds(1)
 
     private struct Answer {
@@ -112,13 +114,13 @@ final class ScopeAnswers {
     /// Whether an answer may be left at a moment; none is where nothing was looked up here for a lifetime.
     func isAlive(at now: ContinuousClock.Instant) -> Bool { self.now + Self.lifetime > now }
 
-    subscript(_ principal: Principal) -> Bool? {
+    package subscript(_ principal: Principal) -> Bool? {
         guard let answer = answers[principal.number], answer.end > now else { return nil }
         return answer.isVisible
     }
 
     /// - Parameter key: what tells which rows of members tables concern the principal; nil for all.
-    func keep(_ isVisible: Bool, for principal: Principal, key: String?) {
+    package func keep(_ isVisible: Bool, for principal: Principal, key: String?) {
         answers[principal.number] = Answer(
             isVisible: isVisible, key: key?.hashValue, end: now + Self.share(of: principal))
     }

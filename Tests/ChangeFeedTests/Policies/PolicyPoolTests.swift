@@ -1,8 +1,8 @@
+import ChangeFeed
 import Hub
 import Postgres
 import Testing
 
-@testable import ChangeFeed
 @testable import PostgresFixtures
 
 extension FeedTests {

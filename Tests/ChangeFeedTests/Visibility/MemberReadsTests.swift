@@ -1,8 +1,8 @@
 import Administration
+import ChangeFeed
 import Postgres
 import Testing
 
-@testable import ChangeFeed
 @testable import PostgresFixtures
 
 extension FeedTests {

@@ -1,9 +1,9 @@
 import Administration
+import ChangeFeed
 import Foundation
 import Hub
 import Testing
 
-@testable import ChangeFeed
 @testable import PostgresFixtures
 
 extension FeedTests {
