@@ -46,6 +46,36 @@ extension CaptureTests {
             #expect(throws: PostgresError.self) { try frozen.run("select 1") }
         }
 
+        @Test("a leader's backend that is frozen cannot be ended: that is said once, and tried until it can")
+        func frozenBackend() throws {
+            let stage = try CaptureStage("create table t (id int primary key)", reading: "t")
+            try stage.capturing { _ in }
+            let leader = try stage.database.session()
+            try eventually("the lead") {
+                try leader.rows("select pg_try_advisory_lock(1919905648, 1)").first?.first == "t"
+            }
+            let backend = try #require(
+                try leader.rows("select pg_backend_pid()").first?.first.flatMap { $0.flatMap { pid_t($0) } })
+            try stage.database.run("insert into t values (1)")
+            let notes = Notes()
+            let other = WALCapture(
+                conninfo: stage.database.conninfo, logger: .noting(notes), firstRetry: .milliseconds(50),
+                silence: .seconds(1), interval: .milliseconds(50))
+            defer { other.stop() }
+            try PostgresFixtures.frozen([backend]) {
+                other.start()
+                try eventually("a warning") { notes.all.contains { $0.contains("this one takes over") } }
+                let asked = "select query_start::text from pg_stat_activity where application_name = 'roost capture'"
+                var attempts: Set<String> = []
+                try eventually("more attempts") {
+                    if let start = try stage.database.value(asked) { attempts.insert(start) }
+                    return attempts.count > 5
+                }
+            }
+            _ = try stage.stored(1)
+            #expect(notes.all.count { $0.contains("this one takes over") } == 1)
+        }
+
         @Test("sessions of a leader that are ended are made again, and nothing is missing")
         func cutOff() throws {
             let stage = try CaptureStage("create table t (id int primary key)", reading: "t")

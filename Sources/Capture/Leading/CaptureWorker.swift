@@ -86,6 +86,7 @@ struct CaptureWorker: ~Copyable {
     ///
     /// - Returns: this session's role, quoted; nil where the hub stops meanwhile.
     private mutating func awaitLead(on store: PostgresConnection) throws -> String? {
+        var hasWarned = false
         while !stopSignal.isStopping {
             let found = try store.query(CaptureSQL.requirements)
             let tables = Int(found.integer(0, 2) ?? 0)
@@ -97,7 +98,12 @@ struct CaptureWorker: ~Copyable {
                 published.state = .following
                 let ended = try store.query(CaptureSQL.leaderThatHangs, [String(setup.silence.components.seconds)])
                 if ended.count > 0 {
-                    setup.logger.warning("The hub that read the WAL says nothing any more: this one takes over.")
+                    if !hasWarned {
+                        setup.logger.warning("The hub that read the WAL says nothing any more: this one takes over.")
+                        hasWarned = true
+                    }
+                    // Its backend takes a moment to end, and one that is frozen ends when it goes on.
+                    sockets.rest(watching: [store.descriptor], until: .now + .milliseconds(50))
                     continue
                 }
             } else {
