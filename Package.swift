@@ -32,6 +32,7 @@ let package = Package(
         .target(name: "Wire", swiftSettings: strict),
         .target(name: "HTTP", dependencies: ["Wire"], swiftSettings: strict),
         .target(name: "Streams", swiftSettings: strict),
+        .target(name: "DurableStreams", dependencies: ["HTTP", "Streams", "Wire"], swiftSettings: strict),
         .target(name: "Matching", dependencies: ["Wire"], swiftSettings: strict),
         .target(
             name: "Hub",
@@ -156,6 +157,8 @@ let package = Package(
         .testTarget(name: "WireTests", dependencies: ["Documents", "Wire", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "DocumentsTests", dependencies: ["Documents"], swiftSettings: quick),
         .testTarget(name: "StreamsTests", dependencies: ["Streams"], swiftSettings: quick),
+        .testTarget(
+            name: "DurableStreamsTests", dependencies: ["DurableStreams", "HTTP", "Streams"], swiftSettings: quick),
         .testTarget(name: "HTTPTests", dependencies: ["HTTP", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "MatchingTests", dependencies: ["Matching", "Wire", "TestSupport"], swiftSettings: quick),
         .testTarget(name: "HubTests", dependencies: ["Hub", "Matching", "Wire", "TestSupport"], swiftSettings: quick),

@@ -57,6 +57,8 @@ package protocol RequestHead {
     func query(_ name: String) -> String?
     /// Percent-decoded; of a repeated name the last value.
     var allQuery: [String: String] { get }
+    /// How often a name stands in the query.
+    func queryCount(_ name: String) -> Int
     /// What stands behind the scheme `Bearer` in `authorization` (RFC 6750, section 2.1).
     var bearer: String? { get }
     /// The token of a call of the HTTP API; see `TokenSource`.
@@ -68,6 +70,9 @@ package protocol RequestHead {
 
 extension RequestHead {
     package func callToken(query: [String: String]) -> String? { TokenSource(head: self).ofCall(query: query) }
+
+    /// Libwebsockets tells of a repeated name only the last value.
+    package func queryCount(_ name: String) -> Int { query(name) == nil ? 0 : 1 }
 
     package var bearer: String? {
         guard let value = field("authorization") else { return nil }
@@ -84,4 +89,6 @@ extension HTTPHead: RequestHead {
     }
 
     package func callToken(query: [String: String]) -> String? { TokenSource(head: self).ofCall(query: query) }
+
+    package func queryCount(_ name: String) -> Int { query.count { $0.name == name } }
 }

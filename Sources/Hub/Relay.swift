@@ -1,4 +1,4 @@
-package import Wire
+import Wire
 
 /// What one loop's hub tells those of the other loops.
 package enum Relay: Sendable {

@@ -1,5 +1,5 @@
 package import Hub
-package import Wire
+import Wire
 
 /// What becomes of the notifications of one channel of Postgres (NOTIFY): broadcasts to the topic and with the event that
 /// their payload names.

@@ -45,24 +45,30 @@ struct MessagesTable {
 }
 
 /// A batch of questions as the policy engine takes them: one for each role and command, with a row for each topic and
-/// extension.
+/// extension that is asked about.
 struct ProbeBatch {
     private struct Kind: Hashable {
         let role: String
         let command: PolicyQuestion.Command
     }
 
+    private struct Probe: Hashable {
+        let topic: String
+        let right: ChannelExtensions
+    }
+
     private struct Draft {
         var rows: [[UInt8]] = []
-        var firstRow: [String: Int] = [:]
+        /// What each row asks for.
+        var rights: [ChannelExtensions] = []
+        var numbers: [Probe: Int] = [:]
         var subjects: [PolicyQuestion.Subject] = []
         /// The place in the batch of each subject's question.
         var places: [Int] = []
     }
 
-    /// In this order for each topic.
     private static let extensions: [(name: String, right: ChannelExtensions)] = [
-        ("broadcast", .broadcast), ("presence", .presence),
+        ("broadcast", .broadcast), ("presence", .presence), ("cancel", .cancel),
     ]
 
     private var kinds: [Kind] = []
@@ -86,12 +92,14 @@ struct ProbeBatch {
         if drafts[kind] == nil { kinds.append(kind) }
         var draft = drafts[kind] ?? Draft()
         drafts[kind] = nil  // So that the arrays are not shared, and appending does not copy them.
-        let first = draft.firstRow[question.topic] ?? draft.rows.count
-        if first == draft.rows.count {
-            draft.firstRow[question.topic] = first
-            draft.rows += Self.extensions.map { messages.probe(topic: question.topic, extension: $0.name) }
+        let rows = Self.extensions.filter { wanted.contains($0.right) }.map { name, right in
+            let probe = Probe(topic: question.topic, right: right)
+            if let number = draft.numbers[probe] { return number }
+            draft.numbers[probe] = draft.rows.count
+            draft.rows.append(messages.probe(topic: question.topic, extension: name))
+            draft.rights.append(right)
+            return draft.rows.count - 1
         }
-        let rows = Self.extensions.indices.filter { wanted.contains(Self.extensions[$0].right) }.map { first + $0 }
         draft.subjects.append(PolicyQuestion.Subject(claims: question.claims, topic: question.topic, rows: rows))
         draft.places.append(place)
         drafts[kind] = draft
@@ -112,7 +120,7 @@ struct ProbeBatch {
         for (kind, answer) in zip(kinds, answers) {
             guard let draft = drafts[kind], !answer.isDenied else { continue }
             for (place, visible) in zip(draft.places, answer.visible) {
-                for row in visible { rights[place].insert(Self.extensions[row % Self.extensions.count].right) }
+                for row in visible { rights[place].insert(draft.rights[row]) }
             }
         }
         return rights

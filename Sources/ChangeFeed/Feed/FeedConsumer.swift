@@ -1,4 +1,4 @@
-package import Hub
+import Hub
 package import Matching
 import Postgres
 

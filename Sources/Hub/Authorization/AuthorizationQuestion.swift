@@ -31,7 +31,8 @@ package struct AuthorizationQuestion: Sendable {
     }
 }
 
-/// What the policies of a private channel tell apart: the values of `realtime.messages.extension` (wire-protocol B).
+/// What the policies of a private channel tell apart: the values of `realtime.messages.extension` (wire-protocol B), and one of our
+/// own for streams.
 package struct ChannelExtensions: OptionSet, Sendable, Hashable {
     package let rawValue: UInt8
 
@@ -39,6 +40,9 @@ package struct ChannelExtensions: OptionSet, Sendable, Hashable {
 
     package static let broadcast = ChannelExtensions(rawValue: 1)
     package static let presence = ChannelExtensions(rawValue: 2)
+    /// To end a stream that somebody else writes.
+    package static let cancel = ChannelExtensions(rawValue: 4)
+    /// Those that a channel's members may read.
     package static let all: ChannelExtensions = [.broadcast, .presence]
 }
 

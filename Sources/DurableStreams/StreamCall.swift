@@ -1,0 +1,148 @@
+package import HTTP
+package import Streams
+
+/// A request about a stream, by its head alone (Durable Streams, HTTP operations). Who sends it, and whether they may, others decide.
+package struct StreamCall: Sendable {
+    package let name: StreamName
+    package let action: Action
+
+    package enum Action: Sendable {
+        /// The body is the stream's first content.
+        case create(StreamConfiguration, closes: Bool)
+        /// The append, but for its body.
+        case append(StreamAppend, hasBody: Bool)
+        case read(StreamReading)
+        /// What HEAD asks.
+        case describe
+        case delete
+        case cancel
+    }
+
+    /// What a sender must be allowed to do.
+    package enum Right: Sendable { case read, write, cancel }
+
+    package var right: Right {
+        switch action {
+        case .create, .append, .delete: .write
+        case .read, .describe: .read
+        case .cancel: .cancel
+        }
+    }
+
+    private static let roots = ["/streams/", "/realtime/v1/streams/"]
+    private static let cancelling = "/cancel"
+
+    /// Nil where nothing of streams is served at this path.
+    ///
+    /// - Throws: the answer to a request that is none.
+    package init?(_ head: some RequestHead) throws(StreamComplaint) {
+        guard let root = Self.roots.first(where: { head.path.hasPrefix($0) }) else { return nil }
+        var text = head.path.dropFirst(root.count)
+        let cancels = text.hasSuffix(Self.cancelling)
+        if cancels { text = text.dropLast(Self.cancelling.count) }
+        guard let name = StreamName(String(text)) else {
+            throw .badRequest(
+                "This is no name of a stream: a name has 1 to 200 bytes, and no empty part between slashes")
+        }
+        self.name = name
+        guard !cancels else {
+            guard head.method == "POST" else { throw .method(allow: "POST, OPTIONS") }
+            action = .cancel
+            return
+        }
+        switch head.method {
+        case "PUT": action = try .create(Self.configuration(head), closes: Self.closes(head))
+        case "POST": action = try .append(Self.append(head), hasBody: head.hasBody)
+        case "GET": action = .read(try StreamReading(head))
+        case "HEAD": action = .describe
+        case "DELETE": action = .delete
+        default: throw .method(allow: "GET, HEAD, PUT, POST, DELETE, OPTIONS")
+        }
+    }
+
+    /// Only the word itself counts; anything else is as good as nothing (section 4.1).
+    private static func closes(_ head: some RequestHead) -> Bool { head.field("stream-closed")?.lowercased() == "true" }
+
+    // MARK: Creating
+
+    private static func configuration(_ head: some RequestHead) throws(StreamComplaint) -> StreamConfiguration {
+        for field in ["stream-forked-from", "stream-fork-offset", "stream-fork-sub-offset"]
+        where head.field(field) != nil {
+            throw .notImplemented("Forks of streams are not built here: create a stream of its own")
+        }
+        let type = head.field("content-type") ?? ""
+        var configuration = StreamConfiguration(contentType: type.isEmpty ? "application/octet-stream" : type)
+        let (idle, expiry) = (head.field("stream-ttl"), head.field("stream-expires-at"))
+        switch (idle, expiry) {
+        case (_?, _?): throw .badRequest("Stream-TTL and Stream-Expires-At exclude each other: send one of them")
+        case (let idle?, nil):
+            guard let seconds = whole(idle, most: 1 << 40) else {
+                throw .badRequest("Stream-TTL is a whole number of seconds, without sign or leading zeros")
+            }
+            configuration.lifetime = .idle(seconds: seconds)
+        case (nil, let expiry?):
+            guard let time = Timestamp(expiry) else {
+                throw .badRequest("Stream-Expires-At is a time as RFC 3339 writes it, such as 2026-01-31T12:00:00Z")
+            }
+            configuration.lifetime = .until(time.milliseconds)
+        case (nil, nil): break
+        }
+        if let lease = head.field("stream-lease") {
+            guard let seconds = whole(lease, most: 86_400) else {
+                throw .badRequest(
+                    "Stream-Lease is a whole number of seconds up to 86400; 0 is for a producer that may be silent")
+            }
+            configuration.lease = seconds
+        }
+        return configuration
+    }
+
+    // MARK: Appending
+
+    private static func append(_ head: some RequestHead) throws(StreamComplaint) -> StreamAppend {
+        var append = StreamAppend(body: [])
+        append.closes = closes(head)
+        append.sequence = head.field("stream-seq")
+        append.producer = try stamp(head)
+        guard head.hasBody else {
+            guard append.closes else {
+                throw .badRequest("The body is empty: send what is to be appended, or Stream-Closed: true")
+            }
+            return append
+        }
+        guard let type = head.field("content-type"), !type.isEmpty else {
+            throw .badRequest("Content-Type is missing: send the stream's")
+        }
+        append.contentType = type
+        return append
+    }
+
+    private static func stamp(_ head: some RequestHead) throws(StreamComplaint) -> ProducerStamp? {
+        let (id, epoch, sequence) = (
+            head.field("producer-id"), head.field("producer-epoch"), head.field("producer-seq")
+        )
+        if id == nil, epoch == nil, sequence == nil { return nil }
+        guard let id, let epoch, let sequence else {
+            throw .badRequest("Producer-Id, Producer-Epoch and Producer-Seq belong together: send all three or none")
+        }
+        guard !id.isEmpty, id.utf8.count <= 200 else { throw .badRequest("Producer-Id has 1 to 200 bytes") }
+        guard let epoch = whole(epoch, most: ProducerStamp.largest),
+            let sequence = whole(sequence, most: ProducerStamp.largest)
+        else { throw .badRequest("Producer-Epoch and Producer-Seq are whole numbers up to 2^53 - 1") }
+        return ProducerStamp(id: id, epoch: epoch, sequence: sequence)
+    }
+
+    /// Digits without a leading zero.
+    private static func whole(_ text: String, most: Int) -> Int? {
+        guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
+            text == "0" || text.utf8.first != 0x30,
+            let number = Int(text), number <= most
+        else { return nil }
+        return number
+    }
+}
+
+extension ProducerStamp {
+    /// What JavaScript's numbers hold exactly.
+    static let largest = 1 << 53 - 1
+}

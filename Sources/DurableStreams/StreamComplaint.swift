@@ -1,0 +1,16 @@
+package import HTTP
+
+/// What is wrong with a request, whichever stream it is about.
+package enum StreamComplaint: Error, Sendable, Equatable {
+    case badRequest(String)
+    case method(allow: String)
+    case notImplemented(String)
+
+    package var response: HTTPResponse {
+        switch self {
+        case .badRequest(let sentence): StreamResponse.error(400, sentence)
+        case .notImplemented(let sentence): StreamResponse.error(501, sentence)
+        case .method(let allow): StreamResponse.error(405, "This method is not served here", [("allow", allow)])
+        }
+    }
+}

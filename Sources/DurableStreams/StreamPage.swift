@@ -1,0 +1,78 @@
+package import HTTP
+package import Streams
+
+/// What a GET finds: an answer, or nothing yet.
+package enum StreamPage: Sendable {
+    case answered(HTTPResponse)
+    /// A long-poll at the end of an open stream: to be asked again when the stream changed, or `timedOut` after a while.
+    case waits(at: Int)
+
+    /// Bytes of a stream in one answer, at most, but for a single message that is larger.
+    package static let bytes = 1_048_576
+
+    /// - Parameters:
+    ///   - from: where to begin; a long-poll that waited begins where it waited.
+    ///   - cursor: makes the `Stream-Cursor` of an answer to a live reader.
+    package init(of stream: StreamBuffer, _ reading: StreamReading, from: Int? = nil, cursor: () -> String) {
+        let snapshot = stream.snapshot
+        let start = from ?? reading.position.offset(in: snapshot.end)
+        guard let piece = StreamPiece(of: stream, in: snapshot, from: start, most: Self.bytes) else {
+            self = .answered(
+                start > snapshot.end
+                    ? StreamResponse.error(410, "This stream has no such offset any more: read it from its start")
+                    : StreamResponse.error(400, "This offset is none that was given out"))
+            return
+        }
+        let isUpToDate = piece.end == snapshot.end
+        let place = StreamResponse.place(piece.end, snapshot.status, isUpToDate: isUpToDate)
+        if reading.mode == .longPoll, piece.isEmpty {
+            guard snapshot.status.ending != nil else {
+                self = .waits(at: start)
+                return
+            }
+            self = .answered(HTTPResponse(status: 204, headers: StreamResponse.security + place))
+            return
+        }
+        var headers = StreamResponse.security + place
+        if reading.mode == .longPoll { headers.append(("stream-cursor", cursor())) }
+        guard reading.position != .end || reading.mode != .page else {
+            self = .answered(
+                HTTPResponse(
+                    status: 200, contentType: snapshot.configuration.contentType,
+                    headers: headers + [("cache-control", "no-store")], body: piece.body))
+            return
+        }
+        let tag = Self.tag(snapshot, start, piece.end, isUpToDate: isUpToDate)
+        // A page that is full never changes; one at the end does, and is asked for again.
+        headers += [("etag", tag), ("cache-control", isUpToDate ? "private, no-cache" : "private, max-age=60")]
+        let isKnown = reading.known.map { Self.list($0, has: tag) } ?? false
+        self = .answered(
+            isKnown
+                ? HTTPResponse(status: 304, headers: headers)
+                : HTTPResponse(
+                    status: 200, contentType: snapshot.configuration.contentType, headers: headers, body: piece.body))
+    }
+
+    /// The answer to a long-poll that waited in vain.
+    package static func timedOut(_ snapshot: StreamSnapshot, at offset: Int, cursor: String) -> HTTPResponse {
+        HTTPResponse(
+            status: 204,
+            headers: StreamResponse.security + StreamResponse.place(offset, snapshot.status, isUpToDate: true)
+                + [("stream-cursor", cursor)])
+    }
+
+    /// Differs once a stream has ended, so that nobody is told `304` in place of the end (section 10.1).
+    private static func tag(_ snapshot: StreamSnapshot, _ start: Int, _ end: Int, isUpToDate: Bool) -> String {
+        let ended = isUpToDate && snapshot.status.ending != nil ? ":c" : ""
+        return "\"\(String(snapshot.id.number, radix: 36)):\(start):\(end)\(ended)\""
+    }
+
+    /// RFC 9110, section 13.1.2: compared weakly.
+    private static func list(_ known: String, has tag: String) -> Bool {
+        known.split(separator: ",").contains { entry in
+            var entry = entry.drop { $0 == " " }
+            if entry.hasPrefix("W/") { entry = entry.dropFirst(2) }
+            return entry == "*" || entry.prefix { $0 != " " } == tag
+        }
+    }
+}

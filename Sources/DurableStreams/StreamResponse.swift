@@ -1,0 +1,120 @@
+package import HTTP
+package import Streams
+
+/// How what became of a request is answered (Durable Streams, section 5).
+package enum StreamResponse {
+    /// With every answer: none is guessed at, and pages of other origins may read it where the hub lets them (section 12.7).
+    static let security: [(name: String, value: String)] = [
+        ("x-content-type-options", "nosniff"), ("cross-origin-resource-policy", "cross-origin"),
+        (
+            "access-control-expose-headers",
+            """
+            stream-next-offset, stream-up-to-date, stream-closed, stream-cursor, stream-status, stream-cancelled, stream-ttl, \
+            stream-expires-at, stream-sse-data-encoding, producer-epoch, producer-seq, producer-expected-seq, \
+            producer-received-seq, etag, location
+            """
+        ),
+    ]
+
+    static func error(_ status: UInt32, _ sentence: String, _ headers: [(name: String, value: String)] = [])
+        -> HTTPResponse
+    {
+        var response = HTTPResponse.error(status, sentence)
+        response.headers = security + headers
+        return response
+    }
+
+    /// Where a stream stands, in the fields of an answer.
+    static func place(_ offset: Int, _ status: StreamStatus, isUpToDate: Bool) -> [(name: String, value: String)] {
+        var fields = [(name: "stream-next-offset", value: StreamPosition.text(offset))]
+        if isUpToDate { fields.append(("stream-up-to-date", "true")) }
+        guard isUpToDate else { return fields }
+        switch status {
+        case .open: break
+        case .stalled: fields.append(("stream-status", "stalled"))
+        case .ended(let ending):
+            fields += [("stream-closed", "true"), ("stream-status", ending.reason.rawValue)]
+            if ending.reason == .cancelled { fields.append(("stream-cancelled", "true")) }
+        }
+        return fields
+    }
+
+    private static func ends(_ snapshot: StreamSnapshot) -> [(name: String, value: String)] {
+        place(snapshot.end, snapshot.status, isUpToDate: true).filter { $0.name != "stream-up-to-date" }
+    }
+
+    // MARK: What became of it
+
+    /// - Parameter url: the stream's, for `Location`.
+    package static func answer(_ answer: StreamAnswer, to call: StreamCall, url: String) -> HTTPResponse {
+        switch answer {
+        case .created(let snapshot): made(201, snapshot, [("location", url)])
+        case .existed(let snapshot): made(200, snapshot)
+        case .appended(let snapshot, let isRepeated, let stamp):
+            HTTPResponse(
+                status: stamp == nil || isRepeated ? 204 : 200,
+                headers: security + ends(snapshot)
+                    + (stamp.map { [("producer-epoch", String($0.epoch)), ("producer-seq", String($0.sequence))] } ?? [])
+            )
+        case .done(let snapshot):
+            HTTPResponse(
+                status: call.right == .cancel ? 200 : 204, headers: security + (snapshot.map { ends($0) } ?? []))
+        case .refused(let refusal): self.refusal(refusal)
+        }
+    }
+
+    private static func made(
+        _ status: UInt32, _ snapshot: StreamSnapshot, _ more: [(name: String, value: String)] = []
+    ) -> HTTPResponse {
+        HTTPResponse(
+            status: status, contentType: snapshot.configuration.contentType, headers: security + ends(snapshot) + more)
+    }
+
+    package static func refusal(_ refusal: StreamRefusal) -> HTTPResponse {
+        switch refusal {
+        case .notFound: error(404, "There is no such stream")
+        case .gone: error(410, "This stream is gone")
+        case .otherConfiguration:
+            error(
+                409, "There is a stream of this name that was made otherwise: its content type, lifetime or end differ")
+        case .ended(let snapshot): error(409, "This stream has ended", ends(snapshot))
+        case .contentType(let expected): error(409, "This stream is \(expected): send that as Content-Type")
+        case .emptyBody: error(400, "The body is empty: send what is to be appended, or Stream-Closed: true")
+        case .notJSON: error(400, "The body is not valid JSON")
+        case .emptyArray: error(400, "The body is an array without messages: send at least one")
+        case .notUTF8: error(400, "The body is not valid UTF-8, as a stream of text has to be")
+        case .staleEpoch(let current):
+            error(
+                403, "Another incarnation of this producer has taken over: begin a new epoch to go on",
+                [("producer-epoch", String(current))])
+        case .epochMustBeginAtZero: error(400, "A new epoch begins with Producer-Seq: 0")
+        case .sequenceGap(let expected, let received):
+            error(
+                409, "Producer-Seq \(expected) is missing: send it before \(received)",
+                [("producer-expected-seq", String(expected)), ("producer-received-seq", String(received))])
+        case .sequenceRegression: error(409, "Stream-Seq has to be greater than that of the append before")
+        case .streamTooLarge(let limit): error(413, "A stream may have \(limit) bytes (streams.bytes)")
+        case .tooMuch(let limit):
+            error(503, "The hub keeps no more streams now (\(limit)); try again later", [("retry-after", "10")])
+        case .noRoom:
+            error(
+                503, "The hub cannot write to its disk, and appended nothing; try again later", [("retry-after", "5")])
+        case .closeFailed(let sentence):
+            error(422, "The stream is open still, as the statement of streams.on_close failed: \(sentence)")
+        case .unavailable: error(503, "Streams cannot be served now; try again in a moment", [("retry-after", "1")])
+        }
+    }
+
+    // MARK: Metadata
+
+    /// The answer to HEAD.
+    package static func description(_ snapshot: StreamSnapshot) -> HTTPResponse {
+        var headers = security + ends(snapshot) + [("cache-control", "no-store")]
+        switch snapshot.configuration.lifetime {
+        case .unlimited: break
+        case .idle(let seconds): headers.append(("stream-ttl", String(seconds)))
+        case .until(let time): headers.append(("stream-expires-at", Timestamp(milliseconds: time).text))
+        }
+        return HTTPResponse(status: 200, contentType: snapshot.configuration.contentType, headers: headers)
+    }
+}
