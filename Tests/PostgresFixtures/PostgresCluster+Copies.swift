@@ -28,13 +28,16 @@ extension PostgresCluster {
         return copy
     }
 
-    /// Starts from a backup that was put back, and ends recovery where a setting says.
+    /// Starts from a backup that was put back, and ends recovery where a setting says. Returns when the server takes writes: it
+    /// answers readers before.
     func recover(to target: String) throws {
         let settings = "restore_command = 'false'\n\(target)\nrecovery_target_action = 'promote'\n"
         try settings.write(toFile: directory + "/data/postgresql.auto.conf", atomically: true, encoding: .utf8)
         try "".write(toFile: directory + "/data/recovery.signal", atomically: true, encoding: .utf8)
         try Self.run(["chmod", "644", directory + "/data/postgresql.auto.conf", directory + "/data/recovery.signal"])
         try start()
+        let maintenance = Database(conninfo: conninfo("postgres"))
+        try eventually("the end of recovery") { try maintenance.value("select pg_is_in_recovery()") == "f" }
     }
 
     /// Puts a copy back; the server crashes, and does not start.
