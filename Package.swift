@@ -31,7 +31,8 @@ let package = Package(
     targets: [
         .target(name: "Wire", swiftSettings: strict),
         .target(name: "HTTP", dependencies: ["Wire"], swiftSettings: strict),
-        .target(name: "Streams", swiftSettings: strict),
+        .target(name: "Streams", dependencies: ["Wire"], swiftSettings: strict),
+        .target(name: "StreamFiles", dependencies: ["Streams", "Wire", "Workers", logging], swiftSettings: strict),
         .target(name: "DurableStreams", dependencies: ["HTTP", "Streams", "Wire"], swiftSettings: strict),
         .target(name: "Matching", dependencies: ["Wire"], swiftSettings: strict),
         .target(
@@ -156,7 +157,10 @@ let package = Package(
         .testTarget(name: "LoadTests", dependencies: ["roost-load", "Wire"], swiftSettings: quick),
         .testTarget(name: "WireTests", dependencies: ["Documents", "Wire", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "DocumentsTests", dependencies: ["Documents"], swiftSettings: quick),
-        .testTarget(name: "StreamsTests", dependencies: ["Streams"], swiftSettings: quick),
+        .testTarget(name: "StreamsTests", dependencies: ["Streams", "TestSupport"], swiftSettings: quick),
+        .testTarget(
+            name: "StreamFilesTests", dependencies: ["StreamFiles", "Streams", "TestSupport", logging],
+            swiftSettings: quick),
         .testTarget(
             name: "DurableStreamsTests", dependencies: ["DurableStreams", "HTTP", "Streams"], swiftSettings: quick),
         .testTarget(name: "HTTPTests", dependencies: ["HTTP", "TestSupport"], swiftSettings: strict),

@@ -1,4 +1,4 @@
-/// What a stream is made with. Two that are equal are the same stream to a second `PUT` (Durable Streams, creating a stream).
+/// What a stream is made with. Two that are alike are the same stream to a second `PUT` (Durable Streams, creating a stream).
 package struct StreamConfiguration: Sendable, Equatable {
     /// As it was given, in lower case.
     package let contentType: String
@@ -20,6 +20,19 @@ package struct StreamConfiguration: Sendable, Equatable {
     package init(contentType: String) { self.contentType = contentType.lowercased() }
 
     package var content: StreamContent { StreamContent(contentType: contentType) }
+
+    /// Whether bytes of this type belong to the stream; parameters such as `charset` do not count (RFC 9110, section 8.3.1).
+    package func takes(_ contentType: String) -> Bool {
+        Self.mediaType(contentType.lowercased()).elementsEqual(Self.mediaType(self.contentType))
+    }
+
+    package func isAlike(_ other: StreamConfiguration) -> Bool {
+        takes(other.contentType) && lifetime == other.lifetime && lease == other.lease && gathering == other.gathering
+    }
+
+    static func mediaType(_ text: String) -> Substring.UTF8View {
+        text.utf8.prefix { $0 != UInt8(ascii: ";") && $0 != UInt8(ascii: " ") }
+    }
 }
 
 /// How a stream's bytes are cut and shown.
@@ -33,7 +46,7 @@ package enum StreamContent: Sendable, Equatable {
 
     /// - Parameter contentType: parameters such as `charset` do not count.
     package init(contentType: String) {
-        let type = contentType.utf8.prefix { $0 != UInt8(ascii: ";") && $0 != UInt8(ascii: " ") }
+        let type = StreamConfiguration.mediaType(contentType)
         if type.elementsEqual("application/json".utf8) {
             self = .json
         } else if type.starts(with: "text/".utf8) {

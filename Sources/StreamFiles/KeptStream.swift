@@ -1,0 +1,97 @@
+import Streams
+
+/// One stream, as its only writer has it: rules, readers' bytes, file, and what is decided and not written yet. Confined to the
+/// worker's thread.
+final class KeptStream {
+    private(set) var log: StreamLog
+    var lease: StreamLease
+    let buffer: StreamBuffer
+    let file: StreamFolder.File
+    /// Milliseconds since 1970; when it was read or written last.
+    var usedAt: Int64
+    private var shown = StreamStatus.open
+
+    // What the batch in hand did.
+    private var before: StreamLog?
+    private var frames: [UInt8] = []
+    private var bytes: [UInt8] = []
+    private var answers: [(StreamAnswer, @Sendable (StreamAnswer) -> Void)] = []
+
+    init(_ log: StreamLog, _ file: StreamFolder.File, _ lease: StreamLease, at now: Int64) {
+        self.log = log
+        self.file = file
+        self.lease = lease
+        buffer = StreamBuffer(id: log.id, name: log.name, configuration: log.configuration)
+        usedAt = now
+    }
+
+    var status: StreamStatus {
+        log.ending.map { .ended($0) } ?? (lease.isStalled ? .stalled : .open)
+    }
+
+    var snapshot: StreamSnapshot { log.snapshot(status) }
+
+    var isTouched: Bool { before != nil || !answers.isEmpty }
+
+    /// Notes what is to be written; readers and whoever asked hear of it when it is.
+    func write(_ record: StreamRecord) {
+        before = before ?? log
+        RecordFrame.append(record, to: &frames)
+        log.apply(record)
+        if case .appended(let more, _, _, _) = record { bytes += more }
+    }
+
+    /// Bytes that the batch adds.
+    var added: Int { bytes.count }
+
+    /// What was answered may rest on what is not written yet, so it is said after that.
+    func answer(_ answer: StreamAnswer, _ say: @escaping @Sendable (StreamAnswer) -> Void) {
+        answers.append((answer, say))
+    }
+
+    /// Writes what the batch did, and shows it to readers. `say` has to follow.
+    ///
+    /// - Parameter isSynced: whether it has to be on the disk, and not only in the kernel's hands.
+    /// - Returns: loops that are to be told; nil where it could not be written, and the stream is as it was before.
+    func commit(to folder: StreamFolder, isSynced: Bool) -> UInt64? {
+        let bytes = self.bytes
+        if let before {
+            let length = file.length
+            var isWritten = folder.append(frames, to: file)
+            if isWritten, isSynced, !folder.sync(file) {
+                folder.cut(file, at: length)
+                isWritten = false
+            }
+            if !isWritten { log = before }
+            self.before = nil
+            frames = []
+            self.bytes = []
+            guard isWritten else { return nil }
+        }
+        let loops = bytes.isEmpty ? 0 : buffer.append(bytes)
+        return loops | show()
+    }
+
+    /// Answers whoever asked in this batch.
+    func say(isWritten: Bool) {
+        let answers = self.answers
+        self.answers = []
+        for (answer, say) in answers { say(isWritten ? answer : .refused(.noRoom)) }
+    }
+
+    /// - Returns: loops that are to be told.
+    func show() -> UInt64 {
+        guard status != shown else { return 0 }
+        shown = status
+        return buffer.set(status)
+    }
+
+    /// Of a file: all that was written, shown at once.
+    func restore(_ records: ArraySlice<StreamRecord>) {
+        for record in records {
+            log.apply(record)
+            if case .appended(let more, _, _, _) = record { _ = buffer.append(more) }
+        }
+        _ = show()
+    }
+}

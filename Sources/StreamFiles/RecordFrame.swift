@@ -1,0 +1,154 @@
+package import Streams
+import Wire
+
+/// A record as it stands in a stream's file: its length, a checksum, its kind, what is known of it as JSON, and its bytes.
+///
+/// Numbers are little-endian. The checksum is for writes that a crash cut off: what does not match, and all behind it, was never
+/// answered for.
+package enum RecordFrame {
+    private static let headBytes = 8
+    private enum Kind: UInt8 { case created = 1, appended, held, ended }
+
+    // MARK: Writing
+
+    package static func append(_ record: StreamRecord, to out: inout [UInt8]) {
+        let start = out.count
+        out += [UInt8](repeating: 0, count: headBytes)
+        switch record {
+        case .created(let id, let name, let configuration, let at):
+            begin(.created, &out, JSONWriter.object { write(id, name, configuration, at, &$0) })
+        case .appended(let bytes, let ending, let producer, let sequence):
+            let facts = JSONWriter.object { facts in
+                if let producer {
+                    facts.member("producer", producer.id)
+                    facts.member("epoch", producer.epoch)
+                    facts.member("seq", producer.sequence)
+                }
+                if let sequence { facts.member("order", sequence) }
+                if let ending { write(ending, &facts) }
+            }
+            begin(.appended, &out, facts)
+            out += bytes
+        case .held: begin(.held, &out, Array("{}".utf8))
+        case .ended(let ending): begin(.ended, &out, JSONWriter.object { write(ending, &$0) })
+        }
+        let length = out.count - start - headBytes
+        set(UInt32(length), in: &out, at: start)
+        set(Checksum.of(out[(start + headBytes)...]), in: &out, at: start + 4)
+    }
+
+    private static func begin(_ kind: Kind, _ out: inout [UInt8], _ facts: [UInt8]) {
+        out.append(kind.rawValue)
+        let place = out.count
+        out += [0, 0, 0, 0]
+        set(UInt32(facts.count), in: &out, at: place)
+        out += facts
+    }
+
+    private static func write(
+        _ id: StreamID, _ name: StreamName, _ configuration: StreamConfiguration, _ at: Int64, _ facts: inout JSONWriter
+    ) {
+        facts.member("id", String(id.number, radix: 16))
+        facts.member("name", name.text)
+        facts.member("type", configuration.contentType)
+        facts.member("at", at)
+        switch configuration.lifetime {
+        case .unlimited: break
+        case .idle(let seconds): facts.member("ttl", seconds)
+        case .until(let time): facts.member("until", time)
+        }
+        if let lease = configuration.lease { facts.member("lease", lease) }
+        if let gathering = configuration.gathering { facts.member("gathering", gathering) }
+    }
+
+    private static func write(_ ending: StreamEnding, _ facts: inout JSONWriter) {
+        facts.member("reason", ending.reason.rawValue)
+        facts.member("ended", ending.at)
+        if let row = ending.row { facts.member("row", json: row) }
+    }
+
+    private static func set(_ number: UInt32, in out: inout [UInt8], at place: Int) {
+        for byte in 0..<4 { out[place + byte] = UInt8(truncatingIfNeeded: number >> (8 * UInt32(byte))) }
+    }
+
+    // MARK: Reading
+
+    /// The records of a file, up to the first that is none.
+    ///
+    /// - Returns: and where that is; the file's length where all are whole.
+    package static func records(in bytes: [UInt8]) -> (records: [StreamRecord], end: Int) {
+        var records: [StreamRecord] = []
+        var at = 0
+        while bytes.count - at >= headBytes {
+            let length = Int(number(bytes, at))
+            guard length > 0, length <= bytes.count - at - headBytes else { break }
+            let body = bytes[(at + headBytes)..<(at + headBytes + length)]
+            guard Checksum.of(body) == number(bytes, at + 4), let record = record(body) else { break }
+            records.append(record)
+            at += headBytes + length
+        }
+        return (records, at)
+    }
+
+    private static func number(_ bytes: [UInt8], _ at: Int) -> UInt32 {
+        (0..<4).reduce(0) { $0 | UInt32(bytes[at + $1]) << (8 * UInt32($1)) }
+    }
+
+    private static func record(_ body: ArraySlice<UInt8>) -> StreamRecord? {
+        guard body.count >= 5, let kind = Kind(rawValue: body[body.startIndex]) else { return nil }
+        let body = Array(body)
+        let length = Int(number(body, 1))
+        guard length <= body.count - 5 else { return nil }
+        let facts: JSON
+        do { facts = try JSON(parsing: body[5..<(5 + length)]) } catch { return nil }
+        switch kind {
+        case .created: return created(facts)
+        case .held: return .held
+        case .ended: return ending(facts).map { .ended($0) }
+        case .appended:
+            var stamp: ProducerStamp?
+            if let id = facts["producer"]?.string, let epoch = facts["epoch"]?.int, let sequence = facts["seq"]?.int {
+                stamp = ProducerStamp(id: id, epoch: epoch, sequence: sequence)
+            }
+            return .appended(
+                Array(body[(5 + length)...]), ending(facts), producer: stamp, sequence: facts["order"]?.string)
+        }
+    }
+
+    private static func created(_ facts: JSON) -> StreamRecord? {
+        guard let id = facts["id"]?.string.flatMap({ UInt64($0, radix: 16) }),
+            let name = facts["name"]?.string.flatMap({ StreamName($0) }), let type = facts["type"]?.string,
+            let at = facts["at"]?.int
+        else { return nil }
+        var configuration = StreamConfiguration(contentType: type)
+        if let seconds = facts["ttl"]?.int { configuration.lifetime = .idle(seconds: seconds) }
+        if let time = facts["until"]?.int { configuration.lifetime = .until(Int64(time)) }
+        configuration.lease = facts["lease"]?.int
+        configuration.gathering = facts["gathering"]?.int
+        return .created(StreamID(id), name, configuration, at: Int64(at))
+    }
+
+    private static func ending(_ facts: JSON) -> StreamEnding? {
+        guard let reason = facts["reason"]?.string.flatMap({ StreamEnding.Reason(rawValue: $0) }),
+            let at = facts["ended"]?.int
+        else { return nil }
+        return StreamEnding(reason, at: Int64(at), row: facts["row"].map { Array($0.bytes) })
+    }
+}
+
+/// CRC-32 with the polynomial of Ethernet (ISO 3309), a byte at a time.
+private enum Checksum {
+    private static let table: [UInt32] = (0..<256).map { byte in
+        (0..<8).reduce(UInt32(byte)) { sum, _ in sum & 1 == 1 ? sum >> 1 ^ 0xEDB8_8320 : sum >> 1 }
+    }
+
+    static func of(_ bytes: ArraySlice<UInt8>) -> UInt32 {
+        var sum: UInt32 = 0xFFFF_FFFF
+        table.withUnsafeBufferPointer { table in
+            bytes.withUnsafeBytes {
+                for byte in $0 { sum = table[Int(UInt8(truncatingIfNeeded: sum) ^ byte)] ^ sum >> 8 }
+            }
+        }
+        return ~sum
+    }
+}

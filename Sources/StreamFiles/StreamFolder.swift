@@ -1,0 +1,167 @@
+import Glibc
+package import Streams
+
+/// The folder of `streams.directory`: a file for each stream, named by its number, and a lock that one hub holds.
+///
+/// A write is whole or it is cut back. Confined to one thread.
+package final class StreamFolder {
+    /// One stream's file. Opened when it is written, and closed again where many are open.
+    package final class File {
+        fileprivate let path: String
+        fileprivate var descriptor: Int32 = -1
+        /// Up to where it is whole.
+        fileprivate(set) var length: Int
+        fileprivate var writtenAt = 0
+
+        fileprivate init(_ path: String, length: Int) {
+            self.path = path
+            self.length = length
+        }
+    }
+
+    /// One sentence, with what to do.
+    package struct Failure: Error, CustomStringConvertible {
+        package let description: String
+    }
+
+    private let path: String
+    private let lock: Int32
+    private var open: [File] = []
+    private var writes = 0
+    private static let mostOpen = 512
+    private static let suffix = ".stream"
+
+    /// Makes the folder where it is not there.
+    package init(_ path: String) throws(Failure) {
+        self.path = path
+        // Above it nothing is made: a disk that is not mounted must not be taken for one that is empty.
+        guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
+            throw Failure(description: "streams.directory \(path) cannot be made: \(Self.reason)")
+        }
+        lock = Glibc.open(path + "/lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard lock >= 0 else {
+            throw Failure(description: "streams.directory \(path) cannot be written: \(Self.reason)")
+        }
+        guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
+            Glibc.close(lock)
+            throw Failure(description: "streams.directory \(path) is another hub's: give each hub one of its own")
+        }
+    }
+
+    deinit {
+        for file in open { Glibc.close(file.descriptor) }
+        Glibc.close(lock)
+    }
+
+    private static var reason: String { String(cString: strerror(errno)) }
+
+    // MARK: What is there
+
+    /// All files of streams, as they are.
+    package func files() throws(Failure) -> [(file: File, bytes: [UInt8])] {
+        guard let listing = opendir(path) else {
+            throw Failure(description: "streams.directory \(path) cannot be read: \(Self.reason)")
+        }
+        defer { closedir(listing) }
+        var found: [(File, [UInt8])] = []
+        while let entry = readdir(listing) {
+            let name = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            guard name.hasSuffix(Self.suffix) else { continue }
+            let bytes = try contents(of: path + "/" + name)
+            found.append((File(path + "/" + name, length: bytes.count), bytes))
+        }
+        return found
+    }
+
+    private func contents(of path: String) throws(Failure) -> [UInt8] {
+        let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw Failure(description: "\(path) cannot be read: \(Self.reason)") }
+        defer { Glibc.close(descriptor) }
+        var bytes: [UInt8] = []
+        while true {
+            let start = bytes.count
+            bytes += [UInt8](repeating: 0, count: 65_536)
+            let count = bytes.withUnsafeMutableBytes { read(descriptor, $0.baseAddress.map { $0 + start }, 65_536) }
+            guard count >= 0 else { throw Failure(description: "\(path) cannot be read: \(Self.reason)") }
+            bytes.removeLast(65_536 - count)
+            if count == 0 { return bytes }
+        }
+    }
+
+    // MARK: Writing
+
+    package func file(of id: StreamID) -> File {
+        File(path + "/" + String(id.number, radix: 16) + Self.suffix, length: 0)
+    }
+
+    /// - Returns: false where not all of it could be written; the file is as it was then.
+    package func append(_ bytes: [UInt8], to file: File) -> Bool {
+        guard descriptor(of: file) else { return false }
+        var written = 0
+        while written < bytes.count {
+            let count = bytes.withUnsafeBytes {
+                pwrite(
+                    file.descriptor, $0.baseAddress.map { $0 + written }, bytes.count - written, file.length + written)
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else {
+                cut(file)
+                return false
+            }
+            written += count
+        }
+        file.length += bytes.count
+        return true
+    }
+
+    /// Cuts off what stands behind a place, as a torn write does.
+    package func cut(_ file: File, at length: Int) {
+        guard descriptor(of: file) else { return }
+        file.length = length
+        cut(file)
+    }
+
+    /// Should that fail, too, the next write goes over what is too much.
+    private func cut(_ file: File) { _ = ftruncate(file.descriptor, file.length) }
+
+    /// - Returns: whether all that was written is on the disk.
+    package func sync(_ file: File) -> Bool { descriptor(of: file) && fdatasync(file.descriptor) == 0 }
+
+    package func remove(_ file: File) {
+        close(file)
+        unlink(file.path)
+    }
+
+    /// Puts a file that no stream can be made of out of the way, for somebody to look at.
+    package func setAside(_ file: File) { rename(file.path, file.path + ".damaged") }
+
+    private func descriptor(of file: File) -> Bool {
+        writes += 1
+        file.writtenAt = writes
+        guard file.descriptor < 0 else { return true }
+        if open.count >= Self.mostOpen { closeOldest() }
+        file.descriptor = Glibc.open(file.path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
+        guard file.descriptor >= 0 else { return false }
+        open.append(file)
+        return true
+    }
+
+    /// Half of them at once, so that looking for them is rare.
+    private func closeOldest() {
+        open.sort { $0.writtenAt < $1.writtenAt }
+        for file in open.prefix(Self.mostOpen / 2) {
+            Glibc.close(file.descriptor)
+            file.descriptor = -1
+        }
+        open.removeFirst(Self.mostOpen / 2)
+    }
+
+    private func close(_ file: File) {
+        guard file.descriptor >= 0 else { return }
+        Glibc.close(file.descriptor)
+        file.descriptor = -1
+        open.removeAll { $0 === file }
+    }
+}

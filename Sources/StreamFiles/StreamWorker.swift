@@ -1,0 +1,311 @@
+import Glibc
+import Logging
+import Streams
+import Workers
+
+/// Performs what is asked of streams, in order, and ends what nobody writes or wants any more. On the service's thread.
+final class StreamWorker {
+    private let setup: FileStreamService.Setup
+    private let index: StreamIndex
+    private let published: Published<StreamStatistics>
+    private let folder: StreamFolder
+    private var streams: [StreamName: KeptStream] = [:]
+    /// Of all streams, what is decided and not written included.
+    private var totalBytes = 0
+    private var figures = StreamStatistics()
+    private var sink: (any StreamSink)?
+    /// In the batch in hand, in the order in which they were asked for.
+    private var touched: [KeptStream] = []
+    private var random = SystemRandomNumberGenerator()
+    private var sweepAt = ContinuousClock.now
+    private var hasWarned = false
+
+    private static let sweepInterval = Duration.milliseconds(500)
+
+    init(
+        _ setup: FileStreamService.Setup, _ index: StreamIndex, _ published: Published<StreamStatistics>
+    ) throws(StreamFolder.Failure) {
+        self.setup = setup
+        self.index = index
+        self.published = published
+        folder = try StreamFolder(setup.directory)
+        for (file, bytes) in try folder.files() { restore(file, bytes) }
+        publish()
+    }
+
+    /// Milliseconds since 1970.
+    private static var unix: Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
+    }
+
+    /// Milliseconds that grow.
+    private static var monotonic: Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
+    }
+
+    // MARK: The restart
+
+    private func restore(_ file: StreamFolder.File, _ bytes: [UInt8]) {
+        let (records, end) = RecordFrame.records(in: bytes)
+        guard let first = records.first, var log = StreamLog(first), streams[log.name] == nil else {
+            setup.logger.warning("A file of streams.directory holds no stream, and was put aside as .damaged.")
+            folder.setAside(file)
+            return
+        }
+        if end < bytes.count { folder.cut(file, at: end) }
+        for record in records.dropFirst() { log.apply(record) }
+        var lease = StreamLease(log.configuration, at: Self.monotonic)
+        lease.restart(hasProducer: log.hasProducer, at: Self.monotonic)
+        guard let fresh = StreamLog(first) else { return }
+        let stream = KeptStream(fresh, file, lease, at: Self.unix)
+        stream.restore(records.dropFirst())
+        streams[log.name] = stream
+        index[log.name] = stream.buffer
+        totalBytes += log.end
+    }
+
+    // MARK: Turns
+
+    func run(_ mailbox: WorkerMailbox<FileStreamService.Mail>, _ sink: any StreamSink) {
+        self.sink = sink
+        while true {
+            mailbox.wait(until: streams.isEmpty ? nil : sweepAt)
+            let mail = mailbox.take { mail in
+                defer { mail.requests = [] }
+                return mail
+            }
+            for request in mail.requests { perform(request) }
+            commit()
+            if sweepAt <= .now { sweep() }
+            if mail.isStopping { return }
+        }
+    }
+
+    private func commit() {
+        for stream in touched where stream.isTouched {
+            let added = stream.added
+            let isSynced = setup.sync == .always || setup.sync == .close && stream.log.ending != nil
+            let loops = stream.commit(to: folder, isSynced: isSynced)
+            figures.writes += 1
+            if let loops {
+                // Nobody finds a stream that is not written.
+                if index[stream.log.name] == nil { index[stream.log.name] = stream.buffer }
+                tell(loops, of: stream.buffer)
+            } else {
+                failed(stream, added)
+            }
+            stream.say(isWritten: loops != nil)
+        }
+        touched.removeAll(keepingCapacity: true)
+        publish()
+    }
+
+    private func failed(_ stream: KeptStream, _ added: Int) {
+        totalBytes -= added
+        figures.failures += 1
+        if !hasWarned {
+            setup.logger.error(
+                "Streams cannot be written to \(setup.directory) (\(String(cString: strerror(errno)))): appends are refused until they can."
+            )
+            hasWarned = true
+        }
+        // One that was being made is none.
+        if stream.file.length == 0 { forget(stream) }
+    }
+
+    private func tell(_ loops: UInt64, of buffer: StreamBuffer) {
+        guard loops != 0 else { return }
+        for loop in 0..<64 where loops & 1 << UInt64(loop) != 0 { sink?.streamChanged(buffer, for: loop) }
+    }
+
+    private func publish() {
+        figures.streams = streams.count
+        figures.bytes = totalBytes
+        published.value = figures
+    }
+
+    // MARK: Requests
+
+    private func perform(_ asked: FileStreamService.Request) {
+        let (now, monotonic) = (Self.unix, Self.monotonic)
+        if case .create(let configuration, let body, let closes) = asked.request {
+            return create(asked, configuration, body, closes: closes, at: now)
+        }
+        guard let stream = streams[asked.name], !isExpired(stream, at: now) else {
+            figures.refused += 1
+            return asked.answer(.refused(.notFound))
+        }
+        touched.append(stream)
+        switch asked.request {
+        case .create: break
+        case .append(let append): self.append(append, to: stream, asked, at: now, monotonic)
+        case .cancel:
+            if stream.log.ending == nil { end(stream, .cancelled, at: now) }
+            stream.answer(.done(stream.snapshot), asked.answer)
+        case .delete:
+            commit()
+            remove(stream)
+            asked.answer(.done(nil))
+        case .hold(let hold):
+            if !stream.log.wasHeld, stream.log.ending == nil { stream.write(.held) }
+            _ = stream.lease.hold(hold, at: monotonic)
+            stream.answer(.done(stream.snapshot), asked.answer)
+        case .release(let hold):
+            _ = stream.lease.release(hold, at: monotonic)
+            stream.answer(.done(stream.snapshot), asked.answer)
+        case .touch:
+            stream.usedAt = now
+            asked.answer(.done(stream.snapshot))
+        }
+    }
+
+    private func create(
+        _ asked: FileStreamService.Request, _ configuration: StreamConfiguration, _ body: [UInt8], closes: Bool,
+        at now: Int64
+    ) {
+        if let stream = streams[asked.name] {
+            guard isExpired(stream, at: now) else {
+                touched.append(stream)
+                let isSame = stream.log.configuration.isAlike(configuration) && (stream.log.ending != nil) == closes
+                return stream.answer(isSame ? .existed(stream.snapshot) : .refused(.otherConfiguration), asked.answer)
+            }
+            commit()
+            remove(stream)
+        }
+        let bytes: [UInt8]
+        do throws(StreamRefusal) {
+            bytes = try configuration.content.stored(body, isFirst: true)
+            try makeRoom(for: bytes.count, limit: limit(of: configuration), isNew: true)
+        } catch {
+            figures.refused += 1
+            return asked.answer(.refused(error))
+        }
+        let id = StreamID(random.next())
+        let created = StreamRecord.created(id, asked.name, configuration, at: now)
+        guard let log = StreamLog(created) else { return asked.answer(.refused(.unavailable)) }
+        let stream = KeptStream(
+            log, folder.file(of: id), StreamLease(configuration, at: Self.monotonic), at: now)
+        stream.write(created)
+        if !bytes.isEmpty || closes {
+            let ending = closes ? StreamEnding(.complete, at: now) : nil
+            stream.write(.appended(bytes, ending, producer: nil, sequence: nil))
+            totalBytes += bytes.count
+            if closes { figures.ended[.complete, default: 0] += 1 }
+        }
+        streams[asked.name] = stream
+        touched.append(stream)
+        stream.answer(.created(stream.snapshot), asked.answer)
+    }
+
+    private func append(
+        _ append: StreamAppend, to stream: KeptStream, _ asked: FileStreamService.Request, at now: Int64,
+        _ monotonic: Int64
+    ) {
+        switch stream.log.decide(append, limit: limit(of: stream.log.configuration), at: now) {
+        case .refused(let refusal):
+            figures.refused += 1
+            stream.answer(.refused(refusal), asked.answer)
+        case .repeated(let stamp):
+            _ = stream.lease.heard(at: monotonic)
+            stream.answer(.appended(stream.snapshot, isRepeated: true, stamp: stamp), asked.answer)
+        case .write(let record, let stamp):
+            guard case .appended(let bytes, let ending, _, _) = record else { return }
+            do throws(StreamRefusal) {
+                try makeRoom(for: bytes.count, limit: .max, isNew: false)
+            } catch {
+                figures.refused += 1
+                return stream.answer(.refused(error), asked.answer)
+            }
+            stream.usedAt = now
+            stream.write(record)
+            totalBytes += bytes.count
+            figures.appends += 1
+            if let ending { figures.ended[ending.reason, default: 0] += 1 }
+            _ = stream.lease.heard(at: monotonic)
+            stream.answer(.appended(stream.snapshot, isRepeated: false, stamp: stamp), asked.answer)
+        }
+    }
+
+    private func end(_ stream: KeptStream, _ reason: StreamEnding.Reason, at now: Int64) {
+        stream.write(.ended(StreamEnding(reason, at: now)))
+        figures.ended[reason, default: 0] += 1
+    }
+
+    private func limit(of configuration: StreamConfiguration) -> Int {
+        configuration.content == .binary ? setup.limits.binaryBytes : setup.limits.bytes
+    }
+
+    // MARK: Room
+
+    /// Lets streams that ended go, those that ended first, until there is room. Those that are open stay.
+    private func makeRoom(for bytes: Int, limit: Int, isNew: Bool) throws(StreamRefusal) {
+        guard bytes <= limit else { throw .streamTooLarge(limit: limit) }
+        let most = setup.limits
+        func fits() -> Bool { totalBytes + bytes <= most.totalBytes && (!isNew || streams.count < most.count) }
+        guard !fits() else { return }
+        let ended = streams.values.filter { $0.log.ending != nil && !$0.isTouched }
+        for stream in ended.sorted(by: { ($0.log.ending?.at ?? 0) < ($1.log.ending?.at ?? 0) }) {
+            remove(stream)
+            if fits() { return }
+        }
+        throw .tooMuch(limit: streams.count >= most.count && isNew ? "streams.count" : "streams.total_bytes")
+    }
+
+    private func remove(_ stream: KeptStream) {
+        totalBytes -= stream.log.end
+        forget(stream)
+        tell(stream.buffer.setGone(), of: stream.buffer)
+    }
+
+    private func forget(_ stream: KeptStream) {
+        folder.remove(stream.file)
+        streams[stream.log.name] = nil
+        index[stream.log.name] = nil
+    }
+
+    // MARK: Time
+
+    private func isExpired(_ stream: KeptStream, at now: Int64) -> Bool {
+        switch stream.log.configuration.lifetime {
+        case .unlimited: false
+        case .idle(let seconds): now - stream.usedAt >= Int64(seconds) * 1000
+        case .until(let time): now >= time
+        }
+    }
+
+    private func sweep() {
+        sweepAt = .now + Self.sweepInterval
+        hasWarned = false
+        let (now, monotonic) = (Self.unix, Self.monotonic)
+        figures.open = 0
+        for stream in Array(streams.values) {
+            // Whoever watches, reads.
+            if stream.buffer.isWatched { stream.usedAt = now }
+            if isExpired(stream, at: now) {
+                remove(stream)
+            } else if let ending = stream.log.ending {
+                if case .unlimited = stream.log.configuration.lifetime, now - ending.at >= setup.limits.keptAfterEnd {
+                    remove(stream)
+                }
+            } else {
+                figures.open += 1
+                look(after: stream, at: now, monotonic)
+            }
+        }
+        commit()
+    }
+
+    private func look(after stream: KeptStream, at now: Int64, _ monotonic: Int64) {
+        switch stream.lease.advance(to: monotonic, setup.lease, hasProducer: stream.log.hasProducer) {
+        case .aborted:
+            touched.append(stream)
+            end(stream, .aborted, at: now)
+        case .stalled, .open: tell(stream.show(), of: stream.buffer)
+        case nil: break
+        }
+    }
+}

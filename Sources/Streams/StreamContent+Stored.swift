@@ -1,0 +1,36 @@
+import Wire
+
+extension StreamContent {
+    /// A client's bytes as readers get them: of JSON each message in a line of its own.
+    ///
+    /// - Parameter isFirst: they come with the stream's creation, where an array may be empty (Durable Streams, section 9.1.3).
+    package func stored(_ body: [UInt8], isFirst: Bool) throws(StreamRefusal) -> [UInt8] {
+        guard !body.isEmpty else { return [] }
+        switch self {
+        case .binary: return body
+        case .text:
+            guard UTF8Scanner.isValid(body.span) else { throw .notUTF8 }
+            return body
+        case .json:
+            let json: JSON
+            do { json = try JSON(parsing: body) } catch { throw .notJSON }
+            guard json.kind == .array else { return Self.line(json) }
+            let messages = json.elements
+            guard isFirst || !messages.isEmpty else { throw .emptyArray }
+            var out: [UInt8] = []
+            out.reserveCapacity(body.count + messages.count)
+            for message in messages { out += Self.line(message) }
+            return out
+        }
+    }
+
+    /// Within a string a line feed is written as an escape (RFC 8259, section 7), so all that are left stand between tokens.
+    private static func line(_ message: JSON) -> [UInt8] {
+        var out = Array(message.bytes)
+        for place in out.indices where out[place] == UInt8(ascii: "\n") || out[place] == UInt8(ascii: "\r") {
+            out[place] = UInt8(ascii: " ")
+        }
+        out.append(UInt8(ascii: "\n"))
+        return out
+    }
+}

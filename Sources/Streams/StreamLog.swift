@@ -1,0 +1,144 @@
+/// One stream's rules: what becomes of a request, and what follows from what was written down.
+///
+/// A request is decided, its record is written where it lasts, and then applied; a stream that is read from disk is the same records
+/// applied. So nothing is answered that is not written, and a restart knows all that an answer said. Pure: time is passed in, in
+/// milliseconds since 1970.
+package struct StreamLog: Sendable, Equatable {
+    package let id: StreamID
+    package let name: StreamName
+    package let configuration: StreamConfiguration
+    package let createdAt: Int64
+    /// How many bytes there are.
+    package private(set) var end = 0
+    package private(set) var ending: StreamEnding?
+    private var producers: [String: Producer] = [:]
+    /// The greatest `Stream-Seq`. One for the stream, whoever writes.
+    private var sequence: String?
+    /// Whose close ended it.
+    private var closer: ProducerStamp?
+
+    private struct Producer: Equatable {
+        var epoch: Int
+        var sequence: Int
+    }
+
+    /// How many producers one stream remembers: each is some bytes for as long as the stream is.
+    private static let mostProducers = 1000
+
+    package enum Decision: Sendable, Equatable {
+        case refused(StreamRefusal)
+        /// The same was sent before, and is there. The stamp is the producer's newest.
+        case repeated(ProducerStamp?)
+        case write(StreamRecord, stamp: ProducerStamp?)
+    }
+
+    /// Nil where the record is not the first of a stream.
+    package init?(_ record: StreamRecord) {
+        guard case .created(let id, let name, let configuration, let at) = record else { return nil }
+        self.id = id
+        self.name = name
+        self.configuration = configuration
+        createdAt = at
+    }
+
+    package private(set) var wasHeld = false
+
+    /// Whether it is known when its producer is gone: one that named itself, or held a connection.
+    package var hasProducer: Bool { wasHeld || !producers.isEmpty }
+
+    package func snapshot(_ status: StreamStatus) -> StreamSnapshot {
+        StreamSnapshot(
+            id: id, name: name, configuration: configuration, end: end, status: ending.map { .ended($0) } ?? status)
+    }
+
+    // MARK: Decisions
+
+    /// - Parameters:
+    ///   - limit: bytes that the stream may have.
+    ///   - now: milliseconds since 1970.
+    package func decide(_ append: StreamAppend, limit: Int, at now: Int64) -> Decision {
+        // A zombie is told so also of a stream that has ended; then the end comes before all else (section 5.2).
+        if let stamp = append.producer, let known = producers[stamp.id], stamp.epoch < known.epoch {
+            return .refused(.staleEpoch(current: known.epoch))
+        }
+        if let ending { return decide(append, behind: ending) }
+        if append.body.isEmpty, !append.closes { return .refused(.emptyBody) }
+        if !append.body.isEmpty, let type = append.contentType, !configuration.takes(type) {
+            return .refused(.contentType(expected: configuration.contentType))
+        }
+        if let stamp = append.producer {
+            switch order(of: stamp) {
+            case .next: break
+            case .repeated(let newest): return .repeated(newest)
+            case .refused(let refusal): return .refused(refusal)
+            }
+        }
+        if let text = append.sequence, let sequence, !sequence.utf8.lexicographicallyPrecedes(text.utf8) {
+            return .refused(.sequenceRegression)
+        }
+        let bytes: [UInt8]
+        do throws(StreamRefusal) {
+            bytes = try configuration.content.stored(append.body, isFirst: false)
+        } catch {
+            return .refused(error)
+        }
+        guard end + bytes.count <= limit else { return .refused(.streamTooLarge(limit: limit)) }
+        let ending = append.closes ? StreamEnding(.complete, at: now) : nil
+        return .write(
+            .appended(bytes, ending, producer: append.producer, sequence: append.sequence), stamp: append.producer)
+    }
+
+    /// A close is repeated by whoever closed, and by everybody who brings nothing but a close.
+    private func decide(_ append: StreamAppend, behind ending: StreamEnding) -> Decision {
+        if let stamp = append.producer, stamp == closer { return .repeated(stamp) }
+        if append.closes, append.body.isEmpty, append.producer == nil, ending.reason == .complete {
+            return .repeated(nil)
+        }
+        return .refused(.ended(snapshot(.open)))
+    }
+
+    private enum Order {
+        case next
+        case repeated(ProducerStamp)
+        case refused(StreamRefusal)
+    }
+
+    private func order(of stamp: ProducerStamp) -> Order {
+        guard let known = producers[stamp.id] else {
+            guard producers.count < Self.mostProducers else {
+                return .refused(.tooMuch(limit: "producers of one stream"))
+            }
+            return stamp.sequence == 0 ? .next : .refused(.sequenceGap(expected: 0, received: stamp.sequence))
+        }
+        if stamp.epoch > known.epoch {
+            return stamp.sequence == 0 ? .next : .refused(.epochMustBeginAtZero)
+        }
+        if stamp.sequence <= known.sequence {
+            return .repeated(ProducerStamp(id: stamp.id, epoch: known.epoch, sequence: known.sequence))
+        }
+        guard stamp.sequence == known.sequence + 1 else {
+            return .refused(.sequenceGap(expected: known.sequence + 1, received: stamp.sequence))
+        }
+        return .next
+    }
+
+    // MARK: What was written
+
+    package mutating func apply(_ record: StreamRecord) {
+        switch record {
+        case .created: break
+        case .held: wasHeld = true
+        case .appended(let bytes, let ending, let producer, let sequence):
+            end += bytes.count
+            self.ending = ending ?? self.ending
+            if let producer { producers[producer.id] = Producer(epoch: producer.epoch, sequence: producer.sequence) }
+            if ending != nil { closer = producer }
+            self.sequence = sequence ?? self.sequence
+        case .ended(let ending):
+            self.ending = self.ending ?? ending
+            if ending.reason == .aborted {
+                for id in producers.keys { producers[id]?.epoch += 1 }
+            }
+        }
+    }
+}

@@ -1,0 +1,13 @@
+/// What happened to a stream: all that it is follows from its records, in order. They are what is written down.
+package enum StreamRecord: Sendable, Equatable {
+    /// The first, and there is no other.
+    ///
+    /// - Parameter at: milliseconds since 1970.
+    case created(StreamID, StreamName, StreamConfiguration, at: Int64)
+    /// Bytes as readers see them, an end, or both at once.
+    case appended([UInt8], StreamEnding?, producer: ProducerStamp?, sequence: String?)
+    /// A producer held a connection for the first time: from here on its silence says something, also after a restart.
+    case held
+    /// An end that no producer made. Producers of this moment are of the past: each has to begin a new epoch.
+    case ended(StreamEnding)
+}
