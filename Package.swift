@@ -60,7 +60,10 @@ let package = Package(
         .systemLibrary(name: "CMalloc"),
         .systemLibrary(name: "CPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
         .target(
-            name: "Gateway", dependencies: ["CSendRing", "CWebSockets", "HTTP", "Hub", "Wire", "Workers", logging],
+            name: "Gateway",
+            dependencies: [
+                "CSendRing", "CWebSockets", "DurableStreams", "HTTP", "Hub", "Streams", "Wire", "Workers", logging,
+            ],
             swiftSettings: strict),
         .systemLibrary(name: "CLinux"),
         .target(name: "Workers", dependencies: ["CLinux", logging], swiftSettings: strict),
@@ -124,8 +127,8 @@ let package = Package(
             name: "roost",
             dependencies: [
                 "Administration", "Capture", "ChangeFeed", "Demo", "Documents", "Gateway", "HTTP", "Hub", "Identity",
-                "Listening",
-                "Notify", "Ops", "Postgres", "Push", "RoostClient", "Settings", "Stores", "Wire", logging,
+                "Listening", "Notify", "Ops", "Postgres", "Push", "RoostClient", "Settings", "Stores", "StreamFiles",
+                "Wire", logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: testable

@@ -5,6 +5,8 @@ package import Streams
 package struct StreamCall: Sendable {
     package let name: StreamName
     package let action: Action
+    /// What stands before the name in the path.
+    private let root: String
 
     package enum Action: Sendable {
         /// The body is the stream's first content.
@@ -45,6 +47,7 @@ package struct StreamCall: Sendable {
                 "This is no name of a stream: a name has 1 to 200 bytes, and no empty part between slashes")
         }
         self.name = name
+        self.root = root
         guard !cancels else {
             guard head.method == "POST" else { throw .method(allow: "POST, OPTIONS") }
             action = .cancel
@@ -62,6 +65,30 @@ package struct StreamCall: Sendable {
 
     /// Only the word itself counts; anything else is as good as nothing (section 4.1).
     private static func closes(_ head: some RequestHead) -> Bool { head.field("stream-closed")?.lowercased() == "true" }
+
+    /// The stream's address, for `Location`.
+    ///
+    /// - Parameters:
+    ///   - scheme: as the client speaks it.
+    ///   - host: the request's field; without one the address is a path.
+    package func url(scheme: String, host: String?) -> String {
+        (host.map { scheme + "://" + $0 } ?? "") + root + Self.encoded(name.text)
+    }
+
+    /// RFC 3986, section 2.1; slashes stay.
+    private static func encoded(_ name: String) -> String {
+        var out = ""
+        for byte in name.utf8 {
+            let character = Character(Unicode.Scalar(byte))
+            if character.isASCII, character.isLetter || character.isNumber || "-._~/".contains(character) {
+                out.append(character)
+            } else {
+                out += byte < 16 ? "%0" : "%"
+                out += String(byte, radix: 16, uppercase: true)
+            }
+        }
+        return out
+    }
 
     // MARK: Creating
 

@@ -2,6 +2,7 @@ import CWebSockets
 import Glibc
 package import Hub
 package import Logging
+package import Streams
 import Workers
 
 /// The room between the hub and the sockets: event loops, WebSockets, HTTP.
@@ -144,4 +145,8 @@ extension Gateway: ChangeSink {
     package func feed(isReady: Bool) {
         for inbox in inboxes { inbox.post(.feedIsReady(isReady)) }
     }
+}
+
+extension Gateway: StreamSink {
+    package func streamChanged(_ stream: StreamBuffer, for loop: Int) { inboxes[loop].post(.streamChanged(stream)) }
 }

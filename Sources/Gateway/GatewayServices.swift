@@ -1,5 +1,6 @@
 package import HTTP
 package import Hub
+package import Streams
 
 /// Whom the loops ask: made by others, some of whom know the gateway, and so handed over when it starts. Called on the loops'
 /// threads; nobody may keep one waiting.
@@ -9,6 +10,8 @@ package struct GatewayServices: Sendable {
     package var feed: (any ChangeSource)?
     /// Decides about private channels. Without one, nobody may enter any.
     package var authority: (any ChannelAuthority)?
+    /// Keeps streams; nil: none are served.
+    package var streams: (any StreamService)?
     /// Answers requests to the clients' port that the hub does not serve itself.
     package var handler: (any HTTPHandler)?
     /// Answers requests to the operator's port.

@@ -88,8 +88,14 @@ extension HTTPResponse {
         status: 204,
         headers: [
             (originHeader, "*"),
-            ("access-control-allow-methods", "GET, POST, DELETE, OPTIONS"),
-            ("access-control-allow-headers", "authorization, apikey, content-type, x-client-info, x-api-key"),
+            ("access-control-allow-methods", "GET, HEAD, PUT, POST, DELETE, OPTIONS"),
+            (
+                "access-control-allow-headers",
+                """
+                authorization, apikey, content-type, x-client-info, x-api-key, if-none-match, last-event-id, stream-closed, \
+                stream-seq, stream-ttl, stream-expires-at, stream-lease, producer-id, producer-epoch, producer-seq
+                """
+            ),
             ("access-control-max-age", "86400"),
         ])
 }

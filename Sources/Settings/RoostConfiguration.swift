@@ -102,9 +102,9 @@ package struct RoostConfiguration: Sendable {
     /// Seconds.
     package let bodyTimeout: Int
 
-    /// Zero: no client is brought what it missed unless it sends a cursor.
     /// `feed.capture`: whether tables are read from the WAL rather than by triggers.
     package let capturesFromWAL: Bool
+    /// Zero: no client is brought what it missed unless it sends a cursor.
     package let recoveryWindowSeconds: Int
     package let retentionHours: Int
     package let policySessions: Int
@@ -112,6 +112,8 @@ package struct RoostConfiguration: Sendable {
     package let readyLagSeconds: Int
     /// Nil: no channels are listened to.
     package let notifyChannels: String?
+    /// Nil: no streams are served.
+    package let streams: StreamSettings?
 
     /// One of swift-log's level names.
     package let logLevel: String
@@ -195,6 +197,7 @@ package struct RoostConfiguration: Sendable {
         safetyPollSeconds = values.integer(.safetyPollSeconds)
         readyLagSeconds = values.integer(.readyLagSeconds)
         notifyChannels = values.text(.notifyChannels)
+        streams = StreamSettings(values)
         logLevel = values.requiredText(.logLevel)
         logFormat = values.requiredText(.logFormat)
         drainDelaySeconds = values.integer(.drainDelaySeconds)

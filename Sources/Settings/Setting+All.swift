@@ -20,7 +20,10 @@ extension Setting {
         alertTables, alertAudience, alertTitle, alertBody, alertTitleKey, alertTitleArguments, alertBodyKey,
         alertBodyArguments, alertSound, alertHours,
         pingAfter, idleTimeout, bodyTimeout, feedCapture, recoveryWindowSeconds, retentionHours, policySessions,
-        safetyPollSeconds, readyLagSeconds, notifyChannels, logLevel, logFormat, drainDelaySeconds, drainSeconds,
+        safetyPollSeconds, readyLagSeconds, notifyChannels,
+        streamsDirectory, streamsSync, streamBytes, streamBinaryBytes, streamTotalBytes, streamCount,
+        streamKeepAfterEnd, streamStalledAfter, streamAbortedAfter, streamAbandonedAfter, logLevel, logFormat,
+        drainDelaySeconds, drainSeconds,
     ]
 
     static let databaseURL = Setting(

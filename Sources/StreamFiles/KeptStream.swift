@@ -53,7 +53,7 @@ final class KeptStream {
     ///
     /// - Parameter isSynced: whether it has to be on the disk, and not only in the kernel's hands.
     /// - Returns: loops that are to be told; nil where it could not be written, and the stream is as it was before.
-    func commit(to folder: StreamFolder, isSynced: Bool) -> UInt64? {
+    func commit(to folder: StreamFolder, isSynced: Bool) -> [Int]? {
         let bytes = self.bytes
         if let before {
             let length = file.length
@@ -68,8 +68,8 @@ final class KeptStream {
             self.bytes = []
             guard isWritten else { return nil }
         }
-        let loops = bytes.isEmpty ? 0 : buffer.append(bytes)
-        return loops | show()
+        let loops = bytes.isEmpty ? [] : buffer.append(bytes)
+        return loops + show()
     }
 
     /// Answers whoever asked in this batch.
@@ -80,8 +80,8 @@ final class KeptStream {
     }
 
     /// - Returns: loops that are to be told.
-    func show() -> UInt64 {
-        guard status != shown else { return 0 }
+    func show() -> [Int] {
+        guard status != shown else { return [] }
         shown = status
         return buffer.set(status)
     }

@@ -117,9 +117,8 @@ final class StreamWorker {
         if stream.file.length == 0 { forget(stream) }
     }
 
-    private func tell(_ loops: UInt64, of buffer: StreamBuffer) {
-        guard loops != 0 else { return }
-        for loop in 0..<64 where loops & 1 << UInt64(loop) != 0 { sink?.streamChanged(buffer, for: loop) }
+    private func tell(_ loops: [Int], of buffer: StreamBuffer) {
+        for loop in loops { sink?.streamChanged(buffer, for: loop) }
     }
 
     private func publish() {

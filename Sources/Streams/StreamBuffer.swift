@@ -15,9 +15,8 @@ package final class StreamBuffer: Sendable {
         var end = 0
         var status = StreamStatus.open
         var isGone = false
-        /// Loops that watch, and those of them that were told of a change and did not look yet; a bit for each.
-        var watching: UInt64 = 0
-        var told: UInt64 = 0
+        /// Loops that watch, and whether they were told of a change and did not look yet.
+        var watching: [(loop: Int, isTold: Bool)] = []
     }
 
     private let state = Mutex(State())
@@ -55,7 +54,7 @@ package final class StreamBuffer: Sendable {
     // MARK: The writer's side
 
     /// - Returns: the loops that are to be told.
-    package func append(_ bytes: some RandomAccessCollection<UInt8>) -> UInt64 {
+    package func append(_ bytes: some RandomAccessCollection<UInt8>) -> [Int] {
         state.withLock { state in
             var rest = bytes[...]
             while !rest.isEmpty {
@@ -70,39 +69,46 @@ package final class StreamBuffer: Sendable {
         }
     }
 
-    package func set(_ status: StreamStatus) -> UInt64 {
+    package func set(_ status: StreamStatus) -> [Int] {
         state.withLock { state in
             state.status = status
             return Self.news(&state)
         }
     }
 
-    package func setGone() -> UInt64 {
+    package func setGone() -> [Int] {
         state.withLock { state in
             state.isGone = true
             return Self.news(&state)
         }
     }
 
-    private static func news(_ state: inout State) -> UInt64 {
-        defer { state.told |= state.watching }
-        return state.watching & ~state.told
+    private static func news(_ state: inout State) -> [Int] {
+        var loops: [Int] = []
+        for place in state.watching.indices where !state.watching[place].isTold {
+            state.watching[place].isTold = true
+            loops.append(state.watching[place].loop)
+        }
+        return loops
     }
 
     // MARK: Watching
 
-    /// - Parameter loop: below 64.
-    package func addWatch(by loop: Int) { state.withLock { $0.watching |= 1 << UInt64(loop) } }
-
-    package func removeWatch(by loop: Int) {
-        state.withLock {
-            $0.watching &= ~(1 << UInt64(loop))
-            $0.told &= ~(1 << UInt64(loop))
+    package func addWatch(by loop: Int) {
+        state.withLock { state in
+            if !state.watching.contains(where: { $0.loop == loop }) { state.watching.append((loop, false)) }
         }
     }
 
-    /// To be called by a loop before it looks: what happens from here on is told anew.
-    package func noteSeen(by loop: Int) { state.withLock { $0.told &= ~(1 << UInt64(loop)) } }
+    package func removeWatch(by loop: Int) { state.withLock { $0.watching.removeAll { $0.loop == loop } } }
 
-    package var isWatched: Bool { state.withLock { $0.watching != 0 } }
+    /// To be called by a loop before it looks: what happens from here on is told anew.
+    package func noteSeen(by loop: Int) {
+        state.withLock { state in
+            guard let place = state.watching.firstIndex(where: { $0.loop == loop }) else { return }
+            state.watching[place].isTold = false
+        }
+    }
+
+    package var isWatched: Bool { state.withLock { !$0.watching.isEmpty } }
 }

@@ -40,12 +40,12 @@ import Testing
         let buffer = try stream()
         buffer.addWatch(by: 0)
         buffer.addWatch(by: 3)
-        #expect(buffer.append([1]) == 0b1001)
-        #expect(buffer.append([2]) == 0)
+        #expect(buffer.append([1]) == [0, 3])
+        #expect(buffer.append([2]) == [])
         buffer.noteSeen(by: 3)
-        #expect(buffer.set(.stalled) == 0b1000)
+        #expect(buffer.set(.stalled) == [3])
         buffer.removeWatch(by: 0)
         buffer.noteSeen(by: 3)
-        #expect(buffer.setGone() == 0b1000)
+        #expect(buffer.setGone() == [3])
     }
 }

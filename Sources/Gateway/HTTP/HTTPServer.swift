@@ -107,7 +107,7 @@ final class HTTPServer {
         switch router.judge(head, isOps: peer.isOps) {
         case .answered(let response):
             answer(response, to: head.field("origin"), of: peer)
-        case .admitted(let call) where call.isPost && head.body == .none:
+        case .admitted(let call) where call.needsBody && head.body == .none:
             answer(HTTPResponse.error(411, "Content-Length is missing"), to: call.origin, of: peer)
         case .admitted(let call):
             peer.call = call
@@ -188,7 +188,10 @@ final class HTTPServer {
     private func forget(_ peer: HTTPPeer) {
         guard peer.isOpen else { return }
         peer.stop(loop.limits.unfinished)
-        if peer.exchange != 0 { awaiting[peer.exchange] = nil }
+        if peer.exchange != 0 {
+            awaiting[peer.exchange] = nil
+            router.abandoned(peer.exchange)
+        }
         let last = peers.removeLast()
         guard last !== peer else { return }
         peers[peer.place] = last

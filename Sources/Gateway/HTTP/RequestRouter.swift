@@ -4,8 +4,8 @@ import Hub
 /// An HTTP request that was let in, on its way to being answered.
 struct HTTPCall {
     let isHead: Bool
-    /// Whether it may have a body.
-    let isPost: Bool
+    /// Whether it cannot do without a body.
+    let needsBody: Bool
     /// Of the page that asks; nil for what is no page.
     let origin: String?
     let goal: Goal
@@ -14,6 +14,7 @@ struct HTTPCall {
     enum Goal {
         /// Messages of who is allowed to send some.
         case broadcast(BroadcastAPI.Sender)
+        case stream(StreamsAPI.Sender)
         case handler(HTTPRequest, isOps: Bool)
     }
 }
@@ -25,6 +26,7 @@ final class RequestRouter {
     private let handler: (any HTTPHandler)?
     private let opsHandler: (any HTTPHandler)?
     private var broadcastAPI: BroadcastAPI
+    let streams: StreamsAPI
     /// By exchange: messages that wait for the policies' answer.
     private var publications: [Int: Publication] = [:]
     private var exchanges = 0
@@ -36,6 +38,7 @@ final class RequestRouter {
         handler = loop.services.handler
         opsHandler = loop.services.opsHandler
         broadcastAPI = BroadcastAPI(verifier: loop.services.verifier, limits: loop.rules.limits)
+        streams = StreamsAPI(loop: loop)
     }
 
     func adopt(_ rules: GatewayRules) { broadcastAPI.limits = rules.limits }
@@ -77,6 +80,11 @@ final class RequestRouter {
             case .refused(let response): return .answered(response.readableAnywhere)
             case nil: break
             }
+            switch streams.judge(head, at: loop.now()) {
+            case .admitted(let sender): return .admitted(call(head, .stream(sender)))
+            case .refused(let response): return .answered(response.readableAnywhere)
+            case nil: break
+            }
         }
         let request = HTTPRequest(head)
         switch (isOps ? opsHandler : handler)?.judge(request) {
@@ -87,8 +95,10 @@ final class RequestRouter {
     }
 
     private func call(_ head: some RequestHead, _ goal: HTTPCall.Goal) -> HTTPCall {
-        HTTPCall(
-            isHead: head.method == "HEAD", isPost: head.method == "POST", origin: head.field("origin"), goal: goal)
+        var needsBody = head.method == "POST"
+        if case .stream = goal { needsBody = false }
+        return HTTPCall(
+            isHead: head.method == "HEAD", needsBody: needsBody, origin: head.field("origin"), goal: goal)
     }
 
     // MARK: With its body
@@ -104,6 +114,7 @@ final class RequestRouter {
                 return response.readableAnywhere
             case .accepted(let publication): return publish(publication, exchange: exchange)
             }
+        case .stream(let sender): return streams.perform(sender, call.body, exchange: exchange)?.readableAnywhere
         case .handler(var request, let isOps):
             request.body = call.body
             let reply = HTTPReply { [inbox = loop.inbox] in inbox.post(.respond(exchange, $0)) }
@@ -119,6 +130,9 @@ final class RequestRouter {
     func replied(_ exchange: Int, _ response: HTTPResponse) {
         if !loop.http.reply(exchange, response) { loop.tls.reply(exchange, response) }
     }
+
+    /// Whoever waits for this answer is gone.
+    func abandoned(_ exchange: Int) { streams.abandoned(exchange) }
 
     /// An answer as the page gets it that asks; see `AllowedOrigins`. On the operator's port no page is served but its own.
     ///

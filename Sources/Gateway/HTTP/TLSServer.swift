@@ -39,6 +39,9 @@ final class TLSServer {
         }
         exchanges[wsi] = TLSExchange(id: loop.router.nextExchange(), call: call, second: loop.second)
         guard ["POST", "PUT", "PATCH"].contains(head.method) else { return completed(wsi) }
+        if !call.needsBody, head.field("transfer-encoding") == nil, head.field("content-length") == nil {
+            return completed(wsi)
+        }
         // lws reads no chunks.
         guard head.field("transfer-encoding") == nil, let text = head.field("content-length"),
             text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }), let length = Int(text)
@@ -93,6 +96,7 @@ final class TLSServer {
 
     func closed(_ wsi: OpaquePointer) {
         guard let exchange = exchanges.removeValue(forKey: wsi) else { return }
+        if exchange.isAnswered { loop.router.abandoned(exchange.id) }
         _ = loop.limits.unfinished.change(by: -exchange.call.body.count)
     }
 

@@ -248,6 +248,8 @@ final class EventLoop {
             case .authorization(let id, let outcome): hub.authorization(id, is: outcome)
             case .publicationRight(let exchange, let topic, let outcome):
                 router.decide(exchange, topic: topic, outcome)
+            case .streamRight(let exchange, let outcome): router.streams.decide(exchange, outcome)
+            case .streamChanged(let stream): router.streams.changed(stream)
             case .changes(let batch): changes.take(batch)
             case .ping(let places): pings.send(to: places)
             case .show(let summary): hub.show(summary)
@@ -282,6 +284,7 @@ final class EventLoop {
         admission.drain()
         for listener in listeners where !listener.isOps { listener.close() }
         http.drain()
+        router.streams.drain()
     }
 
     // MARK: Timers
@@ -310,6 +313,7 @@ final class EventLoop {
         hub.tick(at: now())
         execute()
         http.tick()
+        router.streams.tick()
         tls.endSlowBodies()
         endSlowMessages()
         if index == 0 { limits.failing.forget() }

@@ -1,5 +1,6 @@
 import HTTP
 import Hub
+import Streams
 import Synchronization
 import Wire
 
@@ -11,6 +12,8 @@ enum LoopTask: Sendable {
     case feedIsReady(Bool)
     case authorization(AuthorizationID, AuthorizationOutcome)
     case publicationRight(Int, topic: String, AuthorizationOutcome)
+    case streamRight(Int, AuthorizationOutcome)
+    case streamChanged(StreamBuffer)
     case changes(ChangeQueue.Batch)
     case ping([SocketPlace])
     case show(ActivitySummary)

@@ -11,6 +11,7 @@ import Ops
 import Push
 import Settings
 import Stores
+import StreamFiles
 
 /// The rooms of one hub. This is the place where they are made, once, each after those it leans on, and where they start.
 struct HubRooms: Sendable {
@@ -32,6 +33,8 @@ struct HubRooms: Sendable {
     let listener: NotificationListener?
     /// Nil where rows come by triggers alone.
     let capture: WALCapture?
+    /// Nil where no folder for streams is set.
+    let streams: FileStreamService?
     /// Nil where systemd did not ask to be told.
     let supervision: Supervision?
     /// Whom the gateway's loops ask.
@@ -94,6 +97,8 @@ struct HubRooms: Sendable {
             ? WALCapture(conninfo: databaseURL, logger: logger) { health.capture(problem: $0) } : nil
         if capture != nil { health.capture(problem: "the WAL is not read yet") }
 
+        let streams = try configuration.streams.map { try FileStreamService($0.setup(logger)) }
+
         // What answers HTTP requests and the operator.
         let figures = HubFigures(
             health: health, gateway: gateway, history: shared.history, subscriptions: subscriptions,
@@ -105,6 +110,7 @@ struct HubRooms: Sendable {
         var services = GatewayServices(verifier: tokens)
         services.feed = subscriptions
         services.authority = authority
+        services.streams = streams
         services.handler = Handlers(handlers: handlers)
         services.opsHandler = OpsPages(health: health, access: access, figures: { figures.all })
         services.opsSocketHandler = Dashboard(
@@ -132,6 +138,7 @@ struct HubRooms: Sendable {
         self.presenceWriter = presenceWriter
         self.listener = listener
         self.capture = capture
+        self.streams = streams
         self.services = services
         whenReady = server.whenReady
     }
@@ -154,6 +161,7 @@ struct HubRooms: Sendable {
         if configuration.recoveryWindowSeconds > 0 {
             sessions.record { [subscriptions] in subscriptions.withdrawSessionList(whenDone: $0) }
         }
+        streams?.start(telling: gateway)
         try gateway.start(services, restoring: present)
         supervision?.begin()
         MemoryReturn().begin()

@@ -37,6 +37,8 @@ struct HubService {
         DispatchQueue.concurrentPerform(iterations: 2) { $0 == 0 ? rooms.presenceWriter.stop() : rooms.sessions.stop() }
         deadline.enters("ending the sessions that ask policies")
         rooms.authority.stop()
+        deadline.enters("writing streams")
+        rooms.streams?.stop()
         deadline.enters("ending the event loops")
         rooms.gateway.stop()
         LogOutput.standard.flush()

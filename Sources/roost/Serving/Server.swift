@@ -55,6 +55,8 @@ struct Server {
         OpenFiles.raiseLimit()
         // A peer that is gone is an error of the write, not of the process.
         signal(SIGPIPE, SIG_IGN)
+        // So is a file that may not grow.
+        signal(SIGXFSZ, SIG_IGN)
         if let problem = Pooler.problem(of: databaseURL, within: .seconds(3)) {
             throw RunFailure(problem + ".", .configuration)
         }

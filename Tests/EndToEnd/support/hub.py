@@ -32,6 +32,7 @@ class Hub:
             "ROOST_HTTP_PORT": str(self.port),
             "ROOST_OPS_PORT": str(self.ops_port),
             "ROOST_DRAIN_SECONDS": "1",
+            "ROOST_STREAMS_DIRECTORY": f"{self.folder}/streams",
             **settings,
         }
         self.process = None

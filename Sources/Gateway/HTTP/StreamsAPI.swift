@@ -1,0 +1,267 @@
+import DurableStreams
+import HTTP
+import Hub
+import Streams
+import Wire
+
+/// Streams over HTTP (Durable Streams), on one loop: who may, what is asked of the service, and readers that wait for what comes
+/// next. A loop has one.
+final class StreamsAPI {
+    /// Lives as long as the process.
+    private unowned(unsafe) let loop: EventLoop
+    private let service: (any StreamService)?
+    private var rights = StreamRights()
+    /// By exchange: requests that wait for the policies' answer.
+    private var undecided: [Int: Pending] = [:]
+    /// By exchange: long-polls that wait at the end of a stream.
+    private var polls: [Int: LongPoll] = [:]
+    private var watched: [StreamID: Set<Int>] = [:]
+    private var random = SystemRandomNumberGenerator()
+
+    /// Seconds for which a long-poll waits (Durable Streams, section 5.7): less than proxies wait for an answer.
+    private static let patience: Int32 = 30
+
+    /// A request, and by whose token it came.
+    struct Sender {
+        let call: StreamCall
+        let claims: Claims
+        /// The stream's, as the client would ask for it.
+        let url: String
+    }
+
+    enum Judgement {
+        case refused(HTTPResponse)
+        case admitted(Sender)
+    }
+
+    private struct Pending {
+        let sender: Sender
+        let body: [UInt8]
+    }
+
+    private struct LongPoll {
+        let reading: StreamReading
+        let stream: StreamBuffer
+        let offset: Int
+        /// In seconds of the loop.
+        let until: Int32
+    }
+
+    init(loop: EventLoop) {
+        self.loop = loop
+        service = loop.services.streams
+    }
+
+    // MARK: By the head
+
+    /// Nil where the path is not one of ours.
+    func judge(_ head: some RequestHead, at now: HubTime) -> Judgement? {
+        let call: StreamCall
+        do throws(StreamComplaint) {
+            guard let asked = try StreamCall(head) else { return nil }
+            call = asked
+        } catch {
+            return .refused(error.response)
+        }
+        guard service != nil else {
+            return .refused(.error(404, "This hub serves no streams: its operator has to set streams.directory"))
+        }
+        guard let token = head.callToken(query: head.allQuery) else {
+            return .refused(.error(401, "A token is missing: send it as Authorization: Bearer TOKEN"))
+        }
+        do throws(Refusal) {
+            let claims = try loop.services.verifier.verify(token, at: now)
+            return .admitted(Sender(call: call, claims: claims, url: url(of: call, head)))
+        } catch {
+            return .refused(.error(401, error.message))
+        }
+    }
+
+    private func url(of call: StreamCall, _ head: some RequestHead) -> String {
+        let isEncrypted = loop.lws.hasTLS || head.field("x-forwarded-proto") == "https"
+        return call.url(scheme: isEncrypted ? "https" : "http", host: head.field("host"))
+    }
+
+    // MARK: With its body
+
+    /// Nil: the exchange is answered later.
+    func perform(_ sender: Sender, _ body: [UInt8], exchange: Int) -> HTTPResponse? {
+        switch rights.know(sender.claims, sender.call, at: loop.second) {
+        case true?: return carryOut(sender, body, exchange: exchange)
+        case false?: return Self.forbidden
+        case nil: break
+        }
+        undecided[exchange] = Pending(sender: sender, body: body)
+        let question = AuthorizationQuestion(
+            claims: sender.claims, topic: sender.call.name.topic, right: sender.call.right.asked)
+        loop.ask(question) { .streamRight(exchange, $0) }
+        return nil
+    }
+
+    /// The policies' word. Whoever asked may be gone by now: what it sent is appended all the same.
+    func decide(_ exchange: Int, _ outcome: AuthorizationOutcome) {
+        guard let pending = undecided.removeValue(forKey: exchange) else { return }
+        guard case .decided(let extensions, _) = outcome else {
+            return answer(exchange, .refusal(503, .databaseUnavailable))
+        }
+        let isAllowed = !extensions.isEmpty
+        rights.note(isAllowed, pending.sender.claims, pending.sender.call, at: loop.second)
+        guard isAllowed else { return answer(exchange, Self.forbidden) }
+        if let response = carryOut(pending.sender, pending.body, exchange: exchange) { answer(exchange, response) }
+    }
+
+    private func answer(_ exchange: Int, _ response: HTTPResponse) {
+        loop.router.replied(exchange, response.readableAnywhere)
+    }
+
+    /// Says the same of streams that are there and of those that are not.
+    private static let forbidden = HTTPResponse.error(
+        403, "Your token gives no right to this: the policies on realtime.messages decide for the topic stream:NAME")
+
+    private func carryOut(_ sender: Sender, _ body: [UInt8], exchange: Int) -> HTTPResponse? {
+        guard let service else { return nil }
+        let call = sender.call
+        switch call.action {
+        case .create(let configuration, let closes):
+            ask(.create(configuration, body: body, closes: closes), sender, exchange)
+        case .append(var append, _):
+            append.body = body
+            append.bearer = StreamBearer(role: sender.claims.role, claims: sender.claims.json)
+            ask(.append(append), sender, exchange)
+        case .cancel: ask(.cancel, sender, exchange)
+        case .delete: ask(.delete, sender, exchange)
+        case .describe:
+            return service.buffer(of: call.name).map { StreamResponse.description($0.snapshot) }
+                ?? StreamResponse.refusal(.notFound)
+        case .read(let reading): return read(reading, call.name, exchange: exchange)
+        }
+        return nil
+    }
+
+    private func ask(_ request: StreamRequest, _ sender: Sender, _ exchange: Int) {
+        service?.perform(request, on: sender.call.name) { [inbox = loop.inbox] answer in
+            let response = StreamResponse.answer(answer, to: sender.call, url: sender.url)
+            inbox.post(.respond(exchange, response.readableAnywhere))
+        }
+    }
+
+    // MARK: Reading
+
+    private func read(_ reading: StreamReading, _ name: StreamName, exchange: Int) -> HTTPResponse? {
+        guard let service, let stream = service.buffer(of: name) else { return StreamResponse.refusal(.notFound) }
+        guard reading.mode != .events else {
+            return .error(501, "Streams are not served as events yet: ask with live=long-poll")
+        }
+        if case .idle = stream.configuration.lifetime { service.perform(.touch, on: name) { _ in } }
+        switch page(of: stream, reading, from: nil) {
+        case .answered(let response): return response
+        case .waits(let offset): return wait(reading, stream, at: offset, exchange: exchange)
+        }
+    }
+
+    private func page(of stream: StreamBuffer, _ reading: StreamReading, from offset: Int?) -> StreamPage {
+        guard !stream.isGone else { return .answered(StreamResponse.refusal(.notFound)) }
+        return StreamPage(of: stream, reading, from: offset) { cursor(after: reading) }
+    }
+
+    private func cursor(after reading: StreamReading) -> String {
+        CacheCursor.next(at: loop.now().unix, after: reading.cursor, random: random.next())
+    }
+
+    private func wait(_ reading: StreamReading, _ stream: StreamBuffer, at offset: Int, exchange: Int) -> HTTPResponse?
+    {
+        service?.watch(stream, by: loop.index)
+        // What came before the watch began.
+        if case .answered(let response) = page(of: stream, reading, from: offset) {
+            if watched[stream.id] == nil { service?.unwatch(stream, by: loop.index) }
+            return response
+        }
+        polls[exchange] = LongPoll(
+            reading: reading, stream: stream, offset: offset, until: loop.second + Self.patience)
+        watched[stream.id, default: []].insert(exchange)
+        return nil
+    }
+
+    func changed(_ stream: StreamBuffer) {
+        stream.noteSeen(by: loop.index)
+        for exchange in watched[stream.id] ?? [] {
+            guard let poll = polls[exchange],
+                case .answered(let response) = page(of: stream, poll.reading, from: poll.offset)
+            else { continue }
+            abandoned(exchange)
+            answer(exchange, response)
+        }
+    }
+
+    /// Once a second.
+    func tick() {
+        rights.forget(at: loop.second)
+        endPolls(until: loop.second)
+    }
+
+    /// The hub is about to end: whoever waits asks the next one.
+    func drain() { endPolls(until: .max) }
+
+    private func endPolls(until second: Int32) {
+        for (exchange, poll) in polls where poll.until <= second {
+            abandoned(exchange)
+            answer(
+                exchange,
+                StreamPage.timedOut(poll.stream.snapshot, at: poll.offset, cursor: cursor(after: poll.reading)))
+        }
+    }
+
+    /// Nobody waits for this answer any more.
+    func abandoned(_ exchange: Int) {
+        guard let poll = polls.removeValue(forKey: exchange) else { return }
+        let id = poll.stream.id
+        watched[id]?.remove(exchange)
+        guard watched[id]?.isEmpty == true else { return }
+        watched[id] = nil
+        service?.unwatch(poll.stream, by: loop.index)
+    }
+}
+
+/// What the policies said a moment ago: a writer of many short requests is asked about once.
+struct StreamRights {
+    private struct Key: Hashable {
+        let claims: Claims
+        let topic: String
+        let right: StreamCall.Right
+    }
+
+    private var known: [Key: (isAllowed: Bool, until: Int32)] = [:]
+    /// Seconds for which a yes holds, and a no.
+    private static let (yes, no): (Int32, Int32) = (60, 2)
+    private static let most = 10_000
+
+    /// Nil where it has to be asked.
+    func know(_ claims: Claims, _ call: StreamCall, at second: Int32) -> Bool? {
+        known[Key(claims: claims, topic: call.name.topic, right: call.right)]
+            .flatMap { $0.until > second ? $0.isAllowed : nil }
+    }
+
+    mutating func note(_ isAllowed: Bool, _ claims: Claims, _ call: StreamCall, at second: Int32) {
+        if known.count >= Self.most { known = [:] }
+        known[Key(claims: claims, topic: call.name.topic, right: call.right)] = (
+            isAllowed, second + (isAllowed ? Self.yes : Self.no)
+        )
+    }
+
+    /// To be called once a second.
+    mutating func forget(at second: Int32) {
+        guard second % Self.yes == 0, !known.isEmpty else { return }
+        known = known.filter { $0.value.until > second }
+    }
+}
+
+extension StreamCall.Right {
+    /// In the policies' terms: whoever may write a stream may also cancel it.
+    fileprivate var asked: AuthorizationQuestion.Right {
+        switch self {
+        case .read: .read(replay: nil)
+        case .write: .write(.broadcast)
+        case .cancel: .write([.broadcast, .cancel])
+        }
+    }
+}

@@ -1,0 +1,24 @@
+import Logging
+import Settings
+import StreamFiles
+
+extension StreamSettings {
+    func setup(_ logger: Logger) -> FileStreamService.Setup {
+        var setup = FileStreamService.Setup(directory: directory, logger: logger)
+        setup.sync = FileStreamService.Sync(rawValue: sync) ?? .none
+        setup.limits.bytes = bytes
+        setup.limits.binaryBytes = binaryBytes
+        setup.limits.totalBytes = totalBytes
+        setup.limits.count = count
+        setup.limits.keptAfterEnd = Int64(keepAfterEnd) * 1000
+        setup.lease.stalledAfter = Int64(stalledAfter) * 1000
+        setup.lease.abortedAfter = Int64(abortedAfter) * 1000
+        setup.lease.abandonedAfter = Int64(abandonedAfter) * 1000
+        return setup
+    }
+}
+
+extension StreamFolder.Failure: Failure {
+    var sentence: String { description + "." }
+    var status: ExitStatus { .configuration }
+}

@@ -1,0 +1,57 @@
+"""Streams over HTTP, by hand."""
+
+import itertools
+
+from support.tokens import token
+
+_numbers = itertools.count(1)
+
+
+def new_name():
+    return f"reply/{next(_numbers)}"
+
+
+def bearer(role="service_role", **claims):
+    return {"authorization": f"Bearer {token(role, **claims)}"}
+
+
+class Stream:
+    """One stream, spoken to by one connection and one token."""
+
+    def __init__(self, http, name=None, **headers):
+        self.http, self.name, self.headers = http, name or new_name(), headers or bearer()
+
+    @property
+    def path(self):
+        return f"/streams/{self.name}"
+
+    async def create(self, content_type="text/plain", body=b"", **headers):
+        return await self.http.request(
+            "PUT", self.path, body, content_type=content_type, **self.headers, **headers)
+
+    async def append(self, body, content_type="text/plain", **headers):
+        return await self.http.request(
+            "POST", self.path, body, content_type=content_type, **self.headers, **headers)
+
+    async def close(self, **headers):
+        return await self.http.request("POST", self.path, None, stream_closed="true", **self.headers, **headers)
+
+    async def cancel(self):
+        return await self.http.request("POST", self.path + "/cancel", None, **self.headers)
+
+    async def read(self, query="", within=10, **headers):
+        return await self.http.request("GET", self.path + query, None, within=within, **self.headers, **headers)
+
+    async def head(self):
+        return await self.http.request("HEAD", self.path, None, **self.headers)
+
+    async def delete(self):
+        return await self.http.request("DELETE", self.path, None, **self.headers)
+
+
+def stamp(sequence, epoch=0, producer="writer"):
+    return {"producer_id": producer, "producer_epoch": str(epoch), "producer_seq": str(sequence)}
+
+
+def offset(number):
+    return f"{number:016}"
