@@ -12,11 +12,18 @@ package enum CacheCursor {
     ///   - asked: what the client brought, if it brought one.
     ///   - random: any number.
     package static func next(at unix: Int64, after asked: String?, random: UInt64) -> String {
-        let present = max(0, (unix / 1000 - epoch) / interval)
+        let present = present(at: unix)
         guard let asked = asked.flatMap({ Int64($0) }), asked >= present, asked < Int64.max - jitter else {
             return String(present)
         }
         let seconds = 1 + Int64(random % UInt64(jitter))
         return String(asked + max(1, seconds / interval))
     }
+
+    /// What the client brought, where it counts: it is no older than the present.
+    package static func ahead(_ asked: String?, at unix: Int64) -> String? {
+        asked.flatMap { Int64($0) }.flatMap { $0 >= present(at: unix) ? asked : nil }
+    }
+
+    private static func present(at unix: Int64) -> Int64 { max(0, (unix / 1000 - epoch) / interval) }
 }

@@ -1,3 +1,4 @@
+package import HTTP
 package import Streams
 import Wire
 
@@ -6,6 +7,47 @@ import Wire
 package enum StreamEvents {
     /// Whether the answer's head has `stream-sse-data-encoding: base64`.
     package static func isEncoded(_ content: StreamContent) -> Bool { content == .binary }
+
+    /// The head of the answer, whose body goes on.
+    ///
+    /// - Throws: the answer to a reader whose offset is none.
+    package static func head(of stream: StreamBuffer, from offset: Int) throws(Refused) -> HTTPResponse {
+        let snapshot = stream.snapshot
+        guard StreamPiece(of: stream, in: snapshot, from: offset, most: 1) != nil else {
+            throw Refused(response: StreamPage.complaint(about: offset, in: snapshot))
+        }
+        var headers = StreamResponse.security
+        headers += [("cache-control", "no-store, no-transform"), ("x-accel-buffering", "no")]
+        if isEncoded(stream.configuration.content) { headers.append(("stream-sse-data-encoding", "base64")) }
+        return HTTPResponse(status: 200, contentType: "text/event-stream", headers: headers)
+    }
+
+    package struct Refused: Error { package let response: HTTPResponse }
+
+    /// What a reader is sent next.
+    package struct Block: Sendable {
+        package let bytes: [UInt8]
+        /// Where the reader is behind it.
+        package let end: Int
+        /// How the stream stood; nil where there is more of it already.
+        package let status: StreamStatus?
+    }
+
+    /// Bytes of a stream in one block, at most, but for a single message that is larger.
+    private static let bytes = 262_144
+
+    /// - Parameter offset: where a block ended, or one that `head` let pass.
+    package static func block(of stream: StreamBuffer, from offset: Int, cursor: String) -> Block? {
+        let snapshot = stream.snapshot
+        guard let piece = StreamPiece(of: stream, in: snapshot, from: offset, most: Self.bytes) else { return nil }
+        let status = piece.end == snapshot.end ? snapshot.status : nil
+        return Block(
+            bytes: block(piece.bytes, snapshot.configuration.content, upTo: piece.end, status, cursor: cursor),
+            end: piece.end, status: status)
+    }
+
+    /// A line that a reader passes over, for connections on which nothing else is said.
+    package static let comment = Array(":\n\n".utf8)
 
     /// One `data` event and its `control`, or the `control` alone where nothing is new.
     ///

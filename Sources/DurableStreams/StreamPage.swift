@@ -17,10 +17,7 @@ package enum StreamPage: Sendable {
         let snapshot = stream.snapshot
         let start = from ?? reading.position.offset(in: snapshot.end)
         guard let piece = StreamPiece(of: stream, in: snapshot, from: start, most: Self.bytes) else {
-            self = .answered(
-                start > snapshot.end
-                    ? StreamResponse.error(410, "This stream has no such offset any more: read it from its start")
-                    : StreamResponse.error(400, "This offset is none that was given out"))
+            self = .answered(Self.complaint(about: start, in: snapshot))
             return
         }
         let isUpToDate = piece.end == snapshot.end
@@ -51,6 +48,12 @@ package enum StreamPage: Sendable {
                 ? HTTPResponse(status: 304, headers: headers)
                 : HTTPResponse(
                     status: 200, contentType: snapshot.configuration.contentType, headers: headers, body: piece.body))
+    }
+
+    static func complaint(about offset: Int, in snapshot: StreamSnapshot) -> HTTPResponse {
+        offset > snapshot.end
+            ? StreamResponse.error(410, "This stream has no such offset any more: read it from its start")
+            : StreamResponse.error(400, "This offset is none that was given out")
     }
 
     /// The answer to a long-poll that waited in vain.

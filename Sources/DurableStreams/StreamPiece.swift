@@ -2,7 +2,7 @@ import Streams
 
 /// Bytes of a stream from one offset on, cut where its content may be cut.
 struct StreamPiece {
-    private let bytes: [UInt8]
+    let bytes: [UInt8]
     private let content: StreamContent
     /// Where the next piece begins.
     let end: Int

@@ -46,7 +46,7 @@ package struct HTTPConnection: ~Copyable, Sendable {
     }
 
     private enum Phase {
-        case head, judging, body, complete, answering, sending, sent, skipping, lingering, closed
+        case head, judging, body, complete, answering, sending, sent, streaming, skipping, lingering, closed
     }
 
     private let limits: Limits
@@ -60,6 +60,7 @@ package struct HTTPConnection: ~Copyable, Sendable {
     private var content: [UInt8] = []
     private var framing = HTTPBodyFraming.none
     private var isHead = false
+    private var isHTTP10 = false
     private var keepsAlive = true
     private var awaitsContinue = false
     /// The body of the request that is being answered is still to come, and nobody wants it.
@@ -114,6 +115,14 @@ package struct HTTPConnection: ~Copyable, Sendable {
                 if keepsAlive { keep(&input) } else { discard(&input) }
                 guard queued.isEmpty else { return .wait }
                 phase = .sent
+            case .streaming:
+                // Read all the same: that nothing more comes is how the end of the client is noticed at once.
+                keep(&input)
+                guard wantsInput else {
+                    phase = .closed
+                    continue
+                }
+                return .wait
             case .sent:
                 guard keepsAlive else {
                     phase = .lingering
@@ -169,6 +178,7 @@ package struct HTTPConnection: ~Copyable, Sendable {
             consume(length, &input)
             framing = head.body
             isHead = head.method == "HEAD"
+            isHTTP10 = head.isHTTP10
             keepsAlive = head.keepsAlive && !head.isHTTP10
             awaitsContinue = head.expectsContinue && !head.isHTTP10
             phase = .judging
@@ -278,9 +288,7 @@ package struct HTTPConnection: ~Copyable, Sendable {
     ///
     /// - Parameter closes: the connection is to end behind the answer.
     package mutating func answer(_ response: HTTPResponse, closes: Bool = false, at second: Int32) {
-        guard phase != .sending, phase != .sent, phase != .skipping, phase != .lingering, phase != .closed else {
-            return
-        }
+        guard !hasAnswer else { return }
         if closes || isLast { keepsAlive = false }
         if phase == .judging, framing != .none, framing != .length(0) {
             if case .length(let length) = framing, length <= limits.skippedBytes, !awaitsContinue {
@@ -292,6 +300,36 @@ package struct HTTPConnection: ~Copyable, Sendable {
         response.write(into: &queued, leavingOutBody: isHead, closes: !keepsAlive)
         if !keepsAlive { drop() }
         phase = .sending
+        deadline = second + limits.idleSeconds
+    }
+
+    private var hasAnswer: Bool {
+        switch phase {
+        case .head, .judging, .body, .complete, .answering: false
+        case .sending, .sent, .streaming, .skipping, .lingering, .closed: true
+        }
+    }
+
+    /// Answers the request in hand with a body that goes on until `endStream`. Whoever calls this writes to the socket from here
+    /// on, what is returned first; nothing is to be written by `output`.
+    ///
+    /// - Returns: the head, behind what else was waiting, and whether pieces of the body are chunks.
+    package mutating func stream(_ response: HTTPResponse) -> (head: [UInt8], isChunked: Bool) {
+        var head = Array(output)
+        queued = []
+        taken = 0
+        guard !hasAnswer else { return (head, false) }
+        if isLast || isHTTP10 { keepsAlive = false }
+        response.writeHead(into: &head, isChunked: !isHTTP10, closes: !keepsAlive)
+        phase = .streaming
+        return (head, !isHTTP10)
+    }
+
+    /// The socket has taken all of the body. `advance` says how it goes on.
+    package mutating func endStream(at second: Int32) {
+        guard phase == .streaming else { return }
+        if isLast { keepsAlive = false }
+        phase = .sent
         deadline = second + limits.idleSeconds
     }
 
@@ -364,7 +402,7 @@ package struct HTTPConnection: ~Copyable, Sendable {
             refuse(HTTPRefusal(status: 408, message: "The request's body did not arrive in time"))
         case .head, .sending, .skipping, .lingering:
             phase = .closed
-        case .judging, .complete, .answering, .sent, .closed:
+        case .judging, .complete, .answering, .sent, .streaming, .closed:
             return false
         }
         return true

@@ -45,15 +45,31 @@ extension HTTPResponse {
     ///   - closes: the connection ends behind it.
     package func write(into out: inout [UInt8], leavingOutBody: Bool, closes: Bool) {
         out.reserveCapacity(out.count + 256 + (leavingOutBody ? 0 : body.count))
+        // RFC 9110, section 8.6: these have none.
+        let hasBody = status >= 200 && status != 204 && status != 304
+        writeHead(into: &out, closes: closes) { out in
+            if hasBody { Self.write("content-length", String(body.count), into: &out) }
+        }
+        if hasBody, !leavingOutBody { out += body }
+    }
+
+    /// Appends the head of an answer whose body follows in pieces, for as long as it takes.
+    ///
+    /// - Parameter isChunked: not for HTTP/1.0, where the end of the connection is that of the body.
+    package func writeHead(into out: inout [UInt8], isChunked: Bool, closes: Bool) {
+        writeHead(into: &out, closes: closes) { out in
+            if isChunked { Self.write("transfer-encoding: chunked\r\n", into: &out) }
+        }
+    }
+
+    private func writeHead(into out: inout [UInt8], closes: Bool, framing: (inout [UInt8]) -> Void) {
         if let statusLine { Self.write(statusLine, into: &out) } else { out += "HTTP/1.1 \(status) Answer\r\n".utf8 }
         if !contentType.isEmpty { Self.write("content-type", contentType, into: &out) }
         if !has("cache-control") { Self.write("cache-control: no-store\r\n", into: &out) }
         for (name, value) in headers { Self.write(name, value, into: &out) }
         // RFC 9110, section 15.5.2: a 401 says how to authenticate.
         if status == 401, !has("www-authenticate") { Self.write("www-authenticate: Bearer\r\n", into: &out) }
-        // RFC 9110, section 8.6: these have none.
-        let hasBody = status >= 200 && status != 204 && status != 304
-        if hasBody { Self.write("content-length", String(body.count), into: &out) }
+        framing(&out)
         switch (closes, has("upgrade")) {
         case (true, true): Self.write("connection: close, upgrade\r\n", into: &out)
         case (true, false): Self.write("connection: close\r\n", into: &out)
@@ -61,7 +77,6 @@ extension HTTPResponse {
         case (false, false): break
         }
         Self.write("\r\n", into: &out)
-        if hasBody, !leavingOutBody { out += body }
     }
 
     private static func write(_ name: String, _ value: String, into out: inout [UInt8]) {

@@ -1,4 +1,5 @@
-/// A WebSocket frame (RFC 6455, section 5.2) ready for the socket: header and payload in one immutable buffer.
+/// A WebSocket frame (RFC 6455, section 5.2) ready for the socket: header and payload in one immutable buffer. Or a piece of an
+/// HTTP answer that goes on.
 ///
 /// One frame is shared by every subscriber of a protocol version; nothing is copied per subscriber.
 package struct Frame: Sendable, Equatable {
@@ -49,6 +50,29 @@ package struct Frame: Sendable, Equatable {
 }
 
 extension Frame {
+    /// Bytes as they are: the head of an answer, or a piece of one whose end is the connection's.
+    package init(raw bytes: [UInt8]) { self.bytes = bytes }
+
+    /// A piece of an answer's body.
+    ///
+    /// - Parameter isChunked: as HTTP/1.1 has it where nobody knows how long the body is (RFC 9112, section 7.1).
+    package init(body: [UInt8], isChunked: Bool) {
+        guard isChunked else {
+            bytes = body
+            return
+        }
+        var out: [UInt8] = []
+        out.reserveCapacity(body.count + 12)
+        out += String(body.count, radix: 16).utf8
+        out += "\r\n".utf8
+        out += body
+        out += "\r\n".utf8
+        bytes = out
+    }
+
+    /// The end of a chunked body: without it a client takes the answer for broken.
+    package static let lastChunk = Frame(raw: Array("0\r\n\r\n".utf8))
+
     /// What kind of frame it is; nil for one that the hub does not make.
     package var opcode: Opcode? { Opcode(rawValue: bytes[0] & 0x0F) }
 

@@ -5,6 +5,7 @@ import os
 
 import pytest
 
+from support.deadline import eventually
 from support.http import HTTPConnection
 from support.streams import Stream, bearer, new_name, offset, stamp
 from support.tokens import token
@@ -330,7 +331,7 @@ async def test_policies_decide_who_reads_writes_and_cancels(hub, http, sql):
     sql.execute(POLICIES.format(name))
     writer, stopper, reader = (Stream(http, name, **bearer("authenticated", sub=sub)) for sub in (WRITER, STOPPER, READER))
     stranger = Stream(http, name, **bearer("anon"))
-    assert (await writer.create()).status == 201
+    await eventually(lambda: made(writer), what="the policies, which count within moments")
     assert (await writer.append(b"hello")).status == 204
     assert (await reader.read()).body == b"hello"
     for answer in [await stopper.append(b"x"), await reader.append(b"x"), await reader.cancel(), await reader.delete()]:
@@ -341,6 +342,10 @@ async def test_policies_decide_who_reads_writes_and_cancels(hub, http, sql):
     missing = await Stream(http, new_name(), **bearer("anon")).read()
     assert (refused.status, refused.body) == (403, missing.body), "a stranger learns not even whether it is there"
     assert (await writer.delete()).status == 204
+
+
+async def made(stream):
+    return (await stream.create()).status == 201
 
 
 async def test_without_a_token_there_is_nothing(http):

@@ -101,6 +101,17 @@ package struct Admission {
         }
     }
 
+    /// Counts whoever is to have an answer that goes on as a connection.
+    ///
+    /// - Parameters:
+    ///   - fd: the socket that it asks by.
+    ///   - forwarded: the request's `x-forwarded-for`.
+    mutating func count(_ claims: Claims, by fd: Int32, _ forwarded: String?) -> Verdict {
+        let peer = Peer(of: fd, forwarded: forwarded, trusting: proxies)
+        if isDraining { return refuse(.error(503, Refusal.restarting.message), .draining, peer) }
+        return count(Client(version: .v2, claims: claims, isPage: false), peer)
+    }
+
     /// Counts a client against whom nothing speaks but, perhaps, how many there are.
     private mutating func count(_ client: Client, _ peer: Peer) -> Verdict {
         var client = client

@@ -89,13 +89,18 @@ struct Peer {
 
     /// - Parameter head: of the request that came by the socket.
     init(of fd: Int32, _ head: some RequestHead, trusting proxies: TrustedProxies) {
+        self.init(of: fd, forwarded: head.field("x-forwarded-for"), trusting: proxies)
+    }
+
+    /// - Parameter forwarded: `x-forwarded-for` of the request that came by the socket.
+    init(of fd: Int32, forwarded: String?, trusting proxies: TrustedProxies) {
         let socket = IPAddress(peerOf: fd)
         guard !proxies.isEmpty, proxies.contains(socket) else {
             address = socket
             isBehindProxy = false
             return
         }
-        address = head.field("x-forwarded-for").flatMap { proxies.client(in: $0) }
+        address = forwarded.flatMap { proxies.client(in: $0) }
         isBehindProxy = true
     }
 

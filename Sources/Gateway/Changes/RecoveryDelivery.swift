@@ -32,21 +32,17 @@ final class RecoveryDelivery {
         putOff(.taken(batch.whenTaken), slot)
     }
 
-    /// At the end of a turn: sockets that have room again.
-    func resume() {
-        let loop = loop
-        while let slot = loop.delivery.takeRelieved() {
-            for item in deferred.take(slot) {
-                guard !deferred.has(slot) else {
-                    deferred.append(item, for: slot)
-                    continue
-                }
-                switch item {
-                case .step(let id, let step): pass(id, step, to: slot, wasDeferred: true)
-                case .taken(let whenTaken): whenTaken()
-                }
+    /// At the end of a turn: a socket has room again.
+    func resume(_ slot: Slot) {
+        for item in deferred.take(slot) {
+            guard !deferred.has(slot) else {
+                deferred.append(item, for: slot)
+                continue
             }
-            if loop.delivery.hasWork { loop.delivery.flush() }
+            switch item {
+            case .step(let id, let step): pass(id, step, to: slot, wasDeferred: true)
+            case .taken(let whenTaken): whenTaken()
+            }
         }
     }
 

@@ -76,6 +76,7 @@ extension Delivery {
         if sockets[Int(slot)].isBehind, pending.bytes(slot) < lagMark { hasCaughtUp(slot) }
         if sockets[Int(slot)].needsResync, pending.isEmpty(slot) { resyncs.ready.append(slot) }
         if sockets[Int(slot)].isAwaited, pending.bytes(slot) <= roomMark { relieve(slot) }
+        noteEnd(ofAnswer: slot)
     }
 
     mutating func hasCaughtUp(_ slot: Slot) {
@@ -121,6 +122,7 @@ extension Delivery {
         counters.closed += 1
         discardPending(slot)
         hasCaughtUp(slot)
+        guard !sockets[Int(slot)].isAnswer else { return cutOff(slot) }
         sockets[Int(slot)].isClosing = false
         beginClosing(slot, .tryAgainLater, reason: "slow reader")
     }
@@ -131,6 +133,7 @@ extension Delivery {
         sockets[Int(slot)].isDismissed = true
         if reasons[slot] == nil { reasons[slot] = "cut off" }
         discardPending(slot)
+        guard !sockets[Int(slot)].isAnswer else { return answers.cut.append(slot) }
         lws_set_timeout(sockets[Int(slot)].wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC)
         // lws sets its timer for this when it has handled the next event, which may be seconds away.
         lws_cancel_service(lws_get_context(sockets[Int(slot)].wsi))

@@ -73,7 +73,7 @@ extension Delivery {
         note(frames: messages.frames(message, in: 0..<length), slot)
         _ = pending.removeFirst(slot, length: length)
         messages.release(message)
-        if socket.isBehind || socket.needsResync || socket.isAwaited { noteProgress(slot) }
+        if socket.isBehind || socket.needsResync || socket.isAwaited || socket.isClosing { noteProgress(slot) }
     }
 
     /// Joins the batch's messages in `scratch`; sockets in a row that wait for the same bytes share the copy.
@@ -112,6 +112,10 @@ extension Delivery {
     /// The socket is full. A frame of which a part is out must be finished by lws before anything else is written; the
     /// frames behind it wait here, so that lws keeps no more than one for a slow reader.
     private mutating func finishFrame(_ slot: Slot, _ written: Int, _ socket: Socket) {
+        guard !socket.isAnswer else {
+            if written > 0 { pending.advance(slot, by: written) }
+            return waitUntilWritable(slot, socket)
+        }
         if written > 0, let message = pending.first(slot) {
             let start = pending.taken(slot)
             let (end, length) = (messages.frameEnd(message, at: start + written - 1), messages.length(message))
@@ -138,7 +142,7 @@ extension Delivery {
 
     private mutating func waitUntilWritable(_ slot: Slot, _ socket: Socket) {
         sockets[Int(slot)].isBlocked = true
-        lws_callback_on_writable(socket.wsi)
+        if socket.isAnswer { answers.blocked.append(slot) } else { lws_callback_on_writable(socket.wsi) }
     }
 }
 
@@ -151,7 +155,7 @@ extension Delivery {
     mutating func serve(_ slot: Slot) {
         let socket = sockets[Int(slot)]
         guard ring != nil, socket.isOpen, socket.isPlain, !socket.isBlocked, let message = pending.only(slot),
-            lws_partial_buffered(socket.wsi) == 0
+            !socket.isHeldByLWS
         else { return drain(slot) }
         if message != shared || together.count == SendRing.batch {
             sendTogether()

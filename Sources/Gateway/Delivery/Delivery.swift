@@ -43,6 +43,7 @@ struct Delivery: ~Copyable {
     var slowReaders = SlowReaders()
     let readers: ChangeReaders
     var resyncs = PendingResyncs()
+    var answers = AnswerNews()
     var relieved: [Slot] = []
     var counters = DeliveryCounters()
     var tracer = Tracer()
@@ -73,15 +74,21 @@ struct Delivery: ~Copyable {
     // MARK: Sockets
 
     mutating func open(_ slot: Slot, wsi: OpaquePointer, second: Int32, peer: IPAddress?, serial: Int) {
+        let fd = Int32(lws_get_socket_fd(wsi))
+        open(
+            slot, Socket(wsi: wsi, fd: fd, isPlain: roost_is_plain(wsi) != 0, lastHeard: second),
+            SocketAccount(peer: peer, second: second, serial: serial))
+    }
+
+    mutating func open(_ slot: Slot, _ socket: Socket, _ account: SocketAccount) {
         while sockets.count <= Int(slot) {
             sockets.append(.closed)
             accounts.append(SocketAccount())
         }
         pending.reserve(slot: slot)
-        let fd = Int32(lws_get_socket_fd(wsi))
         precondition(!sockets[Int(slot)].isOpen, "a slot is opened twice")
-        sockets[Int(slot)] = Socket(wsi: wsi, fd: fd, isPlain: roost_is_plain(wsi) != 0, lastHeard: second)
-        accounts[Int(slot)] = SocketAccount(peer: peer, second: second, serial: serial)
+        sockets[Int(slot)] = socket
+        accounts[Int(slot)] = account
     }
 
     /// Forgets a socket and what was pending for it.
@@ -101,6 +108,26 @@ struct Delivery: ~Copyable {
 
     mutating func wasPinged(_ slot: Slot) {
         sockets[Int(slot)].wasPinged = true
+    }
+
+    /// Ends an answer behind what is pending.
+    ///
+    /// - Parameter frame: the last one, if there is one.
+    mutating func endAnswer(_ slot: Slot, _ frame: Frame?) {
+        guard sockets[Int(slot)].isOpen, !sockets[Int(slot)].isClosing else { return }
+        if let frame {
+            let message = messages.insert(frame)
+            let isPending = append(
+                message, length: frame.bytes.count, to: slot, bulk: false, isChange: false, isLast: true)
+            messages.retain(message, times: isPending ? 1 : 0)
+        }
+        sockets[Int(slot)].isClosing = true
+        noteEnd(ofAnswer: slot)
+    }
+
+    mutating func noteEnd(ofAnswer slot: Slot) {
+        let socket = sockets[Int(slot)]
+        if socket.isAnswer, socket.isClosing, !socket.isDismissed, pending.isEmpty(slot) { answers.ended.append(slot) }
     }
 
     /// Sends a close frame behind what is pending. The peer answers it, which ends the connection; `closingGoesOn` is for
@@ -255,4 +282,16 @@ struct Delivery: ~Copyable {
         sockets[Int(slot)].isBlocked = false
         if !pending.isEmpty(slot) { drain(slot) }
     }
+}
+
+/// Answers that are to be looked after by whoever has their connections, at the end of the turn.
+struct AnswerNews {
+    /// They take no more for now.
+    var blocked: [Slot] = []
+    /// All of them is out, and their end.
+    var ended: [Slot] = []
+    /// Their connections are to be broken: what they were to be sent is thrown away.
+    var cut: [Slot] = []
+
+    var isEmpty: Bool { blocked.isEmpty && ended.isEmpty && cut.isEmpty }
 }

@@ -1,21 +1,23 @@
 import CWebSockets
 import Hub
 
-/// One WebSocket of a loop. Trivial to copy, so that walking over thousands costs no reference counting.
+/// One WebSocket of a loop, or an HTTP answer that goes on. Trivial to copy, so that walking over thousands costs no reference
+/// counting.
 struct Socket {
-    /// Nil once the socket is closed and its slot free.
+    /// Nil for an answer, of which libwebsockets knows nothing.
     let wsi: OpaquePointer?
+    /// Negative once the socket is closed and its slot free.
     let fd: Int32
     /// Neither TLS nor an extension stands between a frame and the wire.
     let isPlain: Bool
-    /// Seconds on the loop's clock when the peer was last heard.
+    /// Seconds on the loop's clock when the peer was last heard; of an answer, when something was last sent.
     var lastHeard: Int32
     var wasPinged = false
     /// Changes or kept messages were sent since the last ping that acknowledges.
     var hasUnacknowledged = false
     /// Seconds on the loop's clock.
     var lastAcknowledgementPing: Int32 = 0
-    /// lws will say when the socket takes bytes again; nothing is written before.
+    /// lws, or libuv for an answer, will say when the socket takes bytes again; nothing is written before.
     var isBlocked = false
     /// In the queue of those served first, or of those served in slices.
     var isQueued = false
@@ -47,12 +49,17 @@ struct Socket {
     /// Seconds since then in which it took nothing.
     var closingSeconds: UInt8 = 0
 
-    var isOpen: Bool { wsi != nil }
+    var isOpen: Bool { fd >= 0 }
+
+    var isAnswer: Bool { wsi == nil }
+
+    /// What lws has of a frame goes before all else.
+    var isHeldByLWS: Bool { wsi.map { lws_partial_buffered($0) != 0 } ?? false }
 
     static var closed: Socket { Socket(wsi: nil, fd: -1, isPlain: true, lastHeard: 0) }
 }
 
-/// What went over one socket, for the line that tells of its end and for the operator: 56 bytes beside every connection,
+/// What went over one socket, for the line that tells of its end and for the operator: 64 bytes beside every connection,
 /// and two additions for every write.
 struct SocketAccount {
     /// Nil where the peer was gone before it was asked, or a trusted proxy did not name it.
@@ -65,6 +72,8 @@ struct SocketAccount {
     /// Of messages in, of frames with their heads out.
     var bytesIn = 0
     var bytesOut = 0
+    /// Of an answer, the bytes that were out when that was last looked at.
+    var bytesSeen = 0
     /// How many connections the loop had taken when it took this one; see `ConnectionID`.
     var serial = 0
 

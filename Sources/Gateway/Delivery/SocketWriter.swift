@@ -18,7 +18,7 @@ struct SocketWriter {
 
     static func send(_ bytes: UnsafeRawBufferPointer, to socket: Socket) -> Outcome {
         guard let base = bytes.baseAddress else { return .wrote(0) }
-        if lws_partial_buffered(socket.wsi) != 0 { return .wrote(0) }
+        if socket.isHeldByLWS { return .wrote(0) }
         guard socket.isPlain else { return encrypt(bytes, to: socket) }
         let sent = Glibc.send(socket.fd, base, bytes.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
         return outcome(sent >= 0 ? sent : -Int(errno))
@@ -41,7 +41,7 @@ struct SocketWriter {
     /// A record at a time, until the socket is full: then the last one waits in lws, and counts as written.
     private static func encrypt(_ bytes: UnsafeRawBufferPointer, to socket: Socket) -> Outcome {
         var taken = 0
-        while taken < bytes.count, lws_partial_buffered(socket.wsi) == 0 {
+        while taken < bytes.count, !socket.isHeldByLWS {
             let end = min(taken + record, bytes.count)
             guard case .wrote(let count) = handOver(UnsafeRawBufferPointer(rebasing: bytes[taken..<end]), to: socket)
             else {

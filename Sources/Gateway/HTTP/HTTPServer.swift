@@ -1,6 +1,7 @@
 import CWebSockets
 import Glibc
 import HTTP
+import Hub
 import Wire
 
 /// The HTTP connections of a loop that are not encrypted: reads what comes by them, has it judged and answered, and hands
@@ -48,7 +49,10 @@ final class HTTPServer {
     func happened(_ events: Int32, _ status: Int32, to peer: HTTPPeer) {
         loop.counters.turnBegins()
         guard status >= 0 else { return close(peer) }
-        if events & Int32(UV_WRITABLE.rawValue) != 0 { run(peer, Self.nothing) }
+        if events & Int32(UV_WRITABLE.rawValue) != 0 {
+            if let slot = peer.slot { loop.delivery.writable(slot) }
+            run(peer, Self.nothing)
+        }
         if events & Int32(UV_READABLE.rawValue) != 0, peer.isOpen { read(peer) }
     }
 
@@ -64,6 +68,7 @@ final class HTTPServer {
     }
 
     private func listen(_ peer: HTTPPeer) {
+        guard peer.isOpen else { return }
         if !peer.listen() { close(peer) }
     }
 
@@ -120,13 +125,19 @@ final class HTTPServer {
         _ = peer.account(to: loop.limits.unfinished)
         call.body = body
         let exchange = router.nextExchange()
-        guard let response = router.perform(call, exchange: exchange) else {
-            peer.call = call
+        peer.call = call
+        switch router.perform(call, exchange: exchange) {
+        case .answered(let response): answer(response, to: call.origin, of: peer)
+        case .streams(let answer): stream(answer, to: peer)
+        case .later:
             peer.exchange = exchange
             awaiting[exchange] = peer
-            return
         }
-        answer(response, to: call.origin, of: peer)
+    }
+
+    private func stream(_ answer: StreamingAnswer, to peer: HTTPPeer) {
+        guard let refusal = loop.answers.begin(answer, to: peer) else { return }
+        self.answer(refusal, to: peer.call?.origin, of: peer)
     }
 
     /// - Parameter origin: of the page that asks; nil for what is no page, and where nobody knows.
@@ -137,13 +148,31 @@ final class HTTPServer {
     }
 
     /// The answer to a request that was answered later; false where nobody here waits for it any more.
-    func reply(_ exchange: Int, _ response: HTTPResponse) -> Bool {
+    func reply(_ exchange: Int, _ outcome: HTTPOutcome) -> Bool {
         guard let peer = awaiting.removeValue(forKey: exchange), let call = peer.call else { return false }
         peer.exchange = 0
-        answer(response, to: call.origin, of: peer)
+        switch outcome {
+        case .answered(let response): answer(response, to: call.origin, of: peer)
+        case .streams(let answer): stream(answer, to: peer)
+        case .later: break
+        }
         run(peer, Self.nothing)
         return true
     }
+
+    // MARK: Answers that go on
+
+    /// The answer is out whole: the next request, or the end of the connection.
+    func ended(_ peer: HTTPPeer) {
+        peer.connection.endStream(at: loop.second)
+        run(peer, Self.nothing)
+    }
+
+    /// libuv is to say when the socket takes more.
+    func awaitRoom(_ peer: HTTPPeer) { listen(peer) }
+
+    /// Without an end of the answer: its client takes it for broken, and comes back.
+    func cut(_ peer: HTTPPeer) { close(peer) }
 
     // MARK: Upgrades
 
@@ -187,6 +216,7 @@ final class HTTPServer {
     /// The socket is another's from here on, or closed.
     private func forget(_ peer: HTTPPeer) {
         guard peer.isOpen else { return }
+        if let slot = peer.slot { loop.answers.forget(slot) }
         peer.stop(loop.limits.unfinished)
         if peer.exchange != 0 {
             awaiting[peer.exchange] = nil
@@ -211,6 +241,8 @@ final class HTTPPeer {
     var call: HTTPCall?
     /// Of the answer that comes later; zero where none does.
     var exchange = 0
+    /// Of an answer that goes on, among the sockets.
+    var slot: Slot?
     /// In the server's list.
     var place: Int
     private(set) var isOpen = true
@@ -235,7 +267,7 @@ final class HTTPPeer {
     func listen() -> Bool {
         let wanted =
             (connection.wantsInput ? Int32(UV_READABLE.rawValue) : 0)
-            | (connection.hasOutput ? Int32(UV_WRITABLE.rawValue) : 0)
+            | (connection.hasOutput || isBlocked ? Int32(UV_WRITABLE.rawValue) : 0)
         guard wanted != events else { return true }
         events = wanted
         guard let poll = self.poll ?? makePoll() else { return false }
@@ -245,6 +277,8 @@ final class HTTPPeer {
             peer.loop.http.happened(events, status, to: peer)
         } == 0
     }
+
+    private var isBlocked: Bool { slot.map { loop.delivery.sockets[Int($0)].isBlocked } ?? false }
 
     private func makePoll() -> UnsafeMutablePointer<uv_poll_t>? {
         let poll = UnsafeMutablePointer<uv_poll_t>.allocate(capacity: 1)

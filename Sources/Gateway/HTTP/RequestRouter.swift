@@ -9,6 +9,8 @@ struct HTTPCall {
     /// Of the page that asks; nil for what is no page.
     let origin: String?
     let goal: Goal
+    /// `x-forwarded-for`, where whoever asks is to be counted.
+    let forwarded: String?
     var body: [UInt8] = []
 
     enum Goal {
@@ -17,6 +19,15 @@ struct HTTPCall {
         case stream(StreamsAPI.Sender)
         case handler(HTTPRequest, isOps: Bool)
     }
+}
+
+/// What becomes of a request.
+enum HTTPOutcome {
+    case answered(HTTPResponse)
+    /// The answer has a body that goes on.
+    case streams(StreamingAnswer)
+    /// `RequestRouter.replied` brings it.
+    case later
 }
 
 /// What requests of a loop are answered, however they came: by `HTTPServer`, or by `TLSServer` where the hub ends TLS.
@@ -96,40 +107,58 @@ final class RequestRouter {
 
     private func call(_ head: some RequestHead, _ goal: HTTPCall.Goal) -> HTTPCall {
         var needsBody = head.method == "POST"
-        if case .stream = goal { needsBody = false }
+        var forwarded: String?
+        if case .stream = goal {
+            needsBody = false
+            forwarded = head.field("x-forwarded-for")
+        }
         return HTTPCall(
-            isHead: head.method == "HEAD", needsBody: needsBody, origin: head.field("origin"), goal: goal)
+            isHead: head.method == "HEAD", needsBody: needsBody, origin: head.field("origin"), goal: goal,
+            forwarded: forwarded)
     }
 
     // MARK: With its body
 
-    /// Answers a request that was let in. Nil: `replied` brings the answer.
-    func perform(_ call: HTTPCall, exchange: Int) -> HTTPResponse? {
+    /// Answers a request that was let in.
+    func perform(_ call: HTTPCall, exchange: Int) -> HTTPOutcome {
         switch call.goal {
         case .broadcast(let sender):
             switch broadcastAPI.handle(call.body, of: sender) {
-            case .refused(let response): return response.readableAnywhere
+            case .refused(let response): return .answered(response.readableAnywhere)
             case .tooLarge(let response):
                 loop.hub.countRefusal(.over(.payloadBytes, loop.rules.limits.payloadBytes))
-                return response.readableAnywhere
+                return .answered(response.readableAnywhere)
             case .accepted(let publication): return publish(publication, exchange: exchange)
             }
-        case .stream(let sender): return streams.perform(sender, call.body, exchange: exchange)?.readableAnywhere
+        case .stream(let sender): return streams.perform(sender, call.body, exchange: exchange)
         case .handler(var request, let isOps):
             request.body = call.body
             let reply = HTTPReply { [inbox = loop.inbox] in inbox.post(.respond(exchange, $0)) }
             switch (isOps ? opsHandler : handler)?.respond(to: request, later: reply) {
-            case .now(let response): return response
-            case .later: return nil
-            case nil: return Self.nothingHere
+            case .now(let response): return .answered(response)
+            case .later: return .later
+            case nil: return .answered(Self.nothingHere)
             }
         }
     }
 
     /// A late answer. Its connection may be gone by now.
-    func replied(_ exchange: Int, _ response: HTTPResponse) {
-        if !loop.http.reply(exchange, response) { loop.tls.reply(exchange, response) }
+    func replied(_ exchange: Int, _ outcome: HTTPOutcome) {
+        if case .later = outcome { return }
+        guard !loop.http.reply(exchange, outcome) else { return }
+        switch outcome {
+        case .answered(let response): loop.tls.reply(exchange, response)
+        case .streams(let answer):
+            answer.source.refused(answer.exchange)
+            loop.tls.reply(exchange, Self.notOverTLS)
+        case .later: break
+        }
     }
+
+    /// libwebsockets 4.1.6 spins where a client ends while an answer goes on.
+    static let notOverTLS = HTTPResponse.error(
+        501, "The hub sends no events over its own TLS: put a proxy in front that ends it, or ask with live=long-poll"
+    ).readableAnywhere
 
     /// Whoever waits for this answer is gone.
     func abandoned(_ exchange: Int) { streams.abandoned(exchange) }
@@ -143,16 +172,16 @@ final class RequestRouter {
 
     // MARK: Messages by HTTP, and the rights they take
 
-    /// Publishes at once what needs no right; else asks, and nil is returned: the exchange is answered later.
-    private func publish(_ publication: Publication, exchange: Int) -> HTTPResponse? {
-        guard !publication.undecided.isEmpty else { return carryOut(publication) }
+    /// Publishes at once what needs no right; else asks, and the exchange is answered later.
+    private func publish(_ publication: Publication, exchange: Int) -> HTTPOutcome {
+        guard !publication.undecided.isEmpty else { return .answered(carryOut(publication)) }
         publications[exchange] = publication
         for topic in publication.undecided {
             loop.ask(AuthorizationQuestion(claims: publication.claims, topic: topic, right: .write(.broadcast))) {
                 .publicationRight(exchange, topic: topic, $0)
             }
         }
-        return nil
+        return .later
     }
 
     /// The policies' word on one topic. The connection may be gone by now; what it sent is published all the same.
@@ -160,7 +189,7 @@ final class RequestRouter {
         publications[exchange]?.decide(topic, outcome)
         guard let publication = publications[exchange], publication.undecided.isEmpty else { return }
         publications[exchange] = nil
-        replied(exchange, carryOut(publication))
+        replied(exchange, .answered(carryOut(publication)))
     }
 
     private func carryOut(_ publication: Publication) -> HTTPResponse {

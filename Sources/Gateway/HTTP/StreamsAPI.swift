@@ -15,11 +15,16 @@ final class StreamsAPI {
     private var undecided: [Int: Pending] = [:]
     /// By exchange: long-polls that wait at the end of a stream.
     private var polls: [Int: LongPoll] = [:]
-    private var watched: [StreamID: Set<Int>] = [:]
+    private var polled: [StreamID: Set<Int>] = [:]
+    private lazy var readers = StreamReaders(loop: loop)
+    /// By exchange: readers of events, until their answers begin.
+    private var beginning: [Int: StreamReaders.Reader] = [:]
     private var random = SystemRandomNumberGenerator()
 
     /// Seconds for which a long-poll waits (Durable Streams, section 5.7): less than proxies wait for an answer.
     private static let patience: Int32 = 30
+    /// Seconds after which an answer of events ends, and its reader comes again (section 5.8).
+    private static let patienceOfEvents: Int32 = 60
 
     /// A request, and by whose token it came.
     struct Sender {
@@ -84,18 +89,17 @@ final class StreamsAPI {
 
     // MARK: With its body
 
-    /// Nil: the exchange is answered later.
-    func perform(_ sender: Sender, _ body: [UInt8], exchange: Int) -> HTTPResponse? {
+    func perform(_ sender: Sender, _ body: [UInt8], exchange: Int) -> HTTPOutcome {
         switch rights.know(sender.claims, sender.call, at: loop.second) {
         case true?: return carryOut(sender, body, exchange: exchange)
-        case false?: return Self.forbidden
+        case false?: return .answered(Self.forbidden)
         case nil: break
         }
         undecided[exchange] = Pending(sender: sender, body: body)
         let question = AuthorizationQuestion(
             claims: sender.claims, topic: sender.call.name.topic, right: sender.call.right.asked)
         loop.ask(question) { .streamRight(exchange, $0) }
-        return nil
+        return .later
     }
 
     /// The policies' word. Whoever asked may be gone by now: what it sent is appended all the same.
@@ -107,19 +111,20 @@ final class StreamsAPI {
         let isAllowed = !extensions.isEmpty
         rights.note(isAllowed, pending.sender.claims, pending.sender.call, at: loop.second)
         guard isAllowed else { return answer(exchange, Self.forbidden) }
-        if let response = carryOut(pending.sender, pending.body, exchange: exchange) { answer(exchange, response) }
+        loop.router.replied(exchange, carryOut(pending.sender, pending.body, exchange: exchange))
     }
 
     private func answer(_ exchange: Int, _ response: HTTPResponse) {
-        loop.router.replied(exchange, response.readableAnywhere)
+        loop.router.replied(exchange, .answered(response.readableAnywhere))
     }
 
     /// Says the same of streams that are there and of those that are not.
     private static let forbidden = HTTPResponse.error(
-        403, "Your token gives no right to this: the policies on realtime.messages decide for the topic stream:NAME")
+        403, "Your token gives no right to this: the policies on realtime.messages decide for the topic stream:NAME"
+    ).readableAnywhere
 
-    private func carryOut(_ sender: Sender, _ body: [UInt8], exchange: Int) -> HTTPResponse? {
-        guard let service else { return nil }
+    private func carryOut(_ sender: Sender, _ body: [UInt8], exchange: Int) -> HTTPOutcome {
+        guard let service else { return .later }
         let call = sender.call
         switch call.action {
         case .create(let configuration, let closes):
@@ -131,11 +136,12 @@ final class StreamsAPI {
         case .cancel: ask(.cancel, sender, exchange)
         case .delete: ask(.delete, sender, exchange)
         case .describe:
-            return service.buffer(of: call.name).map { StreamResponse.description($0.snapshot) }
-                ?? StreamResponse.refusal(.notFound)
-        case .read(let reading): return read(reading, call.name, exchange: exchange)
+            let stream = service.buffer(of: call.name)
+            let response = stream.map { StreamResponse.description($0.snapshot) } ?? StreamResponse.refusal(.notFound)
+            return .answered(response.readableAnywhere)
+        case .read(let reading): return read(reading, sender, exchange: exchange)
         }
-        return nil
+        return .later
     }
 
     private func ask(_ request: StreamRequest, _ sender: Sender, _ exchange: Int) {
@@ -147,16 +153,34 @@ final class StreamsAPI {
 
     // MARK: Reading
 
-    private func read(_ reading: StreamReading, _ name: StreamName, exchange: Int) -> HTTPResponse? {
-        guard let service, let stream = service.buffer(of: name) else { return StreamResponse.refusal(.notFound) }
-        guard reading.mode != .events else {
-            return .error(501, "Streams are not served as events yet: ask with live=long-poll")
+    private func read(_ reading: StreamReading, _ sender: Sender, exchange: Int) -> HTTPOutcome {
+        let name = sender.call.name
+        guard let service, let stream = service.buffer(of: name) else {
+            return .answered(StreamResponse.refusal(.notFound).readableAnywhere)
         }
         if case .idle = stream.configuration.lifetime { service.perform(.touch, on: name) { _ in } }
+        guard reading.mode != .events else { return events(reading, stream, sender, exchange: exchange) }
         switch page(of: stream, reading, from: nil) {
-        case .answered(let response): return response
+        case .answered(let response): return .answered(response.readableAnywhere)
         case .waits(let offset): return wait(reading, stream, at: offset, exchange: exchange)
         }
+    }
+
+    private func events(
+        _ reading: StreamReading, _ stream: StreamBuffer, _ sender: Sender, exchange: Int
+    ) -> HTTPOutcome {
+        let offset = reading.position.offset(in: stream.snapshot.end)
+        let head: HTTPResponse
+        do throws(StreamEvents.Refused) {
+            head = try StreamEvents.head(of: stream, from: offset)
+        } catch {
+            return .answered(error.response.readableAnywhere)
+        }
+        beginning[exchange] = StreamReaders.Reader(
+            stream: stream, offset: offset, asked: CacheCursor.ahead(reading.cursor, at: loop.now().unix),
+            until: loop.second + Self.patienceOfEvents)
+        return .streams(
+            StreamingAnswer(head: head.readableAnywhere, claims: sender.claims, exchange: exchange, source: self))
     }
 
     private func page(of stream: StreamBuffer, _ reading: StreamReading, from offset: Int?) -> StreamPage {
@@ -168,23 +192,30 @@ final class StreamsAPI {
         CacheCursor.next(at: loop.now().unix, after: reading.cursor, random: random.next())
     }
 
-    private func wait(_ reading: StreamReading, _ stream: StreamBuffer, at offset: Int, exchange: Int) -> HTTPResponse?
-    {
+    private func wait(
+        _ reading: StreamReading, _ stream: StreamBuffer, at offset: Int, exchange: Int
+    ) -> HTTPOutcome {
         service?.watch(stream, by: loop.index)
         // What came before the watch began.
         if case .answered(let response) = page(of: stream, reading, from: offset) {
-            if watched[stream.id] == nil { service?.unwatch(stream, by: loop.index) }
-            return response
+            unwatchIfUnread(stream)
+            return .answered(response.readableAnywhere)
         }
         polls[exchange] = LongPoll(
             reading: reading, stream: stream, offset: offset, until: loop.second + Self.patience)
-        watched[stream.id, default: []].insert(exchange)
-        return nil
+        polled[stream.id, default: []].insert(exchange)
+        return .later
+    }
+
+    private func unwatchIfUnread(_ stream: StreamBuffer) {
+        guard polled[stream.id] == nil, !readers.has(stream) else { return }
+        service?.unwatch(stream, by: loop.index)
     }
 
     func changed(_ stream: StreamBuffer) {
         stream.noteSeen(by: loop.index)
-        for exchange in watched[stream.id] ?? [] {
+        readers.changed(stream)
+        for exchange in polled[stream.id] ?? [] {
             guard let poll = polls[exchange],
                 case .answered(let response) = page(of: stream, poll.reading, from: poll.offset)
             else { continue }
@@ -196,6 +227,7 @@ final class StreamsAPI {
     /// Once a second.
     func tick() {
         rights.forget(at: loop.second)
+        readers.tick()
         endPolls(until: loop.second)
     }
 
@@ -215,10 +247,33 @@ final class StreamsAPI {
     func abandoned(_ exchange: Int) {
         guard let poll = polls.removeValue(forKey: exchange) else { return }
         let id = poll.stream.id
-        watched[id]?.remove(exchange)
-        guard watched[id]?.isEmpty == true else { return }
-        watched[id] = nil
-        service?.unwatch(poll.stream, by: loop.index)
+        polled[id]?.remove(exchange)
+        guard polled[id]?.isEmpty == true else { return }
+        polled[id] = nil
+        unwatchIfUnread(poll.stream)
+    }
+}
+
+// MARK: Events
+
+extension StreamsAPI: StreamingSource {
+    func began(_ exchange: Int, _ slot: Slot, isChunked: Bool) {
+        guard let reader = beginning.removeValue(forKey: exchange) else { return }
+        service?.watch(reader.stream, by: loop.index)
+        readers.add(reader, at: slot, isChunked: isChunked)
+    }
+
+    func refused(_ exchange: Int) { beginning[exchange] = nil }
+
+    func ended(_ slot: Slot) {
+        guard let stream = readers.remove(slot) else { return }
+        unwatchIfUnread(stream)
+    }
+
+    func hasRoom(_ slot: Slot) { readers.hasRoom(slot) }
+
+    func heartbeat(_ slot: Slot, isChunked: Bool) {
+        loop.delivery.send(Frame(body: StreamEvents.comment, isChunked: isChunked), to: slot)
     }
 }
 

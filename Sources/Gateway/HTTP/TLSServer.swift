@@ -76,7 +76,13 @@ final class TLSServer {
         exchanges[wsi]?.isAnswered = true
         _ = loop.limits.unfinished.change(by: -exchange.call.body.count)
         exchanges[wsi]?.call.body = []
-        if let response = loop.router.perform(exchange.call, exchange: exchange.id) { return respond(wsi, response) }
+        switch loop.router.perform(exchange.call, exchange: exchange.id) {
+        case .answered(let response): return respond(wsi, response)
+        case .streams(let answer):
+            answer.source.refused(answer.exchange)
+            return respond(wsi, RequestRouter.notOverTLS)
+        case .later: break
+        }
         // While an answer is being made, lws 4.1.6 does not read, and spins where something is to be read.
         lws_rx_flow_control(wsi, 0)
         return 0

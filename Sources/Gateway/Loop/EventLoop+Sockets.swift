@@ -28,7 +28,7 @@ extension EventLoop {
         hub.connect(
             slot, version: client.version, claims: client.claims, isCounted: client.countedUser != nil,
             isPage: client.isPage)
-        gauges.connections.store(hub.connectionCount, ordering: .relaxed)
+        noteConnections()
         return slot
     }
 
@@ -45,9 +45,13 @@ extension EventLoop {
         recoveries.forget(slot)
         hub.disconnect(slot, at: now(), isUnloaded: isUnloaded)
         limits.connections.leave(countedAddresses[slot])
-        gauges.connections.store(hub.connectionCount, ordering: .relaxed)
+        noteConnections()
         slots.release(slot)
         execute()
+    }
+
+    func noteConnections() {
+        gauges.connections.store(hub.connectionCount + answers.count, ordering: .relaxed)
     }
 
     /// Once a second: pings those that have been silent, and closes those that stay so.
@@ -57,6 +61,10 @@ extension EventLoop {
             guard socket.isOpen else { continue }
             if socket.isClosing {
                 delivery.closingGoesOn(Slot(slot))
+                continue
+            }
+            guard !socket.isAnswer else {
+                answers.tick(Slot(slot))
                 continue
             }
             let silence = second - socket.lastHeard
@@ -75,6 +83,7 @@ extension EventLoop {
     func beginClosing(_ slot: Slot, _ code: CloseCode, reason: StaticString) {
         // One that is being dismissed as a slow reader lost what waited for it, so that its answer acknowledges nothing.
         guard !delivery.sockets[Int(slot)].isClosing else { return }
+        guard !delivery.sockets[Int(slot)].isAnswer else { return answers.end(slot) }
         hub.isClosing(slot)
         delivery.beginClosing(slot, code, reason: reason)
     }

@@ -39,6 +39,7 @@ final class EventLoop {
     var upgrades = PendingUpgrades()
     lazy var http = HTTPServer(loop: self, router: router)
     lazy var tls = TLSServer(loop: self)
+    lazy var answers = StreamingAnswers(loop: self)
     lazy var router = RequestRouter(loop: self)
     lazy var operators = OpsSockets(loop: self)
 
@@ -206,11 +207,20 @@ final class EventLoop {
             changes.pump()
             if delivery.hasWork { delivery.flush() }
         }
-        recoveries.resume()
+        resumeRelieved()
         sendResyncs()
+        answers.settle()
         changes.turnEnds()
         // While slices are left to send, the loop does not wait for events.
         libuv.keepsTurning(delivery.hasWork || changes.isSliced)
+    }
+
+    /// Sockets that have room again for what waits.
+    private func resumeRelieved() {
+        while let slot = delivery.takeRelieved() {
+            if delivery.sockets[Int(slot)].isAnswer { answers.hasRoom(slot) } else { recoveries.resume(slot) }
+            if delivery.hasWork { delivery.flush() }
+        }
     }
 
     /// Right before libuv waits: ends a turn of which `uv_check` does not know. In its idle phase lws handles what it has
@@ -254,7 +264,7 @@ final class EventLoop {
             case .ping(let places): pings.send(to: places)
             case .show(let summary): hub.show(summary)
             case .adopt(let rules): adopt(rules)
-            case .respond(let exchange, let response): router.replied(exchange, response)
+            case .respond(let exchange, let response): router.replied(exchange, .answered(response))
             case .sendToOperator(let socket, let frame): operators.send(frame, to: socket)
             case .inspect(let question): question(self)
             case .take(let connection): http.accept(connection, isOps: false)

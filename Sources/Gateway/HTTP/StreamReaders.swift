@@ -1,0 +1,119 @@
+import DurableStreams
+import Hub
+import Streams
+import Wire
+
+/// Who reads streams as events on a loop, and up to where each has it.
+///
+/// A reader is an offset: whoever has room is sent all that it lacks, readers who lack the same share one frame, and nothing is kept
+/// for those who have no room.
+final class StreamReaders {
+    struct Reader {
+        let stream: StreamBuffer
+        var offset: Int
+        /// A cursor that is no older than the present.
+        let asked: String?
+        /// In seconds of the loop.
+        let until: Int32
+        var isChunked = true
+        /// What it was told last of how the stream stands.
+        var status: StreamStatus?
+        /// It is asked again when its socket has room.
+        var waits = false
+
+        init(stream: StreamBuffer, offset: Int, asked: String?, until: Int32) {
+            self.stream = stream
+            self.offset = offset
+            self.asked = asked
+            self.until = until
+        }
+    }
+
+    private struct Place: Hashable {
+        let offset: Int
+        let asked: String?
+        let isChunked: Bool
+    }
+
+    /// Lives as long as the process.
+    private unowned(unsafe) let loop: EventLoop
+    private var readers: [Slot: Reader] = [:]
+    private var slots: [StreamID: Set<Slot>] = [:]
+    private var random = SystemRandomNumberGenerator()
+
+    init(loop: EventLoop) {
+        self.loop = loop
+    }
+
+    func has(_ stream: StreamBuffer) -> Bool { slots[stream.id] != nil }
+
+    func add(_ reader: Reader, at slot: Slot, isChunked: Bool) {
+        var reader = reader
+        reader.isChunked = isChunked
+        readers[slot] = reader
+        slots[reader.stream.id, default: []].insert(slot)
+        send(to: [slot], of: reader.stream)
+    }
+
+    /// - Returns: the stream that it read.
+    func remove(_ slot: Slot) -> StreamBuffer? {
+        guard let stream = readers.removeValue(forKey: slot)?.stream else { return nil }
+        slots[stream.id]?.remove(slot)
+        if slots[stream.id]?.isEmpty == true { slots[stream.id] = nil }
+        return stream
+    }
+
+    func changed(_ stream: StreamBuffer) {
+        guard let slots = slots[stream.id] else { return }
+        guard !stream.isGone else {
+            for slot in slots { loop.answers.end(slot) }
+            return
+        }
+        send(to: slots, of: stream)
+    }
+
+    func hasRoom(_ slot: Slot) {
+        guard let stream = readers[slot]?.stream else { return }
+        readers[slot]?.waits = false
+        send(to: [slot], of: stream)
+    }
+
+    /// Once a second: answers that have gone on for long enough.
+    func tick() {
+        for (slot, reader) in readers where reader.until <= loop.second { loop.answers.end(slot) }
+    }
+
+    /// What each lacks, where it has room; readers at one place share a frame.
+    private func send(to slots: Set<Slot>, of stream: StreamBuffer) {
+        var together: [Place: [Slot]] = [:]
+        for slot in slots {
+            guard let reader = readers[slot], !reader.waits else { continue }
+            guard loop.delivery.hasRoom(slot, for: 0) else {
+                readers[slot]?.waits = true
+                loop.delivery.awaitRoom(slot)
+                continue
+            }
+            together[Place(offset: reader.offset, asked: reader.asked, isChunked: reader.isChunked), default: []]
+                .append(slot)
+        }
+        for (place, slots) in together { send(to: slots, at: place, of: stream) }
+    }
+
+    private func send(to slots: [Slot], at place: Place, of stream: StreamBuffer) {
+        let cursor = CacheCursor.next(at: loop.now().unix, after: place.asked, random: random.next())
+        guard let block = StreamEvents.block(of: stream, from: place.offset, cursor: cursor) else { return }
+        let lacking = slots.filter { block.end > place.offset || readers[$0]?.status != block.status }
+        guard !lacking.isEmpty else { return }
+        loop.delivery.fanOut(Frame(body: block.bytes, isChunked: place.isChunked), to: lacking, except: nil)
+        for slot in lacking {
+            readers[slot]?.offset = block.end
+            readers[slot]?.status = block.status
+            if block.status == nil {
+                readers[slot]?.waits = true
+                loop.delivery.awaitRoom(slot)
+            } else if block.status?.ending != nil {
+                loop.answers.end(slot)
+            }
+        }
+    }
+}
