@@ -86,17 +86,53 @@ package final class FileStreamService: StreamService {
     }
 
     package func buffer(of name: StreamName) -> StreamBuffer? { index[name] }
-    package func watch(_ stream: StreamBuffer, by loop: Int) { stream.addWatch(by: loop) }
-    package func unwatch(_ stream: StreamBuffer, by loop: Int) { stream.removeWatch(by: loop) }
+    @discardableResult package func watch(_ name: StreamName, by loop: Int) -> StreamBuffer? {
+        index.watch(name, by: loop)
+    }
+    package func unwatch(_ name: StreamName, by loop: Int) { index.unwatch(name, by: loop) }
 }
 
-/// Streams by name, for readers. From any thread.
+/// Streams by name, for readers, and who watches which name. From any thread.
 final class StreamIndex: Sendable {
-    private let buffers = Mutex<[StreamName: StreamBuffer]>([:])
+    private struct State {
+        var buffers: [StreamName: StreamBuffer] = [:]
+        /// How often each loop watches a name.
+        var watching: [StreamName: [Int: Int]] = [:]
+    }
 
-    subscript(name: StreamName) -> StreamBuffer? {
-        get { buffers.withLock { $0[name] } }
-        set { buffers.withLock { $0[name] = newValue } }
+    private let state = Mutex(State())
+
+    subscript(name: StreamName) -> StreamBuffer? { state.withLock { $0.buffers[name] } }
+
+    /// - Returns: the loops that wait for a stream of this name.
+    func add(_ buffer: StreamBuffer) -> [Int] {
+        state.withLock { state in
+            state.buffers[buffer.name] = buffer
+            let loops = state.watching[buffer.name]?.keys.sorted() ?? []
+            for loop in loops { buffer.addWatch(by: loop) }
+            return loops
+        }
+    }
+
+    func remove(_ name: StreamName) { state.withLock { $0.buffers[name] = nil } }
+
+    func watch(_ name: StreamName, by loop: Int) -> StreamBuffer? {
+        state.withLock { state in
+            state.watching[name, default: [:]][loop, default: 0] += 1
+            let buffer = state.buffers[name]
+            buffer?.addWatch(by: loop)
+            return buffer
+        }
+    }
+
+    func unwatch(_ name: StreamName, by loop: Int) {
+        state.withLock { state in
+            guard let count = state.watching[name]?[loop] else { return }
+            state.watching[name]?[loop] = count > 1 ? count - 1 : nil
+            guard count == 1 else { return }
+            if state.watching[name]?.isEmpty == true { state.watching[name] = nil }
+            state.buffers[name]?.removeWatch(by: loop)
+        }
     }
 }
 

@@ -64,7 +64,7 @@ final class StreamWorker {
         let stream = KeptStream(fresh, file, lease, at: Self.unix)
         stream.restore(records.dropFirst())
         streams[log.name] = stream
-        index[log.name] = stream.buffer
+        _ = index.add(stream.buffer)
         totalBytes += log.end
     }
 
@@ -93,8 +93,7 @@ final class StreamWorker {
             figures.writes += 1
             if let loops {
                 // Nobody finds a stream that is not written.
-                if index[stream.log.name] == nil { index[stream.log.name] = stream.buffer }
-                tell(loops, of: stream.buffer)
+                tell(index[stream.log.name] == nil ? index.add(stream.buffer) : loops, of: stream.buffer)
             } else {
                 failed(stream, added)
             }
@@ -263,7 +262,7 @@ final class StreamWorker {
     private func forget(_ stream: KeptStream) {
         folder.remove(stream.file)
         streams[stream.log.name] = nil
-        index[stream.log.name] = nil
+        index.remove(stream.log.name)
     }
 
     // MARK: Time

@@ -8,9 +8,12 @@ package protocol StreamService: Sendable {
     /// Nil where there is no such stream.
     func buffer(of name: StreamName) -> StreamBuffer?
 
-    /// The loop is told of every change of this stream until it says `unwatch`: `StreamSink.streamChanged`.
-    func watch(_ stream: StreamBuffer, by loop: Int)
-    func unwatch(_ stream: StreamBuffer, by loop: Int)
+    /// The loop is told of every change of the stream of this name, and of a stream that is made with it, until it has said
+    /// `unwatch` as often: `StreamSink.streamChanged`.
+    ///
+    /// - Returns: nil where there is no such stream yet.
+    @discardableResult func watch(_ name: StreamName, by loop: Int) -> StreamBuffer?
+    func unwatch(_ name: StreamName, by loop: Int)
 }
 
 /// Where loops are told that streams changed. From any thread; must not wait.

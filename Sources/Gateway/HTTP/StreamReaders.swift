@@ -45,8 +45,6 @@ final class StreamReaders {
         self.loop = loop
     }
 
-    func has(_ stream: StreamBuffer) -> Bool { slots[stream.id] != nil }
-
     func add(_ reader: Reader, at slot: Slot, isChunked: Bool) {
         var reader = reader
         reader.isChunked = isChunked

@@ -195,10 +195,10 @@ final class StreamsAPI {
     private func wait(
         _ reading: StreamReading, _ stream: StreamBuffer, at offset: Int, exchange: Int
     ) -> HTTPOutcome {
-        service?.watch(stream, by: loop.index)
+        service?.watch(stream.name, by: loop.index)
         // What came before the watch began.
         if case .answered(let response) = page(of: stream, reading, from: offset) {
-            unwatchIfUnread(stream)
+            service?.unwatch(stream.name, by: loop.index)
             return .answered(response.readableAnywhere)
         }
         polls[exchange] = LongPoll(
@@ -207,13 +207,7 @@ final class StreamsAPI {
         return .later
     }
 
-    private func unwatchIfUnread(_ stream: StreamBuffer) {
-        guard polled[stream.id] == nil, !readers.has(stream) else { return }
-        service?.unwatch(stream, by: loop.index)
-    }
-
     func changed(_ stream: StreamBuffer) {
-        stream.noteSeen(by: loop.index)
         readers.changed(stream)
         for exchange in polled[stream.id] ?? [] {
             guard let poll = polls[exchange],
@@ -248,9 +242,8 @@ final class StreamsAPI {
         guard let poll = polls.removeValue(forKey: exchange) else { return }
         let id = poll.stream.id
         polled[id]?.remove(exchange)
-        guard polled[id]?.isEmpty == true else { return }
-        polled[id] = nil
-        unwatchIfUnread(poll.stream)
+        if polled[id]?.isEmpty == true { polled[id] = nil }
+        service?.unwatch(poll.stream.name, by: loop.index)
     }
 }
 
@@ -259,7 +252,7 @@ final class StreamsAPI {
 extension StreamsAPI: StreamingSource {
     func began(_ exchange: Int, _ slot: Slot, isChunked: Bool) {
         guard let reader = beginning.removeValue(forKey: exchange) else { return }
-        service?.watch(reader.stream, by: loop.index)
+        service?.watch(reader.stream.name, by: loop.index)
         readers.add(reader, at: slot, isChunked: isChunked)
     }
 
@@ -267,7 +260,7 @@ extension StreamsAPI: StreamingSource {
 
     func ended(_ slot: Slot) {
         guard let stream = readers.remove(slot) else { return }
-        unwatchIfUnread(stream)
+        service?.unwatch(stream.name, by: loop.index)
     }
 
     func hasRoom(_ slot: Slot) { readers.hasRoom(slot) }

@@ -259,7 +259,9 @@ final class EventLoop {
             case .publicationRight(let exchange, let topic, let outcome):
                 router.decide(exchange, topic: topic, outcome)
             case .streamRight(let exchange, let outcome): router.streams.decide(exchange, outcome)
-            case .streamChanged(let stream): router.streams.changed(stream)
+            case .streamChanged(let stream):
+                stream.noteSeen(by: index)
+                router.streams.changed(stream)
             case .changes(let batch): changes.take(batch)
             case .ping(let places): pings.send(to: places)
             case .show(let summary): hub.show(summary)

@@ -1,18 +1,16 @@
-import Streams
-
 /// Bytes of a stream from one offset on, cut where its content may be cut.
-struct StreamPiece {
-    let bytes: [UInt8]
+package struct StreamPiece: Sendable {
+    package let bytes: [UInt8]
     private let content: StreamContent
     /// Where the next piece begins.
-    let end: Int
+    package let end: Int
 
-    var isEmpty: Bool { bytes.isEmpty }
+    package var isEmpty: Bool { bytes.isEmpty }
 
     /// Nil where nobody can have been given this offset: it is beyond the end, within a character or within a message.
     ///
     /// - Parameter most: bytes, but for a single message that is larger.
-    init?(of stream: StreamBuffer, in snapshot: StreamSnapshot, from start: Int, most: Int) {
+    package init?(of stream: StreamBuffer, in snapshot: StreamSnapshot, from start: Int, most: Int) {
         guard start <= snapshot.end else { return nil }
         content = snapshot.configuration.content
         // The byte before tells whether a message begins here.
@@ -55,7 +53,7 @@ struct StreamPiece {
     }
 
     /// As a page has it: an array of the messages, or the bytes.
-    var body: [UInt8] { content == .json ? messages(separatedBy: [UInt8(ascii: ",")]) : bytes }
+    package var body: [UInt8] { content == .json ? messages(separatedBy: [UInt8(ascii: ",")]) : bytes }
 
     private func messages(separatedBy separator: [UInt8]) -> [UInt8] {
         var out: [UInt8] = [UInt8(ascii: "[")]
