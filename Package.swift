@@ -38,7 +38,8 @@ let package = Package(
         .target(
             name: "Hub",
             dependencies: [
-                "Matching", "Signatures", "Wire", .product(name: "DequeModule", package: "swift-collections"),
+                "Matching", "Signatures", "Streams", "Wire",
+                .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
                 .product(name: "OrderedCollections", package: "swift-collections"),
             ],
@@ -168,7 +169,8 @@ let package = Package(
             name: "DurableStreamsTests", dependencies: ["DurableStreams", "HTTP", "Streams"], swiftSettings: quick),
         .testTarget(name: "HTTPTests", dependencies: ["HTTP", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "MatchingTests", dependencies: ["Matching", "Wire", "TestSupport"], swiftSettings: quick),
-        .testTarget(name: "HubTests", dependencies: ["Hub", "Matching", "Wire", "TestSupport"], swiftSettings: quick),
+        .testTarget(
+            name: "HubTests", dependencies: ["Hub", "Matching", "Streams", "Wire", "TestSupport"], swiftSettings: quick),
         .testTarget(
             name: "GatewayTests", dependencies: ["Gateway", "HTTP", "Hub", "Wire", "TestSupport"], swiftSettings: quick),
         .testTarget(

@@ -1,3 +1,4 @@
+package import Streams
 package import Wire
 
 /// What the hub wants done. It decides; the gateway executes, in order.
@@ -19,6 +20,8 @@ package enum Action: Sendable {
     case abandon(RecoveryID)
     /// Sockets are to be asked at once whether they live, by `Hub.acknowledgementPing`.
     case ping([SocketPlace])
+    /// Something is to be done to a stream; where a number is given, the answer comes by `streamAnswered` with it.
+    case stream(Int?, StreamName, StreamRequest)
     /// The policies of a private channel are to be asked; the answer comes by `authorization`.
     case authorize(AuthorizationID, AuthorizationQuestion)
 }

@@ -27,6 +27,15 @@ extension Hub {
             return context.refuse(frame.ref, of: membership, .summaryReserved)
         }
         guard !presence.consumesAppState(message, ref: frame.ref, of: membership, &context) else { return }
+        if membership.channel.stream != nil {
+            do throws(Refusal) {
+                if let wanted = try StreamWrite(message) {
+                    return write(.stream(wanted), ref: frame.ref, of: membership)
+                }
+            } catch {
+                return context.refuse(frame.ref, of: membership, error)
+            }
+        }
         write(.broadcast(message), ref: frame.ref, of: membership)
     }
 
@@ -64,6 +73,7 @@ extension Hub {
             do { try presence.track(payload, of: membership, &context) } catch {
                 return context.refuse(ref, of: membership, error)
             }
+        case .stream(let wanted): return streams.perform(wanted, ref, of: membership, &context)
         case .untrack:
             presence.withdraw(membership.presence.id, in: membership.channel, &context)
         }

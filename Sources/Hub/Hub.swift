@@ -1,3 +1,4 @@
+package import Streams
 package import Wire
 
 /// The channels of one event loop: who is in them, who is present, who hears which row changes.
@@ -23,6 +24,7 @@ package final class Hub {
     var history: History
     let users: Users
     let summaries: Summaries
+    var streams: StreamChannels
     let verifier: any TokenVerifier
     var channels: [ChannelKey: LocalChannel] = [:]
     /// Applies the relays that have been posted to this hub, at once; set by whoever posts them. Not called back for
@@ -49,6 +51,7 @@ package final class Hub {
         history = History(store: shared.history)
         users = Users(online: shared.users, devices: shared.devices, limiter: userLimiter)
         summaries = Summaries(joins: shared.summaryJoins)
+        streams = StreamChannels(service: shared.streams)
         self.verifier = verifier
         catchUp = CatchUp(sessions: shared.recovery)
     }
@@ -184,6 +187,32 @@ package final class Hub {
         }
     }
 
+    // MARK: Streams
+
+    /// Whether sockets can take something now, and how to be told of it (`hasRoom`).
+    package func askForRoom(
+        hasRoom: @escaping (Slot) -> Bool, awaitRoom: @escaping (Slot) -> Void
+    ) {
+        streams.hasRoom = hasRoom
+        streams.awaitRoom = awaitRoom
+    }
+
+    package func streamChanged(_ stream: StreamBuffer) {
+        guard let channel = channels[ChannelStream.key(stream.name)] else { return }
+        streams.changed(stream, in: channel, &context)
+    }
+
+    /// A socket that had no room for more of a stream has some.
+    package func hasRoom(_ slot: Slot) {
+        guard let connection = connection(slot) else { return }
+        for membership in connection.memberships where membership.streamPlace?.waits == true {
+            streams.hasRoom(membership, &context)
+        }
+    }
+
+    /// What became of what `Action.stream` asked for.
+    package func streamAnswered(_ id: Int, _ answer: StreamAnswer) { streams.answered(id, answer, &context) }
+
     // MARK: The context
 
     /// What is to be done, in order. The gateway takes them after every call.
@@ -225,6 +254,8 @@ package struct HubShared: Sendable {
     package let typing: TypingRegistry?
     /// Who joins a Live Activity's channel, for whoever shows it; nil if nobody does.
     package let summaryJoins: SummaryJoins?
+    /// Keeps streams; nil where none are served.
+    package var streams: (any StreamService)?
 
     package init(
         recovery: SessionRegistry = SessionRegistry(), history: HistoryStore = HistoryStore(),

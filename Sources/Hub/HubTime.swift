@@ -46,6 +46,7 @@ extension Hub {
             case .presence(let key): if let channel = channels[key] { presence.sendDiff(in: channel, &context) }
             case .occupancy(let key): if let channel = channels[key] { presence.sendOccupancy(in: channel, &context) }
             case .arrivals: settleArrivals()
+            case .stream(let key): if let channel = channels[key] { streams.advance(in: channel, &context) }
             case .typing(let key):
                 guard let channel = channels[key] else { break }
                 typing.advance(in: channel, &context)

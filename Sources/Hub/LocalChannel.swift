@@ -14,6 +14,8 @@ package final class LocalChannel {
     var history: ChannelHistory?
     var presence = ChannelPresence()
     var typing = ChannelTyping()
+    /// Where it is a stream's.
+    var stream: ChannelStream?
     var traffic = ChannelTraffic()
     /// Those who asked for row changes, by what they asked for.
     var groups: [ChangeGroup] = []

@@ -27,6 +27,10 @@ package final class Membership {
     package var recovery: MemberRecovery?
     /// Where the join asked for it.
     var history: MemberHistory?
+    /// In the channel of a stream.
+    var streamPlace: StreamPlace?
+    /// It has written the stream of its channel: its end is the producer's.
+    var holdsStream = false
     /// Its position among those who hear the channel's broadcasts. Nil until its join is answered, where it may not hear
     /// them, and where it has history, which brings them.
     var memberIndex: Int32?
@@ -50,6 +54,7 @@ package final class Membership {
         presence = MemberPresence(key: config.presenceKey, id: member, orElse: presenceKey())
         grants = config.isPrivate ? ChannelGrants(config) : nil
         self.pending = pending
+        streamPlace = ChannelStream.isOne(channel.key.topic) ? StreamPlace(config.stream) : nil
     }
 
     var slot: Slot { connection.slot }

@@ -74,6 +74,8 @@ enum HubDuty: Hashable {
     case presence(ChannelKey)
     case occupancy(ChannelKey)
     case typing(ChannelKey)
+    /// News of a stream that waited for company.
+    case stream(ChannelKey)
     /// Joins wait for others' sockets, or to be written down.
     case arrivals
 }

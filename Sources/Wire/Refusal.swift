@@ -43,6 +43,7 @@ package enum Refusal: Error, Sendable, Equatable {
     case presenceListFull(PresenceBound, Int, isCounted: Bool)
     case roleInvalid
     case invalidBinding(String)
+    case stream(StreamProblem)
 
     /// What bounds the lists of those who are present.
     package enum PresenceBound: Sendable, CaseIterable {
@@ -93,6 +94,7 @@ package enum Refusal: Error, Sendable, Equatable {
         case .invalidBinding: "InvalidPostgresChanges: \(message)"
         case .presenceListFull: "PresenceListFull: \(message)"
         case .summaryReserved: "ReservedEvent: \(message)"
+        case .stream(let problem): "\(problem.code): \(message)"
         case .unmatchedTopic, .payloadNotAnObject, .presencePayloadNotAMap, .presenceEventUnknown,
             .appStateUnknown:
             message
@@ -142,6 +144,7 @@ package enum Refusal: Error, Sendable, Equatable {
         case .roleInvalid:
             "The claim `role` of the token has a character U+0000, which no role of Postgres has; issue another token"
         case .invalidBinding(let detail): detail
+        case .stream(let problem): problem.sentence
         }
     }
 
@@ -159,6 +162,7 @@ package enum Refusal: Error, Sendable, Equatable {
             .presencePayloadNotAMap, .presenceEventUnknown, .appStateUnknown, .summaryReserved, .invalidBinding:
             .giveUp
         case .over(let limit, _): limit.nextAction
+        case .stream(let problem): problem.nextAction
         }
     }
 

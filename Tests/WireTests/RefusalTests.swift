@@ -16,7 +16,13 @@ import Wire
             .presenceEventUnknown, .appStateUnknown, .summaryReserved, .roleInvalid, .invalidBinding("a detail"),
         ] + Limit.allCases.map { .over($0, 77) }
         + Refusal.PresenceBound.allCases.map { .presenceListFull($0, 77, isCounted: true) }
-        + [.presenceListFull(.bytes, 77, isCounted: false)]
+        + [.presenceListFull(.bytes, 77, isCounted: false)] + problems.map { .stream($0) }
+
+    static let problems: [StreamProblem] = [
+        .isPublic, .name, .notFound, .ended(at: 77), .cancelled(at: 77), .content, .order, .fenced, .tooLarge(77),
+        .full,
+        .unavailable,
+    ]
 
     private func expected(_ refusal: Refusal) -> (reason: String, message: String) {
         switch refusal {
@@ -183,7 +189,32 @@ import Wire
                 "The claim `role` of the token has a character U+0000, which no role of Postgres has; issue another token"
             )
         case .invalidBinding: ("InvalidPostgresChanges: a detail", "a detail")
+        case .stream(let problem): Self.expected(problem)
         }
+    }
+
+    private static func expected(_ problem: StreamProblem) -> (reason: String, message: String) {
+        let (code, message) =
+            switch problem {
+            case .isPublic: ("StreamTopic", "The channel of a stream is private: join it with private: true")
+            case .name: ("StreamTopic", "A stream's name has 1 to 200 bytes, and no empty part between slashes")
+            case .notFound: ("StreamNotFound", "There is no such stream: create it first")
+            case .ended: ("StreamEnded", "The stream has ended at 77 bytes")
+            case .cancelled: ("StreamCancelled", "The stream was cancelled at 77 bytes: stop writing it")
+            case .content:
+                (
+                    "StreamContent",
+                    "The payload is not what the stream takes: send delta for text, messages for JSON, base64 for bytes"
+                )
+            case .order:
+                ("StreamOrder", "The number seq is not the next of this producer's, which begins each epoch with 0")
+            case .fenced:
+                ("StreamFenced", "Another incarnation of this producer has taken over: begin a new epoch to go on")
+            case .tooLarge: ("StreamTooLarge", "A stream may have 77 bytes (streams.bytes)")
+            case .full: ("StreamsFull", "The hub has no room for more of streams; try again later")
+            case .unavailable: ("StreamsUnavailable", "Streams cannot be written now; try again in a moment")
+            }
+        return ("\(code): \(message)", message)
     }
 
     private func listFull(_ bound: Refusal.PresenceBound, _ isCounted: Bool) -> (reason: String, message: String) {
@@ -216,7 +247,7 @@ import Wire
     @Test func repeatsAndRefreshesOnlyWhereThatHelps() {
         let all = Self.all.filter {
             switch $0 {
-            case .over, .presenceListFull: false
+            case .over, .presenceListFull, .stream: false
             default: true
             }
         }
@@ -241,6 +272,11 @@ import Wire
                 "The audience (aud) of the token is not this service",
                 "The claim `role` of the token has a character U+0000, which no role of Postgres has; issue another token",
             ])
+    }
+
+    @Test func onlyWhatPassesIsTriedAgainOfStreams() {
+        #expect(Self.problems.filter { Refusal.stream($0).nextAction == .retry } == [.full, .unavailable])
+        #expect(Self.problems.allSatisfy { Refusal.stream($0).nextAction != .refreshToken })
     }
 
     /// What goes away by itself, or once somebody else is gone, is worth another try.
@@ -319,7 +355,7 @@ import Wire
                     refusal.reason.replacingOccurrences(of: "room1", with: "X"),
                     refusal.message.replacingOccurrences(of: "room1", with: "X")
                 )
-            case .over, .presenceListFull:
+            case .over, .presenceListFull, .stream:
                 (
                     refusal.reason.replacingOccurrences(of: " 77 ", with: " N "),
                     refusal.message.replacingOccurrences(of: " 77 ", with: " N ")

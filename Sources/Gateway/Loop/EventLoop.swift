@@ -75,7 +75,9 @@ final class EventLoop {
         configuration = gateway.configuration
         rules = configuration.rules
         self.services = services
-        shared = gateway.shared
+        var shared = gateway.shared
+        shared.streams = services.streams
+        self.shared = shared
         limits = gateway.limits
         logger = gateway.logger
         inbox = gateway.inboxes[index]
@@ -97,6 +99,9 @@ final class EventLoop {
         hub.hearOthers = { [unowned self] in
             for relay in inbox.takeRelays() { hub.apply(relay) }
         }
+        hub.askForRoom(
+            hasRoom: { [unowned self] in delivery.hasRoom($0, for: 0) },
+            awaitRoom: { [unowned self] in delivery.awaitRoom($0) })
         lws = LWSContext(on: libuv, owner: self, hasTLS: certificates != nil)
     }
 
@@ -168,6 +173,10 @@ final class EventLoop {
                     for sibling in siblings { sibling.post(.ping(places)) }
                 }
             case .authorize(let id, let question): ask(question) { .authorization(id, $0) }
+            case .stream(let id, let name, let request):
+                services.streams?.perform(request, on: name) { [inbox] answer in
+                    if let id { inbox.post(.streamAnswered(id, answer)) }
+                }
             }
         }
         executing.removeAll(keepingCapacity: true)
@@ -218,7 +227,13 @@ final class EventLoop {
     /// Sockets that have room again for what waits.
     private func resumeRelieved() {
         while let slot = delivery.takeRelieved() {
-            if delivery.sockets[Int(slot)].isAnswer { answers.hasRoom(slot) } else { recoveries.resume(slot) }
+            if delivery.sockets[Int(slot)].isAnswer {
+                answers.hasRoom(slot)
+            } else {
+                recoveries.resume(slot)
+                hub.hasRoom(slot)
+                execute()
+            }
             if delivery.hasWork { delivery.flush() }
         }
     }
@@ -262,6 +277,8 @@ final class EventLoop {
             case .streamChanged(let stream):
                 stream.noteSeen(by: index)
                 router.streams.changed(stream)
+                hub.streamChanged(stream)
+            case .streamAnswered(let id, let answer): hub.streamAnswered(id, answer)
             case .changes(let batch): changes.take(batch)
             case .ping(let places): pings.send(to: places)
             case .show(let summary): hub.show(summary)

@@ -14,6 +14,7 @@ enum LoopTask: Sendable {
     case publicationRight(Int, topic: String, AuthorizationOutcome)
     case streamRight(Int, AuthorizationOutcome)
     case streamChanged(StreamBuffer)
+    case streamAnswered(Int, StreamAnswer)
     case changes(ChangeQueue.Batch)
     case ping([SocketPlace])
     case show(ActivitySummary)

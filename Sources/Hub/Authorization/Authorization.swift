@@ -174,12 +174,12 @@ package struct Authorization {
         _ id: AuthorizationID, _ outcome: AuthorizationOutcome, _ grants: ChannelGrants, of membership: Membership,
         _ hub: inout HubContext
     ) -> Bool {
-        guard let need = [ChannelExtensions.broadcast, .presence].first(where: { grants.write[$0] == .asked(id) })
+        guard let need = WriteRights.all.first(where: { grants.write[$0] == .asked(id) })
         else {
             return false
         }
         if case .decided(let allowed, _) = outcome {
-            grants.write[need] = allowed.contains(need) ? .allowed : .denied
+            grants.write[need] = allowed.isDisjoint(with: need) ? .denied : .allowed
         } else {
             // Nothing is known, so the next write asks again.
             grants.write[need] = .unknown

@@ -49,14 +49,24 @@ struct WriteRights {
 
     private var broadcast = State.unknown
     private var presence = State.unknown
+    private var cancel = State.unknown
+
+    /// What may be needed.
+    static let all: [ChannelExtensions] = [.broadcast, .presence, MemberWrite.cancelling]
 
     subscript(need: ChannelExtensions) -> State {
-        get { need == .broadcast ? broadcast : presence }
-        set { if need == .broadcast { broadcast = newValue } else { presence = newValue } }
+        get { need == .broadcast ? broadcast : need == .presence ? presence : cancel }
+        set {
+            switch need {
+            case .broadcast: broadcast = newValue
+            case .presence: presence = newValue
+            default: cancel = newValue
+            }
+        }
     }
 
     var questions: [AuthorizationID] {
-        [broadcast, presence].compactMap { if case .asked(let id) = $0 { id } else { nil } }
+        [broadcast, presence, cancel].compactMap { if case .asked(let id) = $0 { id } else { nil } }
     }
 }
 
@@ -66,11 +76,16 @@ package enum MemberWrite {
     /// The payload, a JSON object.
     case track([UInt8])
     case untrack
+    case stream(StreamWrite)
 
-    /// The right it takes; none to withdraw oneself.
+    /// Whoever may write a stream may also cancel it.
+    static let cancelling: ChannelExtensions = [.broadcast, .cancel]
+
+    /// The right it takes, or rights of which one is enough; none to withdraw oneself.
     var need: ChannelExtensions? {
         switch self {
-        case .broadcast: .broadcast
+        case .broadcast, .stream(.append): .broadcast
+        case .stream(.cancel): Self.cancelling
         case .track: .presence
         case .untrack: nil
         }
@@ -81,6 +96,7 @@ package enum MemberWrite {
         case .broadcast(.text(let payload)), .track(let payload): payload.count
         case .broadcast(.user(let user)): user.payload.count + user.event.utf8.count
         case .untrack: 0
+        case .stream(let write): write.bytes
         }
     }
 

@@ -102,6 +102,7 @@ extension Hub {
         guard !config.hasTooManyChanges else {
             throw .over(.filtersPerChannel, limits.filtersPerChannel)
         }
+        if let refusal = streams.refusal(of: config, topic: frame.topic) { throw refusal }
         let claims =
             try config.token.map { token throws(Refusal) in try verifier.verify(token, at: context.now) }
             ?? connection.claims
@@ -153,6 +154,7 @@ extension Hub {
         catchUp.end(membership, end, &context)
         history.leave(membership, isLeave: end == .left || end == .unloaded, &context)
         typing.end(of: membership, &context)
+        streams.leave(membership, &context)
         presence.release(membership, end, &context)
         discardIfIdle(channel)
     }

@@ -115,6 +115,7 @@ extension Hub {
             presence.showOccupancy(to: membership, &context)
         }
         if membership.mayRead(.broadcast) { typing.show(to: membership, &context) }
+        streams.enter(membership, &context)
         summaries.note(membership)
         releaseWrites(of: membership)
     }

@@ -19,6 +19,8 @@ package struct JoinConfig {
     var wantsOccupancy = false
     var appState: ReportedAppState?
     var isPrivate = false
+    /// `stream`, for the channel of one.
+    var stream = StreamRequestOfJoin(nil)
     var changes: [JSON] = []
     var hasTooManyChanges = false
     /// `user_token` before `access_token`; keys that only name a project (`sb_…`) are no tokens.
@@ -50,6 +52,7 @@ package struct JoinConfig {
                 resumeCursor = resume["cursor"]?.string
             }
             isPrivate = Self.flag(config["private"])
+            if ChannelStream.isOne(topic) { stream = StreamRequestOfJoin(config["stream"]) }
             appState = ReportedAppState(config["app_state"])
             let entries = config["postgres_changes"]?.elements(upTo: limits.filtersPerChannel + 1) ?? []
             hasTooManyChanges = entries.count > limits.filtersPerChannel

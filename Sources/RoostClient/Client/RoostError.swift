@@ -60,7 +60,8 @@ package enum NextAction: Equatable {
         case "Unauthorized", "TopicNameRequired", "unmatched topic", "PrivateOnly", "ChannelRateLimitReached",
             "InvalidPostgresChanges", "message_size_exceeded", "payload_size_exceeded",
             "Broadcast payload must be a JSON object", "Presence track payload must be a map",
-            "Presence event must be track or untrack":
+            "Presence event must be track or untrack", "StreamTopic", "StreamNotFound", "StreamEnded",
+            "StreamCancelled", "StreamContent", "StreamOrder", "StreamFenced", "StreamTooLarge":
             self = .giveUp
         case "UnableToReplayMessages":
             self = reason.hasSuffix("Realtime was unable to replay messages") ? .retry : .giveUp

@@ -1,4 +1,5 @@
 import Hub
+import Streams
 import Wire
 
 extension Hub {
@@ -9,14 +10,16 @@ extension Hub {
         history: HistoryStore? = nil, userLimiter: (any UserConnectionLimiter)? = nil,
         presence: PresenceRules = PresenceRules(), typing: TypingRules = TypingRules(),
         presences: PresenceLeases = PresenceLeases(), presenceLog: PresenceLog? = nil, users: UserPresence? = nil,
-        devices: UserPresence? = nil, typingRegistry: TypingRegistry? = nil, summaryJoins: SummaryJoins? = nil
+        devices: UserPresence? = nil, typingRegistry: TypingRegistry? = nil, summaryJoins: SummaryJoins? = nil,
+        streams: (any StreamService)? = nil
     ) {
+        var shared = HubShared(
+            recovery: sessions, history: history ?? HistoryStore(limits: limits, window: 0), leases: presences,
+            presenceLog: presenceLog, users: users, devices: devices, typing: typingRegistry, summaryJoins: summaryJoins
+        )
+        shared.streams = streams
         self.init(
             loop: loop, limits: limits, verifier: verifier, random: random, presence: presence, typing: typing,
-            shared: HubShared(
-                recovery: sessions, history: history ?? HistoryStore(limits: limits, window: 0), leases: presences,
-                presenceLog: presenceLog, users: users, devices: devices, typing: typingRegistry,
-                summaryJoins: summaryJoins),
-            userLimiter: userLimiter)
+            shared: shared, userLimiter: userLimiter)
     }
 }

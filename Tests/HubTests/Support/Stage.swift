@@ -1,5 +1,6 @@
 import Hub
 import Matching
+import Streams
 import TestSupport
 import Testing
 import Wire
@@ -32,11 +33,13 @@ final class Stage {
     init(
         loop: Int = 0, limits: HubLimits = HubLimits(), sessions: SessionRegistry = SessionRegistry(window: 0),
         presence: PresenceRules = .plain, typing: TypingRules = TypingRules(),
-        presences: PresenceLeases = PresenceLeases(), users: UserPresence? = nil
+        presences: PresenceLeases = PresenceLeases(), users: UserPresence? = nil,
+        streams: (any StreamService)? = nil
     ) {
         hub = Hub(
             loop: loop, limits: limits, verifier: TestVerifier(), random: SeededGenerator(seed: UInt64(loop) + 1),
-            sessions: sessions, presence: presence, typing: typing, presences: presences, users: users)
+            sessions: sessions, presence: presence, typing: typing, presences: presences, users: users,
+            streams: streams)
     }
 
     static func claims(
@@ -186,6 +189,12 @@ final class Stage {
         case .ping(let places):
             "ask \(places.map { "\($0.loop).\($0.slot)" }.joined(separator: ","))"
         case .authorize(_, let question): "authorize \(describe(question))"
+        case .stream(_, let name, .append(let append)):
+            "stream \(name.text) append \(String(decoding: append.body, as: UTF8.self))\(append.closes ? " close" : "")"
+        case .stream(_, let name, .cancel): "stream \(name.text) cancel"
+        case .stream(_, let name, .hold): "stream \(name.text) hold"
+        case .stream(_, let name, .release): "stream \(name.text) release"
+        case .stream(_, let name, _): "stream \(name.text)"
         }
     }
 
@@ -193,7 +202,8 @@ final class Stage {
         let asked =
             switch question.right {
             case .read(let replay): replay.map { "read since \($0.since) limit \($0.limit)" } ?? "read"
-            case .write(let extensions): extensions == .broadcast ? "write" : "track"
+            case .write(let extensions):
+                extensions == .broadcast ? "write" : extensions == .presence ? "track" : "cancel"
             }
         return "\(question.claims.role) \(asked) \(question.topic)"
     }

@@ -1,0 +1,190 @@
+import Streams
+import Wire
+
+/// Channels of streams (`realtime:stream:NAME`): members are told what a stream has and what comes, and write it if they may.
+///
+/// A watcher is an offset. Its first frame has all there is; later ones come at most every `config.stream.every_ms`, each with all
+/// that was appended meanwhile; whoever has no room is skipped until it has. So a frame is made once for all who are at the same
+/// place, nothing waits in a queue, and no frame has a byte behind the end that a cancel fixed.
+struct StreamChannels {
+    /// Nil where the hub serves no streams: such topics are channels as any other then.
+    let service: (any StreamService)?
+    /// Whether a socket can take something now.
+    var hasRoom: (Slot) -> Bool = { _ in true }
+    /// Has `Hub.hasRoom` called when the socket has taken nearly all that it was sent.
+    var awaitRoom: (Slot) -> Void = { _ in }
+    /// Writes that were asked for and not answered.
+    private var asked: [Int: (membership: Membership, ref: JSON)] = [:]
+
+    init(service: (any StreamService)?) {
+        self.service = service
+    }
+
+    private struct Place: Hashable {
+        let id: StreamID?
+        let offset: Int
+        /// As it was told last; nil before that.
+        let wasStalled: Bool?
+        let version: ProtocolVersion
+    }
+
+    // MARK: Joining and leaving
+
+    /// What is wrong with joining a stream's channel.
+    func refusal(of config: JoinConfig, topic: String) -> Refusal? {
+        guard service != nil, ChannelStream.isOne(topic) else { return nil }
+        if !config.isPrivate { return .stream(.isPublic) }
+        return ChannelStream.name(of: topic) == nil ? .stream(.name) : nil
+    }
+
+    /// A member whose join is answered.
+    mutating func enter(_ membership: Membership, _ hub: inout HubContext) {
+        let channel = membership.channel
+        guard let service, channel.key.isPrivate, let name = ChannelStream.name(of: channel.key.topic) else { return }
+        let stream = channel.stream ?? ChannelStream(name)
+        channel.stream = stream
+        guard membership.mayRead(.broadcast), membership.streamPlace != nil else { return }
+        if stream.watchers.isEmpty { stream.buffer = service.watch(name, by: hub.loop) }
+        stream.watchers[membership.slot] = membership
+        send(to: [membership], in: channel, &hub)
+    }
+
+    mutating func leave(_ membership: Membership, _ hub: inout HubContext) {
+        guard let stream = membership.channel.stream else { return }
+        if membership.holdsStream {
+            membership.holdsStream = false
+            hub.actions.append(.stream(nil, stream.name, .release(hold(of: membership))))
+        }
+        guard stream.watchers.removeValue(forKey: membership.slot) != nil, stream.watchers.isEmpty else { return }
+        stream.buffer = nil
+        service?.unwatch(stream.name, by: hub.loop)
+    }
+
+    private func hold(of membership: Membership) -> StreamHold {
+        StreamHold(loop: membership.member.loop, serial: membership.member.serial)
+    }
+
+    // MARK: News
+
+    mutating func changed(_ buffer: StreamBuffer, in channel: LocalChannel, _ hub: inout HubContext) {
+        guard let stream = channel.stream, !stream.watchers.isEmpty else { return }
+        if buffer.isGone {
+            // Another may have been made of the same name, which is told of by itself.
+            if stream.buffer === buffer { tellGone(stream, in: channel, &hub) }
+            return
+        }
+        stream.buffer = buffer
+        send(to: Array(stream.watchers.values), in: channel, &hub)
+    }
+
+    private func tellGone(_ stream: ChannelStream, in channel: LocalChannel, _ hub: inout HubContext) {
+        guard let id = stream.buffer?.id else { return }
+        stream.buffer = nil
+        var slots: [ProtocolVersion: [Slot]] = [:]
+        for membership in stream.watchers.values where membership.streamPlace?.id == id {
+            slots[membership.version, default: []].append(membership.slot)
+        }
+        for (version, slots) in slots {
+            let frame = channel.frames(version).push("broadcast", payload: StreamFrames.gone(id))
+            hub.actions.append(.fanOut(frame, to: slots.sorted(), except: nil))
+        }
+    }
+
+    /// Milliseconds have gone by: the duty `.stream`.
+    mutating func advance(in channel: LocalChannel, _ hub: inout HubContext) {
+        guard let stream = channel.stream else { return }
+        send(to: Array(stream.watchers.values), in: channel, &hub)
+    }
+
+    /// A socket that had none has room.
+    mutating func hasRoom(_ membership: Membership, _ hub: inout HubContext) {
+        membership.streamPlace?.waits = false
+        membership.streamPlace?.nextAt = .min
+        send(to: [membership], in: membership.channel, &hub)
+    }
+
+    private mutating func send(to members: [Membership], in channel: LocalChannel, _ hub: inout HubContext) {
+        guard let buffer = channel.stream?.buffer else { return }
+        let snapshot = buffer.snapshot
+        let now = hub.now.monotonic
+        var together: [Place: [Membership]] = [:]
+        var due: Int64?
+        for membership in members {
+            guard let place = membership.streamPlace, !place.waits, place.lacks(snapshot) else { continue }
+            // An end waits for nothing.
+            if place.nextAt > now, snapshot.status.ending == nil {
+                due = min(due ?? .max, place.nextAt)
+                continue
+            }
+            guard hasRoom(membership.slot) else {
+                membership.streamPlace?.waits = true
+                awaitRoom(membership.slot)
+                continue
+            }
+            let isKnown = place.id == snapshot.id
+            let key = Place(
+                id: place.id, offset: isKnown ? place.offset : 0,
+                wasStalled: isKnown ? place.status.map { $0 == .stalled } : nil, version: membership.version)
+            together[key, default: []].append(membership)
+        }
+        for (place, members) in together { send(to: members, at: place, buffer, snapshot, in: channel, &hub) }
+        if let due { hub.schedule(.stream(channel.key), at: due) }
+    }
+
+    private func send(
+        to members: [Membership], at place: Place, _ buffer: StreamBuffer, _ snapshot: StreamSnapshot,
+        in channel: LocalChannel, _ hub: inout HubContext
+    ) {
+        let known = place.wasStalled.map { $0 ? StreamStatus.stalled : .open }
+        guard let news = StreamFrames.news(of: buffer, snapshot, from: place.offset, knowing: known) else { return }
+        let frame = channel.frames(place.version).push("broadcast", payload: news.payload)
+        hub.actions.append(.fanOut(frame, to: members.map(\.slot).sorted(), except: nil))
+        for membership in members {
+            guard var next = membership.streamPlace else { continue }
+            next.id = snapshot.id
+            next.offset = news.end
+            next.status = news.status ?? known ?? .open
+            next.nextAt = hub.now.monotonic + next.interval
+            if news.status == nil {
+                next.waits = true
+                awaitRoom(membership.slot)
+            }
+            membership.streamPlace = next
+        }
+    }
+
+    // MARK: Writing
+
+    /// Asks for what a member who may wants to be done to the stream.
+    mutating func perform(_ write: StreamWrite, _ ref: JSON, of membership: Membership, _ hub: inout HubContext) {
+        guard let stream = membership.channel.stream else { return }
+        let request: StreamRequest
+        switch write {
+        case .append(var append):
+            append.bearer = StreamBearer(role: membership.claims.role, claims: membership.claims.json)
+            if !membership.holdsStream {
+                membership.holdsStream = true
+                hub.actions.append(.stream(nil, stream.name, .hold(hold(of: membership))))
+            }
+            request = .append(append)
+        case .cancel: request = .cancel
+        }
+        let id = hub.nextSerial()
+        asked[id] = (membership, JSON(trusted: Array(ref.bytes)[...]))
+        hub.actions.append(.stream(id, stream.name, request))
+    }
+
+    mutating func answered(_ id: Int, _ answer: StreamAnswer, _ hub: inout HubContext) {
+        guard let (membership, ref) = asked.removeValue(forKey: id), !membership.join.hasEnded else { return }
+        switch answer {
+        case .refused(let refusal): hub.refuse(ref, of: membership, .stream(StreamProblem(refusal)))
+        case .created(let snapshot), .existed(let snapshot), .appended(let snapshot, _, _), .done(let snapshot?):
+            guard membership.acknowledges, !ref.isNull else { return }
+            hub.reply(
+                to: ref, of: membership, ok: true, response: JSONWriter.object { $0.member("next", snapshot.end) })
+        case .done(nil):
+            guard membership.acknowledges, !ref.isNull else { return }
+            hub.reply(to: ref, of: membership, ok: true)
+        }
+    }
+}

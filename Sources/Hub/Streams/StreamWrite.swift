@@ -1,0 +1,89 @@
+package import Streams
+import Wire
+
+/// What a broadcast means in a stream's channel: its events `append`, `close` and `cancel` are done to the stream, and go to nobody
+/// else.
+package enum StreamWrite: Sendable {
+    /// Bytes for the end of the stream, its close, or both.
+    case append(StreamAppend)
+    case cancel
+
+    /// Nil where the broadcast is one as any other.
+    ///
+    /// - Throws: what is wrong with one of these.
+    init?(_ message: BroadcastMessage) throws(Refusal) {
+        let event: String
+        let payload: JSON?
+        switch message {
+        case .text(let whole):
+            let message = JSON(trusted: whole[...])
+            guard let name = message["event"]?.string else { return nil }
+            event = name
+            payload = message["payload"]
+        case .user(let user):
+            event = user.event
+            if user.encoding == .json {
+                do { payload = try JSON(parsing: user.payload) } catch { throw .stream(.content) }
+            } else {
+                payload = nil
+            }
+        }
+        switch event {
+        case "cancel": self = .cancel
+        case "append", "close":
+            var append = StreamAppend(body: [])
+            append.closes = event == "close" || payload?["close"]?.bool == true
+            if case .user(let user) = message, user.encoding == .raw {
+                append.body = Array(user.payload)
+            } else if let payload {
+                append.body = try Self.body(payload)
+                append.producer = try Self.producer(payload)
+            }
+            self = .append(append)
+        default: return nil
+        }
+    }
+
+    private static func body(_ payload: JSON) throws(Refusal) -> [UInt8] {
+        if let delta = payload["delta"] {
+            guard let text = delta.string else { throw .stream(.content) }
+            return Array(text.utf8)
+        }
+        if let messages = payload["messages"] {
+            guard messages.kind == .array else { throw .stream(.content) }
+            return Array(messages.bytes)
+        }
+        if let base64 = payload["base64"] {
+            guard let bytes = base64.string.flatMap({ Base64.decode($0.utf8) }) else { throw .stream(.content) }
+            return bytes
+        }
+        return []
+    }
+
+    private static func producer(_ payload: JSON) throws(Refusal) -> ProducerStamp? {
+        guard let producer = payload["producer"] else { return nil }
+        guard let id = producer.string, !id.isEmpty, id.utf8.count <= 200,
+            case let epoch = payload["epoch"]?.int ?? 0, epoch >= 0, let sequence = payload["seq"]?.int, sequence >= 0
+        else { throw .stream(.order) }
+        return ProducerStamp(id: id, epoch: epoch, sequence: sequence)
+    }
+
+    var bytes: Int { if case .append(let append) = self { append.body.count } else { 0 } }
+}
+
+extension StreamProblem {
+    init(_ refusal: StreamRefusal) {
+        switch refusal {
+        case .notFound, .gone, .otherConfiguration: self = .notFound
+        case .ended(let snapshot):
+            self =
+                snapshot.status.ending?.reason == .cancelled ? .cancelled(at: snapshot.end) : .ended(at: snapshot.end)
+        case .contentType, .emptyBody, .notJSON, .emptyArray, .notUTF8: self = .content
+        case .staleEpoch: self = .fenced
+        case .epochMustBeginAtZero, .sequenceGap, .sequenceRegression: self = .order
+        case .streamTooLarge(let limit): self = .tooLarge(limit)
+        case .tooMuch, .noRoom: self = .full
+        case .closeFailed, .unavailable: self = .unavailable
+        }
+    }
+}

@@ -1,0 +1,55 @@
+/// Why something is not done to a stream, in the words of its channel.
+package enum StreamProblem: Sendable, Equatable {
+    /// The channel of a stream is private.
+    case isPublic
+    case name
+    case notFound
+    /// Its end, in bytes.
+    case ended(at: Int)
+    case cancelled(at: Int)
+    case content
+    case order
+    case fenced
+    case tooLarge(Int)
+    case full
+    case unavailable
+
+    var code: String {
+        switch self {
+        case .isPublic, .name: "StreamTopic"
+        case .notFound: "StreamNotFound"
+        case .ended: "StreamEnded"
+        case .cancelled: "StreamCancelled"
+        case .content: "StreamContent"
+        case .order: "StreamOrder"
+        case .fenced: "StreamFenced"
+        case .tooLarge: "StreamTooLarge"
+        case .full: "StreamsFull"
+        case .unavailable: "StreamsUnavailable"
+        }
+    }
+
+    var sentence: String {
+        switch self {
+        case .isPublic: "The channel of a stream is private: join it with private: true"
+        case .name: "A stream's name has 1 to 200 bytes, and no empty part between slashes"
+        case .notFound: "There is no such stream: create it first"
+        case .ended(let end): "The stream has ended at \(end) bytes"
+        case .cancelled(let end): "The stream was cancelled at \(end) bytes: stop writing it"
+        case .content:
+            "The payload is not what the stream takes: send delta for text, messages for JSON, base64 for bytes"
+        case .order: "The number seq is not the next of this producer's, which begins each epoch with 0"
+        case .fenced: "Another incarnation of this producer has taken over: begin a new epoch to go on"
+        case .tooLarge(let limit): "A stream may have \(limit) bytes (streams.bytes)"
+        case .full: "The hub has no room for more of streams; try again later"
+        case .unavailable: "Streams cannot be written now; try again in a moment"
+        }
+    }
+
+    var nextAction: Refusal.NextAction {
+        switch self {
+        case .full, .unavailable: .retry
+        case .isPublic, .name, .notFound, .ended, .cancelled, .content, .order, .fenced, .tooLarge: .giveUp
+        }
+    }
+}
