@@ -31,6 +31,13 @@ package struct StreamCall: Sendable {
         }
     }
 
+    /// Whether the body may be appended as it comes: to a stream whose content may be cut anywhere, by a sender who does not number
+    /// its requests.
+    package var isOpenEnded: Bool {
+        guard case .append(let append, _) = action, append.producer == nil, append.sequence == nil else { return false }
+        return append.contentType.map { StreamContent(contentType: $0) != .json } ?? false
+    }
+
     private static let roots = ["/streams/", "/realtime/v1/streams/"]
     private static let cancelling = "/cancel"
 

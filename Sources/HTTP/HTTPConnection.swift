@@ -14,6 +14,8 @@ package struct HTTPConnection: ~Copyable, Sendable {
         package var headSeconds: Int32 = 10
         /// From a body's first byte to its last.
         package var bodySeconds: Int32 = 30
+        /// Between two pieces of a body that is taken as it comes.
+        package var pieceSeconds: Int32 = 300
         /// Between an answer and the next request: proxies give up idle connections after 60, and should be first.
         package var idleSeconds: Int32 = 75
         /// How long, and for how many bytes, a connection is read that was said goodbye to. Closed at once, the kernel would
@@ -35,7 +37,9 @@ package struct HTTPConnection: ~Copyable, Sendable {
         /// A head is complete, and nothing of the body was kept: to be let in (`admit`), answered (`answer`) or handed over
         /// (`takeRest`) now.
         case judge(HTTPHead)
-        /// The request is complete: to be answered, now or later.
+        /// More of a body that is taken as it comes. Nothing more of it is read before `goOn`.
+        case piece([UInt8])
+        /// The request is complete: to be answered, now or later. Of a body that was taken as it came, this is the rest.
         case perform(body: [UInt8])
         /// The request cannot be taken, and nobody knows where the next would begin: to be answered (`answer`) now, with
         /// `closes`. What it is answered is for its user to complete: of a page, the connection knows nothing.
@@ -46,7 +50,7 @@ package struct HTTPConnection: ~Copyable, Sendable {
     }
 
     private enum Phase {
-        case head, judging, body, complete, answering, sending, sent, streaming, skipping, lingering, closed
+        case head, judging, body, pieces, complete, answering, sending, sent, streaming, skipping, lingering, closed
     }
 
     private let limits: Limits
@@ -63,6 +67,8 @@ package struct HTTPConnection: ~Copyable, Sendable {
     private var isHTTP10 = false
     private var keepsAlive = true
     private var awaitsContinue = false
+    /// A piece of the body is being worked at.
+    private var isPaused = false
     /// The body of the request that is being answered is still to come, and nobody wants it.
     private var skipsBody = false
     /// Of the request that cannot be taken, until it is asked for.
@@ -98,6 +104,8 @@ package struct HTTPConnection: ~Copyable, Sendable {
                 if let step = readHead(&input, at: second) { return step }
             case .body:
                 if let step = readBody(&input, at: second) { return step }
+            case .pieces:
+                if let step = readPiece(&input, at: second) { return step }
             case .complete:
                 phase = .answering
                 let body = content
@@ -214,6 +222,41 @@ package struct HTTPConnection: ~Copyable, Sendable {
         }
     }
 
+    private mutating func readPiece(_ input: inout UnsafeRawBufferPointer, at second: Int32) -> Step? {
+        guard !isPaused else {
+            keep(&input)
+            return .wait
+        }
+        if !unread.isEmpty { keep(&input) }
+        let pending = unread
+        let (consumed, progress) =
+            pending.isEmpty
+            ? decoder.decode(input, into: &content)
+            : pending.withUnsafeBytes { decoder.decode(rest(of: $0), into: &content) }
+        consume(consumed, &input)
+        switch progress {
+        case .incomplete:
+            guard !content.isEmpty else {
+                keep(&input)
+                return .wait
+            }
+            deadline = second + limits.pieceSeconds
+            isPaused = true
+            let piece = content
+            content = []
+            return .piece(piece)
+        case .complete:
+            phase = .complete
+            return nil
+        case .refused(let refusal):
+            refuse(refusal)
+            return nil
+        }
+    }
+
+    /// What came of the body was worked at.
+    package mutating func goOn() { isPaused = false }
+
     private mutating func skipBody(_ input: inout UnsafeRawBufferPointer, at second: Int32) -> Step? {
         let step = readBody(&input, at: second)
         content.removeAll(keepingCapacity: true)
@@ -264,10 +307,20 @@ package struct HTTPConnection: ~Copyable, Sendable {
 
     /// Lets the body of the request in that is to be judged.
     ///
-    /// - Parameter input: as `advance` left it. A client that sent some of the body already is not told to go on (RFC 9110,
-    ///   section 10.1.1).
-    package mutating func admit(_ input: UnsafeRawBufferPointer, at second: Int32) {
+    /// - Parameters:
+    ///   - input: as `advance` left it. A client that sent some of the body already is not told to go on (RFC 9110,
+    ///     section 10.1.1).
+    ///   - inPieces: the body is taken as it comes, however long it gets; `goOn` is to be called for the first piece, too.
+    package mutating func admit(_ input: UnsafeRawBufferPointer, inPieces: Bool = false, at second: Int32) {
         guard phase == .judging else { return }
+        if inPieces {
+            decoder = HTTPBodyDecoder(framing)
+            phase = .pieces
+            isPaused = true
+            deadline = second + limits.pieceSeconds
+            if awaitsContinue, unread.isEmpty, input.isEmpty { queued += "HTTP/1.1 100 Continue\r\n\r\n".utf8 }
+            return
+        }
         switch framing {
         case .none, .length(0):
             phase = .complete
@@ -289,7 +342,7 @@ package struct HTTPConnection: ~Copyable, Sendable {
     /// - Parameter closes: the connection is to end behind the answer.
     package mutating func answer(_ response: HTTPResponse, closes: Bool = false, at second: Int32) {
         guard !hasAnswer else { return }
-        if closes || isLast { keepsAlive = false }
+        if closes || isLast || phase == .pieces { keepsAlive = false }
         if phase == .judging, framing != .none, framing != .length(0) {
             if case .length(let length) = framing, length <= limits.skippedBytes, !awaitsContinue {
                 skipsBody = keepsAlive
@@ -305,7 +358,7 @@ package struct HTTPConnection: ~Copyable, Sendable {
 
     private var hasAnswer: Bool {
         switch phase {
-        case .head, .judging, .body, .complete, .answering: false
+        case .head, .judging, .body, .pieces, .complete, .answering: false
         case .sending, .sent, .streaming, .skipping, .lingering, .closed: true
         }
     }
@@ -375,7 +428,9 @@ package struct HTTPConnection: ~Copyable, Sendable {
     // MARK: Bounds
 
     /// Whether there is room for more. While there is not, only a reset shows that the client is gone.
-    package var wantsInput: Bool { unread.count - used < limits.readAheadBytes }
+    package var wantsInput: Bool {
+        !(phase == .pieces && isPaused) && unread.count - used < limits.readAheadBytes
+    }
 
     /// What is held of a request that is not complete, or waits for its turn.
     package var heldBytes: Int { unread.count - used + content.count }
@@ -398,7 +453,7 @@ package struct HTTPConnection: ~Copyable, Sendable {
         switch phase {
         case .head where hasBegunHead:
             refuse(HTTPRefusal(status: 408, message: "The request's head did not arrive in time"))
-        case .body:
+        case .body, .pieces:
             refuse(HTTPRefusal(status: 408, message: "The request's body did not arrive in time"))
         case .head, .sending, .skipping, .lingering:
             phase = .closed

@@ -152,8 +152,12 @@ final class StreamWorker {
             if !stream.log.wasHeld, stream.log.ending == nil { stream.write(.held) }
             _ = stream.lease.hold(hold, at: monotonic)
             stream.answer(.done(stream.snapshot), asked.answer)
-        case .release(let hold):
-            _ = stream.lease.release(hold, at: monotonic)
+        case .release(let hold, let isFault):
+            if isFault {
+                _ = stream.lease.release(hold, at: monotonic)
+            } else {
+                stream.lease.finish(hold, at: monotonic)
+            }
             stream.answer(.done(stream.snapshot), asked.answer)
         case .touch:
             stream.usedAt = now

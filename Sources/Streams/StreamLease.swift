@@ -38,7 +38,12 @@ package struct StreamLease: Sendable {
         return heard(at: now)
     }
 
-    /// A connection by which something was appended has ended without a close.
+    /// A producer has said all that it had to say by a connection: it may go on by another.
+    package mutating func finish(_ hold: StreamHold, at now: Int64) {
+        if holds.remove(hold) != nil { heardAt = now }
+    }
+
+    /// A connection by which something was appended has ended without a word.
     package mutating func release(_ hold: StreamHold, at now: Int64) -> Change? {
         guard holds.remove(hold) != nil, holds.isEmpty, seconds != 0, !isStalled else { return nil }
         // What was said by other ways in the last moments does not count: the writer had this one.

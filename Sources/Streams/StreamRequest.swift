@@ -6,10 +6,10 @@ package enum StreamRequest: Sendable {
     /// The fence: the end is where it is now.
     case cancel
     case delete
-    /// A producer holds a connection by which it appends from here on; its end without a close is a fault.
+    /// A producer holds a connection by which it appends from here on.
     case hold(StreamHold)
-    /// That connection ended.
-    case release(StreamHold)
+    /// That connection ended. A fault where nobody said that it would: its producer is taken for gone at once.
+    case release(StreamHold, isFault: Bool)
     /// Somebody read it, which lengthens an idle lifetime.
     case touch
 }

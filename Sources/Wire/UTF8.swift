@@ -20,6 +20,18 @@ package enum UTF8Scanner {
         at += length
     }
 
+    /// How many bytes at the end are the beginning of a character that goes on behind them. What is no UTF-8 at all counts as whole.
+    package static func unfinished(in bytes: [UInt8]) -> Int {
+        for count in 1...3 where count <= bytes.count {
+            let lead = bytes[bytes.count - count]
+            guard lead & 0xC0 == 0x80 else {
+                let length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : lead >= 0xC2 ? 2 : 1
+                return length > count ? count : 0
+            }
+        }
+        return 0
+    }
+
     package static func isValid(_ bytes: Span<UInt8>) -> Bool {
         var at = 0
         while at < bytes.count {

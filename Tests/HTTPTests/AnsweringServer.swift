@@ -14,6 +14,11 @@ final class AnsweringServer {
     var refusals: [String: UInt32] = [:]
     /// Paths that are answered later.
     var later: Set<String> = []
+    /// Paths whose bodies are taken as they come; they are let in, and go on, when the test says so.
+    var piecewise: Set<String> = []
+    var pieces: [String] = []
+    /// Paths that are answered by an answer that goes on, whose head and end the test writes.
+    var streaming: Set<String> = []
     /// The socket takes nothing.
     var isBlocked = false
     var handedOver: [UInt8]?
@@ -50,11 +55,18 @@ final class AnsweringServer {
                 if let status = refusals[head.path] {
                     connection.answer(.text(status, head.path), at: second)
                 } else {
-                    connection.admit(input, at: second)
+                    connection.admit(input, inPieces: piecewise.contains(head.path), at: second)
                 }
+            case .piece(let bytes): pieces.append(String(decoding: bytes, as: UTF8.self))
             case .perform(let body):
                 bodies.append(String(decoding: body, as: UTF8.self))
-                if !later.contains(paths.last ?? "") { answer() }
+                let path = paths.last ?? ""
+                if streaming.contains(path) {
+                    let (head, isChunked) = connection.stream(.text(200, ""))
+                    written += String(decoding: head, as: UTF8.self) + (isChunked ? "1\r\nx\r\n" : "x")
+                } else if !later.contains(path) {
+                    answer()
+                }
             case .refuse(let response): connection.answer(response, closes: true, at: second)
             case .shutDown: isShut = true
             case .close:
@@ -62,6 +74,16 @@ final class AnsweringServer {
                 return
             }
         }
+    }
+
+    func goOn() {
+        connection.goOn()
+        run()
+    }
+
+    func endStream() {
+        connection.endStream(at: second)
+        run()
     }
 
     func answer() {

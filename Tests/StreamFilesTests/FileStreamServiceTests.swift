@@ -175,7 +175,7 @@ import Testing
         try stage.create("a")
         try stage.ask(.hold(hold), "a")
         try stage.append("x", to: "a", by: ProducerStamp(id: "w", epoch: 2, sequence: 0))
-        guard case .done(let left?) = try stage.ask(.release(hold), "a") else { throw Unexpected() }
+        guard case .done(let left?) = try stage.ask(.release(hold, isFault: true), "a") else { throw Unexpected() }
         #expect(left.status == .stalled)
         try eventually("the end") { try stage.status("a")?.ending?.reason == .aborted }
         let zombie = try stage.append("y", to: "a", by: ProducerStamp(id: "w", epoch: 2, sequence: 1))

@@ -38,6 +38,16 @@ import Testing
         #expect(lease.advance(to: 62_000, rules, hasProducer: true) == .aborted)
     }
 
+    @Test func whoEndsAConnectionInOrderHasAllOfTheTime() {
+        var lease = lease()
+        let hold = StreamHold(loop: 0, serial: 1)
+        _ = lease.hold(hold, at: 0)
+        lease.finish(hold, at: 5000)
+        #expect(!lease.isStalled)
+        #expect(lease.advance(to: 19_999, rules, hasProducer: true) == nil)
+        #expect(lease.advance(to: 20_000, rules, hasProducer: true) == .stalled)
+    }
+
     @Test func whoHasNoProducerThatIsKnownIsAbandonedAfterAnHour() {
         var lease = lease()
         #expect(lease.advance(to: 3_599_999, rules, hasProducer: false) == nil)

@@ -11,6 +11,17 @@ import Wire
         }
     }
 
+    @Test func knowsTheBeginningOfACharacter() {
+        for text in ["a", "é", "€", "🐦"] {
+            let bytes = Array("x\(text)".utf8)
+            #expect(UTF8Scanner.unfinished(in: bytes) == 0)
+            for count in 2..<max(bytes.count, 2) {
+                #expect(UTF8Scanner.unfinished(in: Array(bytes[..<count])) == count - 1, "\(text) \(count)")
+            }
+        }
+        #expect(UTF8Scanner.unfinished(in: []) == 0 && UTF8Scanner.unfinished(in: [0x80, 0x80, 0x80, 0x80]) == 0)
+    }
+
     @Test(
         arguments: [
             [0x80], [0xBF], [0xC0, 0x80], [0xC1, 0xBF], [0xC2], [0xC2, 0x41], [0xC2, 0xC0], [0xE0, 0x9F, 0xBF],

@@ -89,9 +89,12 @@ final class HTTPServer {
                 return listen(peer)
             case .judge(let head):
                 judge(head, of: peer, &input)
+            case .piece(let bytes): router.take(bytes, exchange: peer.exchange)
+            case .perform(let body) where peer.exchange != 0: router.end(body, exchange: peer.exchange)
             case .perform(let body):
                 perform(body, of: peer)
             case .refuse(let response):
+                forgetExchange(of: peer)
                 answer(response, to: peer.call?.origin, of: peer, closes: true)
             case .shutDown:
                 shutdown(peer.fd, Int32(SHUT_WR))
@@ -114,6 +117,12 @@ final class HTTPServer {
             answer(response, to: head.field("origin"), of: peer)
         case .admitted(let call) where call.needsBody && head.body == .none:
             answer(HTTPResponse.error(411, "Content-Length is missing"), to: call.origin, of: peer)
+        case .admitted(let call) where call.inPieces:
+            peer.call = call
+            peer.connection.admit(input, inPieces: true, at: loop.second)
+            peer.exchange = router.nextExchange()
+            awaiting[peer.exchange] = peer
+            router.begin(call, exchange: peer.exchange)
         case .admitted(let call):
             peer.call = call
             peer.connection.admit(input, at: loop.second)
@@ -158,6 +167,13 @@ final class HTTPServer {
         }
         run(peer, Self.nothing)
         return true
+    }
+
+    /// More of a body that is taken as it comes may be read.
+    func goOn(_ exchange: Int) {
+        guard let peer = awaiting[exchange] else { return }
+        peer.connection.goOn()
+        run(peer, Self.nothing)
     }
 
     // MARK: Answers that go on
@@ -213,15 +229,20 @@ final class HTTPServer {
         Glibc.close(peer.fd)
     }
 
+    private func forgetExchange(of peer: HTTPPeer) {
+        guard peer.exchange != 0 else { return }
+        let exchange = peer.exchange
+        peer.exchange = 0
+        awaiting[exchange] = nil
+        router.abandoned(exchange)
+    }
+
     /// The socket is another's from here on, or closed.
     private func forget(_ peer: HTTPPeer) {
         guard peer.isOpen else { return }
         if let slot = peer.slot { loop.answers.forget(slot) }
         peer.stop(loop.limits.unfinished)
-        if peer.exchange != 0 {
-            awaiting[peer.exchange] = nil
-            router.abandoned(peer.exchange)
-        }
+        forgetExchange(of: peer)
         let last = peers.removeLast()
         guard last !== peer else { return }
         peers[peer.place] = last

@@ -6,6 +6,8 @@ struct HTTPCall {
     let isHead: Bool
     /// Whether it cannot do without a body.
     let needsBody: Bool
+    /// Whether its body is taken as it comes.
+    let inPieces: Bool
     /// Of the page that asks; nil for what is no page.
     let origin: String?
     let goal: Goal
@@ -106,15 +108,16 @@ final class RequestRouter {
     }
 
     private func call(_ head: some RequestHead, _ goal: HTTPCall.Goal) -> HTTPCall {
-        var needsBody = head.method == "POST"
+        var (needsBody, inPieces) = (head.method == "POST", false)
         var forwarded: String?
-        if case .stream = goal {
+        if case .stream(let sender) = goal {
             needsBody = false
+            inPieces = sender.call.isOpenEnded && head.field("transfer-encoding") != nil
             forwarded = head.field("x-forwarded-for")
         }
         return HTTPCall(
-            isHead: head.method == "HEAD", needsBody: needsBody, origin: head.field("origin"), goal: goal,
-            forwarded: forwarded)
+            isHead: head.method == "HEAD", needsBody: needsBody, inPieces: inPieces,
+            origin: head.field("origin"), goal: goal, forwarded: forwarded)
     }
 
     // MARK: With its body
@@ -159,6 +162,16 @@ final class RequestRouter {
     static let notOverTLS = HTTPResponse.error(
         501, "The hub sends no events over its own TLS: put a proxy in front that ends it, or ask with live=long-poll"
     ).readableAnywhere
+
+    /// The head of a request whose body is taken as it comes. `HTTPServer.goOn` is called when the first piece may.
+    func begin(_ call: HTTPCall, exchange: Int) {
+        if case .stream(let sender) = call.goal { streams.begin(sender, exchange: exchange) }
+    }
+
+    func take(_ piece: [UInt8], exchange: Int) { streams.take(piece, exchange: exchange) }
+
+    /// The rest of it: `replied` brings the answer.
+    func end(_ piece: [UInt8], exchange: Int) { streams.end(piece, exchange: exchange) }
 
     /// Whoever waits for this answer is gone.
     func abandoned(_ exchange: Int) { streams.abandoned(exchange) }

@@ -17,6 +17,7 @@ final class StreamsAPI {
     private var polls: [Int: LongPoll] = [:]
     private var polled: [StreamID: Set<Int>] = [:]
     private lazy var readers = StreamReaders(loop: loop)
+    private lazy var uploads = StreamUploads(loop: loop)
     /// By exchange: readers of events, until their answers begin.
     private var beginning: [Int: StreamReaders.Reader] = [:]
     private var random = SystemRandomNumberGenerator()
@@ -104,7 +105,9 @@ final class StreamsAPI {
 
     /// The policies' word. Whoever asked may be gone by now: what it sent is appended all the same.
     func decide(_ exchange: Int, _ outcome: AuthorizationOutcome) {
-        guard let pending = undecided.removeValue(forKey: exchange) else { return }
+        guard let pending = undecided.removeValue(forKey: exchange) else {
+            return uploads.decide(exchange, outcome, &rights)
+        }
         guard case .decided(let extensions, _) = outcome else {
             return answer(exchange, .refusal(503, .databaseUnavailable))
         }
@@ -119,7 +122,7 @@ final class StreamsAPI {
     }
 
     /// Says the same of streams that are there and of those that are not.
-    private static let forbidden = HTTPResponse.error(
+    static let forbidden = HTTPResponse.error(
         403, "Your token gives no right to this: the policies on realtime.messages decide for the topic stream:NAME"
     ).readableAnywhere
 
@@ -209,6 +212,7 @@ final class StreamsAPI {
 
     func changed(_ stream: StreamBuffer) {
         readers.changed(stream)
+        uploads.changed(stream)
         for exchange in polled[stream.id] ?? [] {
             guard let poll = polls[exchange],
                 case .answered(let response) = page(of: stream, poll.reading, from: poll.offset)
@@ -239,12 +243,22 @@ final class StreamsAPI {
 
     /// Nobody waits for this answer any more.
     func abandoned(_ exchange: Int) {
+        uploads.abandoned(exchange)
         guard let poll = polls.removeValue(forKey: exchange) else { return }
         let id = poll.stream.id
         polled[id]?.remove(exchange)
         if polled[id]?.isEmpty == true { polled[id] = nil }
         service?.unwatch(poll.stream.name, by: loop.index)
     }
+}
+
+// MARK: Bodies that are appended as they come
+
+extension StreamsAPI {
+    func begin(_ sender: Sender, exchange: Int) { uploads.begin(sender, exchange: exchange, rights) }
+    func take(_ piece: [UInt8], exchange: Int) { uploads.take(piece, exchange: exchange) }
+    func end(_ piece: [UInt8], exchange: Int) { uploads.end(piece, exchange: exchange) }
+    func appended(_ exchange: Int, _ answer: StreamAnswer) { uploads.appended(exchange, answer) }
 }
 
 // MARK: Events
@@ -305,7 +319,7 @@ struct StreamRights {
 
 extension StreamCall.Right {
     /// In the policies' terms: whoever may write a stream may also cancel it.
-    fileprivate var asked: AuthorizationQuestion.Right {
+    var asked: AuthorizationQuestion.Right {
         switch self {
         case .read: .read(replay: nil)
         case .write: .write(.broadcast)

@@ -279,6 +279,7 @@ final class EventLoop {
                 router.streams.changed(stream)
                 hub.streamChanged(stream)
             case .streamAnswered(let id, let answer): hub.streamAnswered(id, answer)
+            case .appended(let exchange, let answer): router.streams.appended(exchange, answer)
             case .changes(let batch): changes.take(batch)
             case .ping(let places): pings.send(to: places)
             case .show(let summary): hub.show(summary)

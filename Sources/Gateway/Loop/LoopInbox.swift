@@ -15,6 +15,8 @@ enum LoopTask: Sendable {
     case streamRight(Int, AuthorizationOutcome)
     case streamChanged(StreamBuffer)
     case streamAnswered(Int, StreamAnswer)
+    /// More of an exchange's body is appended.
+    case appended(Int, StreamAnswer)
     case changes(ChangeQueue.Batch)
     case ping([SocketPlace])
     case show(ActivitySummary)

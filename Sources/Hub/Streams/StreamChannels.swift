@@ -53,7 +53,7 @@ struct StreamChannels {
         guard let stream = membership.channel.stream else { return }
         if membership.holdsStream {
             membership.holdsStream = false
-            hub.actions.append(.stream(nil, stream.name, .release(hold(of: membership))))
+            hub.actions.append(.stream(nil, stream.name, .release(hold(of: membership), isFault: true)))
         }
         guard stream.watchers.removeValue(forKey: membership.slot) != nil, stream.watchers.isEmpty else { return }
         stream.buffer = nil

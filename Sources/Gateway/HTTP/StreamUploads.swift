@@ -1,0 +1,149 @@
+import DurableStreams
+import HTTP
+import Hub
+import Streams
+import Wire
+
+/// Requests whose bodies are appended to streams as they come: a backend writes a reply by one request for as long as it takes.
+///
+/// One append of a request is under way at a time, and nothing more of its body is read meanwhile: what comes faster than it can be
+/// kept waits in the sender's socket. The connection is the producer's: if it ends before the body does, the stream has stalled.
+/// A stream that ends otherwise is said at once, by the answer.
+final class StreamUploads {
+    private struct Upload {
+        let sender: StreamsAPI.Sender
+        let append: StreamAppend
+        /// The beginning of a character whose rest is still to come.
+        var tail: [UInt8] = []
+        var isLast = false
+        /// The policies have said yes.
+        var isLetIn = false
+    }
+
+    /// Lives as long as the process.
+    private unowned(unsafe) let loop: EventLoop
+    /// By exchange.
+    private var uploads: [Int: Upload] = [:]
+
+    init(loop: EventLoop) {
+        self.loop = loop
+    }
+
+    private var service: (any StreamService)? { loop.services.streams }
+
+    private func hold(_ exchange: Int) -> StreamHold {
+        // Members of channels count upwards from one.
+        StreamHold(loop: loop.index, serial: -exchange)
+    }
+
+    // MARK: Rights
+
+    func begin(_ sender: StreamsAPI.Sender, exchange: Int, _ rights: StreamRights) {
+        guard case .append(var append, _) = sender.call.action else { return }
+        append.bearer = StreamBearer(role: sender.claims.role, claims: sender.claims.json)
+        uploads[exchange] = Upload(sender: sender, append: append)
+        switch rights.know(sender.claims, sender.call, at: loop.second) {
+        case true?: letIn(exchange)
+        case false?: refuse(exchange, StreamsAPI.forbidden)
+        case nil:
+            let question = AuthorizationQuestion(
+                claims: sender.claims, topic: sender.call.name.topic, right: sender.call.right.asked)
+            loop.ask(question) { .streamRight(exchange, $0) }
+        }
+    }
+
+    func decide(_ exchange: Int, _ outcome: AuthorizationOutcome, _ rights: inout StreamRights) {
+        guard let sender = uploads[exchange]?.sender else { return }
+        guard case .decided(let extensions, _) = outcome else {
+            return refuse(exchange, .refusal(503, .databaseUnavailable))
+        }
+        rights.note(!extensions.isEmpty, sender.claims, sender.call, at: loop.second)
+        if extensions.isEmpty { refuse(exchange, StreamsAPI.forbidden) } else { letIn(exchange) }
+    }
+
+    private func letIn(_ exchange: Int) {
+        guard let sender = uploads[exchange]?.sender else { return }
+        uploads[exchange]?.isLetIn = true
+        service?.watch(sender.call.name, by: loop.index)
+        ask(.hold(hold(exchange)), exchange)
+    }
+
+    /// Later, because whoever calls may be in the middle of reading the connection.
+    private func refuse(_ exchange: Int, _ response: HTTPResponse) {
+        forget(exchange, isFault: false)
+        loop.inbox.post(.respond(exchange, response.readableAnywhere))
+    }
+
+    // MARK: Pieces
+
+    func take(_ piece: [UInt8], exchange: Int) {
+        guard var upload = uploads[exchange] else { return }
+        var bytes = upload.tail + piece
+        upload.tail = []
+        if upload.append.contentType.map({ StreamContent(contentType: $0) }) == .text {
+            upload.tail = Array(bytes.suffix(UTF8Scanner.unfinished(in: bytes)))
+            bytes.removeLast(upload.tail.count)
+        }
+        uploads[exchange] = upload
+        guard !bytes.isEmpty else { return goOn(exchange) }
+        var append = upload.append
+        append.body = bytes
+        append.closes = false
+        ask(.append(append), exchange)
+    }
+
+    func end(_ piece: [UInt8], exchange: Int) {
+        guard var upload = uploads[exchange] else { return }
+        upload.isLast = true
+        var append = upload.append
+        append.body = upload.tail + piece
+        uploads[exchange] = upload
+        let hasWord = !append.body.isEmpty || append.closes
+        ask(hasWord ? .append(append) : .touch, exchange)
+    }
+
+    private func goOn(_ exchange: Int) {
+        // Not at once: the connection may be in the middle of being read.
+        loop.inbox.post(.appended(exchange, .done(nil)))
+    }
+
+    private func ask(_ request: StreamRequest, _ exchange: Int) {
+        guard let name = uploads[exchange]?.sender.call.name else { return }
+        service?.perform(request, on: name) { [inbox = loop.inbox] in inbox.post(.appended(exchange, $0)) }
+    }
+
+    /// What was asked of the stream is done, or refused.
+    func appended(_ exchange: Int, _ answer: StreamAnswer) {
+        guard let upload = uploads[exchange] else { return }
+        if case .refused = answer { return finish(exchange, upload, answer) }
+        if upload.isLast { finish(exchange, upload, answer) } else { loop.http.goOn(exchange) }
+    }
+
+    private func finish(_ exchange: Int, _ upload: Upload, _ answer: StreamAnswer) {
+        forget(exchange, isFault: false)
+        let response = StreamResponse.answer(answer, to: upload.sender.call, url: upload.sender.url)
+        loop.router.replied(exchange, .answered(response.readableAnywhere))
+    }
+
+    /// The stream may have ended otherwise: its producer is told at once, whatever it is about to send.
+    func changed(_ stream: StreamBuffer) {
+        guard !uploads.isEmpty else { return }
+        let snapshot = stream.snapshot
+        guard stream.isGone || snapshot.status.ending != nil else { return }
+        for (exchange, upload) in uploads where upload.sender.call.name == stream.name && upload.isLetIn {
+            // An end of its own is answered for itself.
+            if upload.isLast { continue }
+            finish(exchange, upload, .refused(stream.isGone ? .notFound : .ended(snapshot)))
+        }
+    }
+
+    /// The connection is gone, before its body was whole.
+    func abandoned(_ exchange: Int) { forget(exchange, isFault: true) }
+
+    private func forget(_ exchange: Int, isFault: Bool) {
+        guard let upload = uploads.removeValue(forKey: exchange), upload.isLetIn else { return }
+        let name = upload.sender.call.name
+        service?.unwatch(name, by: loop.index)
+        service?.perform(.release(hold(exchange), isFault: isFault), on: name) { _ in }
+    }
+}
