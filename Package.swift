@@ -129,7 +129,7 @@ let package = Package(
             dependencies: [
                 "Administration", "Capture", "ChangeFeed", "Demo", "Documents", "Gateway", "HTTP", "Hub", "Identity",
                 "Listening", "Notify", "Ops", "Postgres", "Push", "RoostClient", "Settings", "Stores", "StreamFiles",
-                "Wire", logging,
+                "Streams", "Wire", logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: testable

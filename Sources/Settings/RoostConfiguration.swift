@@ -112,8 +112,7 @@ package struct RoostConfiguration: Sendable {
     package let readyLagSeconds: Int
     /// Nil: no channels are listened to.
     package let notifyChannels: String?
-    /// Nil: no streams are served.
-    package let streams: StreamSettings?
+    package let streams: StreamSettings
 
     /// One of swift-log's level names.
     package let logLevel: String

@@ -1,6 +1,7 @@
-/// What `streams` says. There is none where no folder is set.
+/// What `streams` says.
 package struct StreamSettings: Sendable {
-    package let directory: String
+    /// Nil: no streams are served.
+    package var directory: String?
     /// `none`, `close` or `always`.
     package let sync: String
     package let bytes: Int
@@ -14,9 +15,8 @@ package struct StreamSettings: Sendable {
     /// Zero: never.
     package let abandonedAfter: Int
 
-    init?(_ values: EffectiveValues) {
-        guard let directory = values.text(.streamsDirectory) else { return nil }
-        self.directory = directory
+    init(_ values: EffectiveValues) {
+        directory = values.text(.streamsDirectory)
         sync = values.requiredText(.streamsSync)
         bytes = values.integer(.streamBytes)
         binaryBytes = values.integer(.streamBinaryBytes)

@@ -122,6 +122,8 @@ final class StreamWorker {
 
     private func publish() {
         figures.streams = streams.count
+        // Nobody counts them anew while there are none.
+        if streams.isEmpty { figures.open = 0 }
         figures.bytes = totalBytes
         published.value = figures
     }

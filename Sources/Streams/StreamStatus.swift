@@ -17,7 +17,7 @@ package struct StreamEnding: Sendable, Equatable {
     /// What the statement of `streams.on_close` returned, as JSON text: the row that was written together with the end.
     package var row: [UInt8]?
 
-    package enum Reason: String, Sendable {
+    package enum Reason: String, Sendable, CaseIterable {
         /// The producer closed it.
         case complete
         /// A watcher cancelled it: nobody is shown a byte behind its end, and its producer is told.

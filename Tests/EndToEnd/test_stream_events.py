@@ -7,6 +7,7 @@ import random
 
 import pytest
 
+from support.certificates import Authority
 from support.deadline import eventually
 from support.events import Broken, EventReader
 from support.http import HTTPConnection
@@ -214,6 +215,29 @@ async def test_late_joiners_drops_and_resumes_are_byte_exact(hub, stream):
     assert done
     for reader in readers:
         assert (await reader).encode() == bytes(said)
+
+
+async def test_over_the_hubs_own_tls_there_are_pages_and_polls_but_no_events(cluster, tmp_path):
+    from support.hub import Hub
+    authority = Authority(tmp_path)
+    hub = Hub(cluster.create_database("stream_tls")).secure(authority.pair("streams"), authority.trust)
+    try:
+        hub.run("migrate")
+        hub.start()
+
+        async def ask(method, query="", body=None, **headers):
+            # Every answer ends its connection there.
+            async with await HTTPConnection.open(hub.port, tls=hub.trust) as http:
+                return await http.request(method, f"/streams/a{query}", body, **bearer(), **headers)
+
+        assert (await ask("PUT", content_type="text/plain")).status == 201
+        assert (await ask("POST", body=b"Hello", content_type="text/plain")).status == 204
+        assert (await ask("GET", f"?offset={offset(0)}&live=long-poll")).body == b"Hello"
+        refused = await ask("GET", "?offset=-1&live=sse")
+        assert refused.status == 501 and "long-poll" in refused.json["error"]
+        assert (await ask("POST", stream_closed="true")).headers["stream-closed"] == "true"
+    finally:
+        hub.remove()
 
 
 # Who costs the hub something

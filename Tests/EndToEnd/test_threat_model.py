@@ -1,10 +1,10 @@
-"""docs/threat-model.md names the tests that show what it says. They exist."""
+"""docs/threat-model.md and docs/streams-protocol.md name the tests that show what they say. They exist."""
 
 import re
 
 from support.hub import ROOT
 
-PAGE = (ROOT / "docs/threat-model.md").read_text()
+PAGE = (ROOT / "docs/threat-model.md").read_text() + (ROOT / "docs/streams-protocol.md").read_text()
 
 
 def test_every_test_that_the_threat_model_names_exists():

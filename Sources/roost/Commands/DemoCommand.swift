@@ -71,9 +71,11 @@ struct DemoServer {
             logger: configuration.logger, clock: { Clock.now() })
         let page = "\(configuration.pageScheme)://\(configuration.httpHost):\(configuration.httpPort)/demo/"
         let ops = configuration.opsPort.map { "http://\(configuration.opsHost):\($0)/" }
+        var streams = configuration.streams
+        streams.directory = streams.directory ?? folder.appending(path: "streams").path
         let server = Server(
             configuration, databaseURL: conninfo, tokens: verifier, handler: api,
-            statements: .ofSampleChat,
+            statements: .ofSampleChat, streams: streams,
             whenReady: {
                 StandardOutput.line("")
                 StandardOutput.line("  chat page   \(page)")

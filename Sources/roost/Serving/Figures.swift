@@ -6,6 +6,8 @@ import Listening
 import Notify
 import Ops
 import Push
+import StreamFiles
+import Streams
 import Wire
 
 /// What all rooms of a hub do, for the metrics.
@@ -16,6 +18,7 @@ struct HubFigures: Sendable {
     let subscriptions: ChangeService
     let listener: NotificationListener?
     let capture: WALCapture?
+    let streams: FileStreamService?
     let pushService: PushService?
 
     var all: [Figure] {
@@ -41,6 +44,7 @@ struct HubFigures: Sendable {
                     "roost_feed_lag_seconds",
                     "From a row's commit to its being handed to sockets, for each group of subscribers.", sum.lag)
             ] + (listener?.statistics.figures ?? []) + (capture?.current.figures ?? [])
+            + (streams?.statistics.figures ?? [])
     }
 }
 
@@ -214,6 +218,26 @@ extension NotificationStatistics {
             + Figure.each(
                 "roost_notifications_total", .counter, "Notifications, by what became of them.", "result",
                 ["sent": sent, "no_field": withoutField, "impossible": impossible, "dropped": dropped])
+    }
+}
+
+/// What is kept of streams, for the metrics.
+extension StreamStatistics {
+    var figures: [Figure] {
+        [
+            Figure("roost_streams", .gauge, "Streams that are kept, those that ended included.", streams),
+            Figure("roost_streams_open", .gauge, "Streams that have not ended.", open),
+            Figure("roost_stream_bytes", .gauge, "Bytes of all streams.", bytes),
+            Figure("roost_stream_appends_total", .counter, "Appends that were kept.", appends),
+            Figure(
+                "roost_stream_refused_total", .counter,
+                "Requests about streams that were refused: wrong, too late, or too much.", refused),
+            Figure("roost_stream_write_failures_total", .counter, "Writes that the disk did not take.", failures),
+        ]
+            + Figure.each(
+                "roost_streams_ended_total", .counter, "Streams that ended, by the reason.", "reason",
+                Dictionary(
+                    uniqueKeysWithValues: StreamEnding.Reason.allCases.map { ($0.rawValue, ended[$0, default: 0]) }))
     }
 }
 

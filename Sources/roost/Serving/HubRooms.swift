@@ -97,12 +97,12 @@ struct HubRooms: Sendable {
             ? WALCapture(conninfo: databaseURL, logger: logger) { health.capture(problem: $0) } : nil
         if capture != nil { health.capture(problem: "the WAL is not read yet") }
 
-        let streams = try configuration.streams.map { try FileStreamService($0.setup(logger)) }
+        let streams = try server.streams.setup(logger).map { try FileStreamService($0) }
 
         // What answers HTTP requests and the operator.
         let figures = HubFigures(
             health: health, gateway: gateway, history: shared.history, subscriptions: subscriptions,
-            listener: listener, capture: capture, pushService: pushService)
+            listener: listener, capture: capture, streams: streams, pushService: pushService)
         let access = OpsAccess(host: configuration.opsHost, token: configuration.opsToken)
         let handlers: [any HTTPHandler] =
             [PushAPI(service: pushService, verifier: tokens, clock: { Clock.now() }), ClientHealth()]

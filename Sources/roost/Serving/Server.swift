@@ -19,6 +19,7 @@ struct Server {
     let statements: Statements
     let databaseURL: String
     let tokens: any TokenVerifier
+    let streams: StreamSettings
     /// Called once, after the line that says that the hub listens.
     let whenReady: @Sendable () -> Void
     /// Nil where the keys are not the configuration's.
@@ -37,7 +38,8 @@ struct Server {
 
     init(
         _ configuration: RoostConfiguration, databaseURL: String, tokens: any TokenVerifier,
-        handler: (any HTTPHandler)? = nil, statements: Statements = Statements(), keys: KeyRefresher? = nil,
+        handler: (any HTTPHandler)? = nil, statements: Statements = Statements(), streams: StreamSettings? = nil,
+        keys: KeyRefresher? = nil,
         read: Reload.Reader? = nil,
         whenReady: @escaping @Sendable () -> Void = {}
     ) {
@@ -46,6 +48,7 @@ struct Server {
         self.tokens = tokens
         self.handler = handler
         self.statements = statements
+        self.streams = streams ?? configuration.streams
         self.keys = keys
         self.read = read
         self.whenReady = whenReady

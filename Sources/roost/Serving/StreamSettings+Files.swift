@@ -3,7 +3,9 @@ import Settings
 import StreamFiles
 
 extension StreamSettings {
-    func setup(_ logger: Logger) -> FileStreamService.Setup {
+    /// Nil where there are to be no streams.
+    func setup(_ logger: Logger) -> FileStreamService.Setup? {
+        guard let directory else { return nil }
         var setup = FileStreamService.Setup(directory: directory, logger: logger)
         setup.sync = FileStreamService.Sync(rawValue: sync) ?? .none
         setup.limits.bytes = bytes
