@@ -17,7 +17,7 @@ packages=(
     libjansson-dev # JSON documents: key sets, APNs' answers, the operator's page
     libpq-dev postgresql # the change feed; the server is for the demo and the tests
 )
-services=(haproxy nginx-light pgbouncer) # packages that start a server of their own
+services=(caddy haproxy nginx-light pgbouncer) # packages that start a server of their own
 requirements=Tests/EndToEnd/requirements.txt
 wants_tests=false
 for option in "$@"; do

@@ -3,6 +3,7 @@
 import asyncio
 import collections
 import json
+import zlib
 
 from support.websocket import response
 
@@ -18,6 +19,7 @@ class EventReader:
         self.reader, self.writer = reader, writer
         self.status = self.headers = self.id = None
         self.comments = 0
+        self.unpack = lambda piece: piece
         self._text = b""
 
     @classmethod
@@ -38,6 +40,8 @@ class EventReader:
         async with asyncio.timeout(within):
             events.status, events.headers = await response(events.reader)
         events.is_chunked = events.headers.get("transfer-encoding") == "chunked"
+        if events.headers.get("content-encoding") == "gzip":
+            events.unpack = zlib.decompressobj(31).decompress
         return events
 
     async def __aenter__(self):
@@ -53,7 +57,7 @@ class EventReader:
         """False at the end of the answer."""
         if not self.is_chunked:
             piece = await self.reader.read(65_536)
-            self._text += piece
+            self._text += self.unpack(piece)
             return bool(piece)
         try:
             size = int(await self.reader.readuntil(b"\r\n"), 16)
@@ -61,7 +65,7 @@ class EventReader:
         except asyncio.IncompleteReadError as error:
             raise Broken from error
         assert piece.endswith(b"\r\n")
-        self._text += piece[:-2]
+        self._text += self.unpack(piece[:-2])
         return size > 0
 
     async def next(self, within=10):

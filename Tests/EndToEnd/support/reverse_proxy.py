@@ -1,4 +1,4 @@
-"""HAProxy and nginx in front of a hub, as operators put them there, on ports of their own."""
+"""HAProxy, nginx and Caddy in front of a hub, as operators put them there, on ports of their own."""
 
 import os
 import shutil
@@ -18,6 +18,7 @@ global
     maxconn 500
 defaults
     mode http
+    option http-no-delay
     timeout connect 10s
     timeout client 30s
     timeout server 30s
@@ -65,25 +66,67 @@ http {{
 """
 
 
+#: As a first page of nginx' manual has it: answers are buffered, and the hub is asked in HTTP/1.0.
+PLAIN_NGINX = """
+daemon off;
+master_process off;
+pid {folder}/pid;
+error_log {folder}/log;
+events {{ worker_connections 500; }}
+http {{
+    access_log off;
+    gzip on;
+    gzip_types text/event-stream;
+    client_body_temp_path {folder}/body;
+    proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
+    server {{
+        listen 127.0.0.1:{port};
+        location / {{
+            proxy_pass http://127.0.0.1:{hub};
+            proxy_bind {source};
+        }}
+    }}
+}}
+"""
+
+CADDY = """
+{{
+    admin off
+    auto_https off
+}}
+http://127.0.0.1:{port} {{
+    encode gzip
+    reverse_proxy 127.0.0.1:{hub}
+}}
+"""
+
+CONFIGURATIONS = {"haproxy": HAPROXY, "nginx": NGINX, "plain nginx": PLAIN_NGINX, "caddy": CADDY}
+
+
 class ReverseProxy:
     def __init__(self, kind, hub_port):
         self.kind, self.hub_port = kind, hub_port
         self.port = free_port()
-        self.folder = tempfile.mkdtemp(prefix=f"roost-e2e-{kind}-", dir="/tmp")
+        self.folder = tempfile.mkdtemp(prefix=f"roost-e2e-{kind.split()[-1]}-", dir="/tmp")
         self.process = None
 
     def start(self):
-        text = {"haproxy": HAPROXY, "nginx": NGINX}[self.kind]
+        text = CONFIGURATIONS[self.kind]
         path = f"{self.folder}/configuration"
         with open(path, "w") as file:
             file.write(text.format(port=self.port, hub=self.hub_port, folder=self.folder, source=SOURCE))
-        program = shutil.which(self.kind, path=f"{os.environ['PATH']}:/usr/sbin")
-        assert program, f"scripts/setup.sh --tests installs {self.kind}"
+        name = self.kind.split()[-1]
+        program = shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin")
+        assert program, f"scripts/setup.sh --tests installs {name}"
         arguments = {
-            "haproxy": ["-db", "-f", path], "nginx": ["-e", f"{self.folder}/log", "-p", self.folder, "-c", path]}[self.kind]
+            "haproxy": ["-db", "-f", path], "nginx": ["-e", f"{self.folder}/log", "-p", self.folder, "-c", path],
+            "caddy": ["run", "--adapter", "caddyfile", "--config", path]}[name]
         with open(f"{self.folder}/output", "wb") as output:
             self.process = subprocess.Popen(
-                [program, *arguments], stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
+                [program, *arguments], env={**os.environ, "HOME": self.folder}, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
         until(lambda: self._listens() or self.process.poll() is not None, what=f"{self.kind} listening")
         assert self.process.poll() is None, f"{self.kind} ended: {self.said}"
         return self
