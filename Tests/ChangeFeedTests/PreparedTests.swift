@@ -21,7 +21,9 @@ extension FeedTests {
             try database.withFeed(rhythm: .sleepy, collector: collector) { feed, _ in
                 try database.run("insert into t values (1, 'old'), (2, 'old'), (3, 'old'); insert into u values (1)")
                 try eventually("what was there") { collector.count == 4 }
+                // It may sleep already, and would not fall asleep once more by itself.
                 let dozes = feed.statistics.dozes
+                try database.run("notify roost")
                 try eventually("the hub sleeps") { feed.statistics.dozes > dozes }
                 try database.run(
                     """
