@@ -27,6 +27,7 @@ import scrape
 import slow
 import sockets
 import storm
+import streams
 import tls
 import visibility
 import writers
@@ -37,10 +38,11 @@ PARTS = {"fanout": fanout.measure, "sockets": sockets.measure, "changes": change
          "visibility": visibility.measure, "storm": storm.measure, "slow": slow.measure,
          "presence": members.presence, "typing": members.typing, "push": push.measure, "channels": channels.measure,
          "idle": idle.measure, "inbound": inbound.measure, "posts": posts.measure, "rows": rows.measure, "bigtx": bigtx.measure,
-         "loops": loops.measure, "scrape": scrape.measure, "tls": tls.measure, "hostile": hostile.measure, "quiet": quiet.measure}
+         "loops": loops.measure, "scrape": scrape.measure, "tls": tls.measure, "hostile": hostile.measure, "quiet": quiet.measure,
+         "streams": streams.measure}
 #: These take minutes, or kill hubs, stall readers and fill channels.
 BY_NAME = ("storm", "slow", "presence", "typing", "push", "channels", "idle", "inbound", "posts", "rows", "bigtx", "loops",
-           "scrape", "tls", "hostile", "quiet")
+           "scrape", "tls", "hostile", "quiet", "streams")
 
 
 def parse_arguments():

@@ -85,7 +85,7 @@ struct StreamChannels {
             slots[membership.version, default: []].append(membership.slot)
         }
         for (version, slots) in slots {
-            let frame = channel.frames(version).push("broadcast", payload: StreamFrames.gone(id))
+            guard let frame = StreamFrames.frame(StreamFrames.gone(id), version, in: channel) else { continue }
             hub.actions.append(.fanOut(frame, to: slots.sorted(), except: nil))
         }
     }
@@ -136,8 +136,9 @@ struct StreamChannels {
         in channel: LocalChannel, _ hub: inout HubContext
     ) {
         let known = place.wasStalled.map { $0 ? StreamStatus.stalled : .open }
-        guard let news = StreamFrames.news(of: buffer, snapshot, from: place.offset, knowing: known) else { return }
-        let frame = channel.frames(place.version).push("broadcast", payload: news.payload)
+        guard let news = StreamFrames.news(of: buffer, snapshot, from: place.offset, knowing: known),
+            let frame = StreamFrames.frame(news.payload, place.version, in: channel)
+        else { return }
         hub.actions.append(.fanOut(frame, to: members.map(\.slot).sorted(), except: nil))
         for membership in members {
             guard var next = membership.streamPlace else { continue }

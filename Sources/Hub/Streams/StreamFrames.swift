@@ -25,7 +25,7 @@ enum StreamFrames {
         let start = StreamPiece(of: stream, in: snapshot, from: offset, most: 1) == nil ? 0 : offset
         guard let piece = StreamPiece(of: stream, in: snapshot, from: start, most: bytes) else { return nil }
         let status = piece.end == snapshot.end ? snapshot.status : nil
-        let payload = self.payload { facts in
+        let payload = JSONWriter.object { facts in
             facts.member("id", String(snapshot.id.number, radix: 16))
             facts.member("at", start)
             if !piece.isEmpty || known == nil { content(piece, snapshot.configuration.content, &facts) }
@@ -37,19 +37,16 @@ enum StreamFrames {
 
     /// What is said of a stream that was deleted.
     static func gone(_ id: StreamID) -> [UInt8] {
-        payload { facts in
+        JSONWriter.object { facts in
             facts.member("id", String(id.number, radix: 16))
             facts.member("status", "deleted")
         }
     }
 
-    private static func payload(_ fill: (inout JSONWriter) -> Void) -> [UInt8] {
-        JSONWriter.object { writer in
-            writer.member("type", "broadcast")
-            writer.member("event", "stream")
-            writer.key("payload")
-            writer.object(fill)
-        }
+    /// In version 2 a binary frame, which has half of the text's bytes around a token.
+    static func frame(_ payload: [UInt8], _ version: ProtocolVersion, in channel: LocalChannel) -> Frame? {
+        let broadcast = UserBroadcast(event: "stream", encoding: .json, payload: payload[...], metadata: nil)
+        return BroadcastMessage.user(broadcast).frame(version, in: channel)
     }
 
     private static func content(_ piece: StreamPiece, _ content: StreamContent, _ facts: inout JSONWriter) {

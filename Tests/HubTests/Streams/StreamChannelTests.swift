@@ -12,7 +12,7 @@ import Wire
     private func stage() -> Stage { Stage(streams: shelf) }
 
     private func frame(_ slots: String, _ payload: String) -> String {
-        #"\#(slots) ⇐ [null,null,"\#(Self.topic)","broadcast",{"type":"broadcast","event":"stream","payload":{\#(payload)}}]"#
+        "\(slots) ⇐ #4 \(Self.topic) stream json {\(payload)}"
     }
 
     @discardableResult private func join(_ stage: Stage, _ slot: Slot, _ config: String = "{}") throws -> [String] {
@@ -31,6 +31,17 @@ import Wire
         #expect(
             try stage.append(", Grüße", to: stream) == [frame("1", #""id":"7","at":5,"delta":", Grüße","next":14"#)])
         #expect(try stage.news(of: stream).isEmpty, "nothing is said twice")
+    }
+
+    @Test func inVersion1FramesAreText() throws {
+        let (stage, stream) = (stage(), try shelf.add("reply/1"))
+        _ = stream.append(Array("a".utf8))
+        stage.connect(1, .v1)
+        try stage.joinV1(Self.topic, 1, #"{"private":true}"#)
+        #expect(
+            try stage.decide(.decided(.all)).last
+                == #"1 ⇐ {"topic":"\#(Self.topic)","event":"broadcast","payload":{"event":"stream","payload":{"id":"7","at":0,"delta":"a","next":1,"status":"open"},"type":"broadcast"},"ref":null}"#
+        )
     }
 
     @Test func newsAreGatheredForAWhileAndTheFirstComesAtOnce() throws {
