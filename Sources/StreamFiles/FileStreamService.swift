@@ -41,6 +41,8 @@ package final class FileStreamService: StreamService {
 
     struct Mail {
         var requests: [Request] = []
+        /// Of their bodies.
+        var bytes = 0
         var isStopping = false
     }
 
@@ -49,6 +51,9 @@ package final class FileStreamService: StreamService {
         let name: StreamName
         let answer: @Sendable (StreamAnswer) -> Void
     }
+
+    /// Bytes of requests that wait for those before them.
+    private static let mostWaiting = 67_108_864
 
     private let thread = WorkerThread(named: "roost-streams")
     private let mailbox = WorkerMailbox(Mail())
@@ -79,8 +84,13 @@ package final class FileStreamService: StreamService {
         _ request: StreamRequest, on name: StreamName, answer: @escaping @Sendable (StreamAnswer) -> Void
     ) {
         let isTaken = mailbox.post { mail in
-            if !mail.isStopping { mail.requests.append(Request(request: request, name: name, answer: answer)) }
-            return !mail.isStopping
+            // A disk that is slower than what comes must not fill the memory.
+            guard !mail.isStopping, mail.bytes == 0 || mail.bytes + request.bytes <= Self.mostWaiting else {
+                return false
+            }
+            mail.bytes += request.bytes
+            mail.requests.append(Request(request: request, name: name, answer: answer))
+            return true
         }
         if !isTaken { answer(.refused(.unavailable)) }
     }
@@ -90,6 +100,16 @@ package final class FileStreamService: StreamService {
         index.watch(name, by: loop)
     }
     package func unwatch(_ name: StreamName, by loop: Int) { index.unwatch(name, by: loop) }
+}
+
+extension StreamRequest {
+    fileprivate var bytes: Int {
+        switch self {
+        case .create(_, let body, _): body.count
+        case .append(let append): append.body.count
+        case .cancel, .delete, .hold, .release, .touch: 0
+        }
+    }
 }
 
 /// Streams by name, for readers, and who watches which name. From any thread.

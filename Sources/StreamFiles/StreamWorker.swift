@@ -75,7 +75,10 @@ final class StreamWorker {
         while true {
             mailbox.wait(until: streams.isEmpty ? nil : sweepAt)
             let mail = mailbox.take { mail in
-                defer { mail.requests = [] }
+                defer {
+                    mail.requests = []
+                    mail.bytes = 0
+                }
                 return mail
             }
             for request in mail.requests { perform(request) }
@@ -245,17 +248,23 @@ final class StreamWorker {
 
     // MARK: Room
 
-    /// Lets streams that ended go, those that ended first, until there is room. Those that are open stay.
+    /// Lets streams that ended go, those that ended first, until there is room, and some more, so that looking for them is rare.
+    /// Those that are open stay.
     private func makeRoom(for bytes: Int, limit: Int, isNew: Bool) throws(StreamRefusal) {
         guard bytes <= limit else { throw .streamTooLarge(limit: limit) }
         let most = setup.limits
         func fits() -> Bool { totalBytes + bytes <= most.totalBytes && (!isNew || streams.count < most.count) }
         guard !fits() else { return }
+        func isRoomy() -> Bool {
+            totalBytes + bytes <= most.totalBytes - most.totalBytes / 16
+                && (!isNew || streams.count < most.count - most.count / 16)
+        }
         let ended = streams.values.filter { $0.log.ending != nil && !$0.isTouched }
         for stream in ended.sorted(by: { ($0.log.ending?.at ?? 0) < ($1.log.ending?.at ?? 0) }) {
             remove(stream)
-            if fits() { return }
+            if isRoomy() { return }
         }
+        guard !fits() else { return }
         throw .tooMuch(limit: streams.count >= most.count && isNew ? "streams.count" : "streams.total_bytes")
     }
 

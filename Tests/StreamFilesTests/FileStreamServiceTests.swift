@@ -1,6 +1,7 @@
 import Foundation
 import StreamFiles
 import Streams
+import Synchronization
 import TestSupport
 import Testing
 
@@ -226,6 +227,28 @@ import Testing
         stage.service.unwatch(name, by: 1)
         try stage.append("x", to: "a")
         #expect(stage.sink.loops == [1, 1, 1])
+    }
+
+    /// Nobody takes requests from it yet, as if the disk stood still.
+    @Test func whatWaitsIsBounded() throws {
+        var setup = FileStreamService.Setup(
+            directory: NSTemporaryDirectory() + "/streams-" + UUID().uuidString, logger: .init(label: "bounded"))
+        setup.limits.bytes = 100_000_000
+        let service = try FileStreamService(setup)
+        let name = try #require(StreamName("a"))
+        let refused = Mutex(0)
+        for _ in 0..<100 {
+            var append = StreamAppend(body: [UInt8](repeating: 1, count: 1_000_000))
+            append.closes = true
+            service.perform(.append(append), on: name) { answer in
+                if answer.refusal == .unavailable { refused.withLock { $0 += 1 } }
+            }
+        }
+        #expect(refused.withLock { $0 } == 33)
+        service.start(telling: NotedChanges())
+        service.stop()
+        #expect(refused.withLock { $0 } == 33, "the others were answered otherwise")
+        try FileManager.default.removeItem(atPath: setup.directory)
     }
 
     @Test func whoAsksBehindTheEndOfTheServiceIsAnswered() throws {

@@ -13,6 +13,9 @@ final class StreamsAPI {
     private var rights = StreamRights()
     /// By exchange: requests that wait for the policies' answer.
     private var undecided: [Int: Pending] = [:]
+    /// Of their bodies: whoever has a token can send some, with rights or without.
+    private var undecidedBytes = 0
+    private static let mostUndecided = 16_777_216
     /// By exchange: long-polls that wait at the end of a stream.
     private var polls: [Int: LongPoll] = [:]
     private var polled: [StreamID: Set<Int>] = [:]
@@ -96,6 +99,12 @@ final class StreamsAPI {
         case false?: return .answered(Self.forbidden)
         case nil: break
         }
+        guard undecided.isEmpty || undecidedBytes + body.count <= Self.mostUndecided else {
+            var response = HTTPResponse.error(503, "Too many requests wait for the policies; try again in a moment")
+            response.headers = [("retry-after", "1")]
+            return .answered(response.readableAnywhere)
+        }
+        undecidedBytes += body.count
         undecided[exchange] = Pending(sender: sender, body: body)
         let question = AuthorizationQuestion(
             claims: sender.claims, topic: sender.call.name.topic, right: sender.call.right.asked)
@@ -108,6 +117,7 @@ final class StreamsAPI {
         guard let pending = undecided.removeValue(forKey: exchange) else {
             return uploads.decide(exchange, outcome, &rights)
         }
+        undecidedBytes -= pending.body.count
         guard case .decided(let extensions, _) = outcome else {
             return answer(exchange, .refusal(503, .databaseUnavailable))
         }
