@@ -7,48 +7,6 @@
 /// A pure value on a clock of its user's: seconds that grow. It cannot be copied: whoever holds it in an object would copy all
 /// of it to ask for one property.
 package struct HTTPConnection: ~Copyable, Sendable {
-    package struct Limits: Sendable {
-        package var head = HTTPLimits()
-        package var bodyBytes = 5_000_000
-        /// From a head's first byte to its last, in seconds; also for the first byte of a new connection.
-        package var headSeconds: Int32 = 10
-        /// From a body's first byte to its last.
-        package var bodySeconds: Int32 = 30
-        /// Between two pieces of a body that is taken as it comes.
-        package var pieceSeconds: Int32 = 300
-        /// Between an answer and the next request: proxies give up idle connections after 60, and should be first.
-        package var idleSeconds: Int32 = 75
-        /// How long, and for how many bytes, a connection is read that was said goodbye to. Closed at once, the kernel would
-        /// answer what is unread with a reset, which may take the answer away from the client (RFC 9112, section 9.6). Most
-        /// clients send all of a body before they look for an answer; nothing of it is kept.
-        package var lingerSeconds: Int32 = 2
-        package var lingerBytes = 8_388_608
-        /// Up to here a body that was not let in is passed over, and the connection kept.
-        package var skippedBytes = 65_536
-        /// How much may wait behind the request in hand before nothing more is read.
-        package var readAheadBytes = 65_536
-
-        package init() {}
-    }
-
-    package enum Step: ~Copyable, Sendable {
-        /// Nothing, before bytes come, an answer is given, or the socket has taken what is in `output`.
-        case wait
-        /// A head is complete, and nothing of the body was kept: to be let in (`admit`), answered (`answer`) or handed over
-        /// (`takeRest`) now.
-        case judge(HTTPHead)
-        /// More of a body that is taken as it comes. Nothing more of it is read before `goOn`.
-        case piece([UInt8])
-        /// The request is complete: to be answered, now or later. Of a body that was taken as it came, this is the rest.
-        case perform(body: [UInt8])
-        /// The request cannot be taken, and nobody knows where the next would begin: to be answered (`answer`) now, with
-        /// `closes`. What it is answered is for its user to complete: of a page, the connection knows nothing.
-        case refuse(HTTPResponse)
-        /// All is said: the writing side is to be shut.
-        case shutDown
-        case close
-    }
-
     private enum Phase {
         case head, judging, body, pieces, complete, answering, sending, sent, streaming, skipping, lingering, closed
     }
@@ -58,9 +16,7 @@ package struct HTTPConnection: ~Copyable, Sendable {
     private var parser: HTTPHeadParser
     private var decoder = HTTPBodyDecoder(.none)
     /// What came and was not looked at, or belongs to a head that is not complete.
-    private var unread: [UInt8] = []
-    /// How much of that is used up: to cut it off for each of many short requests would move all that follow.
-    private var used = 0
+    private var unread = UnreadBytes()
     private var content: [UInt8] = []
     private var framing = HTTPBodyFraming.none
     private var isHead = false
@@ -116,16 +72,16 @@ package struct HTTPConnection: ~Copyable, Sendable {
                     refusal = nil
                     return .refuse(response)
                 }
-                keep(&input)
+                unread.keep(&input)
                 return .wait
             case .sending:
                 // Behind the last answer comes nothing that would be looked at.
-                if keepsAlive { keep(&input) } else { discard(&input) }
+                if keepsAlive { unread.keep(&input) } else { unread.discard(&input) }
                 guard queued.isEmpty else { return .wait }
                 phase = .sent
             case .streaming:
                 // Read all the same: that nothing more comes is how the end of the client is noticed at once.
-                keep(&input)
+                unread.keep(&input)
                 guard wantsInput else {
                     phase = .closed
                     continue
@@ -150,7 +106,7 @@ package struct HTTPConnection: ~Copyable, Sendable {
                 if let step = skipBody(&input, at: second) { return step }
             case .lingering:
                 lingered += input.count
-                discard(&input)
+                unread.discard(&input)
                 guard lingered < limits.lingerBytes else {
                     phase = .closed
                     continue
@@ -171,19 +127,19 @@ package struct HTTPConnection: ~Copyable, Sendable {
     }
 
     private mutating func readHead(_ input: inout UnsafeRawBufferPointer, at second: Int32) -> Step? {
-        if !unread.isEmpty { keep(&input) }
+        if !unread.isEmpty { unread.keep(&input) }
         let pending = unread
         guard !pending.isEmpty || !input.isEmpty else { return .wait }
         if !hasBegunHead {
             hasBegunHead = true
             deadline = second + limits.headSeconds
         }
-        switch pending.isEmpty ? parser.parse(input) : pending.withUnsafeBytes({ parser.parse(rest(of: $0)) }) {
+        switch pending.isEmpty ? parser.parse(input) : pending.withUnsafeBytes({ parser.parse($0) }) {
         case .incomplete:
-            keep(&input)
+            unread.keep(&input)
             return .wait
         case .complete(let head, let length):
-            consume(length, &input)
+            unread.consume(length, &input)
             framing = head.body
             isHead = head.method == "HEAD"
             isHTTP10 = head.isHTTP10
@@ -198,20 +154,14 @@ package struct HTTPConnection: ~Copyable, Sendable {
     }
 
     private mutating func readBody(_ input: inout UnsafeRawBufferPointer, at second: Int32) -> Step? {
-        if !unread.isEmpty { keep(&input) }
-        let pending = unread
-        let (consumed, progress) =
-            pending.isEmpty
-            ? decoder.decode(input, into: &content)
-            : pending.withUnsafeBytes { decoder.decode(rest(of: $0), into: &content) }
-        consume(consumed, &input)
+        let progress = decode(&input)
         if content.count > limits.bodyBytes {
             refuse(bodyTooLarge)
             return nil
         }
         switch progress {
         case .incomplete:
-            keep(&input)
+            unread.keep(&input)
             return .wait
         case .complete:
             phase = .complete
@@ -222,22 +172,28 @@ package struct HTTPConnection: ~Copyable, Sendable {
         }
     }
 
-    private mutating func readPiece(_ input: inout UnsafeRawBufferPointer, at second: Int32) -> Step? {
-        guard !isPaused else {
-            keep(&input)
-            return .wait
-        }
-        if !unread.isEmpty { keep(&input) }
+    /// Takes what there is of a body into `content`.
+    private mutating func decode(_ input: inout UnsafeRawBufferPointer) -> HTTPBodyProgress {
+        if !unread.isEmpty { unread.keep(&input) }
         let pending = unread
         let (consumed, progress) =
             pending.isEmpty
             ? decoder.decode(input, into: &content)
-            : pending.withUnsafeBytes { decoder.decode(rest(of: $0), into: &content) }
-        consume(consumed, &input)
+            : pending.withUnsafeBytes { decoder.decode($0, into: &content) }
+        unread.consume(consumed, &input)
+        return progress
+    }
+
+    private mutating func readPiece(_ input: inout UnsafeRawBufferPointer, at second: Int32) -> Step? {
+        guard !isPaused else {
+            unread.keep(&input)
+            return .wait
+        }
+        let progress = decode(&input)
         switch progress {
         case .incomplete:
             guard !content.isEmpty else {
-                keep(&input)
+                unread.keep(&input)
                 return .wait
             }
             deadline = second + limits.pieceSeconds
@@ -267,40 +223,9 @@ package struct HTTPConnection: ~Copyable, Sendable {
         return step
     }
 
-    private mutating func consume(_ count: Int, _ input: inout UnsafeRawBufferPointer) {
-        if unread.isEmpty {
-            input = UnsafeRawBufferPointer(rebasing: input[count...])
-        } else {
-            used += count
-            if used == unread.count { dropUnread() }
-        }
-    }
-
-    private func rest(of pending: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
-        UnsafeRawBufferPointer(rebasing: pending[used...])
-    }
-
-    private mutating func keep(_ input: inout UnsafeRawBufferPointer) {
-        guard !input.isEmpty else { return }
-        unread.removeFirst(used)
-        used = 0
-        unread.append(contentsOf: input)
-        input = UnsafeRawBufferPointer(rebasing: input[input.count...])
-    }
-
-    private mutating func discard(_ input: inout UnsafeRawBufferPointer) {
-        dropUnread()
-        input = UnsafeRawBufferPointer(rebasing: input[input.count...])
-    }
-
     private mutating func drop() {
-        dropUnread()
+        unread.drop()
         content = []
-    }
-
-    private mutating func dropUnread() {
-        unread = []
-        used = 0
     }
 
     // MARK: Answers out
@@ -313,26 +238,20 @@ package struct HTTPConnection: ~Copyable, Sendable {
     ///   - inPieces: the body is taken as it comes, however long it gets; `goOn` is to be called for the first piece, too.
     package mutating func admit(_ input: UnsafeRawBufferPointer, inPieces: Bool = false, at second: Int32) {
         guard phase == .judging else { return }
-        if inPieces {
-            decoder = HTTPBodyDecoder(framing)
-            phase = .pieces
-            isPaused = true
-            deadline = second + limits.pieceSeconds
-            if awaitsContinue, unread.isEmpty, input.isEmpty { queued += "HTTP/1.1 100 Continue\r\n\r\n".utf8 }
-            return
-        }
         switch framing {
+        case _ where inPieces: break
         case .none, .length(0):
             phase = .complete
             return
         case .length(let length):
             guard length <= limits.bodyBytes else { return refuse(bodyTooLarge) }
-            content.reserveCapacity(min(length, unread.count - used + input.count))
+            content.reserveCapacity(min(length, unread.count + input.count))
         case .chunked: break
         }
         decoder = HTTPBodyDecoder(framing)
-        phase = .body
-        deadline = second + limits.bodySeconds
+        phase = inPieces ? .pieces : .body
+        isPaused = inPieces
+        deadline = second + (inPieces ? limits.pieceSeconds : limits.bodySeconds)
         if awaitsContinue, unread.isEmpty, input.isEmpty { queued += "HTTP/1.1 100 Continue\r\n\r\n".utf8 }
     }
 
@@ -405,7 +324,7 @@ package struct HTTPConnection: ~Copyable, Sendable {
     /// What the client sent behind the head that is to be judged; the connection is another's from here on.
     package mutating func takeRest(_ input: UnsafeRawBufferPointer) -> [UInt8] {
         phase = .closed
-        let rest = Array(unread[used...] + input)
+        let rest = unread.all + input
         drop()
         return rest
     }
@@ -429,11 +348,11 @@ package struct HTTPConnection: ~Copyable, Sendable {
 
     /// Whether there is room for more. While there is not, only a reset shows that the client is gone.
     package var wantsInput: Bool {
-        !(phase == .pieces && isPaused) && unread.count - used < limits.readAheadBytes
+        !(phase == .pieces && isPaused) && unread.count < limits.readAheadBytes
     }
 
     /// What is held of a request that is not complete, or waits for its turn.
-    package var heldBytes: Int { unread.count - used + content.count }
+    package var heldBytes: Int { unread.count + content.count }
 
     /// Too much is held of all connections together. An answer that is being made is not disturbed.
     ///
