@@ -3,6 +3,8 @@ package enum StreamProblem: Sendable, Equatable {
     /// The channel of a stream is private.
     case isPublic
     case name
+    /// A client may not say what only the hub says.
+    case reserved
     case notFound
     /// Its end, in bytes.
     case ended(at: Int)
@@ -17,6 +19,7 @@ package enum StreamProblem: Sendable, Equatable {
     var code: String {
         switch self {
         case .isPublic, .name: "StreamTopic"
+        case .reserved: "ReservedEvent"
         case .notFound: "StreamNotFound"
         case .ended: "StreamEnded"
         case .cancelled: "StreamCancelled"
@@ -33,6 +36,8 @@ package enum StreamProblem: Sendable, Equatable {
         switch self {
         case .isPublic: "The channel of a stream is private: join it with private: true"
         case .name: "A stream's name has 1 to 200 bytes, and no empty part between slashes"
+        case .reserved:
+            "Broadcasts of `stream` in the channel of a stream come from the hub alone; send append to write it"
         case .notFound: "There is no such stream: create it first"
         case .ended(let end): "The stream has ended at \(end) bytes"
         case .cancelled(let end): "The stream was cancelled at \(end) bytes: stop writing it"
@@ -49,7 +54,7 @@ package enum StreamProblem: Sendable, Equatable {
     var nextAction: Refusal.NextAction {
         switch self {
         case .full, .unavailable: .retry
-        case .isPublic, .name, .notFound, .ended, .cancelled, .content, .order, .fenced, .tooLarge: .giveUp
+        case .isPublic, .name, .reserved, .notFound, .ended, .cancelled, .content, .order, .fenced, .tooLarge: .giveUp
         }
     }
 }

@@ -7,7 +7,9 @@ import pytest
 
 from support.browser import Browser
 from support.cluster import Cluster
+from support.http import HTTPConnection
 from support.hub import Hub
+from support.streams import Stream
 from support.wsclient import Client
 
 _numbers = itertools.count(1)
@@ -115,6 +117,21 @@ async def connect(hub):
     yield open_client
     for client in clients:
         await client.close()
+
+
+@pytest.fixture
+async def http(hub):
+    """One connection to the shared hub that is kept."""
+    async with await HTTPConnection.open(hub.port) as connection:
+        yield connection
+
+
+@pytest.fixture
+async def stream(http):
+    """A stream of text on the shared hub."""
+    stream = Stream(http)
+    await stream.create()
+    return stream
 
 
 # The longest first: a file is one worker's, and one that begins late is waited for alone.

@@ -13,12 +13,6 @@ from support.wsclient import Client
 both_prefixes = pytest.mark.parametrize("prefix", ["/api/broadcast", "/realtime/v1/api/broadcast"])
 
 
-@pytest.fixture
-async def http(hub):
-    async with await HTTPConnection.open(hub.port) as connection:
-        yield connection
-
-
 def bearer(**claims):
     return {"authorization": "Bearer " + token(**claims)}
 

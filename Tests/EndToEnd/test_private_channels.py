@@ -46,12 +46,6 @@ def rights(installed, sql, name):
     return Rights(sql, name)
 
 
-@pytest.fixture
-async def http(hub):
-    async with await HTTPConnection.open(hub.port) as connection:
-        yield connection
-
-
 def now_ms():
     return int(time.time() * 1000)
 

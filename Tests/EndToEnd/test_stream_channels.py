@@ -8,7 +8,6 @@ import random
 import pytest
 
 from support.deadline import eventually
-from support.http import HTTPConnection
 from support.pypi import Listener, python_client
 from support.streams import Stream, bearer, offset, stamp
 from support.tokens import token
@@ -16,19 +15,6 @@ from support.tokens import token
 pytestmark = pytest.mark.anyio
 PRIVATE = {"private": True}
 ACK = {"private": True, "broadcast": {"ack": True}}
-
-
-@pytest.fixture
-async def http(hub):
-    async with await HTTPConnection.open(hub.port) as connection:
-        yield connection
-
-
-@pytest.fixture
-async def stream(http):
-    stream = Stream(http)
-    await stream.create()
-    return stream
 
 
 @pytest.fixture
@@ -157,6 +143,17 @@ async def test_the_channel_is_private(connect, stream, service):
     stranger = await connect(apikey=token("authenticated", sub="ann"))
     reply = await stranger.ask(topic(stream), "phx_join", {"config": PRIVATE})
     assert reply.payload["response"]["reason"].startswith("Unauthorized")
+
+
+@pytest.mark.parametrize("path, body", [
+    ("/api/broadcast/stream:{}/events/stream?private=true", {}),
+    ("/api/broadcast", {"messages": [{"topic": "stream:{}", "event": "stream", "private": True, "payload": {}}]}),
+])
+async def test_nobody_else_says_what_the_hub_says(http, stream, path, body):
+    """By HTTP; tests of the hub have it for sockets."""
+    body = json.loads(json.dumps(body).replace("stream:{}", f"stream:{stream.name}"))
+    answer = await http.request("POST", path.format(stream.name), body, content_type="application/json", **bearer())
+    assert answer.status == 403 and "come from the hub alone" in answer.json["message"]
 
 
 async def test_late_joiners_drops_and_resumes_are_byte_exact(hub, connect, stream, service):

@@ -16,19 +16,6 @@ from support.streams import Stream, bearer, offset, stamp
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-async def http(hub):
-    async with await HTTPConnection.open(hub.port) as connection:
-        yield connection
-
-
-@pytest.fixture
-async def stream(http):
-    stream = Stream(http)
-    await stream.create()
-    return stream
-
-
 async def watch(hub, stream, at=0, **options):
     at = offset(at) if isinstance(at, int) else at
     return await EventReader.open(

@@ -22,19 +22,6 @@ def proxy(shared_hub, request):
         proxy.remove()
 
 
-@pytest.fixture
-async def http(hub):
-    async with await HTTPConnection.open(hub.port) as connection:
-        yield connection
-
-
-@pytest.fixture
-async def stream(http):
-    stream = Stream(http)
-    await stream.create()
-    return stream
-
-
 async def watch(proxy, stream, at=0, **headers):
     return await EventReader.open(
         proxy.port, f"{stream.path}?offset={offset(at)}&live=sse", **bearer(), **headers)

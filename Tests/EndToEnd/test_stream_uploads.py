@@ -13,19 +13,6 @@ from support.streams import Stream, bearer, offset
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-async def http(hub):
-    async with await HTTPConnection.open(hub.port) as connection:
-        yield connection
-
-
-@pytest.fixture
-async def stream(http):
-    stream = Stream(http)
-    await stream.create()
-    return stream
-
-
 class Upload:
     """A request whose body is written in chunks."""
 

@@ -19,7 +19,8 @@ import Wire
         + [.presenceListFull(.bytes, 77, isCounted: false)] + problems.map { .stream($0) }
 
     static let problems: [StreamProblem] = [
-        .isPublic, .name, .notFound, .ended(at: 77), .cancelled(at: 77), .content, .order, .fenced, .tooLarge(77),
+        .isPublic, .name, .reserved, .notFound, .ended(at: 77), .cancelled(at: 77), .content, .order, .fenced,
+        .tooLarge(77),
         .full,
         .unavailable,
     ]
@@ -198,6 +199,11 @@ import Wire
             switch problem {
             case .isPublic: ("StreamTopic", "The channel of a stream is private: join it with private: true")
             case .name: ("StreamTopic", "A stream's name has 1 to 200 bytes, and no empty part between slashes")
+            case .reserved:
+                (
+                    "ReservedEvent",
+                    "Broadcasts of `stream` in the channel of a stream come from the hub alone; send append to write it"
+                )
             case .notFound: ("StreamNotFound", "There is no such stream: create it first")
             case .ended: ("StreamEnded", "The stream has ended at 77 bytes")
             case .cancelled: ("StreamCancelled", "The stream was cancelled at 77 bytes: stop writing it")

@@ -6,10 +6,12 @@ import Wire
 /// because a value with all limits in it would be copied for every request.
 final class BroadcastAPI {
     private let verifier: any TokenVerifier
+    private let servesStreams: Bool
     var limits: HubLimits
 
-    init(verifier: any TokenVerifier, limits: HubLimits) {
+    init(verifier: any TokenVerifier, limits: HubLimits, servesStreams: Bool) {
         self.verifier = verifier
+        self.servesStreams = servesStreams
         self.limits = limits
     }
 
@@ -74,9 +76,7 @@ final class BroadcastAPI {
         guard let isPrivate = Self.boolean(sender.privacy) else { return .refused(Self.privateUnclear) }
         let key = ChannelKey(topic: ChannelKey.prefix + topic, isPrivate: isPrivate)
         if limits.privateOnly, !key.isPrivate { return .refused(.refusal(403, .privateOnly)) }
-        if ActivitySummary.isReserved(event: event, topic: key.topic) {
-            return .refused(.refusal(403, .summaryReserved))
-        }
+        if let refusal = reservation(of: event, topic: key.topic) { return .refused(.refusal(403, refusal)) }
         guard body.count <= limits.payloadBytes else { return .tooLarge(tooLarge) }
         switch sender.mediaType {
         case .json:
@@ -96,6 +96,12 @@ final class BroadcastAPI {
             let text = "Unsupported Media Type. Use application/json or application/octet-stream"
             return .refused(HTTPResponse.error(415, text))
         }
+    }
+
+    /// What only the hub says on a topic.
+    private func reservation(of event: String, topic: String) -> Refusal? {
+        if ActivitySummary.isReserved(event: event, topic: topic) { return .summaryReserved }
+        return servesStreams && ChannelStream.isReserved(event: event, topic: topic) ? .stream(.reserved) : nil
     }
 
     private func accepted(_ broadcast: BroadcastMessage, _ event: String, _ key: ChannelKey, _ claims: Claims)
@@ -152,9 +158,7 @@ final class BroadcastAPI {
             if limits.privateOnly, !isPrivate { return .refused(.refusal(403, .privateOnly)) }
             let metadata = message.id?.string.map { Array("{\"id\":".utf8) + JSONString.encode($0) + [0x7D] }
             let key = ChannelKey(topic: ChannelKey.prefix + topic, isPrivate: isPrivate)
-            if ActivitySummary.isReserved(event: event, topic: key.topic) {
-                return .refused(.refusal(403, .summaryReserved))
-            }
+            if let refusal = reservation(of: event, topic: key.topic) { return .refused(.refusal(403, refusal)) }
             let text = UserBroadcast.textPayload(event, payload, metadata)
             messages.append(.init(broadcast: .text(text), event: event, key: key))
         }

@@ -50,7 +50,8 @@ final class RequestRouter {
         self.loop = loop
         handler = loop.services.handler
         opsHandler = loop.services.opsHandler
-        broadcastAPI = BroadcastAPI(verifier: loop.services.verifier, limits: loop.rules.limits)
+        broadcastAPI = BroadcastAPI(
+            verifier: loop.services.verifier, limits: loop.rules.limits, servesStreams: loop.services.streams != nil)
         streams = StreamsAPI(loop: loop)
     }
 

@@ -50,7 +50,7 @@ final class StreamReaders {
         reader.isChunked = isChunked
         readers[slot] = reader
         slots[reader.stream.id, default: []].insert(slot)
-        send(to: [slot], of: reader.stream)
+        if reader.stream.isGone { loop.answers.end(slot) } else { send(to: [slot], of: reader.stream) }
     }
 
     /// - Returns: the stream that it read.

@@ -39,6 +39,7 @@ extension Hub {
 
         let ids = subscription.ids
         let channel = channel(ChannelKey(topic: frame.topic, isPrivate: config.isPrivate))
+        streams.prepare(channel)
         let group = bindings.isEmpty ? nil : rows.group(of: channel, subscription, &context)
         let membership = Membership(
             config, of: connection, in: channel, joinRef: joinRef.description, claims: claims,

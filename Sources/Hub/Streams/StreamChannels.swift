@@ -37,14 +37,18 @@ struct StreamChannels {
         return ChannelStream.name(of: topic) == nil ? .stream(.name) : nil
     }
 
+    /// Makes a channel that somebody joins a stream's, if it is one: what members say before their joins are answered has its
+    /// meaning already.
+    func prepare(_ channel: LocalChannel) {
+        guard service != nil, channel.stream == nil, channel.key.isPrivate else { return }
+        channel.stream = ChannelStream.name(of: channel.key.topic).map { ChannelStream($0) }
+    }
+
     /// A member whose join is answered.
     mutating func enter(_ membership: Membership, _ hub: inout HubContext) {
         let channel = membership.channel
-        guard let service, channel.key.isPrivate, let name = ChannelStream.name(of: channel.key.topic) else { return }
-        let stream = channel.stream ?? ChannelStream(name)
-        channel.stream = stream
-        guard membership.mayRead(.broadcast), membership.streamPlace != nil else { return }
-        if stream.watchers.isEmpty { stream.buffer = service.watch(name, by: hub.loop) }
+        guard let stream = channel.stream, membership.mayRead(.broadcast), membership.streamPlace != nil else { return }
+        if stream.watchers.isEmpty { stream.buffer = service?.watch(stream.name, by: hub.loop) }
         stream.watchers[membership.slot] = membership
         send(to: [membership], in: channel, &hub)
     }

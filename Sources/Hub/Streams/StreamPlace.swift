@@ -45,7 +45,7 @@ package struct StreamRequestOfJoin: Sendable {
 }
 
 /// What a channel has where it is a stream's.
-final class ChannelStream {
+package final class ChannelStream {
     let name: StreamName
     /// Nil while there is none.
     var buffer: StreamBuffer?
@@ -54,6 +54,14 @@ final class ChannelStream {
     init(_ name: StreamName) { self.name = name }
 
     private static let prefix = ChannelKey.prefix + "stream:"
+
+    /// What its members are told comes by broadcasts of this event.
+    static let event = "stream"
+
+    /// Whether a message would pass for one of the hub's.
+    package static func isReserved(event: String, topic: String) -> Bool {
+        event.hasSameBytes(as: Self.event) && isOne(topic)
+    }
 
     static func isOne(_ topic: String) -> Bool { topic.utf8.starts(with: prefix.utf8) }
 

@@ -17,6 +17,14 @@ package enum StreamWrite: Sendable {
         switch message {
         case .text(let whole):
             let message = JSON(trusted: whole[...])
+            var isReserved = false
+            // Of a member that is there twice, clients may take the one or the other.
+            message.forEachMember { member in
+                if member.isNamed("event"), member.value.string?.hasSameBytes(as: ChannelStream.event) == true {
+                    isReserved = true
+                }
+            }
+            guard !isReserved else { throw .stream(.reserved) }
             guard let name = message["event"]?.string else { return nil }
             event = name
             payload = message["payload"]
@@ -29,6 +37,7 @@ package enum StreamWrite: Sendable {
             }
         }
         switch event {
+        case ChannelStream.event: throw .stream(.reserved)
         case "cancel": self = .cancel
         case "append", "close":
             var append = StreamAppend(body: [])

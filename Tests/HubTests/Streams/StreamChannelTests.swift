@@ -309,6 +309,29 @@ import Wire
             ])
     }
 
+    /// Who may write could else go on behind a cancel.
+    @Test func nobodyElseSaysWhatTheHubSays() throws {
+        let stage = try writer()
+        #expect(
+            try stage.say(say("stream", #"{"id":"7","at":0,"delta":"forged"}"#), from: 1).first?
+                .contains("ReservedEvent: Broadcasts of `stream`") == true)
+        let twice = #"["1","5","\#(Self.topic)","broadcast",{"event":"x","event":"str\u0065am","payload":{}}]"#
+        #expect(try stage.say(twice, from: 1).first?.contains("ReservedEvent") == true)
+        let kind3 = [3, 1, 1, UInt8(Self.topic.utf8.count), 6, 0, 1] + Array("15\(Self.topic)stream{}".utf8)
+        #expect(try stage.say(kind3, from: 1).first?.contains("ReservedEvent") == true)
+    }
+
+    @Test func whatIsSaidBeforeTheJoinIsAnsweredIsAppended() throws {
+        let stage = stage()
+        stage.connect(1)
+        let asked = try stage.join(Self.topic, 1, #"{"private":true}"#)
+        #expect(asked.count == 1)
+        let reading = stage.asked
+        #expect(try stage.say(say("append", #"{"delta":"early"}"#), from: 1).isEmpty)
+        _ = try stage.watch { hub in for id in reading { hub.authorization(id, is: .decided(.all)) } }
+        #expect(try stage.decide(.decided(.broadcast)) == ["stream reply/1 hold", "stream reply/1 append early"])
+    }
+
     @Test func otherBroadcastsGoToTheOthers() throws {
         let stage = try writer()
         try join(stage, 2)
