@@ -44,6 +44,8 @@ package struct GatewayRules: Sendable {
     package var failuresPerMinute = 10
     package var trustedProxies = TrustedProxies()
     package var origins = AllowedOrigins()
+    /// The cookie that has the token of whoever reads events; nil: none counts.
+    package var tokenCookie: String?
 
     package init() {}
 }

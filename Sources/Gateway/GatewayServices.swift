@@ -30,6 +30,7 @@ struct SharedLimits: Sendable {
     let failing: FailingAddresses
     let unfinished: UnfinishedBytes
     let readers = ChangeReaders()
+    let tickets = EventTickets()
 
     init(_ rules: GatewayRules) {
         connections = ConnectionLimits(limits: rules.limits)

@@ -20,7 +20,8 @@ package struct HTTPConnection: ~Copyable, Sendable {
     private var content: [UInt8] = []
     private var framing = HTTPBodyFraming.none
     private var isHead = false
-    private var isHTTP10 = false
+    /// The request in hand is HTTP/1.0, whose answers have no chunks.
+    package private(set) var isHTTP10 = false
     private var keepsAlive = true
     private var awaitsContinue = false
     /// A piece of the body is being worked at.

@@ -57,6 +57,8 @@ package protocol RequestHead {
     func query(_ name: String) -> String?
     /// Percent-decoded; of a repeated name the last value.
     var allQuery: [String: String] { get }
+    /// All values of a name in the query, percent-decoded, in their order.
+    func queryValues(_ name: String) -> [String]
     /// How often a name stands in the query.
     func queryCount(_ name: String) -> Int
     /// What stands behind the scheme `Bearer` in `authorization` (RFC 6750, section 2.1).
@@ -73,6 +75,7 @@ extension RequestHead {
 
     /// Libwebsockets tells of a repeated name only the last value.
     package func queryCount(_ name: String) -> Int { query(name) == nil ? 0 : 1 }
+    package func queryValues(_ name: String) -> [String] { query(name).map { [$0] } ?? [] }
 
     package var bearer: String? {
         guard let value = field("authorization") else { return nil }
@@ -91,4 +94,5 @@ extension HTTPHead: RequestHead {
     package func callToken(query: [String: String]) -> String? { TokenSource(head: self).ofCall(query: query) }
 
     package func queryCount(_ name: String) -> Int { query.count { $0.name == name } }
+    package func queryValues(_ name: String) -> [String] { query.filter { $0.name == name }.map(\.value) }
 }

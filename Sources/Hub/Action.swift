@@ -7,6 +7,10 @@ package enum Action: Sendable {
     /// One frame for all of `audience`, save the sender who did not ask for an echo.
     case fanOut(Frame, to: [Slot], except: Slot?, FrameKind = .message)
     case close(Slot, CloseCode, reason: StaticString)
+    /// What a reader of events asked for is known: its answer begins with this frame, before all that was sent to it.
+    case begin(Slot, Frame)
+    /// It gets nothing: the answer is why.
+    case refuse(Slot, Refusal)
     /// For the hubs of the other loops, whose subscribers are part of the same channels.
     case relay(Relay)
     /// The change feed is to watch these bindings for a group of subscribers.

@@ -8,6 +8,8 @@ package import Wire
 package struct Audience {
     package private(set) var v1: [Slot] = []
     package private(set) var v2: [Slot] = []
+    /// Readers of events, by their formats; empty where there never was one, as in nearly all channels.
+    private var readers: [(format: EventFormat, slots: [Slot])] = []
 
     init() {}
 
@@ -18,6 +20,7 @@ package struct Audience {
         for audience in audiences {
             v1 += audience.v1
             v2 += audience.v2
+            for (format, slots) in audience.readers { readers[format] += slots }
         }
     }
 
@@ -26,14 +29,26 @@ package struct Audience {
         var rest = self
         rest.v1.removeAll(where: slots.contains)
         rest.v2.removeAll(where: slots.contains)
+        for index in readers.indices { rest.readers[index].slots.removeAll(where: slots.contains) }
         return rest
     }
 
-    package var isEmpty: Bool { v1.isEmpty && v2.isEmpty }
-    package var count: Int { v1.count + v2.count }
+    package var isEmpty: Bool { v1.isEmpty && v2.isEmpty && readers.allSatisfy(\.slots.isEmpty) }
+    package var count: Int { readers.reduce(v1.count + v2.count) { $0 + $1.slots.count } }
 
-    package subscript(version: ProtocolVersion) -> [Slot] {
-        version == .v1 ? v1 : v2
+    /// Everybody, whatever they speak.
+    var slots: [Slot] { readers.reduce(v2 + v1) { $0 + $1.slots } }
+
+    /// Calls with each version that is spoken, and those who speak it.
+    func forEachVersion(_ body: (ProtocolVersion, [Slot]) -> Void) {
+        if !v1.isEmpty { body(.v1, v1) }
+        if !v2.isEmpty { body(.v2, v2) }
+        for (format, slots) in readers where !slots.isEmpty { body(.events(format), slots) }
+    }
+
+    /// Calls with each reader of events.
+    func forEachReader(_ body: (Slot) -> Void) {
+        for (_, slots) in readers { slots.forEach(body) }
     }
 
     /// Adds a slot and returns its position.
@@ -45,6 +60,9 @@ package struct Audience {
         case .v2:
             v2.append(slot)
             return Int32(v2.count - 1)
+        case .events(let format):
+            readers[format].append(slot)
+            return Int32(readers[format].count - 1)
         }
     }
 
@@ -53,6 +71,7 @@ package struct Audience {
         switch version {
         case .v1: Self.remove(at: Int(position), from: &v1)
         case .v2: Self.remove(at: Int(position), from: &v2)
+        case .events(let format): Self.remove(at: Int(position), from: &readers[format])
         }
     }
 
@@ -61,5 +80,17 @@ package struct Audience {
         guard position < slots.count else { return nil }
         slots[position] = last
         return last
+    }
+}
+
+extension [(format: EventFormat, slots: [Slot])] {
+    /// Those of a format. There are four at most.
+    fileprivate subscript(format: EventFormat) -> [Slot] {
+        get { first { $0.format == format }?.slots ?? [] }
+        _modify {
+            let index = firstIndex { $0.format == format } ?? count
+            if index == count { append((format, [])) }
+            yield &self[index].slots
+        }
     }
 }

@@ -10,13 +10,21 @@ package enum BroadcastMessage: Sendable {
 extension BroadcastMessage {
     /// Nil where a version has no form for it: raw bytes in version 1; in version 2 raw bytes under a name that is longer
     /// than a binary frame can carry.
-    func frame(_ version: ProtocolVersion, in channel: LocalChannel) -> Frame? {
-        let frames = channel.frames(version)
+    func frame(_ version: ProtocolVersion, in channel: LocalChannel, isBehindPosition: Bool = false) -> Frame? {
+        let frames = channel.frames(version, isBehindPosition: isBehindPosition)
         switch self {
         case .text(let payload): return frames.push("broadcast", payload: payload)
         case .user(let user):
             if version == .v2, let frame = ServerFrame.userBroadcast(user, topic: channel.key.topic) { return frame }
-            return user.textPayload().map { frames.push("broadcast", payload: $0) }
+            return user.textPayload().map { frames.push("broadcast", payload: $0) } ?? frames.rawBroadcast(user)
+        }
+    }
+
+    /// The application's name for what it is.
+    var event: String? {
+        switch self {
+        case .text(let payload): JSON(trusted: payload[...])["event"]?.string
+        case .user(let user): user.event
         }
     }
 

@@ -1,6 +1,6 @@
 package import Wire
 
-/// One WebSocket, as the hub sees it. A class, because what a message asks of it would otherwise copy all of it.
+/// One WebSocket, or one HTTP answer with events, as the hub sees it. A class, because what a message asks of it would otherwise copy all of it.
 package final class Connection {
     let slot: Slot
     let version: ProtocolVersion
@@ -22,6 +22,8 @@ package final class Connection {
     var limits = SocketLimits()
     /// What its app is doing, if it said so.
     var appState: ReportedAppState?
+    /// Where it reads events from an HTTP answer; nil for a WebSocket.
+    var reader: EventReader?
     /// Whom it makes count as online.
     var user: String?
     /// And which of that user's devices.

@@ -32,6 +32,8 @@ package final class Hub {
     package var hearOthers: () -> Void = {}
     /// When connections without channels are looked for next; nil before the first tick.
     var nextSweep: Int64?
+    /// When readers of events are told next where they are.
+    var nextReaderAdvance = Int64.min
     /// No member's token runs out before this second (since 1970).
     var earliestExpiry = Int64.max
     package private(set) var connectionCount = 0

@@ -179,9 +179,10 @@ package struct HubContext {
     ) {
         guard !audience.isEmpty else { return }
         channel.traffic.count(event, payload, receivers: audience.count, at: now)
-        for version in [ProtocolVersion.v1, .v2] where !audience[version].isEmpty {
-            let frame = channel.frames(version).push(event, payload: payload)
-            actions.append(.fanOut(frame, to: audience[version], except: nil, kind))
+        let isBehindPosition = kind.needsAcknowledgement
+        audience.forEachVersion { version, slots in
+            let frame = channel.frames(version, isBehindPosition: isBehindPosition).push(event, payload: payload)
+            pass(frame, version, to: slots, kind, isBehindPosition: isBehindPosition)
         }
     }
 
@@ -195,9 +196,10 @@ package struct HubContext {
     ) {
         let receivers = audience.count - (except == nil ? 0 : 1)
         if receivers > 0 { channel.traffic.count(message, receivers: receivers, at: now) }
-        for version in [ProtocolVersion.v1, .v2] where !audience[version].isEmpty {
-            guard let frame = message.frame(version, in: channel) else { continue }
-            actions.append(.fanOut(frame, to: audience[version], except: except, kind))
+        audience.forEachVersion { version, slots in
+            guard let frame = message.frame(version, in: channel) else { return }
+            let slots = version.eventFormat == nil ? slots : readers(of: message, among: slots)
+            if !slots.isEmpty { actions.append(.fanOut(frame, to: slots, except: except, kind)) }
         }
     }
 }

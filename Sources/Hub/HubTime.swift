@@ -26,6 +26,7 @@ extension Hub {
         users.advance(to: now)
         expireTokens()
         sweepEmptyConnections()
+        advanceReaders()
         history.tick(channels, at: now)
     }
 

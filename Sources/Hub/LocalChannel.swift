@@ -31,8 +31,12 @@ package final class LocalChannel {
     /// Nothing is left that would need this object.
     package var isIdle: Bool { memberCount == 0 && presence.list.isEmpty && typing.isEmpty }
 
-    func frames(_ version: ProtocolVersion) -> ServerFrame {
-        ServerFrame(version, topic: topicJSON)
+    /// Everybody who hears the channel's broadcasts.
+    var listeners: Audience { history.map { Audience(joining: [members, $0.audience]) } ?? members }
+
+    /// - Parameter isBehindPosition: to readers of events, `HubContext.pass` sends where they are before it.
+    func frames(_ version: ProtocolVersion, isBehindPosition: Bool = false) -> ServerFrame {
+        ServerFrame(version, topic: topicJSON, isBehindPosition: isBehindPosition)
     }
 }
 

@@ -34,7 +34,7 @@ package struct ClientFrame: Sendable {
         let json: JSON
         do { json = try JSON(parsing: text) } catch { throw .json(offset: error.offset) }
         switch version {
-        case .v1: try self.init(object: json)
+        case .v1, .events: try self.init(object: json)
         case .v2: try self.init(array: json)
         }
     }
@@ -167,12 +167,26 @@ package struct UserBroadcast: Sendable {
     }
 }
 
-/// The serializer a client asked for with `vsn` in the URL.
-package enum ProtocolVersion: Sendable, Equatable {
+/// What a client speaks: the serializer that it asked for with `vsn` in the URL, or events of an HTTP answer.
+package enum ProtocolVersion: Sendable, Hashable {
     /// Phoenix' first serializer: JSON objects, text only.
     case v1
     /// Phoenix' second: JSON arrays of five, and binary frames of kinds 3 (in) and 4 (out).
     case v2
+    /// Of an HTTP answer, which its client only reads.
+    case events(EventFormat)
+
+    /// Nil for a WebSocket.
+    package var eventFormat: EventFormat? { if case .events(let format) = self { format } else { nil } }
+
+    /// For people: the number of a serializer, or the name of a format of events.
+    package var name: String {
+        switch self {
+        case .v1: "1.0.0"
+        case .v2: "2.0.0"
+        case .events(let format): format.isLines ? "ndjson" : "sse"
+        }
+    }
 
     /// Reads `vsn` as the original does: absent means 1.0.0, else `~> 1.0.0` or `~> 2.0.0`. Nil where neither fits.
     package init?(vsn: String?) {

@@ -167,7 +167,7 @@ package enum Refusal: Error, Sendable, Equatable {
     }
 
     /// What says the same as a number: an HTTP status code (RFC 9110, section 15).
-    private var status: Int {
+    package var status: Int {
         switch self {
         case .unauthorized, .readRevoked, .writeUnauthorized, .trackUnauthorized, .privateOnly, .summaryReserved: 403
         default:

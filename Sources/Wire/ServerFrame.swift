@@ -5,10 +5,13 @@ package struct ServerFrame {
     private let version: ProtocolVersion
     /// The topic as JSON text, quotes included.
     private let topic: [UInt8]
+    /// To readers of events their position goes before it.
+    private let isBehindPosition: Bool
 
-    package init(_ version: ProtocolVersion, topic: [UInt8]) {
+    package init(_ version: ProtocolVersion, topic: [UInt8], isBehindPosition: Bool = false) {
         self.version = version
         self.topic = topic
+        self.isBehindPosition = isBehindPosition
     }
 
     /// `phx_reply` to a request.
@@ -59,7 +62,17 @@ package struct ServerFrame {
                 for piece in payload { out += piece }
                 out.append(UInt8(ascii: "]"))
             }
+        case .events(let format):
+            let events = EventFrame(format, topic: topic, isBehindPosition: isBehindPosition)
+            guard name.elementsEqual("broadcast".utf8) else { return events.event(event, payload: payload) }
+            return events.broadcast(payload.count == 1 ? Array(payload[0]) : Array(payload.joined()))
         }
+    }
+
+    /// A message of raw bytes for readers of events; nil for WebSockets.
+    package func rawBroadcast(_ broadcast: UserBroadcast) -> Frame? {
+        guard case .events(let format) = version else { return nil }
+        return EventFrame(format, topic: topic, isBehindPosition: isBehindPosition).broadcast(broadcast)
     }
 
     /// A binary frame of kind 4, for subscribers of version 2. Nil where a field is longer than its length byte allows.

@@ -66,6 +66,8 @@ final class RecoveryDelivery {
                 }
                 loop.hub.recovery(id, .changes([change]))
                 loop.execute()
+                // What room it has is all that is known of a reader of events.
+                guard !loop.delivery.sockets[Int(slot)].isAnswer else { continue }
                 paces[slot, default: RecoveryPace()].sends(change.data.count + Self.overhead)
                 if paces[slot]?.wantsPing == true { loop.pings.send(to: slot) }
             }

@@ -110,6 +110,20 @@ struct Delivery: ~Copyable {
         sockets[Int(slot)].wasPinged = true
     }
 
+    /// What was held back may go, behind this frame.
+    mutating func release(_ slot: Slot, _ frame: Frame) {
+        guard sockets[Int(slot)].isOpen, sockets[Int(slot)].isHeld else { return }
+        closeRuns()
+        let message = messages.insert(frame)
+        pending.prepend(message, length: frame.bytes.count, to: slot)
+        messages.retain(message, times: 1)
+        sockets[Int(slot)].isHeld = false
+        sockets[Int(slot)].isBlocked = false
+        guard !sockets[Int(slot)].isQueued else { return }
+        sockets[Int(slot)].isQueued = true
+        quick.append(slot)
+    }
+
     /// Ends an answer behind what is pending.
     ///
     /// - Parameter frame: the last one, if there is one.
@@ -278,7 +292,7 @@ struct Delivery: ~Copyable {
 
     /// lws says that the socket takes bytes.
     mutating func writable(_ slot: Slot) {
-        guard sockets[Int(slot)].isOpen else { return }
+        guard sockets[Int(slot)].isOpen, !sockets[Int(slot)].isHeld else { return }
         sockets[Int(slot)].isBlocked = false
         if !pending.isEmpty(slot) { drain(slot) }
     }

@@ -39,17 +39,29 @@ package struct PendingLists {
     /// How much of the first message is written already.
     package func taken(_ slot: Slot) -> Int { lists[Int(slot)].taken }
 
+    private mutating func makeNode(_ message: Int32, next: Int32) -> Int32 {
+        guard free >= 0 else {
+            nodes.append(Node(message: message, next: next))
+            return Int32(nodes.count - 1)
+        }
+        let node = free
+        free = nodes[Int(node)].next
+        nodes[Int(node)] = Node(message: message, next: next)
+        return node
+    }
+
+    /// Puts a message before all others, of which nothing is written.
+    package mutating func prepend(_ message: Int32, length: Int, to slot: Slot) {
+        precondition(lists[Int(slot)].taken == 0, "a message would come in the middle of another")
+        let node = makeNode(message, next: lists[Int(slot)].head)
+        lists[Int(slot)].head = node
+        if lists[Int(slot)].tail < 0 { lists[Int(slot)].tail = node }
+        lists[Int(slot)].bytes += length
+    }
+
     /// Returns the slot's pending bytes, these included.
     package mutating func append(_ message: Int32, length: Int, to slot: Slot) -> Int {
-        let node: Int32
-        if free >= 0 {
-            node = free
-            free = nodes[Int(node)].next
-            nodes[Int(node)] = Node(message: message, next: -1)
-        } else {
-            node = Int32(nodes.count)
-            nodes.append(Node(message: message, next: -1))
-        }
+        let node = makeNode(message, next: -1)
         let tail = lists[Int(slot)].tail
         if tail >= 0 { nodes[Int(tail)].next = node } else { lists[Int(slot)].head = node }
         lists[Int(slot)].tail = node

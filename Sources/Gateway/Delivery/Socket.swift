@@ -19,6 +19,8 @@ struct Socket {
     var lastAcknowledgementPing: Int32 = 0
     /// lws, or libuv for an answer, will say when the socket takes bytes again; nothing is written before.
     var isBlocked = false
+    /// Of an answer: nothing of it may be sent yet, so that what it is to begin with can go first.
+    var isHeld = false
     /// In the queue of those served first, or of those served in slices.
     var isQueued = false
     var isQueuedInBulk = false

@@ -184,6 +184,12 @@ final class HTTPServer {
         run(peer, Self.nothing)
     }
 
+    /// It does not begin: another answer takes its place.
+    func answerHeld(_ peer: HTTPPeer, _ response: HTTPResponse, to origin: String?) {
+        answer(response, to: origin, of: peer)
+        run(peer, Self.nothing)
+    }
+
     /// libuv is to say when the socket takes more.
     func awaitRoom(_ peer: HTTPPeer) { listen(peer) }
 
@@ -299,7 +305,9 @@ final class HTTPPeer {
         } == 0
     }
 
-    private var isBlocked: Bool { slot.map { loop.delivery.sockets[Int($0)].isBlocked } ?? false }
+    private var isBlocked: Bool {
+        slot.map { loop.delivery.sockets[Int($0)] }.map { $0.isBlocked && !$0.isHeld } ?? false
+    }
 
     private func makePoll() -> UnsafeMutablePointer<uv_poll_t>? {
         let poll = UnsafeMutablePointer<uv_poll_t>.allocate(capacity: 1)

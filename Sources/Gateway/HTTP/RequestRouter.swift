@@ -19,6 +19,7 @@ struct HTTPCall {
         /// Messages of who is allowed to send some.
         case broadcast(BroadcastAPI.Sender)
         case stream(StreamsAPI.Sender)
+        case events(EventsAPI.Sender)
         case handler(HTTPRequest, isOps: Bool)
     }
 }
@@ -40,6 +41,7 @@ final class RequestRouter {
     private let opsHandler: (any HTTPHandler)?
     private var broadcastAPI: BroadcastAPI
     let streams: StreamsAPI
+    let events: EventsAPI
     /// By exchange: messages that wait for the policies' answer.
     private var publications: [Int: Publication] = [:]
     private var exchanges = 0
@@ -53,6 +55,7 @@ final class RequestRouter {
         broadcastAPI = BroadcastAPI(
             verifier: loop.services.verifier, limits: loop.rules.limits, servesStreams: loop.services.streams != nil)
         streams = StreamsAPI(loop: loop)
+        events = EventsAPI(loop: loop)
     }
 
     func adopt(_ rules: GatewayRules) { broadcastAPI.limits = rules.limits }
@@ -89,6 +92,11 @@ final class RequestRouter {
     func judge(_ head: some RequestHead, isOps: Bool) -> Judgement {
         if !isOps {
             if head.method == "OPTIONS" { return .answered(.preflight) }
+            switch events.judge(head, at: loop.now()) {
+            case .admitted(let sender): return .admitted(call(head, .events(sender)))
+            case .refused(let response): return .answered(response.readableAnywhere)
+            case nil: break
+            }
             switch broadcastAPI.judge(head, at: loop.now()) {
             case .admitted(let sender): return .admitted(call(head, .broadcast(sender)))
             case .refused(let response): return .answered(response.readableAnywhere)
@@ -116,6 +124,10 @@ final class RequestRouter {
             inPieces = sender.call.isOpenEnded && head.field("transfer-encoding") != nil
             forwarded = head.field("x-forwarded-for")
         }
+        if case .events(let sender) = goal {
+            needsBody = sender.hasBody && sender.route == .channels
+            forwarded = head.field("x-forwarded-for")
+        }
         return HTTPCall(
             isHead: head.method == "HEAD", needsBody: needsBody, inPieces: inPieces,
             origin: head.field("origin"), goal: goal, forwarded: forwarded)
@@ -135,6 +147,7 @@ final class RequestRouter {
             case .accepted(let publication): return publish(publication, exchange: exchange)
             }
         case .stream(let sender): return streams.perform(sender, call.body, exchange: exchange)
+        case .events(let sender): return events.perform(sender, call.body, exchange: exchange)
         case .handler(var request, let isOps):
             request.body = call.body
             let reply = HTTPReply { [inbox = loop.inbox] in inbox.post(.respond(exchange, $0)) }
@@ -161,7 +174,8 @@ final class RequestRouter {
 
     /// libwebsockets 4.1.6 spins where a client ends while an answer goes on.
     static let notOverTLS = HTTPResponse.error(
-        501, "The hub sends no events over its own TLS: put a proxy in front that ends it, or ask with live=long-poll"
+        501,
+        "The hub sends no events over its own TLS: put a proxy in front that ends it, use a WebSocket, or read a stream with live=long-poll"
     ).readableAnywhere
 
     /// The head of a request whose body is taken as it comes. `HTTPServer.goOn` is called when the first piece may.

@@ -12,6 +12,8 @@ struct StreamingAnswer {
     /// What was asked, for `source`.
     let exchange: Int
     let source: any StreamingSource
+    /// Nothing of it is sent until its source says with what it begins, or that it does not (`StreamingAnswers.begin`, `refuse`).
+    var isHeld = false
 }
 
 /// A feature whose answers go on. On the loop's thread.
@@ -26,8 +28,10 @@ protocol StreamingSource: AnyObject {
     func ended(_ slot: Slot)
     /// All that was pending is taken, or nearly, after `Delivery.awaitRoom`.
     func hasRoom(_ slot: Slot)
-    /// The loop's clock went on by a second.
+    /// Nothing was sent for a while.
     func heartbeat(_ slot: Slot, isChunked: Bool)
+    /// The last thing to say before an end that the hub chose.
+    func farewell(_ slot: Slot) -> Frame?
 }
 
 /// The answers of a loop that go on: each has a slot among the sockets, so that what is sent to many is shared and written as
@@ -39,16 +43,22 @@ final class StreamingAnswers {
     /// Lives as long as the process.
     private unowned(unsafe) let loop: EventLoop
     private var open: [Slot: Answer] = [:]
+    /// Held answers that do not begin, until the end of the turn.
+    private var refused: [(slot: Slot, response: HTTPResponse)] = []
 
     private struct Answer {
         let peer: HTTPPeer
         let source: any StreamingSource
         let client: Admission.Client
         let isChunked: Bool
+        /// Its head, and of which page it is, while nothing of it is sent.
+        var held: (head: HTTPResponse, origin: String?)?
     }
 
     /// Seconds of silence after which something is sent: less than any proxy waits.
     private static let heartbeat: Int32 = 15
+    /// Seconds for which an answer may be held: as long as proxies wait for one.
+    private static let longestHold: Int32 = 30
     /// Milliseconds for which a peer may acknowledge nothing.
     private static let patience: UInt32 = 30_000
 
@@ -72,31 +82,56 @@ final class StreamingAnswers {
         }
         let slot = loop.slots.take()
         loop.counters.accepted += 1
-        let (head, isChunked) = peer.connection.stream(
-            loop.router.readable(answer.head, by: peer.call?.origin, isOps: peer.isOps))
-        peer.call = nil
+        let isChunked = !peer.connection.isHTTP10
+        var socket = Socket(wsi: nil, fd: peer.fd, isPlain: true, lastHeard: loop.second)
+        socket.isHeld = true
+        socket.isBlocked = true
         loop.delivery.open(
-            slot, Socket(wsi: nil, fd: peer.fd, isPlain: true, lastHeard: loop.second),
-            SocketAccount(peer: client.peer, second: loop.second, serial: loop.counters.accepted))
-        open[slot] = Answer(peer: peer, source: answer.source, client: client, isChunked: isChunked)
+            slot, socket, SocketAccount(peer: client.peer, second: loop.second, serial: loop.counters.accepted))
+        open[slot] = Answer(
+            peer: peer, source: answer.source, client: client, isChunked: isChunked,
+            held: (answer.head, peer.call?.origin))
         peer.slot = slot
         loop.noteConnections()
         var patience = Self.patience
         setsockopt(
             peer.fd, Int32(IPPROTO_TCP), TCP_USER_TIMEOUT, &patience, socklen_t(MemoryLayout<UInt32>.size))
-        loop.delivery.send(Frame(raw: head), to: slot)
+        if !answer.isHeld { begin(slot, with: nil) }
         answer.source.began(answer.exchange, slot, isChunked: isChunked)
         return nil
     }
 
+    /// Begins an answer that was held.
+    ///
+    /// - Parameter frame: goes before all that was sent to its slot meanwhile.
+    func begin(_ slot: Slot, with frame: Frame?) {
+        guard let answer = open[slot], let held = answer.held else { return }
+        open[slot]?.held = nil
+        let peer = answer.peer
+        var (bytes, _) = peer.connection.stream(loop.router.readable(held.head, by: held.origin, isOps: peer.isOps))
+        peer.call = nil
+        if let frame { bytes += frame.bytes }
+        loop.delivery.release(slot, Frame(raw: bytes))
+    }
+
+    /// Answers the request of an answer that was held with something else, at the end of the turn.
+    func refuse(_ slot: Slot, with response: HTTPResponse) { refused.append((slot, response)) }
+
     /// Ends an answer behind what is pending for it, so that its client knows that this was all.
     func end(_ slot: Slot) {
         guard let answer = open[slot] else { return }
+        guard answer.held == nil else { return refuse(slot, with: .error(503, Refusal.restarting.message)) }
+        if let frame = answer.source.farewell(slot) { loop.delivery.send(frame, to: slot) }
         loop.delivery.endAnswer(slot, answer.isChunked ? .lastChunk : nil)
     }
 
     /// At the end of a turn: answers that are out, that wait for room, or whose connections are to be broken.
     func settle() {
+        for (slot, response) in refused.drained() {
+            guard let answer = open[slot], let held = answer.held else { continue }
+            forget(slot)
+            loop.http.answerHeld(answer.peer, response, to: held.origin)
+        }
         while !loop.delivery.answers.isEmpty {
             var news = AnswerNews()
             swap(&news, &loop.delivery.answers)
@@ -131,6 +166,10 @@ final class StreamingAnswers {
     /// Once a second, for an answer: says something where nothing was said for a while.
     func tick(_ slot: Slot) {
         let account = loop.delivery.accounts[Int(slot)]
+        guard open[slot]?.held == nil else {
+            guard loop.second - account.openedAt >= Self.longestHold else { return }
+            return refuse(slot, with: .error(503, Refusal.databaseUnavailable.message))
+        }
         if account.bytesOut != account.bytesSeen {
             loop.delivery.accounts[Int(slot)].bytesSeen = account.bytesOut
             loop.delivery.sockets[Int(slot)].lastHeard = loop.second
@@ -139,5 +178,12 @@ final class StreamingAnswers {
         {
             answer.source.heartbeat(slot, isChunked: answer.isChunked)
         }
+    }
+}
+
+extension [(slot: Slot, response: HTTPResponse)] {
+    fileprivate mutating func drained() -> Self {
+        defer { self = [] }
+        return self
     }
 }

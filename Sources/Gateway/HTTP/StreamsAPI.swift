@@ -292,6 +292,8 @@ extension StreamsAPI: StreamingSource {
     func heartbeat(_ slot: Slot, isChunked: Bool) {
         loop.delivery.send(Frame(body: StreamEvents.comment, isChunked: isChunked), to: slot)
     }
+
+    func farewell(_ slot: Slot) -> Frame? { nil }
 }
 
 /// What the policies said a moment ago: a writer of many short requests is asked about once.

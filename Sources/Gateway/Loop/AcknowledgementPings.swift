@@ -35,7 +35,7 @@ final class AcknowledgementPings {
         due.removeAll(keepingCapacity: true)
         for slot in loop.delivery.sockets.indices {
             let socket = loop.delivery.sockets[slot]
-            guard socket.isOpen, !socket.isClosing else { continue }
+            guard socket.isOpen, !socket.isClosing, !socket.isAnswer else { continue }
             if !socket.hasUnacknowledged {
                 loop.hub.nothingUnacknowledged(of: Slot(slot))
             } else if loop.second - socket.lastAcknowledgementPing >= Self.interval {

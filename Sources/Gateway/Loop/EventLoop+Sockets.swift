@@ -51,7 +51,8 @@ extension EventLoop {
     }
 
     func noteConnections() {
-        gauges.connections.store(hub.connectionCount + answers.count, ordering: .relaxed)
+        // Readers of events are among the hub's connections.
+        gauges.connections.store(hub.connectionCount + answers.count - router.events.count, ordering: .relaxed)
     }
 
     /// Once a second: pings those that have been silent, and closes those that stay so.

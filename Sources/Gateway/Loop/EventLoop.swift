@@ -160,6 +160,10 @@ final class EventLoop {
             case .fanOut(let frame, let audience, let except, let kind):
                 delivery.fanOut(frame, to: audience, except: except, kind)
             case .close(let slot, let code, let reason): beginClosing(slot, code, reason: reason)
+            case .begin(let slot, let frame): answers.begin(slot, with: frame)
+            case .refuse(let slot, let refusal):
+                hub.countRefusal(refusal)
+                answers.refuse(slot, with: .refusal(UInt32(refusal.status), refusal))
             case .relay(let relay): if !siblings.isEmpty { relays.append(relay) }
             case .subscribe(let id, let subscription): services.feed?.subscribe(id, subscription)
             case .unsubscribe(let id): services.feed?.unsubscribe(id)

@@ -84,6 +84,7 @@ extension Hub {
     /// it join again, and a fresh token is all it takes.
     func expel(_ membership: Membership, _ refusal: Refusal, _ end: MembershipEnd = .lost) {
         authorization.refuseHeld(of: membership, refusal, &context)
+        guard membership.connection.reader == nil else { return close(membership, refusal, end) }
         context.system(membership, extension: "system", ok: false, message: refusal.message)
         remove(membership, end)
         let error = membership.frames.push(

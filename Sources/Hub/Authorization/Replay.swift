@@ -60,8 +60,8 @@ package struct ReplayedMessage: Sendable {
             let user = UserBroadcast(event: event, encoding: .json, payload: payload[...], metadata: meta)
             return user.textPayload().map { channel.frames(version).push("broadcast", joinRef: joinRef, payload: $0) }
         case .binary(let payload):
-            guard version == .v2 else { return nil }
             let user = UserBroadcast(event: event, encoding: .raw, payload: payload[...], metadata: meta)
+            guard version == .v2 else { return channel.frames(version).rawBroadcast(user) }
             return ServerFrame.userBroadcast(user, topic: channel.key.topic)
         }
     }

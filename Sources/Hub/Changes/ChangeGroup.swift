@@ -149,6 +149,8 @@ struct RowSubscription {
     /// Its positions in their audiences; nil until changes reach it.
     var groupIndex: Int32?
     var principalIndex: Int32?
+    /// How many cursors were passed on before its changes came live (`FeedProgress.serial`).
+    var liveSince = 0
 }
 
 extension Membership {

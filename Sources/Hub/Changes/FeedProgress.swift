@@ -5,6 +5,9 @@ package struct FeedProgress {
     /// The cursor of the last change that was passed on since the mark, where all before it was as well; nil if there was
     /// none.
     private(set) var cursor: String?
+    /// The last cursor before the one whose changes are being passed on: of it all have been, to everybody here.
+    private(set) var passed: Passed?
+    private var last: Passed?
     /// Since the mark something came that no cursor stands for: a change waits for a policy, or changes are gone.
     private var hasGap = false
 
@@ -17,7 +20,20 @@ package struct FeedProgress {
     }
 
     package mutating func pass(_ change: ChangeDelivery) {
-        if !change.cursor.isEmpty, !hasGap { cursor = change.cursor }
+        guard !change.cursor.isEmpty, !hasGap else { return }
+        cursor = change.cursor
+        guard last?.cursor != change.cursor else { return }
+        passed = last
+        last = Passed(cursor: change.cursor, serial: serial + 1)
+    }
+
+    /// How many cursors were passed on.
+    var serial: Int { last?.serial ?? 0 }
+
+    struct Passed {
+        let cursor: String
+        /// How many were passed on up to it.
+        let serial: Int
     }
 
     package mutating func reach(_ mark: Int) {

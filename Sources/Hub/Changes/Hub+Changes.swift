@@ -31,8 +31,7 @@ extension Hub {
     /// an error would end the channel in the Python client.
     private func broadcastsAreGone(_ patterns: [ChannelPattern]) {
         for (key, channel) in channels where patterns.contains(where: { $0.matches(key) }) {
-            let listeners = Audience(joining: [channel.members, channel.history?.audience ?? Audience()])
-            for slot in listeners.v1 + listeners.v2 {
+            for slot in channel.listeners.slots {
                 guard let membership = context.member(slot, of: channel) else { continue }
                 context.system(
                     membership, extension: "broadcast", ok: true,
@@ -50,6 +49,9 @@ extension Hub {
             typing.end(ofAuthorOf: JSON(trusted: change.data[...]), in: group.channel, &context)
         }
         guard !audience.isEmpty else { return }
+        if rows.progress.cursor == change.cursor {
+            audience.forEachReader { context.member($0, of: group.channel)?.moves { $0.rows = change.cursor } }
+        }
         let (event, payload) = change.event(isLegacy: group.subscription.isLegacy)
         context.fanOut(event, payload, in: group.channel, to: audience, kind: .change)
     }

@@ -46,6 +46,7 @@ package struct RowSubscriptions {
         let (slot, version) = (membership.slot, membership.version)
         membership.rows?.groupIndex = rows.group.audience.add(slot, version)
         membership.rows?.principalIndex = rows.principal.audience.add(slot, version)
+        membership.rows?.liveSince = progress.serial
         return true
     }
 
@@ -91,7 +92,7 @@ package struct RowSubscriptions {
 
     /// Those whom a group's changes reach.
     func subscribers(of group: ChangeGroup, _ hub: inout HubContext) -> [Membership] {
-        (group.audience.v1 + group.audience.v2).compactMap { slot in
+        group.audience.slots.compactMap { slot in
             hub.member(slot, of: group.channel).flatMap { $0.group === group ? $0 : nil }
         }
     }

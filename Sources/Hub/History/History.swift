@@ -31,6 +31,11 @@ struct History {
             trace: trace, at: kept?.shown ?? 0)
         let part = MemberHistory(request: request, session: session, isOff: isOff)
         guard !isOff else { return part }
+        guard membership.connection.reader == nil else {
+            // It says itself where it is, or begins now.
+            if let kept, part.request.after == nil { part.request.after = HistoryID(kept).text }
+            return part
+        }
         let doubts = store.enter(session, in: channel.key)
         // Who names an id says itself where it was.
         guard request.after == nil, !doubts.isEmpty else { return part }
@@ -69,7 +74,8 @@ struct History {
         let sent = sent[membership.slot] ?? 0
         let arrival = HistoryArrival(
             session: member.session, firstPing: membership.connection.nextPing, after: member.request.after,
-            liveFrom: kept.shown, room: hub.limits.historyBytesPerReturn - sent, isFresh: sent == 0)
+            liveFrom: kept.shown, room: hub.limits.historyBytesPerReturn - sent, isFresh: sent == 0,
+            hasSession: membership.connection.reader == nil)
         guard let answer = store.answer(arrival, in: membership.channel.key) else { return nil }
         member.isAnswered = true
         return answer
@@ -97,6 +103,8 @@ struct History {
             return false
         }
         if let missed { send(missed, to: membership, &hub) }
+        membership.moves { $0.history = HistoryID(kept).text }
+        hub.sendPositionAlone(to: membership.connection)
         member.index = kept.audience.add(membership.slot, membership.version)
         return true
     }
@@ -109,7 +117,10 @@ struct History {
             if !membership.echoesToSelf, let sender = message.sender, sender == missed.former { continue }
             if let id = message.databaseID, channel.replays.receivers(of: id)?.contains(slot) == true { continue }
             sent[slot, default: 0] += message.bytes
-            if let frame = kept.replay(message, version, in: channel) { hub.send(frame, to: membership, .kept) }
+            guard hub.wants(message.broadcast, membership), let frame = kept.replay(message, version, in: channel)
+            else { continue }
+            membership.moves { $0.history = HistoryID(history: kept.history, position: message.position).text }
+            hub.sendBehindPosition(frame, to: membership, .kept)
         }
         // Clients that know of ids read it in the reply. A `system` message that is an error would end the channel in the
         // Python client.
@@ -131,7 +142,9 @@ struct History {
         }
         // Who may not read it is owed nothing.
         let isOwed = member.isAnswered || membership.grants?.read == nil || membership.mayRead(.broadcast)
-        store.end(member.session, in: channel.key, lost: !isLeave && isOwed, at: hub.now)
+        if membership.connection.reader == nil {
+            store.end(member.session, in: channel.key, lost: !isLeave && isOwed, at: hub.now)
+        }
         kept.memberCount -= 1
         guard kept.memberCount == 0 else { return }
         store.detach(hub.loop, from: channel.key, at: hub.now)
@@ -180,9 +193,14 @@ struct History {
         let meta = HistoryMeta(id: HistoryID(history: kept.history, position: message.position), isReplay: false)
         channel.traffic.count(message.broadcast, receivers: audience.count, at: hub.now)
         let except = message.sender?.loop == hub.loop ? except : nil
-        for version in [ProtocolVersion.v1, .v2] where !audience[version].isEmpty {
-            guard let frame = message.broadcast.frame(version, with: meta, in: channel) else { continue }
-            hub.actions.append(.fanOut(frame, to: audience[version], except: except, .kept))
+        let id = meta.id.text
+        audience.forEachReader { hub.member($0, of: channel)?.moves { $0.history = id } }
+        audience.forEachVersion { version, slots in
+            guard let frame = message.broadcast.frame(version, with: meta, in: channel) else { return }
+            let slots = version.eventFormat == nil ? slots : hub.readers(of: message.broadcast, among: slots)
+            if !slots.isEmpty {
+                hub.pass(frame, version, to: slots, except: except, .kept, isBehindPosition: true)
+            }
         }
     }
 
@@ -237,7 +255,7 @@ final class ChannelHistory {
 
 /// One member's part in the history of its channel.
 final class MemberHistory {
-    let request: HistoryRequest
+    fileprivate(set) var request: HistoryRequest
     /// Live members that may be dead ones of the same client, and are asked. Nil once that is decided.
     var doubts: [ClientTrace]?
     /// The hub keeps nothing: the member is served like any other, and told.

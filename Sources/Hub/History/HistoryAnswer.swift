@@ -57,6 +57,8 @@ struct HistoryArrival {
     /// Bytes that it may be sent at once. One message always may where it has had nothing yet.
     let room: Int
     let isFresh: Bool
+    /// It is noted among those who may be lost; else what they left behind is not for it.
+    let hasSession: Bool
 }
 
 extension KeptChannel {
@@ -69,8 +71,9 @@ extension KeptChannel {
     mutating func answer(_ arrival: HistoryArrival) -> HistoryAnswer {
         let session = arrival.session
         // Asked for in any case: it marks the session that the client leaves behind as taken.
-        let found = sessions.takeOver(
-            session.key, session.trace, hasAsked: arrival.after == nil, readers: readers)
+        let found =
+            arrival.hasSession
+            ? sessions.takeOver(session.key, session.trace, hasAsked: arrival.after == nil, readers: readers) : nil
         var (wanted, gap) = (arrival.liveFrom, HistoryGap?.none)
         if let after = arrival.after {
             (wanted, gap) = position(after, liveFrom: arrival.liveFrom)

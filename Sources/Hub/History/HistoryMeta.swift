@@ -62,7 +62,7 @@ extension BroadcastMessage {
     /// The message as members with history get it. Where a binary frame has no room for the id, it goes without one: who
     /// comes back with an older id gets it twice.
     func frame(_ version: ProtocolVersion, with meta: HistoryMeta, in channel: LocalChannel) -> Frame? {
-        let frames = channel.frames(version)
+        let frames = channel.frames(version, isBehindPosition: true)
         switch self {
         case .text(let payload): return frames.push("broadcast", payload: meta.spliced(into: payload))
         case .user(let user):
@@ -71,7 +71,7 @@ extension BroadcastMessage {
                 event: user.event, encoding: user.encoding, payload: user.payload, metadata: meta.joined(with: own))
             if version == .v2, let frame = ServerFrame.userBroadcast(marked, topic: channel.key.topic) { return frame }
             if let payload = marked.textPayload() { return frames.push("broadcast", payload: payload) }
-            return frame(version, in: channel)
+            return frames.rawBroadcast(marked) ?? frame(version, in: channel, isBehindPosition: true)
         }
     }
 }
@@ -90,6 +90,9 @@ struct HistoryID: Equatable {
         self.history = history
         self.position = position
     }
+
+    /// Where all who hear a channel on this loop are.
+    init(_ channel: ChannelHistory) { self.init(history: channel.history, position: channel.shown) }
 
     init?(_ text: String) {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)

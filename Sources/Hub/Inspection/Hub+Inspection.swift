@@ -24,7 +24,7 @@ extension Hub {
     }
 
     private func view(of channel: LocalChannel, events: [TrafficEvent], limit: Int) -> ChannelView {
-        let slots = channel.members.v2.prefix(limit) + channel.members.v1.prefix(limit)
+        let slots = channel.listeners.slots
         return ChannelView(
             key: channel.key, sockets: channel.memberCount,
             members: slots.prefix(limit).compactMap { member(of: channel, $0) },

@@ -8,11 +8,18 @@ extension Hub {
         guard frame.topic.utf8.starts(with: ChannelKey.prefix.utf8) else {
             return context.refuse(frame, on: connection, .unmatchedTopic)
         }
-        let joinRef = frame.joinRef.isNull ? frame.ref : frame.joinRef
+        join(
+            JoinRequest(
+                topic: frame.topic, ref: frame.ref, joinRef: frame.joinRef.isNull ? frame.ref : frame.joinRef,
+                config: JoinConfig(payload, topic: frame.topic, limits: context.limits)),
+            on: connection)
+    }
+
+    func join(_ request: JoinRequest, on connection: Connection) {
+        let (config, joinRef) = (request.config, request.joinRef)
         // A join on a joined topic replaces the old incarnation. Its phx_close is not sent: the Python client would take
         // it for the new one's and drop the channel.
-        let config = JoinConfig(payload, topic: frame.topic, limits: context.limits)
-        if let old = connection.memberships[frame.topic] {
+        if let old = connection.memberships[request.topic] {
             authorization.refuseHeld(of: old, .unmatchedTopic, &context)
             presence.replace(old, by: config, &context)
             remove(old, .replaced)
@@ -22,8 +29,9 @@ extension Hub {
         let bindings: [ChangeBinding]
         let subscription: ChangeSubscription
         do {
-            try context.countJoin(on: connection)
-            claims = try admit(frame, config, on: connection)
+            // A reader of events asks for all of its channels at once, and never again.
+            if connection.reader == nil { try context.countJoin(on: connection) }
+            claims = try admit(request, on: connection)
             // Copied, because a group outlives the frame that its bindings came in.
             bindings = config.changes.map {
                 ChangeBinding(JSON(trusted: Array($0.bytes)[...]), expressions: context.limits.regularExpressions)
@@ -34,18 +42,18 @@ extension Hub {
             try users.count(connection, as: claims, context.limits)
         } catch {
             counters.joinsRefused += 1
-            return context.refuse(frame, joinRef: joinRef, on: connection, error)
+            return refuse(request, on: connection, error)
         }
 
         let ids = subscription.ids
-        let channel = channel(ChannelKey(topic: frame.topic, isPrivate: config.isPrivate))
+        let channel = channel(ChannelKey(topic: request.topic, isPrivate: config.isPrivate))
         streams.prepare(channel)
         let group = bindings.isEmpty ? nil : rows.group(of: channel, subscription, &context)
         let membership = Membership(
             config, of: connection, in: channel, joinRef: joinRef.description, claims: claims,
             member: context.nextMember(), presenceKey: randomUUID(),
             pending: PendingJoin(
-                config, ref: JSON(trusted: Array(frame.ref.bytes)[...]), response: Self.joinResponse(bindings, ids)))
+                config, ref: JSON(trusted: Array(request.ref.bytes)[...]), response: Self.joinResponse(bindings, ids)))
         if let request = config.history {
             let trace = catchUp.trace(of: claims, joinRef: joinRef, connection, rows.progress, &context)
             membership.history = history.enter(membership, request, trace, &context)
@@ -58,10 +66,22 @@ extension Hub {
         context.add(membership)
         if let state = config.appState { presence.set(state, of: connection) }
         users.comeOnline(connection, as: claims, at: context.now)
-        presence.expect(membership, &context)
+        if connection.reader == nil { presence.expect(membership, &context) }
         connection.wasEmptyAtSweep = false
         earliestExpiry = min(earliestExpiry, Int64(claims.expiresAt))
         begin(membership)
+    }
+
+    private func refuse(_ request: JoinRequest, on connection: Connection, _ refusal: Refusal) {
+        guard connection.reader == nil else {
+            let key = ChannelKey(topic: request.topic, isPrivate: request.config.isPrivate)
+            return note(EventReader.Verdict(refusal: refusal), on: key, of: connection)
+        }
+        context.count(refusal)
+        let frames = ServerFrame(connection.version, topic: JSONString.encode(request.topic))
+        let reply = frames.reply(
+            joinRef: request.joinRef, ref: request.ref, ok: false, response: refusal.response)
+        actions.append(.send(reply, to: connection.slot))
     }
 
     /// Sees to it that everything becomes known that the join's answer waits for (`JoinMachine`).
@@ -91,11 +111,9 @@ extension Hub {
     }
 
     /// The checks before a join, in the original's order.
-    private func admit(
-        _ frame: ClientFrame, _ config: JoinConfig, on connection: Connection
-    ) throws(Refusal) -> Claims {
-        let limits = context.limits
-        guard frame.topic != ChannelKey.prefix else { throw .topicNameRequired }
+    private func admit(_ request: JoinRequest, on connection: Connection) throws(Refusal) -> Claims {
+        let (config, limits) = (request.config, context.limits)
+        guard request.topic != ChannelKey.prefix else { throw .topicNameRequired }
         if limits.privateOnly, !config.isPrivate { throw .privateOnly }
         guard connection.memberships.count < limits.channelsPerConnection else {
             throw .over(.channelsPerConnection, limits.channelsPerConnection)
@@ -103,7 +121,7 @@ extension Hub {
         guard !config.hasTooManyChanges else {
             throw .over(.filtersPerChannel, limits.filtersPerChannel)
         }
-        if let refusal = streams.refusal(of: config, topic: frame.topic) { throw refusal }
+        if let refusal = streams.refusal(of: config, topic: request.topic) { throw refusal }
         let claims =
             try config.token.map { token throws(Refusal) in try verifier.verify(token, at: context.now) }
             ?? connection.claims
@@ -177,4 +195,13 @@ extension Hub {
         let (high, low) = (context.random.next() as UInt64, context.random.next() as UInt64)
         return UUIDText.write(UInt128(high) << 64 | UInt128(low), version: 4)
     }
+}
+
+/// What a client wants to join, and how.
+struct JoinRequest {
+    /// With its prefix.
+    let topic: String
+    let ref: JSON
+    let joinRef: JSON
+    let config: JoinConfig
 }

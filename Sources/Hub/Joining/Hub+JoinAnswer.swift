@@ -96,11 +96,15 @@ extension Hub {
     private func answerJoin(of membership: Membership) {
         guard let pending = membership.pending else { return }
         let missed = missedMessages(by: membership)
-        let reply = membership.frames.reply(
-            joinRef: membership.joinRef, ref: pending.ref, ok: true,
-            response: History.response(
-                membership.recovery?.adding(to: pending.response) ?? pending.response, membership, missed))
-        actions.append(.send(reply, to: membership.slot))
+        if membership.connection.reader == nil {
+            let reply = membership.frames.reply(
+                joinRef: membership.joinRef, ref: pending.ref, ok: true,
+                response: History.response(
+                    membership.recovery?.adding(to: pending.response) ?? pending.response, membership, missed))
+            actions.append(.send(reply, to: membership.slot))
+        } else {
+            note(verdict(on: membership, missed), on: membership.channel.key, of: membership.connection)
+        }
 
         counters.joins += 1
         membership.pending = nil
@@ -109,12 +113,14 @@ extension Hub {
         if membership.mayRead(.broadcast) { letHear(membership, after: missed) }
         catchUp.startOrWait(membership, rows, &context)
         if pending.wantsReplicationReady { rows.announceReplication(to: membership, &context) }
-        if presence.resume(membership, &context) { hearOthers() }
+        if membership.connection.reader == nil, presence.resume(membership, &context) { hearOthers() }
         if pending.wantsPresence, membership.mayRead(.presence) { presence.show(to: membership, &context) }
         if pending.wantsOccupancy, membership.mayRead(.presence) {
             presence.showOccupancy(to: membership, &context)
         }
-        if membership.mayRead(.broadcast) { typing.show(to: membership, &context) }
+        if membership.mayRead(.broadcast), membership.connection.reader?.event == nil {
+            typing.show(to: membership, &context)
+        }
         streams.enter(membership, &context)
         summaries.note(membership)
         releaseWrites(of: membership)
@@ -124,6 +130,7 @@ extension Hub {
     private func refuseJoin(of membership: Membership, _ refusal: Refusal) {
         guard let pending = membership.pending else { return }
         counters.joinsRefused += 1
+        guard membership.connection.reader == nil else { return close(membership, refusal, .lost) }
         context.refuse(pending.ref, of: membership, refusal)
         authorization.refuseHeld(of: membership, refusal, &context)
         remove(membership)

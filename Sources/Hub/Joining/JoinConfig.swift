@@ -26,6 +26,8 @@ package struct JoinConfig {
     /// `user_token` before `access_token`; keys that only name a project (`sb_…`) are no tokens.
     var token: String?
 
+    /// Where a reader of events is by what its client says.
+    var position: EventPosition?
     /// There was no config at all.
     var isLegacy = false
 

@@ -67,7 +67,7 @@ struct Summaries {
 
     /// Tells the sockets of one user in a channel, and nobody else who joined it.
     func send(_ summary: ActivitySummary, in channel: LocalChannel, _ hub: inout HubContext) {
-        for slot in channel.members.v1 + channel.members.v2 {
+        for slot in channel.listeners.slots {
             guard let membership = hub.member(slot, of: channel), isUser(summary.user, membership),
                 let frame = BroadcastMessage.text(summary.message).frame(membership.version, in: channel)
             else { continue }

@@ -51,6 +51,8 @@ extension CatchUp {
         if let acknowledged = connection.acknowledged { return acknowledged }
         let acknowledged = AcknowledgementState(
             mark: progress.mark, of: SocketPlace(loop: hub.loop, slot: connection.slot))
+        // A reader of events answers no pings.
+        guard connection.reader == nil else { return acknowledged }
         connection.acknowledged = acknowledged
         return acknowledged
     }

@@ -25,6 +25,12 @@ package struct CatchUp {
     ) -> MemberRecovery {
         let key = RecoveryKey(claims: claims, channel: group.channel.key, subscription: group.subscription)
         let trace = trace(of: claims, joinRef: joinRef, connection, progress, &hub)
+        guard connection.reader == nil else {
+            // It says itself where it is, or begins now.
+            let point = config.resumeCursor.map { RecoveryPoint.cursor($0) } ?? .mark(progress.mark)
+            let session = LiveSession(key: key, trace: trace, from: point)
+            return MemberRecovery(session: session, point: point, isReported: true)
+        }
         if let cursor = config.resumeCursor {
             let session = sessions.enter(key, trace, at: RecoveryPosition(point: .cursor(cursor)))
             return MemberRecovery(session: session, point: .cursor(cursor), isReported: true)
@@ -187,7 +193,9 @@ package struct CatchUp {
             endQuestion(of: recovery)
             recovery.point = nil
             recovery.cursor = cursor
+            membership.moves { $0.rows = cursor }
             start(membership, rows, &hub)
+            hub.sendPositionAlone(to: membership.connection)
             if let ping = ping(membership.connection, rows.progress, &hub) { hub.send(ping, to: membership) }
         case .passedBy(let cursor):
             endQuestion(of: recovery)
@@ -209,7 +217,9 @@ package struct CatchUp {
     private func send(_ change: ChangeDelivery, to membership: Membership, _ hub: inout HubContext) {
         guard let group = membership.group else { return }
         let (event, payload) = change.event(isLegacy: group.subscription.isLegacy)
-        hub.send(membership.frames.push(event, payload: payload), to: membership, .change)
+        membership.moves { if !change.cursor.isEmpty { $0.rows = change.cursor } }
+        let frames = membership.channel.frames(membership.version, isBehindPosition: true)
+        hub.sendBehindPosition(frames.push(event, payload: payload), to: membership, .change)
     }
 
     private mutating func endQuestion(of recovery: MemberRecovery) {
@@ -282,6 +292,7 @@ package struct CatchUp {
     package mutating func end(_ membership: Membership, _ end: MembershipEnd, _ hub: inout HubContext) {
         guard let recovery = membership.recovery else { return }
         abandonQuestion(of: recovery, &hub)
+        guard membership.connection.reader == nil else { return }
         switch end {
         case .left: sessions.leave(recovery.session, at: hub.now)
         case .unloaded: sessions.remove(recovery.session)

@@ -54,21 +54,23 @@ package final class MemberRecovery {
         session.hasReached(asked.cursor)
     }
 
+    /// Why it does not go on where it was; nil where it does.
+    var reason: String? {
+        switch start {
+        case .resumed: nil
+        case .refused(let refusal): refusal.rawValue
+        case nil: "The changes cannot be served now; a system message says why."
+        }
+    }
+
     /// A join's response, with what came of the recovery for clients that asked.
     func adding(to response: [UInt8]) -> [UInt8] {
         guard isReported else { return response }
         var out = Array(response.dropLast())
-        switch start {
-        case .resumed: out += ",\"resumed\":true}".utf8
-        case .refused(let refusal):
-            out += ",\"resumed\":false,\"reason\":".utf8
-            JSONString.encode(refusal.rawValue, into: &out)
-            out.append(UInt8(ascii: "}"))
-        case nil:
-            out += ",\"resumed\":false,\"reason\":".utf8
-            JSONString.encode("The changes cannot be served now; a system message says why.", into: &out)
-            out.append(UInt8(ascii: "}"))
-        }
+        guard let reason else { return out + Array(",\"resumed\":true}".utf8) }
+        out += ",\"resumed\":false,\"reason\":".utf8
+        JSONString.encode(reason, into: &out)
+        out.append(UInt8(ascii: "}"))
         return out
     }
 }

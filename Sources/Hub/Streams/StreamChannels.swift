@@ -90,7 +90,7 @@ struct StreamChannels {
         }
         for (version, slots) in slots {
             guard let frame = StreamFrames.frame(StreamFrames.gone(id), version, in: channel) else { continue }
-            hub.actions.append(.fanOut(frame, to: slots.sorted(), except: nil))
+            hub.pass(frame, version, to: slots.sorted(), isBehindPosition: true)
         }
     }
 
@@ -143,7 +143,10 @@ struct StreamChannels {
         guard let news = StreamFrames.news(of: buffer, snapshot, from: place.offset, knowing: known),
             let frame = StreamFrames.frame(news.payload, place.version, in: channel)
         else { return }
-        hub.actions.append(.fanOut(frame, to: members.map(\.slot).sorted(), except: nil))
+        for membership in members {
+            membership.moves { $0.stream = .init(id: snapshot.id.number, offset: news.end) }
+        }
+        hub.pass(frame, place.version, to: members.map(\.slot).sorted(), isBehindPosition: true)
         for membership in members {
             guard var next = membership.streamPlace else { continue }
             next.id = snapshot.id

@@ -46,7 +46,7 @@ enum StreamFrames {
     /// In version 2 a binary frame, which has half of the text's bytes around a token.
     static func frame(_ payload: [UInt8], _ version: ProtocolVersion, in channel: LocalChannel) -> Frame? {
         let broadcast = UserBroadcast(event: ChannelStream.event, encoding: .json, payload: payload[...], metadata: nil)
-        return BroadcastMessage.user(broadcast).frame(version, in: channel)
+        return BroadcastMessage.user(broadcast).frame(version, in: channel, isBehindPosition: true)
     }
 
     private static func content(_ piece: StreamPiece, _ content: StreamContent, _ facts: inout JSONWriter) {

@@ -37,6 +37,17 @@ package struct StreamRequestOfJoin: Sendable {
     private static let standard: Int64 = 40
     private static let most: Int64 = 500
 
+    private init(id: StreamID?, offset: Int, interval: Int64) {
+        self.id = id
+        self.offset = offset
+        self.interval = interval
+    }
+
+    /// The same, from where its client is.
+    func resumed(at position: EventPosition.Stream) -> StreamRequestOfJoin {
+        StreamRequestOfJoin(id: StreamID(position.id), offset: position.offset, interval: interval)
+    }
+
     init(_ json: JSON?) {
         id = json?["id"]?.string.flatMap { UInt64($0, radix: 16) }.map { StreamID($0) }
         offset = id == nil ? 0 : max(0, json?["at"]?.int ?? 0)

@@ -71,7 +71,7 @@ extension Dashboard {
         guard let report else { return ["socket": .null] }
         let connection = report.connection
         return [
-            "socket": json(report.socket), "version": .text(connection.version == .v1 ? "1.0.0" : "2.0.0"),
+            "socket": json(report.socket), "version": .text(connection.version.name),
             "role": .text(connection.role), "silence": .integer(report.silence),
             "appState": .optional(connection.appState?.rawValue),
             "memberships": .array(connection.memberships.map(json)), "trace": .array(report.trace.map(json)),

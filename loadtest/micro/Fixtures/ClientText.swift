@@ -8,7 +8,7 @@ enum ClientText {
         _ event: String, _ payload: String, topic: String = topic, _ version: ProtocolVersion = .v2
     ) -> [UInt8] {
         switch version {
-        case .v1:
+        case .v1, .events:
             Array(
                 #"{"topic":"\#(topic)","event":"\#(event)","payload":\#(payload),"ref":"7","join_ref":"1"}"#.utf8)
         case .v2: Array(#"["1","7","\#(topic)","\#(event)",\#(payload)]"#.utf8)
@@ -17,7 +17,7 @@ enum ClientText {
 
     static func heartbeat(_ version: ProtocolVersion = .v2) -> [UInt8] {
         switch version {
-        case .v1: Array(#"{"topic":"phoenix","event":"heartbeat","payload":{},"ref":"7"}"#.utf8)
+        case .v1, .events: Array(#"{"topic":"phoenix","event":"heartbeat","payload":{},"ref":"7"}"#.utf8)
         case .v2: Array(#"[null,"7","phoenix","heartbeat",{}]"#.utf8)
         }
     }

@@ -1,0 +1,248 @@
+import HTTP
+import Hub
+import Wire
+
+/// Subscriptions of clients without a WebSocket: they read events from an HTTP answer that goes on, as server-sent events or as
+/// lines of JSON. A loop has one.
+final class EventsAPI {
+    /// Lives as long as the process.
+    private unowned(unsafe) let loop: EventLoop
+    /// By exchange: requests whose answers have no slot yet.
+    private var beginning: [Int: Beginning] = [:]
+    private var formats: [Slot: EventFormat] = [:]
+
+    /// A request, and by whose token it came.
+    struct Sender {
+        let route: EventRoute
+        let claims: Claims
+        let isPage: Bool
+        let isLines: Bool
+        let channels: [String]
+        let isPrivate: Bool
+        /// The header's, or else the query's.
+        let lastID: String?
+        let hasBody: Bool
+    }
+
+    enum Judgement {
+        case refused(HTTPResponse)
+        case admitted(Sender)
+    }
+
+    private struct Beginning {
+        let request: EventRequest
+        let claims: Claims
+        let isPage: Bool
+        let isLines: Bool
+    }
+
+    init(loop: EventLoop) {
+        self.loop = loop
+    }
+
+    /// How many answers go on.
+    var count: Int { formats.count }
+
+    // MARK: By the head
+
+    /// Nil where the path is not one of ours.
+    func judge(_ head: some RequestHead, at now: HubTime) -> Judgement? {
+        guard let route = EventRoute(path: head.path, method: head.method) else { return nil }
+        guard route.methods.contains(head.method) else {
+            let methods = route.methods.joined(separator: ", ")
+            var response = HTTPResponse.error(405, "Use \(methods)")
+            response.headers = [("allow", methods + ", OPTIONS")]
+            return .refused(response)
+        }
+        let origin = head.field("origin")
+        guard loop.rules.origins.isEmpty || loop.rules.origins.allow(origin) else {
+            return .refused(.error(403, "Pages of this origin are not let in; http.origins names those that are"))
+        }
+        let query = head.allQuery
+        let claims: Claims
+        do throws(Refusal) {
+            guard let found = try self.claims(of: head, query, at: now) else {
+                let problem =
+                    query["ticket"] == nil
+                    ? "A token is missing: send it as Authorization: Bearer TOKEN, or ask for a ticket"
+                    : "The ticket is unknown, used already, or older than \(EventTickets.seconds) seconds: ask for another"
+                return .refused(.error(401, problem))
+            }
+            claims = found
+        } catch {
+            return .refused(.error(401, error.message))
+        }
+        guard let isPrivate = Self.boolean(query["private"]) else {
+            return .refused(.error(400, "private must be true or false"))
+        }
+        return .admitted(
+            Sender(
+                route: route, claims: claims, isPage: origin != nil,
+                isLines: head.lists("application/x-ndjson", in: "accept"), channels: head.queryValues("channel"),
+                isPrivate: isPrivate, lastID: head.field("last-event-id") ?? query["last_event_id"],
+                hasBody: head.method == "POST"))
+    }
+
+    /// A ticket comes first, as it is for this request alone.
+    private func claims(
+        of head: some RequestHead, _ query: [String: String], at now: HubTime
+    ) throws(Refusal) -> Claims? {
+        if let ticket = query["ticket"] {
+            guard let claims = loop.limits.tickets.take(ticket, at: now) else { return nil }
+            if let expired = claims.expired(at: now) { throw expired }
+            return claims
+        }
+        guard let token = head.callToken(query: query) ?? cookie(of: head) else { return nil }
+        return try loop.services.verifier.verify(token, at: now)
+    }
+
+    /// The token in the application's own cookie (`http.token_cookie`), which a browser sends by itself: so it counts only for pages
+    /// that may use it, which a browser says of them and a page cannot (Fetch, "Sec-Fetch-Site" and "Origin").
+    private func cookie(of head: some RequestHead) -> String? {
+        guard let name = loop.rules.tokenCookie, let cookies = head.field("cookie") else { return nil }
+        let isOwn = head.field("sec-fetch-site") == "same-origin"
+        let isListed = head.field("origin").map { !loop.rules.origins.isEmpty && loop.rules.origins.allow($0) } ?? false
+        guard isOwn || isListed else { return nil }
+        for cookie in cookies.split(separator: ";") {
+            let parts = cookie.drop { $0 == " " }.split(separator: "=", maxSplits: 1)
+            if parts.count == 2, parts[0] == name { return String(parts[1]) }
+        }
+        return nil
+    }
+
+    private static func boolean(_ text: String?) -> Bool? {
+        switch text {
+        case nil, "false", "0": false
+        case "true", "1": true
+        default: nil
+        }
+    }
+
+    // MARK: With its body
+
+    func perform(_ sender: Sender, _ body: [UInt8], exchange: Int) -> HTTPOutcome {
+        var claims = sender.claims
+        let request: EventRequest
+        do {
+            switch sender.route {
+            case .ticket: return .answered(ticket(for: claims).readableAnywhere)
+            case .broadcasts(let topic, let event):
+                request = EventRequest(topic: topic, isPrivate: sender.isPrivate, event: event, lastID: sender.lastID)
+            case .channels where sender.hasBody:
+                request = try EventRequest(body: body, lastID: sender.lastID)
+                if let token = EventRequest.token(ofBody: body) {
+                    claims = try loop.services.verifier.verify(token, at: loop.now())
+                }
+            case .channels: request = try EventRequest(channels: sender.channels, lastID: sender.lastID)
+            }
+        } catch let refusal as Refusal {
+            return .answered(HTTPResponse.error(401, refusal.message).readableAnywhere)
+        } catch let mistake as EventRequest.Mistake {
+            return .answered(HTTPResponse.error(400, mistake.sentence).readableAnywhere)
+        } catch {
+            return .answered(HTTPResponse.error(400, "The request cannot be read").readableAnywhere)
+        }
+        beginning[exchange] = Beginning(
+            request: request, claims: claims, isPage: sender.isPage, isLines: sender.isLines)
+        let head = HTTPResponse(
+            status: 200,
+            headers: [
+                ("content-type", sender.isLines ? "application/x-ndjson" : "text/event-stream"),
+                ("cache-control", "no-store"),
+                // nginx would keep events back to send them together.
+                ("x-accel-buffering", "no"),
+            ])
+        return .streams(
+            StreamingAnswer(
+                head: head.readableAnywhere, claims: claims, exchange: exchange, source: self, isHeld: true))
+    }
+
+    private func ticket(for claims: Claims) -> HTTPResponse {
+        guard let ticket = loop.limits.tickets.issue(for: claims, at: loop.now()) else {
+            var response = HTTPResponse.error(503, "Too many tickets are unused; try again in a moment")
+            response.headers = [("retry-after", "1")]
+            return response
+        }
+        var response = HTTPResponse.json(
+            200,
+            JSONWriter.object {
+                $0.member("ticket", ticket)
+                $0.member("expires_in", EventTickets.seconds)
+            })
+        response.headers.append(("cache-control", "no-store"))
+        return response
+    }
+}
+
+extension EventsAPI: StreamingSource {
+    func began(_ exchange: Int, _ slot: Slot, isChunked: Bool) {
+        guard let new = beginning.removeValue(forKey: exchange) else { return }
+        let format = EventFormat(isLines: new.isLines, isChunked: isChunked)
+        formats[slot] = format
+        loop.hub.advance(to: loop.now())
+        loop.hub.read(new.request, as: format, on: slot, claims: new.claims, isPage: new.isPage)
+        loop.execute()
+    }
+
+    func refused(_ exchange: Int) { beginning[exchange] = nil }
+
+    func ended(_ slot: Slot) {
+        formats[slot] = nil
+        loop.recoveries.forget(slot)
+        loop.hub.disconnect(slot, at: loop.now())
+        loop.execute()
+    }
+
+    func hasRoom(_ slot: Slot) {
+        loop.recoveries.resume(slot)
+        loop.hub.hasRoom(slot)
+        loop.execute()
+    }
+
+    func heartbeat(_ slot: Slot, isChunked: Bool) {
+        if let format = formats[slot] { loop.delivery.send(EventFrame.comment(format), to: slot) }
+    }
+
+    func farewell(_ slot: Slot) -> Frame? { loop.hub.farewell(to: slot) }
+}
+
+/// Where a request for events goes, by its path.
+enum EventRoute: Equatable {
+    /// Several channels, which the query or the body names.
+    case channels
+    /// For a token, something that may stand in a URL.
+    case ticket
+    /// The broadcasts of one channel, or those of one event: where POST sends them.
+    case broadcasts(topic: String, event: String?)
+
+    private static let prefixes = ["/realtime/v1/api/", "/api/"]
+
+    /// Nil where the path is none of these, or what is asked of it is not about events.
+    init?(path: String, method: String) {
+        guard let prefix = Self.prefixes.first(where: { path.utf8.starts(with: $0.utf8) }) else { return nil }
+        let rest = Substring(path.utf8.dropFirst(prefix.utf8.count))
+        switch rest {
+        case "sse": self = .channels
+        case "sse/ticket": self = .ticket
+        default:
+            guard method != "POST" else { return nil }
+            if case .message(let topic, let event)? = BroadcastRoute(path: path) {
+                self = .broadcasts(topic: topic, event: event)
+            } else if rest.utf8.starts(with: "broadcast/".utf8), rest.hasSuffix("/events") {
+                let topic = rest.dropFirst("broadcast/".count).dropLast("/events".count)
+                guard !topic.isEmpty else { return nil }
+                self = .broadcasts(topic: String(topic), event: nil)
+            } else {
+                return nil
+            }
+        }
+    }
+
+    var methods: [String] {
+        switch self {
+        case .channels: ["GET", "POST"]
+        case .ticket: ["POST"]
+        case .broadcasts: ["GET", "POST"]
+        }
+    }
+}

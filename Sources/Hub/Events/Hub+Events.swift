@@ -1,0 +1,166 @@
+package import Wire
+
+/// Connections that read events from an HTTP answer: every subscription without a WebSocket.
+///
+/// Such a connection joins as others do and is in the same lists; it says nothing, tracks nothing and is never pinged. Where it is,
+/// its client says when it comes back (`EventCursor`), so no session of it stays behind. Its answer begins when it is known of each
+/// channel what came of it: until then the gateway holds back what is sent to it.
+extension Hub {
+    /// Joins the channels. `Action.begin` or `Action.refuse` follows, perhaps at once.
+    package func read(_ request: EventRequest, as format: EventFormat, on slot: Slot, claims: Claims, isPage: Bool) {
+        connect(slot, version: .events(format), claims: claims, isCounted: false, isPage: isPage)
+        guard let connection = connection(slot) else { return }
+        connection.reader = EventReader(request, format)
+        let cursor = request.lastID.flatMap { EventCursor($0) }
+        for channel in request.channels {
+            let config = channel.join(context.limits, cursor)
+            join(JoinRequest(topic: channel.key, ref: .null, joinRef: .null, config: config), on: connection)
+        }
+    }
+
+    /// What came of one of the channels that a reader asked for.
+    func note(_ verdict: EventReader.Verdict, on key: ChannelKey, of connection: Connection) {
+        guard let reader = connection.reader, !reader.isOpen else { return }
+        reader.note(verdict, on: key.name)
+        guard reader.isDecided else { return }
+        reader.isOpen = true
+        if let refusal = reader.refusal {
+            actions.append(.refuse(connection.slot, refusal))
+        } else {
+            actions.append(.begin(connection.slot, reader.connected(retry: nextRetry())))
+        }
+    }
+
+    /// The verdict on a channel that is being joined.
+    func verdict(on membership: Membership, _ missed: HistoryAnswer?) -> EventReader.Verdict {
+        var verdict = EventReader.Verdict()
+        guard membership.connection.reader?.hasReturned == true else { return verdict }
+        var reasons: [String?] = []
+        if let recovery = membership.recovery {
+            reasons.append(membership.returnsTo?.rows == nil ? Self.unknownID : recovery.reason)
+        }
+        if let history = membership.history {
+            let isKnown = membership.returnsTo?.history != nil || history.isOff
+            reasons.append(isKnown ? (history.isOff ? .off : missed?.gap)?.rawValue : Self.unknownID)
+        }
+        if membership.streamPlace != nil { reasons.append(membership.returnsTo?.stream == nil ? Self.unknownID : nil) }
+        guard !reasons.isEmpty else { return verdict }
+        verdict.reason = reasons.compactMap { $0 }.first
+        verdict.isResumed = verdict.reason == nil
+        return verdict
+    }
+
+    private static let unknownID = "The id is not one that says where you were here: load what you show again."
+
+    /// Milliseconds: not all at once where many were cut off.
+    private func nextRetry() -> Int { Int.random(in: 2000...5000, using: &context.random) }
+
+    // MARK: Time
+
+    /// Milliseconds between two looks at how far readers are of whom nothing was heard: what is kept for whoever comes back is bounded.
+    static let readerInterval: Int64 = 15_000
+
+    /// Tells readers that have all row changes where that is, though none was for them.
+    func advanceReaders() {
+        guard context.now.monotonic >= nextReaderAdvance else { return }
+        nextReaderAdvance = context.now.monotonic + Self.readerInterval
+        guard let passed = rows.progress.passed else { return }
+        for connection in context.openConnections {
+            guard let reader = connection.reader, reader.isOpen else { continue }
+            for membership in connection.memberships where membership.rows?.groupIndex != nil {
+                guard passed.serial > membership.rows?.liveSince ?? .max else { continue }
+                membership.moves { $0.rows = passed.cursor }
+            }
+            context.sendPositionAlone(to: connection)
+        }
+    }
+
+    // MARK: Ends
+
+    /// Ends one of a reader's channels, and its answer with the last.
+    func close(_ membership: Membership, _ refusal: Refusal, _ end: MembershipEnd) {
+        let connection = membership.connection
+        guard let reader = connection.reader else { return }
+        let wasJoined = membership.join.isJoined || membership.pending == nil
+        remove(membership, end)
+        guard reader.isOpen, wasJoined else {
+            return note(EventReader.Verdict(refusal: refusal), on: membership.channel.key, of: connection)
+        }
+        var event: StaticString = "closed"
+        if case .tokenExpired = refusal { event = "token_expired" }
+        actions.append(.send(membership.frames.push(event, payload: refusal.ending), to: connection.slot))
+        if connection.memberships.isEmpty {
+            actions.append(.close(connection.slot, .normal, reason: "no channels"))
+        }
+    }
+
+    /// What a reader is told before the hub ends: to come back when the next one is there.
+    package func farewell(to slot: Slot) -> Frame? {
+        connection(slot)?.reader.flatMap { EventFrame.retry(nextRetry(), $0.format) }
+    }
+}
+
+/// What readers of events are told of where they are.
+extension HubContext {
+    /// Sends one frame to all of a version; to readers behind where they are then, where the kind has one.
+    mutating func pass(
+        _ frame: Frame, _ version: ProtocolVersion, to slots: [Slot], except: Slot? = nil, _ kind: FrameKind = .message,
+        isBehindPosition: Bool
+    ) {
+        if isBehindPosition, let format = version.eventFormat {
+            for slot in slots where slot != except {
+                if let connection = connection(slot) { sendPosition(to: connection, format) }
+            }
+        }
+        actions.append(.fanOut(frame, to: slots, except: except, kind))
+    }
+
+    /// A frame whose making said that a position goes before it.
+    mutating func sendBehindPosition(_ frame: Frame, to membership: Membership, _ kind: FrameKind) {
+        if let format = membership.version.eventFormat { sendPosition(to: membership.connection, format) }
+        send(frame, to: membership, kind)
+    }
+
+    private mutating func sendPosition(to connection: Connection, _ format: EventFormat) {
+        guard let frame = EventFrame.position(nextPosition(of: connection), format) else { return }
+        actions.append(.send(frame, to: connection.slot))
+    }
+
+    /// Says where a reader is, if it does not know.
+    mutating func sendPositionAlone(to connection: Connection) {
+        guard let reader = connection.reader, let position = nextPosition(of: connection) else { return }
+        actions.append(.send(EventFrame.position(alone: position, reader.format), to: connection.slot))
+    }
+
+    private func nextPosition(of connection: Connection) -> String? {
+        guard let reader = connection.reader, reader.hasMoved else { return nil }
+        reader.hasMoved = false
+        return EventCursor.text(connection.memberships.lazy.map { ($0.channel.key, $0.eventPosition) })
+    }
+
+    /// Whether a member wants a message that the others of its channel get.
+    func wants(_ message: BroadcastMessage, _ membership: Membership) -> Bool {
+        guard let wanted = membership.connection.reader?.event else { return true }
+        return message.event?.hasSameBytes(as: wanted) ?? false
+    }
+
+    /// Those of an audience of readers who want a message: all of them, or those who asked for its event.
+    func readers(of message: BroadcastMessage, among slots: [Slot]) -> [Slot] {
+        guard slots.contains(where: { connection($0)?.reader?.event != nil }) else { return slots }
+        let event = message.event
+        return slots.filter { slot in
+            guard let wanted = connection(slot)?.reader?.event else { return true }
+            return event?.hasSameBytes(as: wanted) ?? false
+        }
+    }
+}
+
+extension Membership {
+    /// A reader of events has everything up to there once it has what is sent next.
+    func moves(_ change: (inout EventPosition) -> Void) {
+        guard let reader = connection.reader else { return }
+        let before = eventPosition
+        change(&eventPosition)
+        if eventPosition != before { reader.hasMoved = true }
+    }
+}
