@@ -12,6 +12,7 @@ package struct RoostConfiguration: Sendable {
     package let httpSocketMode: Int
     /// Empty: pages of all origins may.
     package let httpOrigins: [String]
+    package let httpTokenCookie: String?
     /// Addresses, networks in CIDR's notation, `unix`.
     package let trustedProxies: [String]
     /// Paths of PEM files; both or neither.
@@ -134,6 +135,7 @@ package struct RoostConfiguration: Sendable {
         httpSocket = values.text(.httpSocket)
         httpSocketMode = Int(values.requiredText(.httpSocketMode), radix: 8) ?? 0o660
         httpOrigins = values.words(.httpOrigins)
+        httpTokenCookie = values.text(.httpTokenCookie)
         trustedProxies = values.words(.trustedProxies)
         tlsCertificate = values.text(.tlsCertificate)
         tlsKey = values.text(.tlsKey)

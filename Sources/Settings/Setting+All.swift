@@ -2,8 +2,8 @@
 /// tokens it takes, how it follows the database, what it logs.
 extension Setting {
     package static let all: [Setting] = [
-        databaseURL, nodeName, httpHost, httpPort, httpSocket, httpSocketMode, httpOrigins, trustedProxies,
-        tlsCertificate, tlsKey, opsHost, opsPort, opsToken, jwtSecret, jwtPreviousSecrets,
+        databaseURL, nodeName, httpHost, httpPort, httpSocket, httpSocketMode, httpOrigins, httpTokenCookie,
+        trustedProxies, tlsCertificate, tlsKey, opsHost, opsPort, opsToken, jwtSecret, jwtPreviousSecrets,
         jwtAlgorithms, jwtIssuer, jwtAudience, jwksFile, jwksURL, loops, ioUring,
         connections, connectionsPerAddress, connectionsPerUser, channelsPerConnection, filtersPerChannel,
         patternsPerConnection, undecidedFilters, regularExpressions,
@@ -59,6 +59,12 @@ extension Setting {
         "The web pages that may use the hub, by their origins, with commas between them; * stands for subdomains. Pages "
             + "of other origins are refused with HTTP 403 and may not read the HTTP API's answers. When it is not set, all "
             + "may: what protects the hub is the token. Programs that are no browsers name no origin and are let in.")
+
+    static let httpTokenCookie = Setting(
+        "http.token_cookie", .name, standard: nil, isReloaded: true,
+        "The cookie in which your application keeps its user's token: a browser's EventSource sends it, and no header. It "
+            + "counts for events alone (/api/sse), from pages of the hub's own origin or of one in http.origins. When it is "
+            + "not set, no cookie counts.")
 
     static let trustedProxies = Setting(
         "http.trusted_proxies", .networks, standard: nil, isReloaded: true,

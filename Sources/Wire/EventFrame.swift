@@ -82,7 +82,7 @@ package struct EventFrame {
     /// Its name is what an application listens for. One that would break a line, or pass for the hub's own, is `broadcast`.
     private func broadcast(event: String?, _ members: (inout [UInt8]) -> Void) -> Frame {
         let event = event ?? "broadcast"
-        let isFree = !Self.reserved.contains(event) && !event.utf8.contains { $0 < 0x20 }
+        let isFree = !event.isEmpty && !Self.reserved.contains(event) && !event.utf8.contains { $0 < 0x20 }
         return frame(Array((isFree ? event : "broadcast").utf8), event: JSONString.encode(event)) { out in
             out += ",\"type\":\"broadcast\"".utf8
             members(&out)

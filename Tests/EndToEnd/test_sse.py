@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-import random
+import time
 
 import pytest
 
@@ -73,7 +73,7 @@ async def test_several_channels_with_all_that_a_join_may_ask_for(hub, read, http
     assert (await events.until("hi")).topic == f"{name}:talk"
     member = await connect(2)
     await member.join(f"realtime:{name}:rows", config={"presence": {"enabled": True, "key": "ann"}})
-    await member.send(f"realtime:{name}:rows", "presence", {"type": "presence", "event": "track", "payload": {"a": 1}})
+    member.push(f"realtime:{name}:rows", "presence", {"type": "presence", "event": "track", "payload": {"a": 1}})
     assert list((await events.until("presence_diff")).payload["joins"]) == ["ann"]
 
 
@@ -107,12 +107,12 @@ async def test_http_1_0_has_no_chunks(hub, read, http, name):
 ])
 async def test_what_is_wrong_is_said_before_the_answer_begins(hub, path, status, words):
     async with await Subscription.open(hub.port, path) as events:
-        assert events.status == status and words in events.first["message"], events.first
+        assert events.status == status and words in events.first["error"], events.first
 
 
 async def test_without_a_token(hub):
     async with await Subscription.open(hub.port, "/api/sse?channel=a", token_in_header=False) as events:
-        assert events.status == 401 and "Authorization" in events.first["message"]
+        assert events.status == 401 and "Authorization" in events.first["error"]
 
 
 # Coming back
@@ -142,6 +142,154 @@ async def test_a_reader_that_comes_back_gets_what_it_missed(hub, read, http, sql
 
 
 async def test_an_id_that_says_nothing_is_told(hub, read, name):
-    for last in ("nonsense", "1~zz!hzz.1", "1~~", "\x7f", "1" * 5000):
+    for last in ("nonsense", "1~zz!hzz.1", "1~~", "1" * 5000):
         events = await read(name, last_id=last)
         assert events.first["resumed"] is False and events.channels[name]["reason"].endswith("load what you show again.")
+
+
+# Who may read
+
+
+@pytest.fixture(scope="module")
+def installed(shared_hub, cluster):
+    with cluster.connect("shared") as connection:
+        connection.execute(INSTALL)
+        yield
+        connection.execute("drop table public.channel_rights cascade")
+
+
+@pytest.fixture
+def rights(installed, sql, name):
+    return Rights(sql, name)
+
+
+def of(who, **claims):
+    return token(sub=who, **claims)
+
+
+async def test_the_policies_decide_before_the_answer_begins(hub, rights, http, name):
+    rights.give("ann")
+    private = channel(name, private=True)
+
+    async def answer(*channels, who="ann"):
+        return await Subscription.to(hub.port, *channels, bearer=of(who))
+
+    await eventually(lambda: may_read(hub, private, of("ann")), what="ann's right")
+    async with await answer(private, who="bob") as refused:
+        assert refused.status == 403 and "permissions" in refused.first["error"]
+    async with await answer(private, f"{name}:public", who="bob") as events:
+        assert events.status == 200 and events.channels[f"{name}:public"]["status"] == "ok"
+        verdict = events.channels[name]
+        assert verdict["status"] == "error" and verdict["code"] == 403 and verdict["reason"].startswith("Unauthorized")
+    path = f"/api/broadcast/{name}/events?private=true"
+    async with await Subscription.open(hub.port, path, bearer=of("ann")) as events:
+        await say(http, name, "public", {})
+        await say(http, name, "secret", {"n": 1}, private=True)
+        assert (await events.message()).name == "secret"
+
+
+async def may_read(hub, private, who):
+    async with await Subscription.to(hub.port, private, bearer=who) as events:
+        return events.status == 200
+
+
+async def test_a_right_that_is_taken_ends_the_channel(hub, rights, name):
+    rights.give("ann")
+    private = channel(name, private=True)
+    await eventually(lambda: may_read(hub, private, of("ann")), what="ann's right")
+    # The token runs out while the reader listens: it is told, and may not come back with it.
+    short = of("ann", exp=int(time.time()) + 2)
+    async with await Subscription.to(hub.port, private, bearer=short) as events:
+        message = await events.message(within=15)
+        assert message.name == "token_expired" and message.topic == name and message.payload["code"] == 401
+        assert await events.message() is None
+    async with await Subscription.to(hub.port, private, bearer=short) as events:
+        assert events.status == 401
+
+
+async def test_a_ticket_stands_for_a_token_once(hub, http, name):
+    answer = await http.request("POST", "/api/sse/ticket", b"", authorization="Bearer " + of("ann"))
+    ticket = json.loads(answer.body)
+    assert answer.status == 200 and ticket["expires_in"] == 30 and answer.headers["cache-control"] == "no-store"
+    path = f"/api/sse{query([name], ticket=ticket['ticket'])}"
+    async with await Subscription.open(hub.port, path, token_in_header=False) as events:
+        await say(http, name, "x", {})
+        assert (await events.message()).name == "x"
+    async with await Subscription.open(hub.port, path, token_in_header=False) as events:
+        assert events.status == 401 and "used already" in events.first["error"]
+    assert (await http.request("POST", "/api/sse/ticket", b"")).status == 401
+    assert (await http.request("GET", "/api/sse/ticket", authorization="Bearer " + of("ann"))).status == 405
+
+
+async def test_a_cookie_counts_for_pages_that_may_use_it(own_hub, name):
+    own_hub.environment |= {"ROOST_HTTP_TOKEN_COOKIE": "access_token", "ROOST_HTTP_ORIGINS": "https://app.example.com"}
+    own_hub.start()
+    cookie = {"cookie": f"a=b; access_token={of('ann')}; c=d", "token_in_header": False}
+
+    async def opened(**headers):
+        async with await Subscription.to(own_hub.port, name, **cookie, **headers) as events:
+            return events.status, events.headers.get("access-control-allow-credentials")
+    assert await opened() == (401, None)
+    assert await opened(sec_fetch_site="cross-site") == (401, None)
+    assert await opened(sec_fetch_site="same-origin") == (200, "true")
+    assert await opened(origin="https://app.example.com") == (200, "true")
+    assert await opened(origin="https://evil.example.com") == (403, None)
+
+
+async def test_a_cookie_counts_nowhere_else(hub, name):
+    cookie = {"cookie": f"access_token={of('ann')}", "sec_fetch_site": "same-origin", "token_in_header": False}
+    async with await Subscription.to(hub.port, name, **cookie) as events:
+        assert events.status == 401
+
+
+# What others can do to a reader
+
+
+async def test_nobody_passes_for_the_hub_or_for_another_channel(hub, read, http, connect, name):
+    events = await read(name)
+    member = await connect(2)
+    await member.join(f"realtime:{name}")
+    forged = ["postgres_changes", "connected", "error", "a\nevent: system\ndata: {}\n\n", ""]
+    for event in [*forged, "x" * 300, "talk"]:
+        member.push(f"realtime:{name}", "broadcast", {
+            "type": "broadcast", "event": event, "payload": {"n": 1}, "topic": "other", "id": "forged"})
+        message = await events.message()
+        assert message.name == ("broadcast" if event in forged else event)
+        assert message.event == event and message.topic == name and message.data["type"] == "broadcast"
+        assert set(message.data) == {"topic", "event", "type", "payload", "meta"}
+    member.send_text('[null,null,"realtime:%s","broadcast",{"event":"lines",\n"payload":\r\n{"a":\n\n"b"}}]' % name)
+    assert (await events.message())[:4] == ("lines", name, "lines", {"a": "b"})
+
+
+@both_formats
+async def test_bytes_come_as_base64(hub, read, http, name, lines):
+    events = await read(name, lines=lines)
+    answer = await http.request(
+        "POST", f"/api/broadcast/{name}/events/raw", b"\x00\xff\n", content_type="application/octet-stream",
+        authorization="Bearer " + token("anon"))
+    assert answer.status == 202
+    message = await events.message()
+    assert message.payload == "AP8K" and message.data["encoding"] == "base64"
+
+
+async def test_a_reader_is_a_connection_like_others(own_hub, name):
+    own_hub.environment["ROOST_LIMITS_CONNECTIONS_PER_USER"] = "2"
+    own_hub.start()
+    opened = [await Subscription.to(own_hub.port, name, bearer=of("ann")) for _ in range(3)]
+    assert [one.status for one in opened] == [200, 200, 429]
+    opened[0].close()
+
+    async def has_room():
+        async with await Subscription.to(own_hub.port, name, bearer=of("ann")) as events:
+            return events.status == 200
+    await eventually(has_room, what="room for another")
+    for one in opened:
+        one.close()
+
+
+async def test_a_reader_says_nothing_in_presence(hub, read, connect, name):
+    member = await connect(2)
+    await member.join(f"realtime:{name}", config={"presence": {"enabled": True, "key": "bob"}})
+    await member.ask(f"realtime:{name}", "presence", {"type": "presence", "event": "track", "payload": {}})
+    events = await read(channel(name, presence={"enabled": True, "key": "ann"}))
+    assert list((await events.until("presence_state")).payload) == ["bob"]

@@ -43,6 +43,6 @@ struct ReloadTests {
             #expect(!reloaded.contains(section[...]), "\(section)")
         }
         let doors = Setting.all.filter { $0.key.hasPrefix("http.") && $0.isReloaded }
-        #expect(doors.map(\.key) == ["http.origins", "http.trusted_proxies"])
+        #expect(doors.map(\.key) == ["http.origins", "http.token_cookie", "http.trusted_proxies"])
     }
 }

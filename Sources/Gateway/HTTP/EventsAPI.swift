@@ -16,6 +16,7 @@ final class EventsAPI {
         let route: EventRoute
         let claims: Claims
         let isPage: Bool
+        let isByCookie: Bool
         let isLines: Bool
         let channels: [String]
         let isPrivate: Bool
@@ -60,8 +61,9 @@ final class EventsAPI {
         }
         let query = head.allQuery
         let claims: Claims
+        var isByCookie = false
         do throws(Refusal) {
-            guard let found = try self.claims(of: head, query, at: now) else {
+            guard let found = try self.claims(of: head, query, at: now, &isByCookie) else {
                 let problem =
                     query["ticket"] == nil
                     ? "A token is missing: send it as Authorization: Bearer TOKEN, or ask for a ticket"
@@ -77,7 +79,7 @@ final class EventsAPI {
         }
         return .admitted(
             Sender(
-                route: route, claims: claims, isPage: origin != nil,
+                route: route, claims: claims, isPage: origin != nil, isByCookie: isByCookie,
                 isLines: head.lists("application/x-ndjson", in: "accept"), channels: head.queryValues("channel"),
                 isPrivate: isPrivate, lastID: head.field("last-event-id") ?? query["last_event_id"],
                 hasBody: head.method == "POST"))
@@ -85,14 +87,16 @@ final class EventsAPI {
 
     /// A ticket comes first, as it is for this request alone.
     private func claims(
-        of head: some RequestHead, _ query: [String: String], at now: HubTime
+        of head: some RequestHead, _ query: [String: String], at now: HubTime, _ isByCookie: inout Bool
     ) throws(Refusal) -> Claims? {
         if let ticket = query["ticket"] {
             guard let claims = loop.limits.tickets.take(ticket, at: now) else { return nil }
             if let expired = claims.expired(at: now) { throw expired }
             return claims
         }
-        guard let token = head.callToken(query: query) ?? cookie(of: head) else { return nil }
+        if let token = head.callToken(query: query) { return try loop.services.verifier.verify(token, at: now) }
+        guard let token = cookie(of: head) else { return nil }
+        isByCookie = true
         return try loop.services.verifier.verify(token, at: now)
     }
 
@@ -144,7 +148,7 @@ final class EventsAPI {
         }
         beginning[exchange] = Beginning(
             request: request, claims: claims, isPage: sender.isPage, isLines: sender.isLines)
-        let head = HTTPResponse(
+        var head = HTTPResponse(
             status: 200,
             headers: [
                 ("content-type", sender.isLines ? "application/x-ndjson" : "text/event-stream"),
@@ -152,6 +156,8 @@ final class EventsAPI {
                 // nginx would keep events back to send them together.
                 ("x-accel-buffering", "no"),
             ])
+        // A page of another origin may read what its user's cookie opened only if that is said (Fetch, "CORS protocol").
+        if sender.isByCookie { head.headers.append(("access-control-allow-credentials", "true")) }
         return .streams(
             StreamingAnswer(
                 head: head.readableAnywhere, claims: claims, exchange: exchange, source: self, isHeld: true))

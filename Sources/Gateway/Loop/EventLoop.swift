@@ -163,7 +163,7 @@ final class EventLoop {
             case .begin(let slot, let frame): answers.begin(slot, with: frame)
             case .refuse(let slot, let refusal):
                 hub.countRefusal(refusal)
-                answers.refuse(slot, with: .refusal(UInt32(refusal.status), refusal))
+                answers.refuse(slot, with: .error(UInt32(refusal.status), refusal.message))
             case .relay(let relay): if !siblings.isEmpty { relays.append(relay) }
             case .subscribe(let id, let subscription): services.feed?.subscribe(id, subscription)
             case .unsubscribe(let id): services.feed?.unsubscribe(id)

@@ -112,7 +112,8 @@ extension EventRequest.Channel {
 
     /// The channel's join.
     ///
-    /// Broadcasts are kept for whoever comes back, unless the config says otherwise: coming back is what a browser does by itself.
+    /// Coming back is what a browser does by itself, so broadcasts are kept for it where the config does not say; but not where it asks
+    /// for row changes, which nobody has to keep for them.
     ///
     /// - Parameter cursor: where the client is.
     func join(_ limits: HubLimits, _ cursor: EventCursor?) -> JoinConfig {
@@ -121,7 +122,7 @@ extension EventRequest.Channel {
         payload.append(UInt8(ascii: "}"))
         var join = JoinConfig(JSON(trusted: payload[...]), topic: key, limits: limits)
         let saysHistory = JSON(trusted: config[...])["broadcast"]?["history"] != nil
-        if join.history == nil, !saysHistory, !ChannelStream.isOne(key) { join.history = HistoryRequest(JSON(trusted: Array("true".utf8)[...])) }
+        if join.history == nil, !saysHistory, join.changes.isEmpty, !ChannelStream.isOne(key) { join.history = HistoryRequest(JSON(trusted: Array("true".utf8)[...])) }
         let position = cursor?[ChannelKey(topic: key, isPrivate: join.isPrivate)]
         join.position = position
         if let history = position?.history { join.history?.after = history }

@@ -39,7 +39,8 @@ extension Hub {
             subscription = ChangeSubscription(
                 role: claims.role, bindings: bindings, ids: ChangeBinding.ids(for: bindings), isLegacy: config.isLegacy)
             try countPatterns(subscription, of: connection)
-            try users.count(connection, as: claims, context.limits)
+            // The door has counted whoever reads events.
+            if connection.reader == nil { try users.count(connection, as: claims, context.limits) }
         } catch {
             counters.joinsRefused += 1
             return refuse(request, on: connection, error)

@@ -32,6 +32,7 @@ extension RoostConfiguration {
         rules.failuresPerMinute = failuresPerMinute
         rules.trustedProxies = TrustedProxies(trustedProxies)
         rules.origins = AllowedOrigins(httpOrigins)
+        rules.tokenCookie = httpTokenCookie
         rules.pingAfter = Int32(pingAfter)
         rules.idleTimeout = Int32(idleTimeout)
         rules.bodyTimeout = Int32(bodyTimeout)

@@ -17,7 +17,7 @@ class Broken(Exception):
 class EventReader:
     def __init__(self, reader, writer):
         self.reader, self.writer = reader, writer
-        self.status = self.headers = self.id = None
+        self.status = self.headers = self.id = self.retry = None
         self.comments = 0
         self.unpack = lambda piece: piece
         self._text = b""
@@ -85,6 +85,7 @@ class EventReader:
                         case "event": name = value
                         case "data": data.append(value)
                         case "id": self.id = value
+                        case "retry": self.retry = int(value)
                         case "": self.comments += 1
                 if data:
                     return Event(name, "\n".join(data), self.id)

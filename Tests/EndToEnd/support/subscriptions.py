@@ -79,3 +79,29 @@ class Subscription(EventReader):
                 assert message is not None, f"the answer ended before {wanted}"
                 if message.name in wanted:
                     return message
+
+    async def known(self, wanted, within=10):
+        """Reads on until the answer's position is such; there must be no event before."""
+        async with asyncio.timeout(within):
+            while not (self.id and wanted(self.id)):
+                self.take_positions()
+                if not (self.id and wanted(self.id)):
+                    assert await self._more(), "the answer ended"
+
+    async def knows(self, wanted):
+        """Whether what came so far says so."""
+        self.take_positions()
+        try:
+            await asyncio.wait_for(self._more(), 0.1)
+        except TimeoutError:
+            pass
+        self.take_positions()
+        return bool(self.id and wanted(self.id))
+
+    def take_positions(self):
+        """Of what has been read and not been looked at, without taking anything."""
+        for line in self._text.decode(errors="ignore").split("\n"):
+            if self.is_lines and line.startswith("{\"id\":"):
+                self.id = line.split('"')[3]
+            elif line.startswith("id: "):
+                self.id = line[4:]
