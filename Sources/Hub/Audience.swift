@@ -37,7 +37,7 @@ package struct Audience {
     package var count: Int { readers.reduce(v1.count + v2.count) { $0 + $1.slots.count } }
 
     /// Everybody, whatever they speak.
-    var slots: [Slot] { readers.reduce(v2 + v1) { $0 + $1.slots } }
+    var slots: [Slot] { readers.reduce(v1 + v2) { $0 + $1.slots } }
 
     /// Calls with each version that is spoken, and those who speak it.
     func forEachVersion(_ body: (ProtocolVersion, [Slot]) -> Void) {

@@ -29,9 +29,9 @@ package final class Membership {
     var history: MemberHistory?
     /// In the channel of a stream.
     var streamPlace: StreamPlace?
-    /// Where it came back to, and where it is, as a reader of events.
+    /// Which of a reader's channels it is, and where its client came back to.
+    let readerIndex: Int?
     let returnsTo: EventPosition?
-    var eventPosition: EventPosition
     /// It has written the stream of its channel: its end is the producer's.
     var holdsStream = false
     /// Its position among those who hear the channel's broadcasts. Nil until its join is answered, where it may not hear
@@ -57,8 +57,8 @@ package final class Membership {
         presence = MemberPresence(key: config.presenceKey, id: member, orElse: presenceKey())
         grants = config.isPrivate ? ChannelGrants(config) : nil
         self.pending = pending
+        readerIndex = config.readerIndex
         returnsTo = config.position
-        eventPosition = config.position ?? EventPosition()
         streamPlace = ChannelStream.isOne(channel.key.topic) ? StreamPlace(config.stream) : nil
     }
 

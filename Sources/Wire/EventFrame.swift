@@ -30,7 +30,8 @@ package struct EventFrame {
     /// What the hub says itself by these names nobody else can: a broadcast of such a name is an event `broadcast`, whose
     /// JSON has its own. `error` and `open` are the names of what a browser says.
     package static let reserved: Set<String> = [
-        "broadcast", "closed", "connected", "end", "error", "open", "postgres_changes", "presence_diff", "presence_state",
+        "broadcast", "closed", "connected", "end", "error", "open", "postgres_changes", "presence_diff",
+        "presence_state",
         "system", "token_expired", "INSERT", "UPDATE", "DELETE",
     ]
 

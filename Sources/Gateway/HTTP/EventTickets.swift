@@ -45,7 +45,9 @@ final class EventTickets: Sendable {
     /// Whose it is; nil where it is none, or was used.
     func take(_ ticket: String, at now: HubTime) -> Claims? {
         state.withLock { state in
-            guard let issued = state.issued.removeValue(forKey: ticket), issued.until > now.monotonic else { return nil }
+            guard let issued = state.issued.removeValue(forKey: ticket), issued.until > now.monotonic else {
+                return nil
+            }
             return issued.claims
         }
     }

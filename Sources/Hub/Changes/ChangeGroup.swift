@@ -149,8 +149,9 @@ struct RowSubscription {
     /// Its positions in their audiences; nil until changes reach it.
     var groupIndex: Int32?
     var principalIndex: Int32?
-    /// How many cursors were passed on before its changes came live (`FeedProgress.serial`).
-    var liveSince = 0
+    /// How many cursors the loop had passed on (`FeedProgress.serial`) when the member was brought to the present, or was last sent
+    /// a change.
+    var reached = 0
 }
 
 extension Membership {

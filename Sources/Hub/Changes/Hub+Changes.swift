@@ -50,7 +50,11 @@ extension Hub {
         }
         guard !audience.isEmpty else { return }
         if rows.progress.cursor == change.cursor {
-            audience.forEachReader { context.member($0, of: group.channel)?.moves { $0.rows = change.cursor } }
+            audience.forEachReader { slot in
+                guard let membership = context.member(slot, of: group.channel) else { return }
+                membership.moves { $0.rows = change.cursor }
+                membership.rows?.reached = rows.progress.serial
+            }
         }
         let (event, payload) = change.event(isLegacy: group.subscription.isLegacy)
         context.fanOut(event, payload, in: group.channel, to: audience, kind: .change)

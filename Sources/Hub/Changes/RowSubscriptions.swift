@@ -46,7 +46,7 @@ package struct RowSubscriptions {
         let (slot, version) = (membership.slot, membership.version)
         membership.rows?.groupIndex = rows.group.audience.add(slot, version)
         membership.rows?.principalIndex = rows.principal.audience.add(slot, version)
-        membership.rows?.liveSince = progress.serial
+        membership.rows?.reached = progress.serial
         return true
     }
 

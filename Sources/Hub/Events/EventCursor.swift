@@ -45,7 +45,7 @@ struct EventCursor: Sendable, Equatable {
                     position.rows = rows
                 case "h": position.history = value
                 case "s":
-                    let numbers = value.split(separator: "-")
+                    let numbers = value.split(separator: "-", omittingEmptySubsequences: false)
                     guard numbers.count == 2, let id = UInt64(numbers[0], radix: 16), let offset = Int(numbers[1]),
                         offset >= 0
                     else { return nil }
@@ -61,7 +61,7 @@ struct EventCursor: Sendable, Equatable {
     subscript(_ key: ChannelKey) -> EventPosition? { positions[Self.hash(key)] }
 
     /// Nil where it would be too long: its client keeps the one before, and gets twice what came since.
-    static func text(_ channels: some Sequence<(ChannelKey, EventPosition)>) -> String? {
+    static func text(_ channels: [(key: ChannelKey, position: EventPosition)]) -> String? {
         var text = String(version)
         var rows: String?
         for (key, position) in channels where !position.isNowhere {

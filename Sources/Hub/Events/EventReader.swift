@@ -10,6 +10,9 @@ final class EventReader {
     /// What came of each channel that it asked for, in their order; nil while it is not known.
     private(set) var verdicts: [Verdict?]
     private let topics: [String]
+    /// Where it is in each of its channels: at first where its client says. Of all of them from the beginning, so that none is
+    /// forgotten by whoever is cut off before all are joined.
+    private(set) var positions: [(key: ChannelKey, position: EventPosition)] = []
     /// Its answer has begun.
     var isOpen = false
     /// It is further than it was told last.
@@ -30,6 +33,15 @@ final class EventReader {
         hasReturned = request.lastID != nil
         topics = request.channels.map(\.topic)
         verdicts = Array(repeating: nil, count: topics.count)
+    }
+
+    /// To be called for each channel, in their order.
+    func expect(_ key: ChannelKey, at position: EventPosition?) { positions.append((key, position ?? EventPosition())) }
+
+    func move(_ index: Int, _ change: (inout EventPosition) -> Void) {
+        let before = positions[index].position
+        change(&positions[index].position)
+        if positions[index].position != before { hasMoved = true }
     }
 
     func note(_ verdict: Verdict, on topic: Substring) {

@@ -122,7 +122,9 @@ extension EventRequest.Channel {
         payload.append(UInt8(ascii: "}"))
         var join = JoinConfig(JSON(trusted: payload[...]), topic: key, limits: limits)
         let saysHistory = JSON(trusted: config[...])["broadcast"]?["history"] != nil
-        if join.history == nil, !saysHistory, join.changes.isEmpty, !ChannelStream.isOne(key) { join.history = HistoryRequest(JSON(trusted: Array("true".utf8)[...])) }
+        if join.history == nil, !saysHistory, join.changes.isEmpty, !ChannelStream.isOne(key) {
+            join.history = HistoryRequest(JSON(trusted: Array("true".utf8)[...]))
+        }
         let position = cursor?[ChannelKey(topic: key, isPrivate: join.isPrivate)]
         join.position = position
         if let history = position?.history { join.history?.after = history }

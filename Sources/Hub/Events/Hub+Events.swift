@@ -12,10 +12,13 @@ extension Hub {
         guard let connection = connection(slot) else { return }
         connection.reader = EventReader(request, format)
         let cursor = request.lastID.flatMap { EventCursor($0) }
-        for channel in request.channels {
-            let config = channel.join(context.limits, cursor)
-            join(JoinRequest(topic: channel.key, ref: .null, joinRef: .null, config: config), on: connection)
+        let joins = request.channels.enumerated().map { index, channel in
+            var config = channel.join(context.limits, cursor)
+            config.readerIndex = index
+            connection.reader?.expect(ChannelKey(topic: channel.key, isPrivate: config.isPrivate), at: config.position)
+            return JoinRequest(topic: channel.key, ref: .null, joinRef: .null, config: config)
         }
+        for request in joins { join(request, on: connection) }
     }
 
     /// What came of one of the channels that a reader asked for.
@@ -68,7 +71,7 @@ extension Hub {
         for connection in context.openConnections {
             guard let reader = connection.reader, reader.isOpen else { continue }
             for membership in connection.memberships where membership.rows?.groupIndex != nil {
-                guard passed.serial > membership.rows?.liveSince ?? .max else { continue }
+                guard passed.serial > membership.rows?.reached ?? .max else { continue }
                 membership.moves { $0.rows = passed.cursor }
             }
             context.sendPositionAlone(to: connection)
@@ -135,7 +138,7 @@ extension HubContext {
     private func nextPosition(of connection: Connection) -> String? {
         guard let reader = connection.reader, reader.hasMoved else { return nil }
         reader.hasMoved = false
-        return EventCursor.text(connection.memberships.lazy.map { ($0.channel.key, $0.eventPosition) })
+        return EventCursor.text(reader.positions)
     }
 
     /// Whether a member wants a message that the others of its channel get.
@@ -158,9 +161,6 @@ extension HubContext {
 extension Membership {
     /// A reader of events has everything up to there once it has what is sent next.
     func moves(_ change: (inout EventPosition) -> Void) {
-        guard let reader = connection.reader else { return }
-        let before = eventPosition
-        change(&eventPosition)
-        if eventPosition != before { reader.hasMoved = true }
+        if let readerIndex { connection.reader?.move(readerIndex, change) }
     }
 }

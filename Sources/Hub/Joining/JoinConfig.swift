@@ -26,7 +26,8 @@ package struct JoinConfig {
     /// `user_token` before `access_token`; keys that only name a project (`sb_…`) are no tokens.
     var token: String?
 
-    /// Where a reader of events is by what its client says.
+    /// Which of the channels of a reader of events it is, and where its client says that it is there.
+    var readerIndex: Int?
     var position: EventPosition?
     /// There was no config at all.
     var isLegacy = false

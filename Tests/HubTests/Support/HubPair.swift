@@ -98,7 +98,7 @@ struct HubPair {
                 hubs[side].deliver(.recovery(id, .began(.resumed)))
                 hubs[side].deliver(.recovery(id, .caughtUp(cursor: "c")))
                 try settle(side)
-            case .abandon, .ping, .stream: break
+            case .abandon, .ping, .stream, .begin, .refuse: break
             case .subscribe(let id, _): groups[side].append(id)
             case .unsubscribe(let id):
                 guard let index = groups[side].firstIndex(of: id) else { throw Defect(what: "unsubscribed twice") }

@@ -45,8 +45,12 @@ struct ShownFrame {
 extension Frame {
     var isPing: Bool { bytes.first == 0x89 }
 
-    /// Text frames as their text, binary ones as `#4 topic event encoding payload`.
+    /// Text frames as their text, binary ones as `#4 topic event encoding payload`, events with `⏎` for the ends of lines.
     func shown() throws -> String {
+        // Of an HTTP answer without chunks.
+        if let first = bytes.first, first < 0x80 {
+            return String(decoding: bytes, as: UTF8.self).replacing("\n", with: "⏎")
+        }
         if isPing { return "ping \(String(decoding: bytes.dropFirst(2), as: UTF8.self))" }
         let frame = try ShownFrame(bytes)
         if frame.isText { return String(decoding: frame.payload, as: UTF8.self) }

@@ -173,6 +173,8 @@ final class Stage {
         case .fanOut(let frame, let audience, let except, _):
             "\(audience.filter { $0 != except }.sorted().map(String.init).joined(separator: ",")) ⇐ \(try frame.shown())"
         case .close(let slot, let code, let reason): "close \(slot) \(code.rawValue) \(reason)"
+        case .begin(let slot, let frame): "begin \(slot) \(try frame.shown())"
+        case .refuse(let slot, let refusal): "refuse \(slot) \(refusal.reason)"
         case .relay(.broadcast(let key, _)): "relay broadcast \(key.topic)\(key.isPrivate ? " private" : "")"
         case .relay(.presence(let key, let diff)):
             "relay presence \(key.topic) +\(diff.joins.count) -\(diff.leaves.count)"
