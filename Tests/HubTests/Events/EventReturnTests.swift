@@ -8,7 +8,7 @@ import Wire
 /// every channel it gets everything once and in order.
 @Suite struct EventReturnTests {
     @Test(arguments: 0..<24) func nothingIsMissedAndNothingComesTwice(_ seed: Int) throws {
-        var world = try World(seed: UInt64(seed), lines: seed % 2 == 1)
+        var world = try ReaderWorld(seed: UInt64(seed), lines: seed % 2 == 1)
         for _ in 0..<600 { try world.step() }
         try world.end()
         #expect(world.cuts > 10)
@@ -17,7 +17,7 @@ import Wire
     }
 }
 
-private struct World {
+private struct ReaderWorld {
     private let stage: Stage
     private let format: EventFormat
     private var random: SeededGenerator
