@@ -79,7 +79,9 @@ let package = Package(
             exclude: ["SQL"], swiftSettings: strict),
         .target(
             name: "Stores",
-            dependencies: ["ChangeFeed", "Hub", "Matching", "Postgres", "Schema", "Wire", "Workers", logging],
+            dependencies: [
+                "ChangeFeed", "Hub", "Matching", "Postgres", "Schema", "Streams", "Wire", "Workers", logging,
+            ],
             exclude: ["SQL"], swiftSettings: strict),
         .target(
             name: "Capture", dependencies: ["Matching", "Postgres", "Schema", "Workers", logging], exclude: ["SQL"],

@@ -110,6 +110,9 @@ static const unsigned char Migration015Scopes[] = {
 static const unsigned char Migration016Watched[] = {
 #embed "../Schema/SQL/Migration016Watched.sql"
 };
+static const unsigned char Migration017Streams[] = {
+#embed "../Schema/SQL/Migration017Streams.sql"
+};
 static const unsigned char Schema[] = {
 #embed "../Schema/SQL/Schema.sql"
 };
@@ -133,6 +136,9 @@ static const unsigned char Presence[] = {
 };
 static const unsigned char SampleChat[] = {
 #embed "../Stores/SQL/SampleChat.sql"
+};
+static const unsigned char Streams[] = {
+#embed "../Stores/SQL/Streams.sql"
 };
 static const unsigned char Users[] = {
 #embed "../Stores/SQL/Users.sql"
@@ -175,6 +181,7 @@ static const struct roost_sql_file files[] = {
     {"Migration014Capture.sql", Migration014Capture, sizeof Migration014Capture},
     {"Migration015Scopes.sql", Migration015Scopes, sizeof Migration015Scopes},
     {"Migration016Watched.sql", Migration016Watched, sizeof Migration016Watched},
+    {"Migration017Streams.sql", Migration017Streams, sizeof Migration017Streams},
     {"Schema.sql", Schema, sizeof Schema},
     {"Activities.sql", Activities, sizeof Activities},
     {"Alerts.sql", Alerts, sizeof Alerts},
@@ -183,6 +190,7 @@ static const struct roost_sql_file files[] = {
     {"Hubs.sql", Hubs, sizeof Hubs},
     {"Presence.sql", Presence, sizeof Presence},
     {"SampleChat.sql", SampleChat, sizeof SampleChat},
+    {"Streams.sql", Streams, sizeof Streams},
     {"Users.sql", Users, sizeof Users},
 };
 

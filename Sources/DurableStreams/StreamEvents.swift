@@ -71,7 +71,13 @@ package enum StreamEvents {
         }
         if status != nil { out += ",\"upToDate\":true".utf8 }
         if status == .stalled { out += ",\"status\":\"stalled\"".utf8 }
-        if let ending { out += ",\"streamClosed\":true,\"status\":\"\(ending.reason.rawValue)\"".utf8 }
+        if let ending {
+            out += ",\"streamClosed\":true,\"status\":\"\(ending.reason.rawValue)\"".utf8
+            if let row = ending.row {
+                out += ",\"row\":".utf8
+                out += row
+            }
+        }
         out += "}\n\n".utf8
         return out
     }

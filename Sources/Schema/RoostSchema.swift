@@ -23,6 +23,7 @@ package enum RoostSchema {
         ("014 capture", SQLFile.text("Migration014Capture.sql")),
         ("015 scopes", SQLFile.text("Migration015Scopes.sql")),
         ("016 watched", SQLFile.text("Migration016Watched.sql")),
+        ("017 streams", SQLFile.text("Migration017Streams.sql")),
     ]
 
     /// What `roost migrate` creates outside its own schema where it is missing; they run after the migrations, each time.

@@ -11,6 +11,13 @@ extension Setting {
         "When what was appended has to be on the disk, so that it outlives a crash of the machine, too: none leaves it to "
             + "the kernel, close waits for the disk when a stream ends, always before every answer.")
 
+    static let streamsOnClose = Setting(
+        "streams.on_close", .query, standard: nil,
+        "A statement that writes a stream that its producer closes into your table: $1 its name, $2 all that it has (of JSON an "
+            + "array, bytes as bytea is written), $3 complete, $4 and $5 when it began and ended; it ends with RETURNING. It runs "
+            + "with the role and the claims of whoever closes, under row level security. Row and close are committed together, or "
+            + "neither is.")
+
     static let streamBytes = Setting(
         "streams.bytes", .integer(1024...268_435_456), standard: .integer(1_048_576), unit: "bytes",
         "How large a stream of text or JSON may grow; an append beyond that is refused with HTTP 413.")

@@ -4,6 +4,8 @@ package struct StreamSettings: Sendable {
     package var directory: String?
     /// `none`, `close` or `always`.
     package let sync: String
+    /// Nil: nothing is written.
+    package let onClose: String?
     package let bytes: Int
     package let binaryBytes: Int
     package let totalBytes: Int
@@ -18,6 +20,7 @@ package struct StreamSettings: Sendable {
     init(_ values: EffectiveValues) {
         directory = values.text(.streamsDirectory)
         sync = values.requiredText(.streamsSync)
+        onClose = values.text(.streamsOnClose)
         bytes = values.integer(.streamBytes)
         binaryBytes = values.integer(.streamBinaryBytes)
         totalBytes = values.integer(.streamTotalBytes)

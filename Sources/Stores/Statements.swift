@@ -44,6 +44,12 @@ enum AudienceSQL: String, NamedStatement {
     static let file = StatementFile("Audience.sql")
 }
 
+/// Rows that are committed with the closes of streams.
+enum StreamSQL: String, NamedStatement {
+    case streamSession, beginCommit, becomeBearer, endCommit, settleCommit, commitResult, forgetCommit, pruneCommits
+    static let file = StatementFile("Streams.sql")
+}
+
 /// The operator's statements for the sample chat.
 enum SampleChatSQL: String, NamedStatement {
     case audienceOfSampleChat, factsOfSampleChat, statusOfSampleChat
@@ -54,6 +60,6 @@ enum SampleChatSQL: String, NamedStatement {
 package enum StoresSQL {
     package static let files: [any NamedStatement.Type] = [
         PresenceSQL.self, UserSQL.self, PushHubSQL.self, DeviceSQL.self, ActivitySQL.self, AlertSQL.self,
-        AudienceSQL.self, SampleChatSQL.self,
+        AudienceSQL.self, SampleChatSQL.self, StreamSQL.self,
     ]
 }

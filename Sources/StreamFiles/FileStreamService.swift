@@ -16,6 +16,10 @@ package final class FileStreamService: StreamService {
         package var limits = Limits()
         package var lease = StreamLease.Rules()
         package var sync = Sync.none
+        /// Commits rows with closes, and settles what was left behind.
+        package var committer: (any StreamCommitter)?
+        /// A close is to be committed with a row: `streams.on_close` is set.
+        package var commitsRows = false
         package var logger: Logger
 
         package init(directory: String, logger: Logger) {
@@ -43,6 +47,7 @@ package final class FileStreamService: StreamService {
         var requests: [Request] = []
         /// Of their bodies.
         var bytes = 0
+        var outcomes: [(key: StreamCommitKey, name: StreamName, outcome: StreamCommitOutcome)] = []
         var isStopping = false
     }
 

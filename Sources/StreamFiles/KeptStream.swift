@@ -9,6 +9,8 @@ final class KeptStream {
     let file: StreamFolder.File
     /// Milliseconds since 1970; when it was read or written last.
     var usedAt: Int64
+    /// Where a close waits for its row: who asked for it, and what was asked since.
+    var waiting: StreamWaiters?
     private var shown = StreamStatus.open
 
     // What the batch in hand did.
@@ -37,8 +39,17 @@ final class KeptStream {
     func write(_ record: StreamRecord) {
         before = before ?? log
         RecordFrame.append(record, to: &frames)
+        bytes += record.bytes(of: log)
         log.apply(record)
-        if case .appended(let more, _, _, _) = record { bytes += more }
+    }
+
+    /// All that it has once its close is committed, as `streams.on_close` gets it.
+    func content(closing: StreamLog.Closing) -> [UInt8] {
+        let whole = StreamBuffer(id: log.id, name: log.name, configuration: log.configuration)
+        var bytes: [UInt8] = []
+        buffer.copy(0..<buffer.snapshot.end, into: &bytes)
+        _ = whole.append(bytes + closing.bytes)
+        return StreamPiece(of: whole, in: whole.snapshot, from: 0, most: .max / 2)?.body ?? []
     }
 
     /// Bytes that the batch adds.
@@ -89,9 +100,36 @@ final class KeptStream {
     /// Of a file: all that was written, shown at once.
     func restore(_ records: ArraySlice<StreamRecord>) {
         for record in records {
+            let more = record.bytes(of: log)
             log.apply(record)
-            if case .appended(let more, _, _, _) = record { _ = buffer.append(more) }
+            if !more.isEmpty { _ = buffer.append(more) }
         }
         _ = show()
     }
+}
+
+extension StreamRecord {
+    /// What readers see with it.
+    fileprivate func bytes(of log: StreamLog) -> [UInt8] {
+        switch self {
+        case .appended(let bytes, _, _, _): bytes
+        case .closed: log.closing?.bytes ?? []
+        case .created, .held, .closing, .reopened, .ended: []
+        }
+    }
+}
+
+/// Who waits for a close to be committed.
+struct StreamWaiters {
+    /// Of whoever closes; nil once that is answered, and after a restart.
+    var closer: (stamp: ProducerStamp?, bearer: StreamBearer, answer: @Sendable (StreamAnswer) -> Void)?
+    /// Asked meanwhile, in order.
+    var requests: [FileStreamService.Request] = []
+    /// It was handed to whoever commits.
+    var isAsked = false
+    /// When it is to be asked what became of it.
+    var settleAt: ContinuousClock.Instant?
+
+    /// More are refused: each may have a body.
+    static let most = 100
 }

@@ -7,7 +7,7 @@ import Wire
 /// answered for.
 package enum RecordFrame {
     private static let headBytes = 8
-    private enum Kind: UInt8 { case created = 1, appended, held, ended }
+    private enum Kind: UInt8 { case created = 1, appended, held, ended, closing, closed, reopened }
 
     // MARK: Writing
 
@@ -18,17 +18,14 @@ package enum RecordFrame {
         case .created(let id, let name, let configuration, let at):
             begin(.created, &out, JSONWriter.object { write(id, name, configuration, at, &$0) })
         case .appended(let bytes, let ending, let producer, let sequence):
-            let facts = JSONWriter.object { facts in
-                if let producer {
-                    facts.member("producer", producer.id)
-                    facts.member("epoch", producer.epoch)
-                    facts.member("seq", producer.sequence)
-                }
-                if let sequence { facts.member("order", sequence) }
-                if let ending { write(ending, &facts) }
-            }
-            begin(.appended, &out, facts)
+            begin(.appended, &out, facts(producer, sequence, ending))
             out += bytes
+        case .closing(let bytes, let ending, let producer, let sequence):
+            begin(.closing, &out, facts(producer, sequence, ending))
+            out += bytes
+        case .closed(let row):
+            begin(.closed, &out, JSONWriter.object { facts in if let row { facts.member("row", json: row) } })
+        case .reopened: begin(.reopened, &out, Array("{}".utf8))
         case .held: begin(.held, &out, Array("{}".utf8))
         case .ended(let ending): begin(.ended, &out, JSONWriter.object { write(ending, &$0) })
         }
@@ -59,6 +56,20 @@ package enum RecordFrame {
         }
         if let lease = configuration.lease { facts.member("lease", lease) }
         if let gathering = configuration.gathering { facts.member("gathering", gathering) }
+    }
+
+    private static func facts(
+        _ producer: ProducerStamp?, _ sequence: String?, _ ending: StreamEnding?
+    ) -> [UInt8] {
+        JSONWriter.object { facts in
+            if let producer {
+                facts.member("producer", producer.id)
+                facts.member("epoch", producer.epoch)
+                facts.member("seq", producer.sequence)
+            }
+            if let sequence { facts.member("order", sequence) }
+            if let ending { write(ending, &facts) }
+        }
     }
 
     private static func write(_ ending: StreamEnding, _ facts: inout JSONWriter) {
@@ -106,13 +117,21 @@ package enum RecordFrame {
         case .held: return .held
         case .ended: return ending(facts).map { .ended($0) }
         case .appended:
-            var stamp: ProducerStamp?
-            if let id = facts["producer"]?.string, let epoch = facts["epoch"]?.int, let sequence = facts["seq"]?.int {
-                stamp = ProducerStamp(id: id, epoch: epoch, sequence: sequence)
-            }
             return .appended(
-                Array(body[(5 + length)...]), ending(facts), producer: stamp, sequence: facts["order"]?.string)
+                Array(body[(5 + length)...]), ending(facts), producer: stamp(facts), sequence: facts["order"]?.string)
+        case .closing:
+            guard let ending = ending(facts) else { return nil }
+            return .closing(
+                Array(body[(5 + length)...]), ending, producer: stamp(facts), sequence: facts["order"]?.string)
+        case .closed: return .closed(row: facts["row"].map { Array($0.bytes) })
+        case .reopened: return .reopened
         }
+    }
+
+    private static func stamp(_ facts: JSON) -> ProducerStamp? {
+        guard let id = facts["producer"]?.string, let epoch = facts["epoch"]?.int, let sequence = facts["seq"]?.int
+        else { return nil }
+        return ProducerStamp(id: id, epoch: epoch, sequence: sequence)
     }
 
     private static func created(_ facts: JSON) -> StreamRecord? {

@@ -14,6 +14,8 @@ final class StreamWorker {
     private var totalBytes = 0
     private var figures = StreamStatistics()
     private var sink: (any StreamSink)?
+    /// Outcomes of commits go there.
+    private var mailbox: WorkerMailbox<FileStreamService.Mail>?
     /// In the batch in hand, in the order in which they were asked for.
     private var touched: [KeptStream] = []
     private var random = SystemRandomNumberGenerator()
@@ -63,6 +65,7 @@ final class StreamWorker {
         guard let fresh = StreamLog(first) else { return }
         let stream = KeptStream(fresh, file, lease, at: Self.unix)
         stream.restore(records.dropFirst())
+        if stream.log.closing != nil { stream.waiting = StreamWaiters(isAsked: true, settleAt: .now) }
         streams[log.name] = stream
         _ = index.add(stream.buffer)
         totalBytes += log.end
@@ -72,15 +75,18 @@ final class StreamWorker {
 
     func run(_ mailbox: WorkerMailbox<FileStreamService.Mail>, _ sink: any StreamSink) {
         self.sink = sink
+        self.mailbox = mailbox
         while true {
             mailbox.wait(until: streams.isEmpty ? nil : sweepAt)
             let mail = mailbox.take { mail in
                 defer {
                     mail.requests = []
+                    mail.outcomes = []
                     mail.bytes = 0
                 }
                 return mail
             }
+            for outcome in mail.outcomes { take(outcome.outcome, of: outcome.key, outcome.name) }
             for request in mail.requests { perform(request) }
             commit()
             if sweepAt <= .now { sweep() }
@@ -89,9 +95,20 @@ final class StreamWorker {
     }
 
     private func commit() {
-        for stream in touched where stream.isTouched {
+        // Whoever waited for a close that is out goes on with it, and touches streams anew.
+        while !touched.isEmpty {
+            let batch = touched
+            touched.removeAll(keepingCapacity: true)
+            commit(batch)
+        }
+        publish()
+    }
+
+    private func commit(_ batch: [KeptStream]) {
+        for stream in batch where stream.isTouched {
             let added = stream.added
-            let isSynced = setup.sync == .always || setup.sync == .close && stream.log.ending != nil
+            let isSynced =
+                setup.sync == .always || stream.waiting != nil || setup.sync == .close && stream.log.ending != nil
             let loops = stream.commit(to: folder, isSynced: isSynced)
             figures.writes += 1
             if let loops {
@@ -101,9 +118,8 @@ final class StreamWorker {
                 failed(stream, added)
             }
             stream.say(isWritten: loops != nil)
+            goOn(with: stream)
         }
-        touched.removeAll(keepingCapacity: true)
-        publish()
     }
 
     private func failed(_ stream: KeptStream, _ added: Int) {
@@ -135,6 +151,11 @@ final class StreamWorker {
 
     private func perform(_ asked: FileStreamService.Request) {
         let (now, monotonic) = (Self.unix, Self.monotonic)
+        if let stream = streams[asked.name], let waiting = stream.waiting, asked.waitsForClose {
+            guard waiting.requests.count < StreamWaiters.most else { return asked.answer(.refused(.unavailable)) }
+            stream.waiting?.requests.append(asked)
+            return
+        }
         if case .create(let configuration, let body, let closes) = asked.request {
             return create(asked, configuration, body, closes: closes, at: now)
         }
@@ -220,7 +241,7 @@ final class StreamWorker {
             _ = stream.lease.heard(at: monotonic)
             stream.answer(.appended(stream.snapshot, isRepeated: true, stamp: stamp), asked.answer)
         case .write(let record, let stamp):
-            guard case .appended(let bytes, let ending, _, _) = record else { return }
+            guard case .appended(let bytes, let ending, let producer, let sequence) = record else { return }
             do throws(StreamRefusal) {
                 try makeRoom(for: bytes.count, limit: .max, isNew: false)
             } catch {
@@ -228,6 +249,11 @@ final class StreamWorker {
                 return stream.answer(.refused(error), asked.answer)
             }
             stream.usedAt = now
+            if let ending, setup.commitsRows, let bearer = append.bearer {
+                stream.write(.closing(bytes, ending, producer: producer, sequence: sequence))
+                stream.waiting = StreamWaiters(closer: (stamp, bearer, asked.answer))
+                return
+            }
             stream.write(record)
             totalBytes += bytes.count
             figures.appends += 1
@@ -235,6 +261,85 @@ final class StreamWorker {
             _ = stream.lease.heard(at: monotonic)
             stream.answer(.appended(stream.snapshot, isRepeated: false, stamp: stamp), asked.answer)
         }
+    }
+
+    // MARK: Closes with a row
+
+    /// A close that is written down is handed to whoever commits it.
+    private func goOn(with stream: KeptStream) {
+        guard let waiting = stream.waiting, !waiting.isAsked, let closer = waiting.closer else { return }
+        guard let closing = stream.log.closing, let committer = setup.committer else {
+            // It could not be written down.
+            closer.answer(.refused(.noRoom))
+            return release(stream)
+        }
+        stream.waiting?.isAsked = true
+        let name = stream.log.name
+        let commit = StreamCommit(
+            key: closing.key, name: name, content: stream.content(closing: closing),
+            isBinary: stream.log.configuration.content == .binary, status: closing.ending.reason,
+            startedAt: stream.log.createdAt, endedAt: closing.ending.at, bearer: closer.bearer)
+        committer.commit(commit) { [mailbox] outcome in
+            mailbox?.post { $0.outcomes.append((commit.key, name, outcome)) }
+        }
+    }
+
+    /// What became of a commit.
+    private func take(_ outcome: StreamCommitOutcome, of key: StreamCommitKey, _ name: StreamName) {
+        guard let stream = streams[name], let closing = stream.log.closing, closing.key == key else { return }
+        touched.append(stream)
+        switch outcome {
+        case .committed(let row):
+            stream.write(.closed(row: row))
+            totalBytes += closing.bytes.count
+            let closer = stream.waiting?.closer
+            if let closer {
+                stream.answer(.appended(stream.snapshot, isRepeated: false, stamp: closer.stamp), closer.answer)
+                stream.waiting?.closer = nil
+            }
+            commit()
+            // The disk did not take it: what is committed is found again by asking.
+            guard stream.log.ending != nil else { return settle(stream, at: .now + Self.settleInterval) }
+            figures.appends += 1
+            figures.ended[closing.ending.reason, default: 0] += 1
+            setup.committer?.forget(key)
+            release(stream)
+        case .refused(let sentence):
+            stream.write(.reopened)
+            figures.refused += 1
+            if let closer = stream.waiting?.closer { stream.answer(.refused(.closeFailed(sentence)), closer.answer) }
+            stream.waiting?.closer = nil
+            commit()
+            guard stream.log.closing == nil else { return settle(stream, at: .now + Self.settleInterval) }
+            setup.committer?.forget(key)
+            release(stream)
+        case .unknown:
+            if let closer = stream.waiting?.closer { stream.answer(.refused(.unavailable), closer.answer) }
+            for request in stream.waiting?.requests ?? [] { stream.answer(.refused(.unavailable), request.answer) }
+            settle(stream, at: .now + Self.settleInterval)
+            commit()
+        }
+    }
+
+    private static let settleInterval = Duration.seconds(1)
+
+    private func settle(_ stream: KeptStream, at time: ContinuousClock.Instant) {
+        stream.waiting = StreamWaiters(isAsked: true, settleAt: time)
+    }
+
+    private func askWhatBecame(of stream: KeptStream) {
+        guard let time = stream.waiting?.settleAt, time <= .now, let key = stream.log.closing?.key else { return }
+        guard let committer = setup.committer else { return }
+        stream.waiting?.settleAt = nil
+        let name = stream.log.name
+        committer.settle(key) { [mailbox] outcome in mailbox?.post { $0.outcomes.append((key, name, outcome)) } }
+    }
+
+    /// Whoever waited for the close goes on.
+    private func release(_ stream: KeptStream) {
+        let requests = stream.waiting?.requests ?? []
+        stream.waiting = nil
+        for request in requests { perform(request) }
     }
 
     private func end(_ stream: KeptStream, _ reason: StreamEnding.Reason, at now: Int64) {
@@ -259,7 +364,7 @@ final class StreamWorker {
             totalBytes + bytes <= most.totalBytes - most.totalBytes / 16
                 && (!isNew || streams.count < most.count - most.count / 16)
         }
-        let ended = streams.values.filter { $0.log.ending != nil && !$0.isTouched }
+        let ended = streams.values.filter { $0.log.ending != nil && !$0.isTouched && $0.waiting == nil }
         for stream in ended.sorted(by: { ($0.log.ending?.at ?? 0) < ($1.log.ending?.at ?? 0) }) {
             remove(stream)
             if isRoomy() { return }
@@ -298,7 +403,10 @@ final class StreamWorker {
         for stream in Array(streams.values) {
             // Whoever watches, reads.
             if stream.buffer.isWatched { stream.usedAt = now }
-            if isExpired(stream, at: now) {
+            if stream.waiting != nil {
+                figures.open += 1
+                askWhatBecame(of: stream)
+            } else if isExpired(stream, at: now) {
                 remove(stream)
             } else if let ending = stream.log.ending {
                 if case .unlimited = stream.log.configuration.lifetime, now - ending.at >= setup.limits.keptAfterEnd {
@@ -319,6 +427,16 @@ final class StreamWorker {
             end(stream, .aborted, at: now)
         case .stalled, .open: tell(stream.show(), of: stream.buffer)
         case nil: break
+        }
+    }
+}
+
+extension FileStreamService.Request {
+    /// What it is answered depends on whether the stream is closed.
+    fileprivate var waitsForClose: Bool {
+        switch request {
+        case .create, .append, .cancel, .delete: true
+        case .hold, .release, .touch: false
         }
     }
 }

@@ -16,6 +16,17 @@ package struct StreamLog: Sendable, Equatable {
     private var sequence: String?
     /// Whose close ended it.
     private var closer: ProducerStamp?
+    /// A close that waits for its row.
+    package private(set) var closing: Closing?
+    private var attempts = 0
+
+    package struct Closing: Sendable, Equatable {
+        package let key: StreamCommitKey
+        package let bytes: [UInt8]
+        package let ending: StreamEnding
+        let producer: ProducerStamp?
+        let sequence: String?
+    }
 
     private struct Producer: Equatable {
         var epoch: Int
@@ -128,6 +139,18 @@ package struct StreamLog: Sendable, Equatable {
         switch record {
         case .created: break
         case .held: wasHeld = true
+        case .closing(let bytes, let ending, let producer, let sequence):
+            attempts += 1
+            closing = Closing(
+                key: StreamCommitKey(id: id, attempt: attempts), bytes: bytes, ending: ending, producer: producer,
+                sequence: sequence)
+        case .closed(let row):
+            guard let closing else { break }
+            self.closing = nil
+            var ending = closing.ending
+            ending.row = row
+            apply(.appended(closing.bytes, ending, producer: closing.producer, sequence: closing.sequence))
+        case .reopened: closing = nil
         case .appended(let bytes, let ending, let producer, let sequence):
             end += bytes.count
             self.ending = ending ?? self.ending

@@ -8,6 +8,12 @@ package enum StreamRecord: Sendable, Equatable {
     case appended([UInt8], StreamEnding?, producer: ProducerStamp?, sequence: String?)
     /// A producer held a connection for the first time: from here on its silence says something, also after a restart.
     case held
+    /// An append that ends the stream waits for its row to be committed. One of the next two follows.
+    case closing([UInt8], StreamEnding, producer: ProducerStamp?, sequence: String?)
+    /// Row and close are committed: what was closing is appended.
+    case closed(row: [UInt8]?)
+    /// They are not, and what was closing never was.
+    case reopened
     /// An end that no producer made. Producers of this moment are of the past: each has to begin a new epoch.
     case ended(StreamEnding)
 }

@@ -35,6 +35,8 @@ struct HubRooms: Sendable {
     let capture: WALCapture?
     /// Nil where no folder for streams is set.
     let streams: FileStreamService?
+    /// Commits the rows of streams that end.
+    let streamRows: StreamRowWriter
     /// Nil where systemd did not ask to be told.
     let supervision: Supervision?
     /// Whom the gateway's loops ask.
@@ -97,7 +99,8 @@ struct HubRooms: Sendable {
             ? WALCapture(conninfo: databaseURL, logger: logger) { health.capture(problem: $0) } : nil
         if capture != nil { health.capture(problem: "the WAL is not read yet") }
 
-        let streams = try server.streams.setup(logger).map { try FileStreamService($0) }
+        let streamRows = StreamRowWriter(conninfo: databaseURL, statement: server.streams.onClose, logger: logger)
+        let streams = try server.streams.setup(streamRows, logger).map { try FileStreamService($0) }
 
         // What answers HTTP requests and the operator.
         let figures = HubFigures(
@@ -139,6 +142,7 @@ struct HubRooms: Sendable {
         self.listener = listener
         self.capture = capture
         self.streams = streams
+        self.streamRows = streamRows
         self.services = services
         whenReady = server.whenReady
     }
@@ -161,6 +165,7 @@ struct HubRooms: Sendable {
         if configuration.recoveryWindowSeconds > 0 {
             sessions.record { [subscriptions] in subscriptions.withdrawSessionList(whenDone: $0) }
         }
+        streamRows.start()
         streams?.start(telling: gateway)
         try gateway.start(services, restoring: present)
         supervision?.begin()

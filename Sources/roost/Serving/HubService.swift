@@ -38,6 +38,7 @@ struct HubService {
         deadline.enters("ending the sessions that ask policies")
         rooms.authority.stop()
         deadline.enters("writing streams")
+        rooms.streamRows.stop()
         rooms.streams?.stop()
         deadline.enters("ending the event loops")
         rooms.gateway.stop()

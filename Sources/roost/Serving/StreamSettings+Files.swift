@@ -1,12 +1,15 @@
 import Logging
 import Settings
 import StreamFiles
+import Streams
 
 extension StreamSettings {
     /// Nil where there are to be no streams.
-    func setup(_ logger: Logger) -> FileStreamService.Setup? {
+    func setup(_ committer: any StreamCommitter, _ logger: Logger) -> FileStreamService.Setup? {
         guard let directory else { return nil }
         var setup = FileStreamService.Setup(directory: directory, logger: logger)
+        setup.committer = committer
+        setup.commitsRows = onClose != nil
         setup.sync = FileStreamService.Sync(rawValue: sync) ?? .none
         setup.limits.bytes = bytes
         setup.limits.binaryBytes = binaryBytes

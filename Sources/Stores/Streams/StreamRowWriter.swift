@@ -1,0 +1,223 @@
+package import Logging
+import Postgres
+import Schema
+package import Streams
+import Wire
+import Workers
+
+/// Commits the rows of streams that end (`streams.on_close`), each in one transaction with the word that its stream is closed.
+///
+/// It has one thread and one session, which is opened when the first close comes; no part of the hub waits for it. What is asked is
+/// done in order. Where the database is away, closes are answered as unknown, and the hub asks again what became of them.
+///
+/// **Thread**: from any; `start` once, `stop` once.
+package final class StreamRowWriter: StreamCommitter {
+    private struct Mail {
+        var jobs: [Job] = []
+        var isStopping = false
+    }
+
+    private enum Job {
+        case commit(StreamCommit, @Sendable (StreamCommitOutcome) -> Void)
+        case settle(StreamCommitKey, @Sendable (StreamCommitOutcome) -> Void)
+        case forget(StreamCommitKey)
+    }
+
+    private let conninfo: String
+    private let statement: String?
+    private let logger: Logger
+    private let mailbox = WorkerMailbox(Mail())
+    private let thread = WorkerThread(named: "roost-rows")
+    private let stopSignal = StopSignal()
+
+    /// Closes that wait, each with all that its stream has.
+    private static let mostJobs = 1000
+
+    /// - Parameter statement: of `streams.on_close`; nil where closes of before are only to be settled.
+    package init(conninfo: String, statement: String?, logger: Logger) {
+        self.conninfo = conninfo
+        self.statement = statement.map(Self.wrapped)
+        self.logger = logger
+    }
+
+    /// Its first row as JSON, whatever its columns are. The first part is never run: it says of which types the parameters are, also of
+    /// those that the statement does not use.
+    private static func wrapped(_ statement: String) -> String {
+        "with given as (select $1::text, $2::text, $3::text, $4::timestamptz, $5::timestamptz), closed as (\(statement)\n) "
+            + "select to_jsonb(closed) from closed limit 1"
+    }
+
+    package func start() {
+        thread.start { [self] in
+            var worker = Worker(self)
+            worker.run()
+        }
+    }
+
+    /// What is under way is given some seconds: what was not answered is settled by the next process.
+    package func stop() {
+        let deadline = ContinuousClock.now + .seconds(3)
+        mailbox.post { $0.isStopping = true }
+        stopSignal.stop(by: deadline)
+        thread.join(by: deadline + .milliseconds(100))
+    }
+
+    package func commit(_ commit: StreamCommit, answer: @escaping @Sendable (StreamCommitOutcome) -> Void) {
+        post(.commit(commit, answer), orElse: answer)
+    }
+
+    package func settle(_ key: StreamCommitKey, answer: @escaping @Sendable (StreamCommitOutcome) -> Void) {
+        post(.settle(key, answer), orElse: answer)
+    }
+
+    package func forget(_ key: StreamCommitKey) { post(.forget(key)) { _ in } }
+
+    private func post(_ job: Job, orElse answer: (StreamCommitOutcome) -> Void) {
+        let isTaken = mailbox.post { mail in
+            guard !mail.isStopping, mail.jobs.count < Self.mostJobs else { return false }
+            mail.jobs.append(job)
+            return true
+        }
+        if !isTaken { answer(.unknown) }
+    }
+
+    /// On the thread.
+    private struct Worker {
+        private let writer: StreamRowWriter
+        private var connection: PostgresConnection?
+        private var reconnector: Reconnector
+
+        init(_ writer: StreamRowWriter) {
+            self.writer = writer
+            reconnector = Reconnector(
+                first: .milliseconds(200), logger: writer.logger,
+                lost: "Streams that end are not written into the database for now",
+                regained: "Streams that end are written into the database again.")
+        }
+
+        mutating func run() {
+            while true {
+                writer.mailbox.wait(until: nil)
+                let mail = writer.mailbox.take { mail in
+                    defer { mail.jobs = [] }
+                    return mail
+                }
+                for job in mail.jobs { perform(job) }
+                if mail.isStopping { return }
+            }
+        }
+
+        private mutating func perform(_ job: Job) {
+            let writer = writer
+            switch job {
+            case .commit(let commit, let answer): answer(outcome { try writer.commit(commit, on: $0) })
+            case .settle(let key, let answer): answer(outcome { try writer.settle(key, on: $0) })
+            case .forget(let key):
+                _ = outcome { connection in
+                    _ = try connection.query(StreamSQL.forgetCommit, key.columns)
+                    return .unknown
+                }
+            }
+        }
+
+        private mutating func outcome(
+            of body: (PostgresConnection) throws -> StreamCommitOutcome
+        ) -> StreamCommitOutcome {
+            do {
+                let connection = try open()
+                do { return try body(connection) } catch let error as PostgresError where error.kind == .server {
+                    guard !connection.isBroken else { throw error }
+                    _ = try connection.run("rollback")
+                    return error.passes ? .unknown : .refused(error.message)
+                }
+            } catch {
+                connection = nil
+                reconnector.failed(error, isStopping: writer.stopSignal.deadline != nil)
+                return .unknown
+            }
+        }
+
+        private mutating func open() throws -> PostgresConnection {
+            if let connection, !connection.isBroken { return connection }
+            guard reconnector.isDue else { throw PostgresError(.connection, "the database is away") }
+            let opened = try PostgresConnection(
+                ConnectionOptions(conninfo: writer.conninfo), waiter: PlainWaiter(until: writer.stopSignal),
+                logger: writer.logger, within: .seconds(5))
+            try opened.run(StreamSQL.streamSession)
+            try Primary.demand(on: opened)
+            try RoostSchema.demandCurrent(on: opened)
+            _ = try opened.query(StreamSQL.pruneCommits)
+            reconnector.connected()
+            connection = opened
+            return opened
+        }
+    }
+
+    // MARK: Transactions
+
+    /// - Throws: `PostgresError`; of kind `server` where nothing is committed.
+    private func commit(_ commit: StreamCommit, on connection: PostgresConnection) throws -> StreamCommitOutcome {
+        guard let statement else { return .unknown }
+        guard let content = commit.text else {
+            return .refused("the text has the character U+0000, which no text of Postgres has")
+        }
+        try connection.run("begin")
+        _ = try connection.query(StreamSQL.beginCommit, commit.key.columns)
+        _ = try connection.query(
+            StreamSQL.becomeBearer, [commit.bearer.role, String(decoding: commit.bearer.claims, as: UTF8.self)])
+        let rows = try connection.query(
+            statement,
+            [
+                commit.name.text, content, commit.status.rawValue, Self.timestamp(commit.startedAt),
+                Self.timestamp(commit.endedAt),
+            ])
+        let row = rows.count > 0 ? rows.bytes(0, 0).map(Array.init) : nil
+        try connection.run("set local role none")
+        _ = try connection.query(
+            StreamSQL.endCommit, commit.key.columns + [row.map { String(decoding: $0, as: UTF8.self) }])
+        try connection.run("commit")
+        return .committed(row: row)
+    }
+
+    private func settle(_ key: StreamCommitKey, on connection: PostgresConnection) throws -> StreamCommitOutcome {
+        let isThere = try connection.query(StreamSQL.settleCommit, key.columns).flag(0, 0)
+        guard isThere else { return .refused("the close was interrupted; close the stream again") }
+        let rows = try connection.query(StreamSQL.commitResult, key.columns)
+        guard !rows.flag(0, 0) else { return .refused("the close was interrupted; close the stream again") }
+        return .committed(row: rows.bytes(0, 1).map(Array.init))
+    }
+
+    private static func timestamp(_ milliseconds: Int64) -> String {
+        let time = CivilTime(millisecondsSince1970: Int(milliseconds))
+        return "\(time.day) \(time.clock).\(String(1000 + time.millisecond).dropFirst())Z"
+    }
+}
+
+extension PostgresError {
+    /// It is about the server's state and not about the statement: connections and resources (classes 08 and 53), deadlocks (40), a server
+    /// that stops, or an operator that ends sessions (57P).
+    fileprivate var passes: Bool {
+        ["08", "40", "53", "57P"].contains { sqlState?.hasPrefix($0) ?? false }
+    }
+}
+
+extension StreamCommitKey {
+    fileprivate var columns: [String?] { [String(Int64(bitPattern: id.number)), String(attempt)] }
+}
+
+extension StreamCommit {
+    /// As a parameter: bytes as `bytea` is written in hexadecimal. Nil where Postgres has no such text.
+    fileprivate var text: String? {
+        guard isBinary else {
+            return content.contains(0) ? nil : String(decoding: content, as: UTF8.self)
+        }
+        var out = Array("\\x".utf8)
+        out.reserveCapacity(content.count * 2 + 2)
+        let digits = Array("0123456789abcdef".utf8)
+        for byte in content {
+            out.append(digits[Int(byte >> 4)])
+            out.append(digits[Int(byte & 15)])
+        }
+        return String(decoding: out, as: UTF8.self)
+    }
+}
