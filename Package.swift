@@ -221,7 +221,7 @@ let package = Package(
             name: "StoresTests",
             dependencies: [
                 "Administration", "ChangeFeed", "Hub", "Matching", "Postgres", "PostgresFixtures", "Stores",
-                "TestSupport",
+                "Streams", "TestSupport",
             ],
             swiftSettings: quick),
         .testTarget(

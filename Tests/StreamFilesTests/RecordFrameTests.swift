@@ -19,6 +19,11 @@ import Testing
             .appended(
                 Array("\"end\"\n".utf8), StreamEnding(.complete, at: 5, row: Array(#"{"id":7}"#.utf8)), producer: stamp,
                 sequence: nil),
+            .closing(Array("x\n".utf8), StreamEnding(.complete, at: 6), producer: stamp, sequence: "z"),
+            .reopened,
+            .closing([], StreamEnding(.complete, at: 7), producer: nil, sequence: nil),
+            .closed(row: Array(#"{"id":8}"#.utf8)),
+            .closed(row: nil),
             .ended(StreamEnding(.aborted, at: 1_700_000_000_001)),
         ]
     }

@@ -206,4 +206,31 @@ import Testing
         }
         #expect(String(decoding: stored, as: UTF8.self) == written && log.end == written.utf8.count)
     }
+
+    // MARK: Closes with a row
+
+    @Test func whatIsClosingIsAppendedWhenItIsClosed() throws {
+        var log = try Self.log()
+        log.apply(
+            .closing(Array("end".utf8), StreamEnding(.complete, at: 5), producer: Self.stamp(0, 0), sequence: nil))
+        #expect(log.end == 0 && log.ending == nil && log.closing?.key == StreamCommitKey(id: log.id, attempt: 1))
+        log.apply(.closed(row: Array("{}".utf8)))
+        #expect(log.end == 3 && log.closing == nil)
+        #expect(log.ending == StreamEnding(.complete, at: 5, row: Array("{}".utf8)))
+        #expect(
+            Self.perform(Self.text("end", closes: true, by: Self.stamp(0, 0)), on: &log) == .repeated(Self.stamp(0, 0)))
+    }
+
+    @Test func whatIsReopenedNeverWas() throws {
+        var log = try Self.log()
+        log.apply(
+            .closing(Array("end".utf8), StreamEnding(.complete, at: 5), producer: Self.stamp(0, 0), sequence: "b"))
+        log.apply(.reopened)
+        #expect(log.end == 0 && log.ending == nil && log.closing == nil)
+        var append = Self.text("other", by: Self.stamp(0, 0))
+        append.sequence = "a"
+        #expect(Self.isWritten(Self.perform(append, on: &log)))
+        log.apply(.closing([], StreamEnding(.complete, at: 6), producer: nil, sequence: nil))
+        #expect(log.closing?.key.attempt == 2, "no attempt is used twice")
+    }
 }

@@ -62,7 +62,7 @@ class Replication:
               "roost.online_user")
     #: Of which the structure alone is copied: besides these what is told in no other database.
     LEFT_OUT = ("public.*", "realtime.messages",
-                "roost.(change|presence|sign_of_life|online_user|alert|alert_device|push_*)")
+                "roost.(change|presence|sign_of_life|online_user|stream_commit|alert|alert_device|push_*)")
 
     def __init__(self, old, new, database):
         self.old, self.new, self.database = old, new, database

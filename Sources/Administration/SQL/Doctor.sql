@@ -108,6 +108,9 @@ select what from (values
     ('SELECT, INSERT, DELETE on roost.online_user',
         has_table_privilege('roost.online_user', 'select') and has_table_privilege('roost.online_user', 'insert')
         and has_table_privilege('roost.online_user', 'delete')),
+    ('SELECT, INSERT, UPDATE, DELETE on roost.stream_commit',
+        (select bool_and(has_table_privilege('roost.stream_commit', p))
+         from unnest('{select,insert,update,delete}'::text[]) p)),
     ('SELECT, INSERT, UPDATE on roost.sign_of_life',
         has_table_privilege('roost.sign_of_life', 'select') and has_table_privilege('roost.sign_of_life', 'insert')
         and has_table_privilege('roost.sign_of_life', 'update')),
