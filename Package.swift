@@ -129,7 +129,8 @@ let package = Package(
         .executableTarget(
             name: "roost",
             dependencies: [
-                "Administration", "Capture", "ChangeFeed", "Demo", "Documents", "Gateway", "HTTP", "Hub", "Identity",
+                "Administration", "CCurl", "Capture", "ChangeFeed", "Demo", "Documents", "Gateway", "HTTP", "Hub",
+                "Identity",
                 "Listening", "Notify", "Ops", "Postgres", "Push", "RoostClient", "Settings", "Stores", "StreamFiles",
                 "Streams", "Wire", logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),

@@ -37,6 +37,8 @@ struct RunFailure: Failure {
 
 /// How the process ends, as sysexits.h numbers it, so that scripts and service managers can tell what is wrong.
 enum ExitStatus: Int32 {
+    /// What was asked for was answered with a no.
+    case refused = 1
     /// The command line is wrong (`EX_USAGE`); ArgumentParser ends with it too.
     case usage = 64
     /// Something we need is not there: the database, a port (`EX_UNAVAILABLE`).

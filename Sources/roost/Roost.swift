@@ -13,7 +13,8 @@ struct Roost: AsyncParsableCommand {
         version: version,
         subcommands: [
             ServeCommand.self, DemoCommand.self, MigrateCommand.self, WatchCommand.self, UnwatchCommand.self,
-            TokenCommand.self, PushCommand.self, TailCommand.self, DoctorCommand.self, ConfigCommand.self,
+            TokenCommand.self, PushCommand.self, TailCommand.self, StreamCommand.self, DoctorCommand.self,
+            ConfigCommand.self,
         ]
     )
 

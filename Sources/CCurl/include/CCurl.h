@@ -21,4 +21,21 @@
 // NUL-terminated). Anything but a 200 is a problem. Waits at most `timeout_ms` in all.
 long roost_fetch(const char *url, long timeout_ms, unsigned char *buffer, size_t size, char *problem);
 
+
+// An HTTP request whose body and whose answer come in pieces.
+struct roost_transfer {
+    const char *method;
+    const char *url;
+    const char *const *headers;
+    size_t header_count;
+    void *context;
+    // Where the body has pieces: fills the buffer, waiting for at least one byte; 0 at the end, negative to give up. NULL: no body.
+    long (*read)(void *context, unsigned char *buffer, size_t size);
+    // Takes a piece of the answer, with its status; nonzero to give up.
+    int (*write)(void *context, long status, const unsigned char *bytes, size_t count);
+};
+
+// Waits until the answer is whole. Returns its status, or -1 and why in `problem` (ROOST_FETCH_PROBLEM_SIZE bytes).
+long roost_transfer(const struct roost_transfer *asked, char *problem);
+
 #endif

@@ -1,0 +1,160 @@
+import ArgumentParser
+import Glibc
+import Settings
+import Wire
+
+struct StreamCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "stream",
+        abstract: "Write, read and end streams: replies that grow.",
+        discussion: """
+            Speaks to the hub over HTTP, as a backend does. Without --token it signs one with jwt.secret for the role \
+            service_role. Example: `some-model | roost stream append reply/1 --create --close`, and in another window \
+            `roost stream read reply/1`.
+            """,
+        subcommands: [
+            CreateStreamCommand.self, AppendStreamCommand.self, ReadStreamCommand.self, CloseStreamCommand.self,
+            CancelStreamCommand.self, DeleteStreamCommand.self,
+        ])
+}
+
+/// Which stream, of which hub, with what token.
+struct StreamOptions: ParsableArguments {
+    @Argument(help: "The stream's name, such as reply/1.")
+    var name: String
+
+    @Option(help: ArgumentHelp("The hub; default: http.host and http.port of the configuration.", valueName: "url"))
+    var url: String?
+
+    @Option(help: ArgumentHelp("The token to act by.", valueName: "jwt"))
+    var token: String?
+
+    @OptionGroup(title: "Configuration")
+    var options: ConfigurationOptions
+
+    func client() throws -> StreamTransfer {
+        let configuration = try options.load()
+        let token: String
+        if let given = self.token {
+            token = given
+        } else {
+            let secret = try configuration.requireJWTSecret(for: "roost stream without --token")
+            token = try DevelopmentToken(role: "service_role", lifetime: 86_400).signed(with: secret)
+        }
+        let scheme = configuration.tlsCertificate == nil ? "http" : "https"
+        let hub = url ?? "\(scheme)://\(configuration.httpHost):\(configuration.httpPort)"
+        guard hub.hasPrefix("http://") || hub.hasPrefix("https://") else {
+            throw RunFailure("--url must be http://HOST:PORT or https://HOST:PORT, not \(Mask.url(hub)).", .usage)
+        }
+        return StreamTransfer(url: hub + "/streams/" + Self.encoded(name), token: token)
+    }
+
+    /// What may stand in a path as it is (RFC 3986, section 3.3), and percent signs for all else.
+    private static func encoded(_ name: String) -> String {
+        var out = ""
+        for byte in name.utf8 {
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+                UInt8(ascii: "~"), UInt8(ascii: "/"), UInt8(ascii: ":"):
+                out.unicodeScalars.append(Unicode.Scalar(byte))
+            default: out += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+            }
+        }
+        return out
+    }
+}
+
+struct CreateStreamCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "create", abstract: "Make a stream, or find that it is there.")
+
+    @OptionGroup var stream: StreamOptions
+
+    @Option(help: ArgumentHelp("text/plain, application/json, or of bytes any other.", valueName: "media-type"))
+    var type = "text/plain"
+
+    func run() async throws {
+        _ = try stream.client().perform("PUT", ["Content-Type: \(type)"])
+    }
+}
+
+struct AppendStreamCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "append",
+        abstract: "Append what comes on the standard input, as it comes.",
+        discussion: """
+            With --format the input is what a model's API streams (server-sent events), and its text is appended: \
+            openai (chat completions and responses), anthropic (messages), vercel (UI message streams). Example: \
+            `curl -sN https://… | roost stream append reply/1 --create --close --format openai`.
+            """)
+
+    @OptionGroup var stream: StreamOptions
+
+    @Option(help: ArgumentHelp("text/plain, application/json, or of bytes any other.", valueName: "media-type"))
+    var type = "text/plain"
+
+    @Option(help: "What the input is: raw, openai, anthropic or vercel.")
+    var format = ReplyFormat.raw
+
+    @Flag(help: "Make the stream if it is not there.")
+    var create = false
+
+    @Flag(help: "End the stream with the input.")
+    var close = false
+
+    func run() async throws {
+        let client = try stream.client()
+        if create { _ = try client.perform("PUT", ["Content-Type: \(type)"]) }
+        _ = try client.perform(
+            "POST", ["Content-Type: \(type)"] + (close ? ["Stream-Closed: true"] : []),
+            body: ReplyInput(STDIN_FILENO, format))
+    }
+}
+
+struct ReadStreamCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "read",
+        abstract: "Print what a stream has and what comes, until it ends.",
+        discussion: """
+            Ends with 0 if the stream is complete, with 1 if it was cancelled or aborted, or cannot be read. Of JSON it \
+            prints arrays of messages, of bytes base64.
+            """)
+
+    @OptionGroup var stream: StreamOptions
+
+    @Flag(help: "Print what there is, and end.")
+    var once = false
+
+    func run() async throws {
+        let client = try stream.client()
+        try StreamReading(client, isOnce: once).run()
+    }
+}
+
+struct CloseStreamCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(commandName: "close", abstract: "End a stream: it is complete.")
+
+    @OptionGroup var stream: StreamOptions
+
+    func run() async throws { _ = try stream.client().perform("POST", ["Stream-Closed: true", "Content-Length: 0"]) }
+}
+
+struct CancelStreamCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "cancel", abstract: "Stop a stream: nobody is shown a byte behind where it is now.")
+
+    @OptionGroup var stream: StreamOptions
+
+    func run() async throws {
+        _ = try stream.client().perform("POST", ["Content-Length: 0"], behind: "/cancel")
+    }
+}
+
+struct DeleteStreamCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(commandName: "delete", abstract: "Forget a stream at once.")
+
+    @OptionGroup var stream: StreamOptions
+
+    func run() async throws { _ = try stream.client().perform("DELETE", []) }
+}
