@@ -128,7 +128,7 @@ struct ReadStreamCommand: AsyncParsableCommand {
 
     func run() async throws {
         let client = try stream.client()
-        try StreamReading(client, isOnce: once).run()
+        try StreamPrinter(client, isOnce: once).run()
     }
 }
 

@@ -94,7 +94,7 @@ private final class TransferExchange {
 }
 
 /// `roost stream read`: the data events of a stream, on the standard output.
-struct StreamReading {
+struct StreamPrinter {
     private let client: StreamTransfer
     private let isOnce: Bool
 
