@@ -129,7 +129,8 @@ let package = Package(
         .executableTarget(
             name: "roost",
             dependencies: [
-                "Administration", "CCurl", "Capture", "ChangeFeed", "Demo", "Documents", "Gateway", "HTTP", "Hub",
+                "Administration", "CCurl", "Capture", "ChangeFeed", "Demo", "Documents", "DurableStreams", "Gateway",
+                "HTTP", "Hub",
                 "Identity",
                 "Listening", "Notify", "Ops", "Postgres", "Push", "RoostClient", "Settings", "Stores", "StreamFiles",
                 "Streams", "Wire", logging,

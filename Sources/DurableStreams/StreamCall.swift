@@ -31,6 +31,8 @@ package struct StreamCall: Sendable {
         }
     }
 
+    package var isRead: Bool { if case .read = action { true } else { false } }
+
     /// Whether the body may be appended as it comes: to a stream whose content may be cut anywhere, by a sender who does not number
     /// its requests.
     package var isOpenEnded: Bool {
@@ -43,8 +45,16 @@ package struct StreamCall: Sendable {
 
     /// Nil where nothing of streams is served at this path.
     ///
+    /// - Parameter routes: paths of the application's own.
     /// - Throws: the answer to a request that is none.
-    package init?(_ head: some RequestHead) throws(StreamComplaint) {
+    package init?(_ head: some RequestHead, routes: [StreamRoute] = []) throws(StreamComplaint) {
+        if !routes.isEmpty, let route = routes.first(where: { $0.path == head.path }) {
+            guard head.method == "GET" else { throw .method(allow: "GET, OPTIONS") }
+            name = try route.name(head.allQuery)
+            root = Self.roots[0]
+            action = .read(StreamReading(messagesFor: head, namedBy: route.eventMember))
+            return
+        }
         guard let root = Self.roots.first(where: { head.path.hasPrefix($0) }) else { return nil }
         var text = head.path.dropFirst(root.count)
         let cancels = text.hasSuffix(Self.cancelling)

@@ -46,6 +46,63 @@ package enum StreamEvents {
             end: piece.end, status: status)
     }
 
+    // MARK: Plain events
+
+    /// The head of an answer with plain events.
+    package static var headOfMessages: HTTPResponse {
+        HTTPResponse(
+            status: 200, contentType: "text/event-stream",
+            headers: StreamResponse.security + [
+                ("cache-control", "no-store, no-transform"), ("x-accel-buffering", "no"),
+            ])
+    }
+
+    /// What follows behind an offset as plain events: a message each, of a stream of text or bytes what there is.
+    ///
+    /// - Parameters:
+    ///   - offset: where a block ended; one from which reading may not begin is taken for the start.
+    ///   - member: of a message, whose text is its event's name.
+    package static func messages(of stream: StreamBuffer, from offset: Int, namedBy member: String?) -> Block? {
+        let snapshot = stream.snapshot
+        let start = StreamPiece(of: stream, in: snapshot, from: offset, most: 1) == nil ? 0 : offset
+        guard let piece = StreamPiece(of: stream, in: snapshot, from: start, most: Self.bytes) else { return nil }
+        var out: [UInt8] = []
+        var end = start
+        func event(_ name: String?, _ bytes: ArraySlice<UInt8>, length: Int) {
+            end += length
+            out += "id: \(StreamEventID(stream: snapshot.id, end: end).text)\n".utf8
+            if let name { out += "event: \(name)\n".utf8 }
+            for part in bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {
+                line(part, into: &out)
+            }
+            out.append(UInt8(ascii: "\n"))
+        }
+        switch snapshot.configuration.content {
+        case .json:
+            for message in piece.bytes.split(separator: UInt8(ascii: "\n")) {
+                event(member.flatMap { name(of: message, by: $0) }, message, length: message.count + 1)
+            }
+        case .text where !piece.isEmpty:
+            // A carriage return would be taken for the end of a line.
+            let text = piece.bytes.map { $0 == UInt8(ascii: "\r") ? UInt8(ascii: "\n") : $0 }
+            event(nil, text[...], length: piece.bytes.count)
+        case .binary where !piece.isEmpty:
+            var text: [UInt8] = []
+            Base64.append(piece.bytes, to: &text)
+            event(nil, text[...], length: piece.bytes.count)
+        case .text, .binary: break
+        }
+        return Block(bytes: out, end: piece.end, status: piece.end == snapshot.end ? snapshot.status : nil)
+    }
+
+    /// Nil where there is none, or one that would break a line.
+    private static func name(of message: ArraySlice<UInt8>, by member: String) -> String? {
+        guard let name = JSON(trusted: message)[member]?.string, !name.isEmpty,
+            !name.utf8.contains(where: { $0 < 0x20 })
+        else { return nil }
+        return name
+    }
+
     /// A line that a reader passes over, for connections on which nothing else is said.
     package static let comment = Array(":\n\n".utf8)
 

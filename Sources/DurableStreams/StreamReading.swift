@@ -16,15 +16,38 @@ package struct StreamReading: Sendable {
         /// What is there, or what comes next.
         case longPoll
         case events
+        /// As plain events, a message each, whose name is a member of it. A stream that is not there yet is waited for.
+        case messages(namedBy: String?)
     }
 
+    /// The stream and the offset behind the last event that the reader has; nil where it has none.
+    package let last: StreamEventID?
+
     init(_ head: some RequestHead) throws(StreamComplaint) {
+        if head.query("live") == "events" {
+            self.init(messagesFor: head, namedBy: head.query("event"))
+        } else {
+            try self.init(protocol: head)
+        }
+    }
+
+    /// What a browser's `EventSource` asks for: from where `Last-Event-ID` says, or from the start.
+    init(messagesFor head: some RequestHead, namedBy member: String?) {
+        mode = .messages(namedBy: member)
+        position = .start
+        cursor = nil
+        known = nil
+        last = (head.field("last-event-id") ?? head.query("last_event_id")).flatMap { StreamEventID($0) }
+    }
+
+    private init(protocol head: some RequestHead) throws(StreamComplaint) {
         let query = head.allQuery
+        last = nil
         switch query["live"] {
         case nil: mode = .page
         case "long-poll": mode = .longPoll
         case "sse": mode = .events
-        case _?: throw .badRequest("live is long-poll or sse")
+        case _?: throw .badRequest("live is long-poll, sse or events")
         }
         guard head.queryCount("offset") <= 1 else { throw .badRequest("offset may stand in the query once") }
         switch query["offset"] {
@@ -40,4 +63,26 @@ package struct StreamReading: Sendable {
         cursor = query["cursor"]
         known = head.field("if-none-match")
     }
+}
+
+/// The `id` of a plain event: whose stream's it is, as one that is deleted and made again is another, and where it ends.
+package struct StreamEventID: Sendable, Equatable {
+    package let stream: StreamID
+    package let end: Int
+
+    package init(stream: StreamID, end: Int) {
+        self.stream = stream
+        self.end = end
+    }
+
+    /// Nil where the text is none that `text` makes.
+    init?(_ text: String) {
+        let parts = text.split(separator: "-", omittingEmptySubsequences: false)
+        guard parts.count == 2, let stream = UInt64(parts[0], radix: 16), let end = Int(parts[1]), end >= 0 else {
+            return nil
+        }
+        self.init(stream: StreamID(stream), end: end)
+    }
+
+    package var text: String { String(stream.number, radix: 16) + "-" + String(end) }
 }

@@ -1,3 +1,4 @@
+package import DurableStreams
 import Glibc
 package import HTTP
 package import Hub
@@ -46,6 +47,7 @@ package struct GatewayRules: Sendable {
     package var origins = AllowedOrigins()
     /// The cookie that has the token of whoever reads events; nil: none counts.
     package var tokenCookie: String?
+    package var streamRoutes: [StreamRoute] = []
 
     package init() {}
 }

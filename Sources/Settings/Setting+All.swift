@@ -21,7 +21,8 @@ extension Setting {
         alertBodyArguments, alertSound, alertHours,
         pingAfter, idleTimeout, bodyTimeout, feedCapture, recoveryWindowSeconds, retentionHours, policySessions,
         safetyPollSeconds, readyLagSeconds, notifyChannels,
-        streamsDirectory, streamsSync, streamsOnClose, streamBytes, streamBinaryBytes, streamTotalBytes, streamCount,
+        streamsDirectory, streamsSync, streamsOnClose, streamsRoutes, streamBytes, streamBinaryBytes, streamTotalBytes,
+        streamCount,
         streamKeepAfterEnd, streamStalledAfter, streamAbortedAfter, streamAbandonedAfter, logLevel, logFormat,
         drainDelaySeconds, drainSeconds,
     ]

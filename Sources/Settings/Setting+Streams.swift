@@ -18,6 +18,12 @@ extension Setting {
             + "with the role and the claims of whoever closes, under row level security. Row and close are committed together, or "
             + "neither is.")
 
+    static let streamsRoutes = Setting(
+        "streams.routes", .words(from: nil), standard: nil,
+        "Paths of your application's own at which a stream is read as plain server-sent events, with commas between them: "
+            + "/reply=reply/{conversation} serves /reply?conversation=1 from the stream reply/1. ;event=type behind it takes the "
+            + "event's name from the member type of each message.")
+
     static let streamBytes = Setting(
         "streams.bytes", .integer(1024...268_435_456), standard: .integer(1_048_576), unit: "bytes",
         "How large a stream of text or JSON may grow; an append beyond that is refused with HTTP 413.")

@@ -6,6 +6,7 @@ package struct StreamSettings: Sendable {
     package let sync: String
     /// Nil: nothing is written.
     package let onClose: String?
+    package let routes: [String]
     package let bytes: Int
     package let binaryBytes: Int
     package let totalBytes: Int
@@ -21,6 +22,7 @@ package struct StreamSettings: Sendable {
         directory = values.text(.streamsDirectory)
         sync = values.requiredText(.streamsSync)
         onClose = values.text(.streamsOnClose)
+        routes = values.words(.streamsRoutes)
         bytes = values.integer(.streamBytes)
         binaryBytes = values.integer(.streamBinaryBytes)
         totalBytes = values.integer(.streamTotalBytes)

@@ -60,17 +60,16 @@ final class EventsAPI {
             return .refused(.error(403, "Pages of this origin are not let in; http.origins names those that are"))
         }
         let query = head.allQuery
-        let claims: Claims
-        var isByCookie = false
+        let bearer: EventBearer
         do throws(Refusal) {
-            guard let found = try self.claims(of: head, query, at: now, &isByCookie) else {
+            guard let found = try self.bearer(of: head, mayHaveTicket: true, at: now) else {
                 let problem =
                     query["ticket"] == nil
                     ? "A token is missing: send it as Authorization: Bearer TOKEN, or ask for a ticket"
                     : "The ticket is unknown, used already, or older than \(EventTickets.seconds) seconds: ask for another"
                 return .refused(.error(401, problem))
             }
-            claims = found
+            bearer = found
         } catch {
             return .refused(.error(401, error.message))
         }
@@ -79,25 +78,30 @@ final class EventsAPI {
         }
         return .admitted(
             Sender(
-                route: route, claims: claims, isPage: origin != nil, isByCookie: isByCookie,
+                route: route, claims: bearer.claims, isPage: origin != nil, isByCookie: bearer.isByCookie,
                 isLines: head.lists("application/x-ndjson", in: "accept"), channels: head.queryValues("channel"),
                 isPrivate: isPrivate, lastID: head.field("last-event-id") ?? query["last_event_id"],
                 hasBody: head.method == "POST"))
     }
 
-    /// A ticket comes first, as it is for this request alone.
-    private func claims(
-        of head: some RequestHead, _ query: [String: String], at now: HubTime, _ isByCookie: inout Bool
-    ) throws(Refusal) -> Claims? {
-        if let ticket = query["ticket"] {
+    /// Who asks for what goes on: by a ticket, which is for this request alone, by a token, or by the application's cookie. Nil where
+    /// there is none of them.
+    ///
+    /// - Parameter mayHaveTicket: whether a ticket and a cookie count, as they do for what is only read.
+    func bearer(
+        of head: some RequestHead, mayHaveTicket: Bool, at now: HubTime
+    ) throws(Refusal) -> EventBearer? {
+        let query = head.allQuery
+        if mayHaveTicket, let ticket = query["ticket"] {
             guard let claims = loop.limits.tickets.take(ticket, at: now) else { return nil }
             if let expired = claims.expired(at: now) { throw expired }
-            return claims
+            return EventBearer(claims: claims, isByCookie: false)
         }
-        if let token = head.callToken(query: query) { return try loop.services.verifier.verify(token, at: now) }
-        guard let token = cookie(of: head) else { return nil }
-        isByCookie = true
-        return try loop.services.verifier.verify(token, at: now)
+        if let token = head.callToken(query: query) {
+            return EventBearer(claims: try loop.services.verifier.verify(token, at: now), isByCookie: false)
+        }
+        guard mayHaveTicket, let token = cookie(of: head) else { return nil }
+        return EventBearer(claims: try loop.services.verifier.verify(token, at: now), isByCookie: true)
     }
 
     /// The token in the application's own cookie (`http.token_cookie`), which a browser sends by itself: so it counts only for pages
@@ -178,6 +182,12 @@ final class EventsAPI {
         response.headers.append(("cache-control", "no-store"))
         return response
     }
+}
+
+/// Whose request for events it is.
+struct EventBearer {
+    let claims: Claims
+    let isByCookie: Bool
 }
 
 extension EventsAPI: StreamingSource {

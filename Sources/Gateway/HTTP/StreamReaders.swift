@@ -9,8 +9,12 @@ import Wire
 /// for those who have no room.
 final class StreamReaders {
     struct Reader {
-        let stream: StreamBuffer
+        let name: StreamName
+        /// Nil while it is waited for.
+        var stream: StreamBuffer?
         var offset: Int
+        /// As plain events, and which member names one; nil for `live=sse`.
+        var messages: StreamMessages?
         /// A cursor that is no older than the present.
         let asked: String?
         /// In seconds of the loop.
@@ -21,7 +25,8 @@ final class StreamReaders {
         /// It is asked again when its socket has room.
         var waits = false
 
-        init(stream: StreamBuffer, offset: Int, asked: String?, until: Int32) {
+        init(_ name: StreamName, _ stream: StreamBuffer?, offset: Int, asked: String?, until: Int32) {
+            self.name = name
             self.stream = stream
             self.offset = offset
             self.asked = asked
@@ -29,8 +34,13 @@ final class StreamReaders {
         }
     }
 
+    struct StreamMessages: Hashable {
+        let namedBy: String?
+    }
+
     private struct Place: Hashable {
         let offset: Int
+        let messages: StreamMessages?
         let asked: String?
         let isChunked: Bool
     }
@@ -39,6 +49,8 @@ final class StreamReaders {
     private unowned(unsafe) let loop: EventLoop
     private var readers: [Slot: Reader] = [:]
     private var slots: [StreamID: Set<Slot>] = [:]
+    /// Whose stream is not there yet.
+    private var waiting: [StreamName: Set<Slot>] = [:]
     private var random = SystemRandomNumberGenerator()
 
     init(loop: EventLoop) {
@@ -49,19 +61,30 @@ final class StreamReaders {
         var reader = reader
         reader.isChunked = isChunked
         readers[slot] = reader
-        slots[reader.stream.id, default: []].insert(slot)
-        if reader.stream.isGone { loop.answers.end(slot) } else { send(to: [slot], of: reader.stream) }
+        guard let stream = reader.stream else {
+            waiting[reader.name, default: []].insert(slot)
+            return
+        }
+        slots[stream.id, default: []].insert(slot)
+        if stream.isGone { loop.answers.end(slot) } else { send(to: [slot], of: stream) }
     }
 
-    /// - Returns: the stream that it read.
-    func remove(_ slot: Slot) -> StreamBuffer? {
-        guard let stream = readers.removeValue(forKey: slot)?.stream else { return nil }
+    /// - Returns: the name of the stream that it read.
+    func remove(_ slot: Slot) -> StreamName? {
+        guard let reader = readers.removeValue(forKey: slot) else { return nil }
+        waiting[reader.name]?.remove(slot)
+        if waiting[reader.name]?.isEmpty == true { waiting[reader.name] = nil }
+        guard let stream = reader.stream else { return reader.name }
         slots[stream.id]?.remove(slot)
         if slots[stream.id]?.isEmpty == true { slots[stream.id] = nil }
-        return stream
+        return reader.name
     }
 
     func changed(_ stream: StreamBuffer) {
+        if !stream.isGone, let new = waiting.removeValue(forKey: stream.name) {
+            for slot in new { readers[slot]?.stream = stream }
+            slots[stream.id, default: []].formUnion(new)
+        }
         guard let slots = slots[stream.id] else { return }
         guard !stream.isGone else {
             for slot in slots { loop.answers.end(slot) }
@@ -91,18 +114,20 @@ final class StreamReaders {
                 loop.delivery.awaitRoom(slot)
                 continue
             }
-            together[Place(offset: reader.offset, asked: reader.asked, isChunked: reader.isChunked), default: []]
-                .append(slot)
+            let place = Place(
+                offset: reader.offset, messages: reader.messages, asked: reader.asked, isChunked: reader.isChunked)
+            together[place, default: []].append(slot)
         }
         for (place, slots) in together { send(to: slots, at: place, of: stream) }
     }
 
     private func send(to slots: [Slot], at place: Place, of stream: StreamBuffer) {
-        let cursor = CacheCursor.next(at: loop.now().unix, after: place.asked, random: random.next())
-        guard let block = StreamEvents.block(of: stream, from: place.offset, cursor: cursor) else { return }
+        guard let block = block(at: place, of: stream) else { return }
         let lacking = slots.filter { block.end > place.offset || readers[$0]?.status != block.status }
         guard !lacking.isEmpty else { return }
-        loop.delivery.fanOut(Frame(body: block.bytes, isChunked: place.isChunked), to: lacking, except: nil)
+        if !block.bytes.isEmpty {
+            loop.delivery.fanOut(Frame(body: block.bytes, isChunked: place.isChunked), to: lacking, except: nil)
+        }
         for slot in lacking {
             readers[slot]?.offset = block.end
             readers[slot]?.status = block.status
@@ -113,5 +138,13 @@ final class StreamReaders {
                 loop.answers.end(slot)
             }
         }
+    }
+
+    private func block(at place: Place, of stream: StreamBuffer) -> StreamEvents.Block? {
+        if let messages = place.messages {
+            return StreamEvents.messages(of: stream, from: place.offset, namedBy: messages.namedBy)
+        }
+        let cursor = CacheCursor.next(at: loop.now().unix, after: place.asked, random: random.next())
+        return StreamEvents.block(of: stream, from: place.offset, cursor: cursor)
     }
 }

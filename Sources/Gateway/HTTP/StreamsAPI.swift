@@ -36,6 +36,7 @@ final class StreamsAPI {
         let claims: Claims
         /// The stream's, as the client would ask for it.
         let url: String
+        let isByCookie: Bool
     }
 
     enum Judgement {
@@ -67,7 +68,7 @@ final class StreamsAPI {
     func judge(_ head: some RequestHead, at now: HubTime) -> Judgement? {
         let call: StreamCall
         do throws(StreamComplaint) {
-            guard let asked = try StreamCall(head) else { return nil }
+            guard let asked = try StreamCall(head, routes: loop.rules.streamRoutes) else { return nil }
             call = asked
         } catch {
             return .refused(error.response)
@@ -75,12 +76,14 @@ final class StreamsAPI {
         guard service != nil else {
             return .refused(.error(404, "This hub serves no streams: its operator has to set streams.directory"))
         }
-        guard let token = head.callToken(query: head.allQuery) else {
-            return .refused(.error(401, "A token is missing: send it as Authorization: Bearer TOKEN"))
-        }
         do throws(Refusal) {
-            let claims = try loop.services.verifier.verify(token, at: now)
-            return .admitted(Sender(call: call, claims: claims, url: url(of: call, head)))
+            // A browser's event source sends no header, but perhaps a ticket or a cookie.
+            guard let bearer = try loop.router.events.bearer(of: head, mayHaveTicket: call.isRead, at: now) else {
+                return .refused(.error(401, "A token is missing: send it as Authorization: Bearer TOKEN"))
+            }
+            return .admitted(
+                Sender(
+                    call: call, claims: bearer.claims, url: url(of: call, head), isByCookie: bearer.isByCookie))
         } catch {
             return .refused(.error(401, error.message))
         }
@@ -168,6 +171,9 @@ final class StreamsAPI {
 
     private func read(_ reading: StreamReading, _ sender: Sender, exchange: Int) -> HTTPOutcome {
         let name = sender.call.name
+        if case .messages(let member) = reading.mode {
+            return messages(reading, namedBy: member, sender, exchange: exchange)
+        }
         guard let service, let stream = service.buffer(of: name) else {
             return .answered(StreamResponse.refusal(.notFound).readableAnywhere)
         }
@@ -190,10 +196,32 @@ final class StreamsAPI {
             return .answered(error.response.readableAnywhere)
         }
         beginning[exchange] = StreamReaders.Reader(
-            stream: stream, offset: offset, asked: CacheCursor.ahead(reading.cursor, at: loop.now().unix),
+            stream.name, stream, offset: offset, asked: CacheCursor.ahead(reading.cursor, at: loop.now().unix),
             until: loop.second + Self.patienceOfEvents)
         return .streams(
             StreamingAnswer(head: head.readableAnywhere, claims: sender.claims, exchange: exchange, source: self))
+    }
+
+    /// Plain events, from where the reader is in this stream; another of its name is read from the start.
+    private func messages(
+        _ reading: StreamReading, namedBy member: String?, _ sender: Sender, exchange: Int
+    ) -> HTTPOutcome {
+        let stream = service?.buffer(of: sender.call.name)
+        if let stream, case .idle = stream.configuration.lifetime {
+            service?.perform(.touch, on: sender.call.name) { _ in }
+        }
+        let isSame = stream != nil && reading.last?.stream == stream?.id
+        let offset = isSame ? reading.last?.end ?? 0 : 0
+        // A browser that comes back for what it has, is told that there is no more (WHATWG HTML, 9.2.3).
+        if let snapshot = stream?.snapshot, isSame, snapshot.status.ending != nil, offset >= snapshot.end {
+            return .answered(HTTPResponse(status: 204).readableAnywhere)
+        }
+        var reader = StreamReaders.Reader(sender.call.name, stream, offset: offset, asked: nil, until: .max)
+        reader.messages = .init(namedBy: member)
+        beginning[exchange] = reader
+        var head = StreamEvents.headOfMessages.readableAnywhere
+        if sender.isByCookie { head.headers.append(("access-control-allow-credentials", "true")) }
+        return .streams(StreamingAnswer(head: head, claims: sender.claims, exchange: exchange, source: self))
     }
 
     private func page(of stream: StreamBuffer, _ reading: StreamReading, from offset: Int?) -> StreamPage {
@@ -275,16 +303,17 @@ extension StreamsAPI {
 
 extension StreamsAPI: StreamingSource {
     func began(_ exchange: Int, _ slot: Slot, isChunked: Bool) {
-        guard let reader = beginning.removeValue(forKey: exchange) else { return }
-        service?.watch(reader.stream.name, by: loop.index)
+        guard var reader = beginning.removeValue(forKey: exchange) else { return }
+        let stream = service?.watch(reader.name, by: loop.index)
+        // It may have been made since it was looked for.
+        reader.stream = reader.stream ?? stream
         readers.add(reader, at: slot, isChunked: isChunked)
     }
 
     func refused(_ exchange: Int) { beginning[exchange] = nil }
 
     func ended(_ slot: Slot) {
-        guard let stream = readers.remove(slot) else { return }
-        service?.unwatch(stream.name, by: loop.index)
+        if let name = readers.remove(slot) { service?.unwatch(name, by: loop.index) }
     }
 
     func hasRoom(_ slot: Slot) { readers.hasRoom(slot) }

@@ -1,16 +1,25 @@
-import Wire
-
 /// Where a reader of events is in one of its channels.
-struct EventPosition: Sendable, Equatable {
+package struct EventPosition: Sendable, Equatable {
     /// The cursor of the last row change that it has, or of the present when it had all.
-    var rows: String?
+    package var rows: String?
     /// The id of the last kept message.
-    var history: String?
-    var stream: Stream?
+    package var history: String?
+    package var stream: Stream?
 
-    struct Stream: Sendable, Equatable {
-        let id: UInt64
-        let offset: Int
+    package struct Stream: Sendable, Equatable {
+        package let id: UInt64
+        package let offset: Int
+
+        package init(id: UInt64, offset: Int) {
+            self.id = id
+            self.offset = offset
+        }
+    }
+
+    package init(rows: String? = nil, history: String? = nil, stream: Stream? = nil) {
+        self.rows = rows
+        self.history = history
+        self.stream = stream
     }
 
     var isNowhere: Bool { rows == nil && history == nil && stream == nil }
@@ -21,15 +30,15 @@ struct EventPosition: Sendable, Equatable {
 ///
 /// Text of visible ASCII that is opaque to clients: `1`, and for each channel `~`, a hash of its key, and what is known behind a `!`
 /// and a letter. Nobody signs it, as it opens nothing: it says from where on something is wanted that its bearer may read.
-struct EventCursor: Sendable, Equatable {
+package struct EventCursor: Sendable, Equatable {
     private var positions: [UInt32: EventPosition] = [:]
 
     /// Bytes of one: a header that every proxy takes.
-    static let longest = 4096
+    package static let longest = 4096
     private static let version: Character = "1"
 
     /// - Returns: nil where `text` is none that `text` makes.
-    init?(_ text: String) {
+    package init?(_ text: String) {
         guard text.utf8.count <= Self.longest, text.first == Self.version else { return nil }
         var rows: String?
         for channel in text.dropFirst().split(separator: "~", omittingEmptySubsequences: false).dropFirst() {
@@ -58,10 +67,10 @@ struct EventCursor: Sendable, Equatable {
         guard text.count == 1 || !positions.isEmpty else { return nil }
     }
 
-    subscript(_ key: ChannelKey) -> EventPosition? { positions[Self.hash(key)] }
+    package subscript(_ key: ChannelKey) -> EventPosition? { positions[Self.hash(key)] }
 
     /// Nil where it would be too long: its client keeps the one before, and gets twice what came since.
-    static func text(_ channels: [(key: ChannelKey, position: EventPosition)]) -> String? {
+    package static func text(_ channels: [(key: ChannelKey, position: EventPosition)]) -> String? {
         var text = String(version)
         var rows: String?
         for (key, position) in channels where !position.isNowhere {

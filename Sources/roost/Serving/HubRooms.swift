@@ -99,6 +99,7 @@ struct HubRooms: Sendable {
             ? WALCapture(conninfo: databaseURL, logger: logger) { health.capture(problem: $0) } : nil
         if capture != nil { health.capture(problem: "the WAL is not read yet") }
 
+        try server.streams.checkRoutes()
         let streamRows = StreamRowWriter(conninfo: databaseURL, statement: server.streams.onClose, logger: logger)
         let streams = try server.streams.setup(streamRows, logger).map { try FileStreamService($0) }
 

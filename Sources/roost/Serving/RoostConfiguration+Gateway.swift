@@ -1,4 +1,5 @@
 import ChangeFeed
+import DurableStreams
 import Gateway
 import HTTP
 import Hub
@@ -33,6 +34,7 @@ extension RoostConfiguration {
         rules.trustedProxies = TrustedProxies(trustedProxies)
         rules.origins = AllowedOrigins(httpOrigins)
         rules.tokenCookie = httpTokenCookie
+        rules.streamRoutes = streams.routes.compactMap { StreamRoute($0) }
         rules.pingAfter = Int32(pingAfter)
         rules.idleTimeout = Int32(idleTimeout)
         rules.bodyTimeout = Int32(bodyTimeout)

@@ -1,3 +1,4 @@
+import DurableStreams
 import Logging
 import Settings
 import StreamFiles
@@ -20,6 +21,17 @@ extension StreamSettings {
         setup.lease.abortedAfter = Int64(abortedAfter) * 1000
         setup.lease.abandonedAfter = Int64(abandonedAfter) * 1000
         return setup
+    }
+}
+
+extension StreamSettings {
+    /// - Throws: `RunFailure` where one of them is none.
+    func checkRoutes() throws {
+        for text in routes where StreamRoute(text) == nil {
+            throw RunFailure(
+                "streams.routes has `\(text)`, which is none; write it like /reply=reply/{conversation}, "
+                    + "or with ;event=type behind it.", .configuration)
+        }
     }
 }
 

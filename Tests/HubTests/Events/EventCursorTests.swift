@@ -1,7 +1,6 @@
+import Hub
 import TestSupport
 import Testing
-
-@testable import Hub
 
 @Suite struct EventCursorTests {
     private static let channels: [(ChannelKey, EventPosition)] = [

@@ -1,0 +1,63 @@
+package import HTTP
+package import Streams
+
+/// A path of the application's own at which a stream is read as plain events (`streams.routes`):
+/// `/reply=reply/{conversation}`, or with `;event=type` behind it, the member of a message that names its event.
+package struct StreamRoute: Sendable, Equatable {
+    package let path: String
+    private let parts: [Part]
+    /// The member of a JSON message that is the name of its event.
+    package let eventMember: String?
+
+    private enum Part: Equatable {
+        case text(String)
+        /// A parameter of the query.
+        case value(String)
+    }
+
+    /// Nil where the text is none.
+    package init?(_ text: String) {
+        let options = text.split(separator: ";", omittingEmptySubsequences: false)
+        let sides = options[0].split(separator: "=", maxSplits: 1)
+        guard options.count <= 2, sides.count == 2, sides[0].first == "/" else { return nil }
+        path = String(sides[0])
+        if options.count == 2 {
+            guard options[1].hasPrefix("event="), options[1].count > 6 else { return nil }
+            eventMember = String(options[1].dropFirst(6))
+        } else {
+            eventMember = nil
+        }
+        var parts: [Part] = []
+        var rest = sides[1]
+        while let open = rest.firstIndex(of: "{") {
+            guard let close = rest[open...].firstIndex(of: "}") else { return nil }
+            let name = rest[rest.index(after: open)..<close]
+            guard !name.isEmpty else { return nil }
+            if open > rest.startIndex { parts.append(.text(String(rest[..<open]))) }
+            parts.append(.value(String(name)))
+            rest = rest[rest.index(after: close)...]
+        }
+        if !rest.isEmpty { parts.append(.text(String(rest))) }
+        guard !rest.contains("}"), !parts.isEmpty else { return nil }
+        self.parts = parts
+    }
+
+    /// The stream that a request asks for.
+    ///
+    /// - Throws: the answer to a request that lacks a value. One with a slash could name a stream of another kind.
+    func name(_ query: [String: String]) throws(StreamComplaint) -> StreamName {
+        var text = ""
+        for part in parts {
+            switch part {
+            case .text(let words): text += words
+            case .value(let name):
+                guard let value = query[name], !value.isEmpty, !value.contains("/") else {
+                    throw .badRequest("\(name) is missing in the query, or has a slash")
+                }
+                text += value
+            }
+        }
+        guard let name = StreamName(text) else { throw .badRequest("This is no name of a stream") }
+        return name
+    }
+}
