@@ -193,11 +193,11 @@ async def may_read(hub, private, who):
         return events.status == 200
 
 
-async def test_a_right_that_is_taken_ends_the_channel(hub, rights, name):
+async def test_a_token_that_runs_out_ends_the_answer(hub, rights, name):
     rights.give("ann")
     private = channel(name, private=True)
     await eventually(lambda: may_read(hub, private, of("ann")), what="ann's right")
-    # The token runs out while the reader listens: it is told, and may not come back with it.
+    # The reader is told, and may not come back with it.
     short = of("ann", exp=int(time.time()) + 2)
     async with await Subscription.to(hub.port, private, bearer=short) as events:
         message = await events.message(within=15)

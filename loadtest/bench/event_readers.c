@@ -2,6 +2,7 @@
 // it was sent to the hub.
 //
 //   event_readers -p PORT -s /streams/NAME -t TOKEN -n READERS -m PIECES [-r PER_SECOND] [-z BYTES]
+//   event_readers -p PORT -e CHANNEL …         the broadcasts of a channel instead, as subscriptions over HTTP
 //
 // Without -r the next piece is sent when every reader has the last one. Prints `ready` when every reader was sent its first event,
 // waits for a line of input, and prints one line of JSON in the end: microseconds.
@@ -36,6 +37,7 @@ struct reader {
 
 static struct reader readers[FILES];
 static int epoll, begun;
+static const char *first_event = "control";
 static long deliveries, bytes_in;
 static uint32_t *latencies;
 static char input[INPUT + CARRY + 1];
@@ -75,7 +77,7 @@ static void read_events(int fd) {
     int64_t at = now();
     char *end = input + reader->carried + count_read, *place = input;
     *end = 0;
-    if (!reader->has_begun && memmem(input, (size_t)(end - input), "control", 7)) reader->has_begun = 1, begun++;
+    if (!reader->has_begun && memmem(input, (size_t)(end - input), first_event, strlen(first_event))) reader->has_begun = 1, begun++;
     reader->carried = 0;
     while ((place = memmem(place, (size_t)(end - place), "t=", 2))) {
         char *stop = memchr(place, ';', (size_t)(end - place));
@@ -108,8 +110,9 @@ int main(int count_of, char **words) {
     int port = 0, wanted = 1000, size = 16, option;
     long pieces = 100;
     double rate = 0;
-    const char *path = "", *token = "";
-    while ((option = getopt(count_of, words, "p:s:t:n:m:r:z:")) != -1) switch (option) {
+    const char *path = "", *token = "", *channel = NULL;
+    while ((option = getopt(count_of, words, "p:s:e:t:n:m:r:z:")) != -1) switch (option) {
+        case 'e': channel = optarg; break;
         case 'p': port = atoi(optarg); break;
         case 's': path = optarg; break;
         case 't': token = optarg; break;
@@ -125,8 +128,12 @@ int main(int count_of, char **words) {
     epoll = epoll_create1(0);
     latencies = malloc(sizeof *latencies * (size_t)(wanted * (pieces + 1)));
     static char request[8192];
+    char read_path[512], write_path[512];
+    snprintf(read_path, sizeof read_path, channel ? "/api/broadcast/%s/events" : "%s?offset=now&live=sse", channel ? channel : path);
+    snprintf(write_path, sizeof write_path, channel ? "/api/broadcast/%s/events/piece" : "%s", channel ? channel : path);
+    if (channel) first_event = "connected";
     int length = snprintf(request, sizeof request,
-        "GET %s?offset=now&live=sse HTTP/1.1\r\nhost: a\r\nauthorization: Bearer %s\r\n\r\n", path, token);
+        "GET %s HTTP/1.1\r\nhost: a\r\nauthorization: Bearer %s\r\n\r\n", read_path, token);
     for (int i = 0; i < wanted; i++) {
         int fd = connected();
         if (fd >= FILES || send(fd, request, (size_t)length, MSG_NOSIGNAL) != length) fail("a request was not taken");
@@ -149,15 +156,16 @@ int main(int count_of, char **words) {
     for (long piece = 0; piece < pieces; piece++) {
         while (rate > 0 && now() < due) turn((int)((due - now()) / 1000000));
         due += rate > 0 ? (int64_t)(1e9 / rate) : 0;
-        int written = snprintf(body, sizeof body, "t=%lld;", (long long)now());
+        int written = snprintf(body, sizeof body, channel ? "{\"p\":\"t=%lld;" : "t=%lld;", (long long)now());
         while (written < size) body[written++] = 'x';
+        if (channel) written += snprintf(body + written, sizeof body - (size_t)written, "\"}");
         int head = snprintf(request, sizeof request,
-            "POST %s HTTP/1.1\r\nhost: a\r\nauthorization: Bearer %s\r\ncontent-type: text/plain\r\ncontent-length: %d\r\n\r\n",
-            path, token, written);
+            "POST %s HTTP/1.1\r\nhost: a\r\nauthorization: Bearer %s\r\ncontent-type: %s\r\ncontent-length: %d\r\n\r\n",
+            write_path, token, channel ? "application/json" : "text/plain", written);
         memcpy(request + head, body, (size_t)written);
         if (send(writer, request, (size_t)(head + written), MSG_NOSIGNAL) != head + written) fail("an append was not taken");
         ssize_t got = recv(writer, answer, sizeof answer - 1, 0);
-        if (got <= 0 || strncmp(answer, "HTTP/1.1 204", 12)) fail("an append was refused");
+        if (got <= 0 || strncmp(answer, channel ? "HTTP/1.1 202" : "HTTP/1.1 204", 12)) fail("an append was refused");
         patience = now() + 20000000000LL;
         while (rate == 0 && deliveries < (piece + 1) * wanted) {
             turn(100);

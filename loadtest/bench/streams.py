@@ -35,6 +35,9 @@ def measure(programs, cluster, arguments):
         show_appends(hub, writer, rounds)
         show_late(hub, writer, readers)
         show_wire(hub, writer)
+    # Another process, so that what the first one gave back is not taken for memory that nobody needs.
+    with Hub(programs, cluster, cluster.create("events"), arguments.loops, **NO_LIMITS) as hub:
+        show_channel(programs, hub, readers, rounds, 300 if arguments.quick else 1000)
 
 
 def compiled():
@@ -72,8 +75,9 @@ class Writer:
 class Readers:
     """`event_readers`, connected when entered."""
 
-    def __init__(self, program, hub, path, count, pieces, rate=None, size=PIECE):
-        self.command = [program, "-p", hub.port, "-s", path, "-t", hub.token, "-n", count, "-m", pieces, "-z", size,
+    def __init__(self, program, hub, path, count, pieces, rate=None, size=PIECE, channel=None):
+        where = ["-e", channel] if channel else ["-s", path]
+        self.command = [program, "-p", hub.port, *where, "-t", hub.token, "-n", count, "-m", pieces, "-z", size,
                         *(["-r", rate] if rate else [])]
 
     def __enter__(self):
@@ -138,6 +142,36 @@ def show_cost(programs, hub, writer, program, rounds, pieces):
 def resident(pid):
     with open(f"/proc/{pid}/statm") as file:
         return int(file.read().split()[1]) * 4096
+
+
+def show_channel(programs, hub, program, rounds, pieces):
+    """Subscriptions over HTTP: kept broadcasts, so that each event has its own line of where the reader is before it."""
+    open_ones, rows, total, before = [], [], 0, resident(hub.pid)
+    try:
+        for count in (1000, 9000):
+            open_ones.append(Readers(program, hub, "", count, 1, channel="idle").__enter__())
+            total += count
+            each = (resident(hub.pid) - before) / total
+            rows.append([total, f"{each / 1000:.1f}", verdict(each <= 3000)])
+    finally:
+        for readers in open_ones:
+            readers.__exit__()
+    show("Memory of the hub for each idle subscription over HTTP", ["readers", "kB each", "≤ 3 kB"], rows)
+    if not programs.wsload:
+        return
+    ours, limits, size = [], [], 0
+    with Rawfan(programs, 1) as rawfan:
+        for number in range(rounds):
+            with Readers(program, hub, "", READERS, pieces, size=150, channel=f"sse{number}") as readers:
+                before = cpu_us(hub.pid)
+                result = readers.run()
+                ours.append((cpu_us(hub.pid) - before) / result["deliveries"])
+                size = result["bytes"] // result["deliveries"]
+            limit = load(programs, "rawfan", rawfan.port, rawfan.process.pid, READERS, pieces, 1, size - 4)
+            limits.append(limit["cpu_us_per_delivery"])
+    ratios = [mine / limit for mine, limit in zip(ours, limits)]
+    show(f"CPU µs per delivery of {size} bytes to {READERS} subscriptions over HTTP, beside the limit; {rounds} interleaved rounds",
+         ["limit (rawfan)", "roost", "ratio per round"], [[spread(limits), spread(ours), spread(ratios)]])
 
 
 def show_weight(hub, writer, program, counts):
