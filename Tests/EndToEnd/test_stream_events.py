@@ -197,7 +197,23 @@ async def test_late_joiners_drops_and_resumes_are_byte_exact(hub, stream):
                     got += event.data
         return got
 
-    readers = [asyncio.create_task(read(seed)) for seed in range(20)]
+    async def poll(seed):
+        """The same by long-polls, each on a connection that may be new."""
+        rng, got, at, cursor = random.Random(seed), b"", offset(0), ""
+        http = await HTTPConnection.open(hub.port)
+        while True:
+            if rng.random() < 0.3:
+                http.writer.transport.abort()
+                http = await HTTPConnection.open(hub.port)
+            page = await Stream(http, stream.name).read(f"?offset={at}&live=long-poll{cursor}", within=40)
+            got, at = got + page.body, page.headers["stream-next-offset"]
+            assert int(at) == len(got), "what was read is what the offset says"
+            cursor = f"&cursor={page.headers['stream-cursor']}" if "stream-cursor" in page.headers else ""
+            if page.headers.get("stream-closed"):
+                http.writer.close()
+                return got.decode()
+
+    readers = [asyncio.create_task((poll if seed % 4 == 3 else read)(seed)) for seed in range(20)]
     await write()
     assert done
     for reader in readers:
