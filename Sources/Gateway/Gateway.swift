@@ -147,6 +147,16 @@ extension Gateway: ChangeSink {
     }
 }
 
+extension Gateway: PeerSink {
+    package func hear(_ relays: [Relay]) {
+        for inbox in inboxes { inbox.post(.relay(relays)) }
+    }
+
+    package func conclude(_ conclusion: LeaseConclusion, of member: MemberID, in channel: ChannelKey, loop: Int) {
+        inboxes[loop].post(.conclude(conclusion, member, channel))
+    }
+}
+
 extension Gateway: StreamSink {
     package func streamChanged(_ stream: StreamBuffer, for loop: Int) { inboxes[loop].post(.streamChanged(stream)) }
 }

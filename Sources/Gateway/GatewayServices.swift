@@ -12,6 +12,8 @@ package struct GatewayServices: Sendable {
     package var authority: (any ChannelAuthority)?
     /// Keeps streams; nil: none are served.
     package var streams: (any StreamService)?
+    /// Tells other hubs of a cluster what happens here; nil: there are none.
+    package var peers: (any PeerService)?
     /// Answers requests to the clients' port that the hub does not serve itself.
     package var handler: (any HTTPHandler)?
     /// Answers requests to the operator's port.

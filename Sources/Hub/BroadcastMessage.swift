@@ -7,6 +7,20 @@ package enum BroadcastMessage: Sendable {
     case user(UserBroadcast)
 }
 
+/// Who sent a message and does not want it back.
+package struct MessageSender: Sendable, Equatable {
+    package let member: MemberID
+    /// Where it was when it sent it; of a member of another hub nothing that means anything here.
+    let slot: Slot
+
+    init(member: MemberID, slot: Slot) {
+        self.member = member
+        self.slot = slot
+    }
+
+    package init(elsewhere member: MemberID) { self.init(member: member, slot: -1) }
+}
+
 extension BroadcastMessage {
     /// Nil where a version has no form for it: raw bytes in version 1; in version 2 raw bytes under a name that is longer
     /// than a binary frame can carry.

@@ -65,8 +65,14 @@ extension Hub {
         case .broadcast(let message) where typing.consumes(message, of: membership, &context):
             guard membership.acknowledges, !ref.isNull else { return }
         case .broadcast(let message):
-            deliver(message, in: membership.channel, except: membership.echoesToSelf ? nil : membership.slot)
-            actions.append(.relay(.broadcast(membership.channel.key, message)))
+            let except = membership.echoesToSelf ? nil : membership
+            if isOrdered(membership.channel.key) {
+                let sender = except.map { MessageSender(member: $0.member, slot: $0.slot) }
+                actions.append(.relay(.ordered(membership.channel.key, message, sender, isNumbered: false)))
+            } else {
+                deliver(message, in: membership.channel, except: except?.slot)
+                actions.append(.relay(.broadcast(membership.channel.key, message)))
+            }
             guard membership.acknowledges, !ref.isNull else { return }
         case .track(let payload):
             if presence.prepareToTrack(payload, of: membership, &context) { hearOthers() }
@@ -93,6 +99,9 @@ extension Hub {
             typing.take(signal, of: user, in: channel, &context)
             return discardIfIdle(channel)
         }
+        if isOrdered(key) {
+            return actions.append(.relay(.ordered(key, message, nil, isNumbered: false)))
+        }
         if let channel = channels[key] {
             deliver(message, in: channel, except: nil)
         } else {
@@ -101,17 +110,18 @@ extension Hub {
         actions.append(.relay(.broadcast(key, message)))
     }
 
+    /// Whether a message to the channel has to be numbered by all hubs before anybody is told of it.
+    private func isOrdered(_ key: ChannelKey) -> Bool { context.hasPeers && history.store.orders(key) }
+
     /// Delivers a message that is sent here first; the other loops are relayed it.
     func deliver(_ message: BroadcastMessage, in channel: LocalChannel, except: Slot?) {
         history.keep(message, to: channel.key, in: channel, except: except, &context)
         context.deliver(message, in: channel, to: channel.members, except: except)
-        passOnNews(in: channel, except: except)
+        passOnNews(in: channel)
     }
 
     /// Passes on to the channel's members with history all that they have not got yet.
-    ///
-    /// - Parameter except: who sent the newest message and does not want it back.
-    func passOnNews(in channel: LocalChannel, except: Slot? = nil) {
+    func passOnNews(in channel: LocalChannel) {
         for message in history.news(in: channel, &context) {
             var spared: Set<Slot>?
             if let id = message.databaseID {
@@ -119,7 +129,7 @@ extension Hub {
                 authorization.keepForReplays(row, in: channel, withHistory: true, context.limits)
                 spared = channel.replays.receivers(of: id)
             }
-            history.passOn(message, in: channel, sparing: spared, except: except, &context)
+            history.passOn(message, in: channel, sparing: spared, &context)
         }
     }
 }

@@ -47,7 +47,7 @@ package final class Hub {
         presence: PresenceRules, typing: TypingRules, shared: HubShared,
         userLimiter: (any UserConnectionLimiter)? = nil
     ) {
-        context = HubContext(loop: loop, limits: limits, random: random)
+        context = HubContext(loop: loop, hasPeers: shared.hasPeers, limits: limits, random: random)
         self.presence = Presence(rules: presence, leases: shared.leases, log: shared.presenceLog)
         self.typing = Typing(rules: typing, registry: shared.typing)
         history = History(store: shared.history)
@@ -258,6 +258,8 @@ package struct HubShared: Sendable {
     package let summaryJoins: SummaryJoins?
     /// Keeps streams; nil where none are served.
     package var streams: (any StreamService)?
+    /// Other hubs act as one with this one.
+    package var hasPeers = false
 
     package init(
         recovery: SessionRegistry = SessionRegistry(), history: HistoryStore = HistoryStore(),

@@ -11,6 +11,8 @@ import Wire
 package struct HubContext {
     /// Which of the process' hubs it is.
     let loop: Int
+    /// There are other hubs that act as one with this one.
+    let hasPeers: Bool
     var limits: HubLimits
     /// The time as the hub was told it last.
     package private(set) var now = HubTime(monotonic: 0, unix: 0)
@@ -32,8 +34,9 @@ package struct HubContext {
     /// Makes `phx_ref` unique among hubs.
     private let refPrefix: String
 
-    package init(loop: Int, limits: HubLimits, random: any RandomNumberGenerator) {
+    package init(loop: Int, hasPeers: Bool = false, limits: HubLimits, random: any RandomNumberGenerator) {
         self.loop = loop
+        self.hasPeers = hasPeers
         self.limits = limits
         self.random = random
         var generator = random
@@ -103,6 +106,12 @@ package struct HubContext {
 
     /// The member of a channel that a slot of one of its audiences stands for.
     func member(_ slot: Slot, of channel: LocalChannel) -> Membership? { connection(slot)?.memberships[channel] }
+
+    /// Who sent a message and does not want it back, where it is a member of this loop.
+    func slot(of sender: MessageSender, in channel: LocalChannel) -> Slot? {
+        guard sender.member.loop == loop, member(sender.slot, of: channel)?.member == sender.member else { return nil }
+        return sender.slot
+    }
 
     var openConnections: some Sequence<Connection> { connections.lazy.compactMap { $0 } }
 

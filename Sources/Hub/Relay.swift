@@ -1,19 +1,49 @@
 import Wire
 
-/// What one loop's hub tells those of the other loops.
+/// What one loop's hub tells those of the other loops, and where several hubs act as one, the other hubs.
 package enum Relay: Sendable {
     case broadcast(ChannelKey, BroadcastMessage)
+    /// To a channel whose history several hubs keep. First for all of them alone, who number it in one order; then it comes back
+    /// to the loops as `isNumbered`.
+    case ordered(ChannelKey, BroadcastMessage, MessageSender?, isNumbered: Bool)
     case presence(ChannelKey, PresenceDiff)
     case typing(ChannelKey, TypingRelay)
+    /// For other hubs alone: a process' loops share their leases.
+    case lease(ChannelKey, LeaseNotice)
+    /// For other hubs alone: how long the member counts as present if its hub dies.
+    case appState(ChannelKey, MemberID, ReportedAppState)
+    /// For other hubs alone: this one has begun to keep the channel's history, or keeps it no more (`HistoryStore.wish`).
+    case keeping(ChannelKey)
+    /// From another hub alone: broadcasts of it are missing, and nobody knows which.
+    case missing
+}
+
+/// What a hub tells the others of a cluster about the presence of a member that was cut off. The others' copies of the
+/// notices come in one order for all hubs, and the first of `claimed` and `over` counts.
+package enum LeaseNotice: Sendable, Equatable {
+    /// It was cut off, and counts for so many milliseconds.
+    case lost(MemberID, for: Int64)
+    /// Its client may have joined another hub, where it has so many milliseconds to say so.
+    case expected(MemberID, for: Int64)
+    /// It is back on another hub, where it goes by the same id.
+    case claimed(MemberID, loop: Int)
+    /// Nobody came back for it in time. It ends by `Hub.leaseIsOver`, once it is known that this stands first.
+    case over(MemberID)
 }
 
 extension Hub {
-    /// Takes over what another loop's hub did.
+    /// Takes over what another loop's hub did, or another hub.
     package func apply(_ relay: Relay) {
         switch relay {
         case .broadcast(let key, let message):
             guard let channel = channels[key] else { return }
             context.deliver(message, in: channel, to: channel.members, except: nil)
+            passOnNews(in: channel)
+        case .ordered(_, _, _, isNumbered: false): break
+        case .ordered(let key, let message, let sender, isNumbered: true):
+            guard let channel = channels[key] else { return }
+            let except = sender.flatMap { context.slot(of: $0, in: channel) }
+            context.deliver(message, in: channel, to: channel.members, except: except)
             passOnNews(in: channel)
         case .presence(let key, let diff):
             let channel = channel(key)
@@ -23,6 +53,60 @@ extension Hub {
             let channel = channel(key)
             typing.apply(relay, to: channel, &context)
             discardIfIdle(channel)
+        case .missing: messagesAreMissing()
+        case .lease, .appState, .keeping: break
         }
+    }
+
+    /// What the others of the cluster did is not known any more. Who has history learns it from the ids, too.
+    private func messagesAreMissing() {
+        for channel in channels.values {
+            for slot in channel.listeners.slots {
+                guard let membership = context.member(slot, of: channel) else { continue }
+                context.system(
+                    membership, extension: "broadcast", ok: true,
+                    message: "Messages from another hub may be missing: load what you show again.")
+            }
+        }
+    }
+
+    // MARK: Leases of a cluster
+
+    /// Nobody came back anywhere for a member of this loop, or of a hub that died.
+    func leaseIsOver(_ member: MemberID, in key: ChannelKey) {
+        guard let channel = channels[key], channel.presence.list[member] != nil else { return }
+        // Its join was counted by the other hub.
+        if member.isForeign { counters.presenceJoins += 1 }
+        presence.withdraw(member, in: channel, &context)
+        discardIfIdle(channel)
+    }
+
+    /// A member of this loop took a presence over from another hub, where it had ended just before: it is present anew.
+    ///
+    /// - Parameter payload: what it said of itself there.
+    func claimIsVoid(_ member: MemberID, saying payload: [UInt8], in key: ChannelKey) {
+        guard let (channel, membership) = owner(of: member, in: key) else { return }
+        presence.renew(membership, saying: payload, in: channel, &context)
+    }
+
+    /// Another hub took the presence over that a member of this loop has: while this one seemed to be dead, its client came
+    /// back there. What is here still goes on as somebody else.
+    func memberIsElsewhere(_ member: MemberID, in key: ChannelKey) {
+        guard let (channel, membership) = owner(of: member, in: key), let meta = channel.presence.list[member] else {
+            counters.presenceLeaves += 1
+            return
+        }
+        membership.presence.id = context.nextMember()
+        presence.renew(membership, saying: meta.payload, in: channel, &context)
+    }
+
+    /// Whose presence it is, among the members of this loop.
+    private func owner(of presence: MemberID, in key: ChannelKey) -> (LocalChannel, Membership)? {
+        guard let channel = channels[key] else { return nil }
+        for connection in context.openConnections {
+            guard let membership = connection.memberships[channel], membership.presence.id == presence else { continue }
+            return (channel, membership)
+        }
+        return nil
     }
 }

@@ -77,6 +77,7 @@ final class EventLoop {
         self.services = services
         var shared = gateway.shared
         shared.streams = services.streams
+        shared.hasPeers = services.peers != nil
         self.shared = shared
         limits = gateway.limits
         logger = gateway.logger
@@ -164,7 +165,7 @@ final class EventLoop {
             case .refuse(let slot, let refusal):
                 hub.countRefusal(refusal)
                 answers.refuse(slot, with: .error(UInt32(refusal.status), refusal.message))
-            case .relay(let relay): if !siblings.isEmpty { relays.append(relay) }
+            case .relay(let relay): if !siblings.isEmpty || services.peers != nil { relays.append(relay) }
             case .subscribe(let id, let subscription): services.feed?.subscribe(id, subscription)
             case .unsubscribe(let id): services.feed?.unsubscribe(id)
             case .admit(let id, let claims): services.feed?.admit(claims, to: id)
@@ -203,6 +204,7 @@ final class EventLoop {
     private func postRelays() {
         guard !relays.isEmpty else { return }
         for sibling in siblings { sibling.post(.relay(relays)) }
+        services.peers?.post(relays, from: index)
         relays.removeAll(keepingCapacity: true)
     }
 
@@ -271,6 +273,7 @@ final class EventLoop {
         for task in inbox.takeAll() {
             switch task {
             case .relay(let relays): for relay in relays { hub.apply(relay) }
+            case .conclude(let conclusion, let member, let key): hub.conclude(conclusion, of: member, in: key)
             case .publish(let message, let key): hub.publish(message, to: key)
             case .subscription(let id, let outcome): hub.changeSubscription(id, is: outcome)
             case .feedIsReady(let isReady): hub.feed(isReady: isReady)

@@ -7,6 +7,7 @@ import Wire
 /// What other threads ask of a loop.
 enum LoopTask: Sendable {
     case relay([Relay])
+    case conclude(LeaseConclusion, MemberID, ChannelKey)
     case publish(BroadcastMessage, ChannelKey)
     case subscription(ChangeGroupID, ChangeSubscriptionOutcome)
     case feedIsReady(Bool)

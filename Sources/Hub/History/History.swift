@@ -33,7 +33,7 @@ struct History {
         guard !isOff else { return part }
         guard membership.connection.reader == nil else {
             // It says itself where it is, or begins now.
-            if let kept, part.request.after == nil { part.request.after = HistoryID(kept).text }
+            if let kept, part.request.after == nil { part.request.after = kept.shownID.text }
             return part
         }
         let doubts = store.enter(session, in: channel.key)
@@ -46,10 +46,11 @@ struct History {
 
     private func attach(_ channel: LocalChannel, _ request: HistoryRequest, _ hub: inout HubContext) -> ChannelHistory {
         // For members behind the first, too: the most that any of them asks for counts.
-        let (name, position) = store.attach(
+        let (position, id) = store.attach(
             hub.loop, to: channel.key, request, chance: hub.random.next(), at: hub.now)
+        if hub.hasPeers { hub.relay(.keeping(channel.key)) }
         if let kept = channel.history { return kept }
-        let kept = ChannelHistory(history: name, shown: position)
+        let kept = ChannelHistory(shown: position, id: id)
         channel.history = kept
         return kept
     }
@@ -86,8 +87,8 @@ struct History {
         guard let member = membership.history, member.isOff || missed != nil else { return response }
         var out = Array(response.dropLast())
         out += ",\"history\":".utf8
-        if let missed, let kept = membership.channel.history {
-            out += missed.json(kept.history)
+        if let missed {
+            out += missed.json
         } else {
             out += JSONWriter.object { HistoryGap.off.write(to: &$0) }
         }
@@ -103,7 +104,7 @@ struct History {
             return false
         }
         if let missed { send(missed, to: membership, &hub) }
-        membership.moves { $0.history = HistoryID(kept).text }
+        membership.moves { $0.history = kept.shownID.text }
         hub.sendPositionAlone(to: membership.connection)
         member.index = kept.audience.add(membership.slot, membership.version)
         return true
@@ -114,12 +115,12 @@ struct History {
         guard let kept = channel.history else { return }
         for message in missed.messages {
             // Its own it knows, if it did not want them back when they were sent.
-            if !membership.echoesToSelf, let sender = message.sender, sender == missed.former { continue }
+            if !membership.echoesToSelf, let sender = message.sender?.member, sender == missed.former { continue }
             if let id = message.databaseID, channel.replays.receivers(of: id)?.contains(slot) == true { continue }
             sent[slot, default: 0] += message.bytes
             guard hub.wants(message.broadcast, membership), let frame = kept.replay(message, version, in: channel)
             else { continue }
-            membership.moves { $0.history = HistoryID(history: kept.history, position: message.position).text }
+            membership.moves { $0.history = message.id.text }
             hub.sendBehindPosition(frame, to: membership, .kept)
         }
         // Clients that know of ids read it in the reply. A `system` message that is an error would end the channel in the
@@ -148,6 +149,7 @@ struct History {
         kept.memberCount -= 1
         guard kept.memberCount == 0 else { return }
         store.detach(hub.loop, from: channel.key, at: hub.now)
+        if hub.hasPeers { hub.relay(.keeping(channel.key)) }
         channel.history = nil
     }
 
@@ -161,7 +163,11 @@ struct History {
         _ hub: inout HubContext
     ) {
         guard store.isUsed else { return }
-        let sender = channel.flatMap { channel in except.flatMap { hub.member($0, of: channel)?.member } }
+        let sender = channel.flatMap { channel in
+            except.flatMap { slot in
+                hub.member(slot, of: channel).map { MessageSender(member: $0.member, slot: slot) }
+            }
+        }
         store.append(message, to: key, sender: sender, at: hub.now)
     }
 
@@ -180,19 +186,16 @@ struct History {
     ///
     /// - Parameters:
     ///   - spared: who was replayed it.
-    ///   - except: who sent the newest message and does not want it back. Messages of this loop are passed on as they come,
-    ///     so no other can be theirs.
     func passOn(
-        _ message: KeptMessage, in channel: LocalChannel, sparing spared: Set<Slot>?, except: Slot?,
-        _ hub: inout HubContext
+        _ message: KeptMessage, in channel: LocalChannel, sparing spared: Set<Slot>?, _ hub: inout HubContext
     ) {
         guard let kept = channel.history else { return }
-        kept.shown = message.position
+        kept.isShown(message)
         let audience = spared.map { kept.audience.without($0) } ?? kept.audience
         guard !audience.isEmpty else { return }
-        let meta = HistoryMeta(id: HistoryID(history: kept.history, position: message.position), isReplay: false)
+        let meta = HistoryMeta(id: message.id, isReplay: false)
         channel.traffic.count(message.broadcast, receivers: audience.count, at: hub.now)
-        let except = message.sender?.loop == hub.loop ? except : nil
+        let except = message.sender.flatMap { hub.slot(of: $0, in: channel) }
         let id = meta.id.text
         audience.forEachReader { hub.member($0, of: channel)?.moves { $0.history = id } }
         audience.forEachVersion { version, slots in
@@ -217,10 +220,10 @@ struct History {
 
 /// One loop's part in a channel whose messages are kept.
 final class ChannelHistory {
-    /// See `HistoryID`.
-    let history: UInt64
     /// All up to it was passed on here.
-    var shown: Int
+    private(set) var shown: Int
+    /// The same as clients know it.
+    private(set) var shownID: HistoryID
     /// Who asked for history and hears the channel's broadcasts. They are not in `LocalChannel.members`.
     var audience = Audience()
     /// Those whose join is not answered yet included.
@@ -233,16 +236,21 @@ final class ChannelHistory {
         let version: ProtocolVersion
     }
 
-    init(history: UInt64, shown: Int) {
-        self.history = history
+    init(shown: Int, id: HistoryID) {
         self.shown = shown
+        shownID = id
+    }
+
+    func isShown(_ message: KeptMessage) {
+        shown = message.position
+        shownID = message.id
     }
 
     /// A kept message as it is sent again. Nil where the version has no form for it.
     func replay(_ message: KeptMessage, _ version: ProtocolVersion, in channel: LocalChannel) -> Frame? {
         let key = FrameKey(position: message.position, version: version)
         if let frame = frames[key] { return frame }
-        let meta = HistoryMeta(id: HistoryID(history: history, position: message.position), isReplay: true)
+        let meta = HistoryMeta(id: message.id, isReplay: true)
         let frame = message.broadcast.frame(version, with: meta, in: channel)
         frames[key] = frame
         return frame

@@ -2,8 +2,8 @@ import Wire
 
 /// What a join that asked for history gets.
 struct HistoryAnswer {
-    /// The client has all up to it, as far as can be told: the position that the reply names.
-    let from: Int
+    /// The client has all up to it, as far as can be told: what the reply names.
+    let from: HistoryID
     /// What was kept after it, oldest first.
     let messages: [KeptMessage]
     /// Milliseconds since 1970: of what was sent from then on, nothing is missing in what is kept.
@@ -16,9 +16,9 @@ struct HistoryAnswer {
     let former: MemberID?
 
     /// The value of `history` in the join's response.
-    func json(_ history: UInt64) -> [UInt8] {
+    var json: [UInt8] {
         JSONWriter.object { writer in
-            writer.member("id", HistoryID(history: history, position: from).text)
+            writer.member("id", from.text)
             writer.member("since", since)
             if let gap {
                 gap.write(to: &writer)
@@ -80,14 +80,15 @@ extension KeptChannel {
         } else if let found, found.position < arrival.liveFrom {
             wanted = found.position
         }
-        if gap == nil, wanted < first - 1 { gap = .tooOld }
+        if gap == nil, wanted < floor { gap = .tooOld }
         let missed = after(wanted).filter { $0.position <= arrival.liveFrom }
         let sent = Self.newest(missed, of: arrival)
         if gap == nil, sent.count < missed.count { gap = .tooMuch }
-        let from = sent.first.map { $0.position - 1 } ?? arrival.liveFrom
-        session.settles(at: from, liveFrom: arrival.liveFrom, firstPing: arrival.firstPing)
+        let start = sent.first.map { $0.position - 1 } ?? arrival.liveFrom
+        session.settles(at: start, liveFrom: arrival.liveFrom, firstPing: arrival.firstPing)
+        let from = sent.first.map { HistoryID(history: $0.id.history, position: $0.id.position - 1) }
         return HistoryAnswer(
-            from: from, messages: Array(sent), since: since,
+            from: from ?? id(at: arrival.liveFrom), messages: Array(sent), since: since,
             isReturn: arrival.after != nil || wanted < arrival.liveFrom, gap: gap, former: found?.member)
     }
 
@@ -95,8 +96,9 @@ extension KeptChannel {
     private func position(_ id: String, liveFrom: Int) -> (Int, HistoryGap?) {
         guard let id = HistoryID(id) else { return (0, .malformed) }
         guard id.history == history else { return (0, .otherHistory) }
-        guard id.position <= liveFrom else { return (0, .malformed) }
-        return (id.position, nil)
+        let position = id.position + base
+        guard position <= liveFrom else { return (0, .malformed) }
+        return (position, nil)
     }
 
     private static func newest(_ missed: [KeptMessage], of arrival: HistoryArrival) -> ArraySlice<KeptMessage> {

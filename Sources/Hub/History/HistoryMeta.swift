@@ -80,7 +80,7 @@ extension BroadcastMessage {
 ///
 /// A history begins when somebody asks for one and ends with the process, or when nobody was in the channel for a while.
 /// So an id says which history it belongs to; positions in different ones have nothing to do with each other.
-struct HistoryID: Equatable {
+struct HistoryID: Equatable, Sendable {
     /// Chosen by chance, so that no two histories have the same.
     let history: UInt64
     /// Counts the messages of the history from 1. Zero lies before all of them.
@@ -91,16 +91,16 @@ struct HistoryID: Equatable {
         self.position = position
     }
 
-    /// Where all who hear a channel on this loop are.
-    init(_ channel: ChannelHistory) { self.init(history: channel.history, position: channel.shown) }
-
     init?(_ text: String) {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 2, let history = UInt64(parts[0], radix: 36),
-            let position = Int(parts[1], radix: 36), position >= 0
+            let position = Int(parts[1], radix: 36), 0...Self.greatest ~= position
         else { return nil }
         self.init(history: history, position: position)
     }
+
+    /// Positions are added to others.
+    private static let greatest = Int.max / 2
 
     var text: String { String(history, radix: 36) + "." + String(position, radix: 36) }
 }

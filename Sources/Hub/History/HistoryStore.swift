@@ -17,9 +17,9 @@ import Synchronization
 /// Safe from any thread: all of it is behind one lock, which is held for copying references to messages.
 package final class HistoryStore: Sendable {
     private let window: Int64
-    private let state: Mutex<KeptChannels>
+    let state: Mutex<KeptChannels>
     /// Channels that are kept, to be read without the lock.
-    private let channelCount = Atomic(0)
+    let channelCount = Atomic(0)
 
     /// - Parameter window: how long a lost member that names no id may come back, in milliseconds.
     package init(limits: HubLimits = HubLimits(), window: Int64 = 120_000) {
@@ -46,19 +46,19 @@ package final class HistoryStore: Sendable {
     /// A member with history is joining. With the loop's first one it is passed on from here what is new.
     ///
     /// - Parameter chance: names the channel's history if it begins here.
-    /// - Returns: the history's name, and up to where the loop need not pass it on.
+    /// - Returns: up to where the loop need not pass it on.
     func attach(_ loop: Int, to key: ChannelKey, _ request: HistoryRequest, chance: UInt64, at now: HubTime)
-        -> (history: UInt64, position: Int)
+        -> (position: Int, id: HistoryID)
     {
         state.withLock { state in
             let limits = state.limits
             let limit = min(max(request.limit ?? limits.historyMessages, 1), limits.historyMessages)
             let seconds = min(max(request.seconds ?? limits.historySeconds, 1), limits.historySeconds)
-            var channel = state.channels.removeValue(forKey: key) ?? KeptChannel(history: chance, at: now)
+            var channel = state.channels.removeValue(forKey: key) ?? KeptChannel(from: state.beginning(chance), at: now)
             let position = channel.attach(loop, limit: limit, lifetime: Int64(seconds) * 1000)
             state.channels[key] = channel
             channelCount.store(state.channels.count, ordering: .releasing)
-            return (channel.history, position)
+            return (position, channel.id(at: position))
         }
     }
 
@@ -71,22 +71,10 @@ package final class HistoryStore: Sendable {
 
     /// Notes a message, if its channel is kept.
     func append(
-        _ broadcast: BroadcastMessage, to key: ChannelKey, sender: MemberID? = nil, databaseID: String? = nil,
+        _ broadcast: BroadcastMessage, to key: ChannelKey, sender: MessageSender? = nil, databaseID: String? = nil,
         at now: HubTime
     ) {
-        state.withLock { state in
-            let limits = state.limits
-            let added = state.update(key) { channel in
-                guard channel.append(broadcast, sender: sender, databaseID: databaseID, at: now) else {
-                    return (0 as UInt64, 0)
-                }
-                defer { channel.trim(bytes: limits.historyBytesPerChannel, at: now) }
-                return (channel.history, channel.head)
-            }
-            guard let (history, position) = added, position > 0 else { return }
-            state.order.append((key, history, position))
-            state.makeRoom(limits.historyBytes)
-        }
+        state.withLock { _ = $0.append(broadcast, to: key, sender: sender, databaseID: databaseID, at: now) }
     }
 
     /// What a loop has to pass on, in order.
@@ -158,7 +146,13 @@ struct KeptChannels {
     private(set) var bytes = 0
     private(set) var count = 0
     /// All messages, oldest first, and some that are gone.
-    var order: Deque<(channel: ChannelKey, history: UInt64, position: Int)> = []
+    private var order: Deque<(channel: ChannelKey, position: Int)> = []
+    /// Where the log is that several hubs share, as far as it was read; nil where there is none.
+    var log: HistoryPlace?
+    /// It can be reached.
+    var isInLog = false
+    /// The highest position of any channel.
+    private(set) var highest = 0
     /// Milliseconds, monotonic.
     var nextSweep = Int64.min
 
@@ -176,11 +170,38 @@ struct KeptChannels {
         return result
     }
 
+    /// Where a channel's history begins now.
+    func beginning(_ chance: UInt64) -> HistoryPlace {
+        // Above all that was numbered before: `order` may still name messages of a history of this channel that is over.
+        if isInLog, let log { log } else { HistoryPlace(history: chance, base: highest, head: highest) }
+    }
+
+    /// - Parameter place: its number in the log that hubs share; nil: the next one of its channel.
+    /// - Returns: whether its channel is kept, and it was not numbered before.
+    mutating func append(
+        _ broadcast: BroadcastMessage, to key: ChannelKey, sender: MessageSender?, databaseID: String?,
+        place: HistoryPlace? = nil, at now: HubTime
+    ) -> Bool {
+        let limits = limits
+        let added = update(key) { channel -> Int? in
+            guard channel.append(broadcast, sender: sender, databaseID: databaseID, place: place, at: now) else {
+                return nil
+            }
+            defer { channel.trim(bytes: limits.historyBytesPerChannel, at: now) }
+            return channel.head
+        }
+        guard let position = added ?? nil else { return false }
+        highest = max(highest, position)
+        order.append((key, position))
+        makeRoom(limits.historyBytes)
+        return true
+    }
+
     /// Drops the oldest messages of all channels while they are too large together.
     mutating func makeRoom(_ most: Int) {
         while bytes > most, let oldest = order.first {
             let isDropped = update(oldest.channel) { channel in
-                guard channel.history == oldest.history, channel.first == oldest.position else { return true }
+                guard channel.first == oldest.position else { return true }
                 return channel.dropFirst()
             }
             // A loop still has to pass it on, so its memory would not be freed.
@@ -189,7 +210,7 @@ struct KeptChannels {
         }
         guard order.count > 2 * count + 1024 else { return }
         order.removeAll { entry in
-            guard let channel = channels[entry.channel], channel.history == entry.history else { return true }
+            guard let channel = channels[entry.channel] else { return true }
             return entry.position < channel.first
         }
     }

@@ -65,7 +65,7 @@ extension Hub {
                 config, joinRef: joinRef, claims: claims, in: group, on: connection, rows.progress, &context)
         }
         context.add(membership)
-        if let state = config.appState { presence.set(state, of: connection) }
+        if let state = config.appState { presence.set(state, of: connection, &context) }
         users.comeOnline(connection, as: claims, at: context.now)
         if connection.reader == nil { presence.expect(membership, &context) }
         connection.wasEmptyAtSweep = false

@@ -17,6 +17,7 @@ extension Presence {
             PresenceLease(
                 member: membership.presence.id, place: membership.presencePlace, key: membership.presence.key,
                 appState: appState, loop: hub.loop, until: hub.now.monotonic + window))
+        if hub.hasPeers { hub.relay(.lease(channel.key, .lost(membership.presence.id, for: window))) }
     }
 
     /// Lets the other loops have the leases of those who were cut off. To be called when the relays among the actions are
@@ -31,7 +32,8 @@ extension Presence {
         if let next = leases.shared.nextEnd(of: hub.loop) { hub.schedule(.leases, at: next) }
     }
 
-    /// Ends what was lost for too long: the duty `.leases`.
+    /// Ends what was lost for too long: the duty `.leases`. Where there are other hubs, that is proposed to all, as its client
+    /// may be back on another one.
     ///
     /// - Returns: the channels in which somebody is gone.
     mutating func endLeases(in channels: [ChannelKey: LocalChannel], _ hub: inout HubContext) -> [LocalChannel] {
@@ -43,6 +45,10 @@ extension Presence {
         var touched: [LocalChannel] = []
         for lease in leases.shared.end(of: hub.loop, at: hub.now.monotonic) {
             guard let channel = channels[lease.place.channel] else { continue }
+            guard !hub.hasPeers else {
+                hub.relay(.lease(channel.key, .over(lease.member)))
+                continue
+            }
             withdraw(lease.member, in: channel, &hub)
             touched.append(channel)
         }
@@ -64,7 +70,10 @@ extension Presence {
     /// A join came in, which may take a while to be answered. Whose presence it is to be is seen to then.
     mutating func expect(_ membership: Membership, _ hub: inout HubContext) {
         let place = membership.presencePlace
-        if place.mayReturn { leases.expect(place, until: hub.now.monotonic + rules.trackingTime) }
+        guard place.mayReturn,
+            let lease = leases.expect(place, until: hub.now.monotonic + rules.trackingTime), lease.isElsewhere
+        else { return }
+        hub.relay(.lease(place.channel, .expected(lease.member, for: rules.trackingTime)))
     }
 
     /// A member with a key of its own goes on where it was: it need not say again what the others have never unlearnt.
@@ -95,7 +104,14 @@ extension Presence {
         membership.presence.id = taken.member
         membership.presence.key = taken.key
         if membership.connection.appState == nil { membership.connection.appState = taken.appState }
+        if taken.isElsewhere { claim(membership, &hub) }
         return true
+    }
+
+    /// Tells the other hubs that a presence of theirs goes on here.
+    private func claim(_ membership: Membership, _ hub: inout HubContext) {
+        hub.relay(.lease(membership.channel.key, .claimed(membership.presence.id, loop: hub.loop)))
+        hub.counters.presenceJoins += 1
     }
 }
 

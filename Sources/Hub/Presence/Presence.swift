@@ -84,6 +84,22 @@ struct Presence {
         announce(diff, in: channel, &hub)
     }
 
+    /// Announces a member's presence under a new ref: what others heard of the one before does not count any more.
+    mutating func renew(
+        _ membership: Membership, saying payload: [UInt8], in channel: LocalChannel, _ hub: inout HubContext
+    ) {
+        var meta = PresenceMeta(
+            member: membership.presence.id, key: membership.presence.key, ref: hub.nextRef(), payload: payload)
+        var diff = PresenceDiff()
+        if let old = channel.presence.list[meta.member] {
+            meta.previousRef = old.ref
+            diff.leaves = [old]
+        }
+        diff.joins = [meta]
+        log?.put(record(of: meta, membership))
+        announce(diff, in: channel, &hub)
+    }
+
     // MARK: Room
 
     /// What the channel's list has too much of for it; nil where there is room.

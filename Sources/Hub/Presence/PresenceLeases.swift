@@ -7,12 +7,27 @@ package struct PresenceLease: Sendable {
     package let place: Place
     package let key: String
     package let appState: ReportedAppState?
-    /// Who says that it is over, if it comes to that.
+    /// Who says that it is over, if it comes to that; `elsewhere` where that is another hub.
     package let loop: Int
     /// In monotonic milliseconds.
     package internal(set) var until: Int64
     /// A client of this user has joined and is about to say who it is.
     var isExpected = false
+
+    package init(
+        member: MemberID, place: Place, key: String, appState: ReportedAppState?, loop: Int, until: Int64
+    ) {
+        self.member = member
+        self.place = place
+        self.key = key
+        self.appState = appState
+        self.loop = loop
+        self.until = until
+    }
+
+    /// In place of the number of a loop: another hub's member. No loop ends it.
+    package static let elsewhere = -2
+    package var isElsewhere: Bool { loop == Self.elsewhere }
 
     /// Whom a lease may go to.
     package struct Place: Hashable, Sendable {
@@ -21,6 +36,12 @@ package struct PresenceLease: Sendable {
         package let user: String?
         /// The client's own key; nil where the hub made one, so that the user alone tells.
         package let key: [UInt8]?
+
+        package init(channel: ChannelKey, user: String?, key: [UInt8]?) {
+            self.channel = channel
+            self.user = user
+            self.key = key
+        }
     }
 }
 
@@ -61,26 +82,59 @@ package final class PresenceLeases: Sendable {
 
     package var isDraining: Bool { state.withLock { $0.isDraining } }
 
-    func offer(_ leases: [PresenceLease]) {
+    package func offer(_ leases: [PresenceLease]) {
         state.withLock { state in
             for lease in leases {
                 state.leases[lease.place, default: []].append(lease)
                 state.count += 1
+                guard !lease.isElsewhere else { continue }
                 state.ends[lease.loop, default: TimerQueue()].set(Name(lease), at: lease.until)
             }
         }
     }
 
     /// A client that may be the owner has joined: there is time for it to say so.
-    func expect(_ place: PresenceLease.Place, until: Int64) {
+    ///
+    /// - Returns: what it may be the owner of.
+    @discardableResult
+    func expect(_ place: PresenceLease.Place, until: Int64) -> PresenceLease? {
         state.withLock { state in
-            guard var leases = state.leases[place], !leases.isEmpty else { return }
-            let index = leases.firstIndex { !$0.isExpected } ?? 0
-            leases[index].isExpected = true
-            guard leases[index].until < until else { return state.leases[place] = leases }
-            leases[index].until = until
-            state.leases[place] = leases
-            state.ends[leases[index].loop]?.set(Name(leases[index]), at: until)
+            guard let leases = state.leases[place], !leases.isEmpty else { return nil }
+            return Self.expect(&state, place, leases.firstIndex { !$0.isExpected } ?? 0, until)
+        }
+    }
+
+    /// The same on another hub.
+    package func expect(_ member: MemberID, of place: PresenceLease.Place, until: Int64) {
+        state.withLock { state in
+            guard let index = state.leases[place]?.firstIndex(where: { $0.member == member }) else { return }
+            _ = Self.expect(&state, place, index, until)
+        }
+    }
+
+    private static func expect(_ state: inout State, _ place: PresenceLease.Place, _ index: Int, _ until: Int64)
+        -> PresenceLease?
+    {
+        state.leases[place]?[index].isExpected = true
+        guard let lease = state.leases[place]?[index], lease.until < until else { return state.leases[place]?[index] }
+        state.leases[place]?[index].until = until
+        state.ends[lease.loop]?.set(Name(lease), at: until)
+        return state.leases[place]?[index]
+    }
+
+    /// It is over, or went to a client of another hub.
+    ///
+    /// - Returns: whether it was there.
+    @discardableResult
+    package func remove(_ member: MemberID, of place: PresenceLease.Place) -> Bool {
+        state.withLock { state in
+            guard let index = state.leases[place]?.firstIndex(where: { $0.member == member }),
+                let lease = state.leases[place]?.remove(at: index)
+            else { return false }
+            if state.leases[place]?.isEmpty == true { state.leases[place] = nil }
+            state.ends[lease.loop]?.set(Name(lease), at: nil)
+            state.count -= 1
+            return true
         }
     }
 
@@ -143,12 +197,15 @@ struct LoopLeases {
     func count(of place: PresenceLease.Place) -> Int { own.count { $0.place == place } + shared.count(of: place) }
 
     /// A client that may be the owner has joined: there is time for it to say so.
-    mutating func expect(_ place: PresenceLease.Place, until: Int64) {
+    ///
+    /// - Returns: what it may be the owner of.
+    mutating func expect(_ place: PresenceLease.Place, until: Int64) -> PresenceLease? {
         guard let index = own.firstIndex(where: { $0.place == place && !$0.isExpected }) else {
             return shared.expect(place, until: until)
         }
         own[index].isExpected = true
         own[index].until = max(own[index].until, until)
+        return own[index]
     }
 
     /// Gives a lease to whoever came back; of several the one that `isBest` says.

@@ -44,6 +44,9 @@ package final class PresenceLog: Sendable {
         }
     }
 
+    /// What is noted of one who is present.
+    package func record(_ ref: String) -> PresenceRecord? { state.withLock { $0.records[ref] } }
+
     /// What the writer has not heard yet, at most `limit` of it; it counts as heard from here on.
     package func take(upTo limit: Int = .max) -> [Change] {
         state.withLock { state in

@@ -35,7 +35,7 @@ extension Presence {
         guard case .json(let payload) = frame.body, let state = ReportedAppState(payload["state"]) else {
             return hub.refuse(frame.ref, of: membership, .appStateUnknown)
         }
-        set(state, of: membership.connection)
+        set(state, of: membership.connection, &hub)
         hub.reply(to: frame.ref, of: membership, ok: true)
     }
 
@@ -46,19 +46,19 @@ extension Presence {
         _ message: BroadcastMessage, ref: JSON, of membership: Membership, _ hub: inout HubContext
     ) -> Bool {
         guard let state = ReportedAppState(message) else { return false }
-        set(state, of: membership.connection)
+        set(state, of: membership.connection, &hub)
         if membership.acknowledges, !ref.isNull { hub.reply(to: ref, of: membership, ok: true) }
         return true
     }
 
-    func set(_ state: ReportedAppState, of connection: Connection) {
+    func set(_ state: ReportedAppState, of connection: Connection, _ hub: inout HubContext) {
         guard connection.appState != state else { return }
         connection.appState = state
-        guard let log else { return }
+        guard log != nil || hub.hasPeers else { return }
         for membership in connection.memberships {
-            if let meta = membership.channel.presence.list[membership.presence.id] {
-                log.put(record(of: meta, membership))
-            }
+            guard let meta = membership.channel.presence.list[membership.presence.id] else { continue }
+            log?.put(record(of: meta, membership))
+            if hub.hasPeers { hub.relay(.appState(membership.channel.key, meta.member, state)) }
         }
     }
 }

@@ -98,7 +98,18 @@ package struct CatchUp {
         let waited = hub.now.monotonic - (recovery.arrival?.since ?? 0)
         if sessions.isRecorded(session) || waited >= Self.longestRecording && sessions.mayGoUnrecorded(session) {
             recovery.arrival = nil
+            comesFrom(sessions.elsewhere(session), recovery, progress)
         }
+    }
+
+    /// Other hubs had somebody who looks like the member: it begins no later than where they left their clients.
+    private func comesFrom(
+        _ others: [SessionRegistry.Elsewhere], _ recovery: MemberRecovery, _ progress: FeedProgress
+    ) {
+        guard !others.isEmpty else { return }
+        let points = others.map { RecoveryPoint.snapshot($0.snapshot) }
+        recovery.point = sessions.begin(recovery.session, at: recovery.point, andNoLaterThan: points)
+        recovery.settled = nil
     }
 
     private func settle(

@@ -31,6 +31,8 @@ package final class LiveSession: RecoverableSession, Sendable {
     nonisolated(unsafe) var mayMissMore = false
     /// How many sessions of the key have to be written down before this one's join is answered.
     nonisolated(unsafe) var needed = 0
+    /// Where other hubs have clients that look like this one's; nil before it was looked for.
+    nonisolated(unsafe) var elsewhere: [SessionRegistry.Elsewhere]?
 
     init(key: RecoveryKey, trace: ClientTrace, from point: RecoveryPoint) {
         self.key = key
@@ -112,6 +114,12 @@ struct RecoveryPosition: SessionPosition, Sendable, Equatable {
     var forAnybody: RecoveryPosition { RecoveryPosition(point: point) }
 
     func isEarlier(than other: RecoveryPosition) -> Bool { point.isEarlier(than: other.point) }
+
+    /// The earliest of several; where there is one, all that is known of it.
+    static func earliest(of positions: [RecoveryPosition]) -> RecoveryPosition? {
+        guard positions.count > 1 else { return positions.first }
+        return RecoveryPoint.earliest(of: positions.map(\.point)).map { RecoveryPosition(point: $0) }
+    }
 }
 
 extension RecoveryPoint {
@@ -121,9 +129,29 @@ extension RecoveryPoint {
         switch (self, other) {
         case (.mark(let one), .mark(let two)): one < two
         case (.mark, _): false
-        case (.restart, .mark), (.cursor, .mark), (.cursor, .restart): true
-        case (.restart, _), (.cursor, .cursor): false
+        case (_, .mark), (.cursor, .restart): true
+        case (.restart, _), (.cursor, _), (.snapshot, _), (.earliest, _): false
         }
+    }
+
+    /// Whether it came from another hub, so that it cannot be compared with what this one knows.
+    private var isForeign: Bool {
+        switch self {
+        case .snapshot, .earliest: true
+        case .mark, .cursor, .restart: false
+        }
+    }
+
+    /// The point that lies no later than any of several.
+    static func earliest(of points: [RecoveryPoint]) -> RecoveryPoint? {
+        var parts: [RecoveryPoint] = []
+        for point in points {
+            let some = if case .earliest(let some) = point { some } else { [point] }
+            for part in some where !parts.contains(part) { parts.append(part) }
+        }
+        let own = parts.filter { !$0.isForeign }.min { $0.isEarlier(than: $1) }
+        parts = (own.map { [$0] } ?? []) + parts.filter(\.isForeign)
+        return parts.count > 1 ? .earliest(parts) : parts.first
     }
 }
 

@@ -30,6 +30,10 @@ package enum RecoveryPoint: Sendable, Equatable {
     case cursor(String)
     /// Where the hub's last process may have left its clients.
     case restart
+    /// Where another hub certainly had its clients: a snapshot of Postgres, as text.
+    case snapshot(String)
+    /// Whichever of several lies further back: they cannot be compared here.
+    indirect case earliest([RecoveryPoint])
 }
 
 /// The feed's answer to a recovery, in steps.

@@ -24,6 +24,8 @@ struct SessionRecording {
     /// A join waits for some of them.
     var isAwaited = false
     var whenAwaited: @Sendable () -> Void = {}
+    /// Joins wait until it is known whether another hub has had their clients (`SessionsElsewhere.swift`).
+    var looksElsewhere = false
 }
 
 extension SessionRegistry {
@@ -95,10 +97,15 @@ extension SessionRegistry {
     }
 
     /// They were written, or were not.
-    package func isWritten(_ records: [Record], successfully: Bool) {
+    ///
+    /// - Parameter elsewhere: other hubs that have had somebody of a key, where that was looked for after they were written.
+    package func isWritten(
+        _ records: [Record], successfully: Bool, elsewhere: [RecoveryKey: [Elsewhere]] = [:]
+    ) {
         state.withLock { state in
             for record in records {
                 if successfully {
+                    Self.note(elsewhere[record.key] ?? [], of: record.key, &state)
                     if state.buckets[record.key] != nil {
                         state.buckets[record.key]?.recorded = record.count
                     } else if record.count > 0 {
@@ -122,6 +129,7 @@ extension SessionRegistry {
     func isRecorded(_ session: LiveSession) -> Bool {
         state.withLock { state in
             guard state.recording.isKept else { return true }
+            guard session.elsewhere != nil || !state.recording.looksElsewhere else { return false }
             return state.buckets[session.key]?.recorded ?? 0 >= session.needed
         }
     }
@@ -187,12 +195,14 @@ extension SessionRegistry {
         let count = count(of: key, state)
         let recorded = state.buckets[key]?.recorded ?? 0
         session?.needed = count
-        if count == recorded {
+        // Where the number stays the same, it is written once more for what it tells of other hubs.
+        let isSought = state.recording.looksElsewhere && session != nil && session?.elsewhere == nil
+        if count == recorded, !isSought {
             state.recording.changed.remove(key)
         } else {
             state.recording.changed.insert(key)
         }
-        if count > recorded, session != nil, !state.recording.isAwaited {
+        if count > recorded || isSought, session != nil, !state.recording.isAwaited {
             state.recording.isAwaited = true
             state.recording.whenAwaited()
         }

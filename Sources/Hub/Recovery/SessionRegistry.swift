@@ -108,9 +108,7 @@ package final class SessionRegistry: Sendable {
             var found = Self.takeOver(for: session, here, &state)
             // Nobody knows whom the last process served, so that anybody may have been there.
             if let until = state.restartUntil, state.clock.time(at: now.monotonic) < until, state.restored == nil {
-                found =
-                    found?.point == .restart || found?.point.isEarlier(than: .restart) == true
-                    ? found.map { RecoveryPosition(point: $0.point) } : RecoveryPosition(point: .restart)
+                found = .earliest(of: [RecoveryPosition(point: .restart)] + (found.map { [$0] } ?? []))
             }
             session.settles(at: found ?? RecoveryPosition(point: .mark(here.mark)), hadMissed: found != nil)
             return found?.exact

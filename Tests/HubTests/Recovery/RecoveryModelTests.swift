@@ -353,6 +353,15 @@ private struct RecoveryWorld {
         try act(loop)
     }
 
+    private func position(_ point: RecoveryPoint) -> Int {
+        switch point {
+        case .mark(let mark): marks[mark]
+        case .restart: restart ?? marks[0]
+        case .cursor(let text), .snapshot(let text): Int(text) ?? 0
+        case .earliest(let points): points.map(position).min() ?? 0
+        }
+    }
+
     private mutating func act(_ loop: Int) throws {
         for action in stages[loop].actions {
             switch action {
@@ -363,13 +372,8 @@ private struct RecoveryWorld {
                 try perform(loop) { $0.changeSubscription(id, is: .live) }
             case .unsubscribe(let id): groups[loop].removeAll { $0 == id }
             case .recover(let id, let question):
-                let position =
-                    switch question.from {
-                    case .mark(let mark): marks[mark]
-                    case .restart: restart ?? marks[0]
-                    case .cursor(let text): Int(text) ?? 0
-                    }
-                recoveries.append(Recovery(id: id, group: question.group, position: position))
+                let start = position(question.from)
+                recoveries.append(Recovery(id: id, group: question.group, position: start))
             case .abandon(let id): recoveries.removeAll { $0.id == id }
             case .ping(let places):
                 for place in places {

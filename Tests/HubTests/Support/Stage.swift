@@ -34,12 +34,12 @@ final class Stage {
         loop: Int = 0, limits: HubLimits = HubLimits(), sessions: SessionRegistry = SessionRegistry(window: 0),
         presence: PresenceRules = .plain, typing: TypingRules = TypingRules(),
         presences: PresenceLeases = PresenceLeases(), users: UserPresence? = nil,
-        streams: (any StreamService)? = nil
+        streams: (any StreamService)? = nil, history: HistoryStore? = nil, hasPeers: Bool = false
     ) {
         hub = Hub(
             loop: loop, limits: limits, verifier: TestVerifier(), random: SeededGenerator(seed: UInt64(loop) + 1),
-            sessions: sessions, presence: presence, typing: typing, presences: presences, users: users,
-            streams: streams)
+            sessions: sessions, history: history, presence: presence, typing: typing, presences: presences,
+            users: users, streams: streams, hasPeers: hasPeers)
     }
 
     static func claims(
@@ -182,6 +182,13 @@ final class Stage {
         case .relay(.typing(let key, .stopped)): "relay typing stopped \(key.topic)"
         case .relay(.typing(let key, .ended)): "relay typing ended \(key.topic)"
         case .relay(.typing(let key, .forgotten)): "relay typing forgotten \(key.topic)"
+        case .relay(.ordered(let key, _, let sender, _)):
+            "relay ordered \(key.topic)\(sender.map { " by \($0.member.serial)" } ?? "")"
+        case .relay(.lease(let key, let notice)): "relay lease \(key.topic) \(describe(notice))"
+        case .relay(.appState(let key, let member, let state)):
+            "relay state \(key.topic) \(member.serial) \(state.rawValue)"
+        case .relay(.keeping(let key)): "relay keeping \(key.topic)"
+        case .relay(.missing): "relay missing"
         case .subscribe(let id, let subscription):
             "subscribe \(id.loop).\(id.serial) \(subscription.role)\(subscription.isLegacy ? " legacy" : "") \(subscription.ids)"
         case .unsubscribe(let id): "unsubscribe \(id.loop).\(id.serial)"
@@ -197,6 +204,15 @@ final class Stage {
         case .stream(_, let name, .hold): "stream \(name.text) hold"
         case .stream(_, let name, .release): "stream \(name.text) release"
         case .stream(_, let name, _): "stream \(name.text)"
+        }
+    }
+
+    private static func describe(_ notice: LeaseNotice) -> String {
+        switch notice {
+        case .lost(let member, let time): "lost \(member.loop).\(member.serial) for \(time)"
+        case .expected(let member, let time): "expected \(member.loop).\(member.serial) for \(time)"
+        case .claimed(let member, let loop): "claimed \(member.loop).\(member.serial) by \(loop)"
+        case .over(let member): "over \(member.loop).\(member.serial)"
         }
     }
 
