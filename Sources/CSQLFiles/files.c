@@ -113,6 +113,9 @@ static const unsigned char Migration016Watched[] = {
 static const unsigned char Migration017Streams[] = {
 #embed "../Schema/SQL/Migration017Streams.sql"
 };
+static const unsigned char Migration018Cluster[] = {
+#embed "../Schema/SQL/Migration018Cluster.sql"
+};
 static const unsigned char Schema[] = {
 #embed "../Schema/SQL/Schema.sql"
 };
@@ -182,6 +185,7 @@ static const struct roost_sql_file files[] = {
     {"Migration015Scopes.sql", Migration015Scopes, sizeof Migration015Scopes},
     {"Migration016Watched.sql", Migration016Watched, sizeof Migration016Watched},
     {"Migration017Streams.sql", Migration017Streams, sizeof Migration017Streams},
+    {"Migration018Cluster.sql", Migration018Cluster, sizeof Migration018Cluster},
     {"Schema.sql", Schema, sizeof Schema},
     {"Activities.sql", Activities, sizeof Activities},
     {"Alerts.sql", Alerts, sizeof Alerts},

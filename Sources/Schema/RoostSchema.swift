@@ -24,6 +24,7 @@ package enum RoostSchema {
         ("015 scopes", SQLFile.text("Migration015Scopes.sql")),
         ("016 watched", SQLFile.text("Migration016Watched.sql")),
         ("017 streams", SQLFile.text("Migration017Streams.sql")),
+        ("018 cluster", SQLFile.text("Migration018Cluster.sql")),
     ]
 
     /// What `roost migrate` creates outside its own schema where it is missing; they run after the migrations, each time.

@@ -31,6 +31,19 @@ struct FeedHistory {
             case .foreign: return .refused(.otherDatabase)
             case .snapshot(let snapshot): return kept(FeedCursor(epoch: epoch, at: snapshot))
             }
+        case .snapshot(let text):
+            guard let snapshot = Snapshot(text) else { return .refused(.malformed) }
+            // The other hub may be ahead of this one, where all that comes next comes live.
+            return kept(FeedCursor(epoch: epoch, at: snapshot.intersection(present)))
+        case .earliest(let points):
+            var earliest: Snapshot?
+            for point in points {
+                switch start(from: point) {
+                case .from(let cursor): earliest = earliest?.intersection(cursor.seen) ?? cursor.seen
+                case .refused(let refusal): return .refused(refusal)
+                }
+            }
+            return earliest.map { kept(FeedCursor(epoch: epoch, at: $0)) } ?? .refused(.malformed)
         }
     }
 

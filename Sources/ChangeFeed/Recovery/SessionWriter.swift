@@ -22,6 +22,7 @@ package final class SessionWriter: Sendable {
     /// For reading at start-up, and for writing the rest at the end.
     private static let patience = Duration.seconds(3)
 
+    /// - Parameter registry: where it looks elsewhere (`SessionRegistry.lookElsewhere`), each write asks for other hubs, too.
     package init(conninfo: String, node: String, registry: SessionRegistry, logger: Logger) {
         self.conninfo = conninfo
         self.node = node
@@ -108,11 +109,17 @@ private struct SessionLoop: ~Copyable {
     private var connection: PostgresConnection?
     /// After how many withdrawals the list was last called complete; nil where it is not.
     private var claimed: Int?
+    /// When it is said next that the list is written.
+    private var seenAt = ContinuousClock.now
     private var reconnector: Reconnector
 
     /// Written by one statement.
     private static let batch = 2000
     private static let interval = Duration.seconds(1)
+    /// Between two words that the list is written, and the seconds after the recovery window for which another hub's list counts
+    /// that says nothing any more: while a hub is down for them, clients still come.
+    private static let sight = Duration.seconds(15)
+    private static let absence = 60
 
     init(node: String, registry: SessionRegistry, logger: Logger, stopSignal: StopSignal, awaited: EventDescriptor) {
         self.node = node
@@ -166,20 +173,22 @@ private struct SessionLoop: ~Copyable {
             _ = try connection.query(SessionListSQL.sessionsAreUnknown, [node])
             claimed = nil
             try connection.run("commit")
+            registry.isWritten(written, successfully: true, elsewhere: try elsewhere(written, on: connection))
         } catch {
             registry.isWritten(written, successfully: false)
             throw error
         }
-        registry.isWritten(written, successfully: true)
     }
 
     private mutating func writeChanges(on connection: PostgresConnection) throws {
         while case let records = registry.takeChanged(upTo: Self.batch), !records.isEmpty {
-            do { try store(records, on: connection) } catch {
+            do {
+                try store(records, on: connection)
+                registry.isWritten(records, successfully: true, elsewhere: try elsewhere(records, on: connection))
+            } catch {
                 registry.isWritten(records, successfully: false)
                 throw error
             }
-            registry.isWritten(records, successfully: true)
         }
         if !registry.isComplete(at: Self.now) {
             guard claimed != nil else { return }
@@ -187,7 +196,30 @@ private struct SessionLoop: ~Copyable {
             claimed = nil
         } else if claimed != registry.withdrawals {
             try claim(on: connection)
+        } else if seenAt <= .now {
+            _ = try connection.query(SessionListSQL.sessionsAreSeen, [node])
+            seenAt = .now + Self.sight
         }
+    }
+
+    /// Which other hubs have had somebody of these keys. To be asked when the keys are written: whoever asks second finds the
+    /// other.
+    private func elsewhere(
+        _ records: [SessionRegistry.Record], on connection: PostgresConnection
+    ) throws -> [RecoveryKey: [SessionRegistry.Elsewhere]] {
+        guard registry.looksElsewhere else { return [:] }
+        var keys = TextArray()
+        for record in records where record.count > 0 { keys.append(record.key.text.utf8) }
+        let seconds = registry.windowSeconds + Self.absence
+        let rows = try connection.query(SessionListSQL.sessionsElsewhere, [node, keys.literal, String(seconds)])
+        var found: [RecoveryKey: [SessionRegistry.Elsewhere]] = [:]
+        for row in 0..<rows.count {
+            guard let key = rows.text(row, 0).flatMap({ RecoveryKey(text: $0) }), let other = rows.text(row, 1),
+                let snapshot = rows.text(row, 2)
+            else { continue }
+            found[key, default: []].append(SessionRegistry.Elsewhere(node: other, snapshot: snapshot))
+        }
+        return found
     }
 
     /// Calls the list complete. In this order: the count, the turn, whether it is true.

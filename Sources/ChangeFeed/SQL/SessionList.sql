@@ -32,6 +32,29 @@ insert into roost.session (node, key, sessions)
 select $1, * from unnest($3::uuid[], $4::integer[])
 on conflict (node, key) do update set sessions = excluded.sessions
 
+-- name: SessionsElsewhere
+-- Of keys ($2) of this hub ($1), those that another hub may have served, and where the clients of that hub go on.
+--
+-- Invariants
+--   * A hub whose list counts is in the answer for the keys that it lists; of one whose list does not count nobody knows whom it
+--     served, so that it is in the answer for every key. Either only if it was there within $3 seconds.
+--   * What a hub stored on another server means nothing here. Nor does what lies ahead of this one.
+-- Locks: none.
+select wanted.key, c.node, coalesce(c.recovery, c.snapshot)
+from roost.cursor c
+left join roost.session_list l on l.node = c.node and l.turn = c.list_turn
+cross join unnest($2::uuid[]) as wanted (key)
+where c.node <> $1
+  and greatest(c.stored_at, l.seen_at) > clock_timestamp() - make_interval(secs => $3)
+  and c.system_identifier = (select system_identifier from pg_control_system())
+  and pg_snapshot_xmax(c.snapshot) <= pg_snapshot_xmax(pg_current_snapshot())
+  and (l.node is null or exists (select from roost.session s where s.node = c.node and s.key = wanted.key))
+
+-- name: SessionsAreSeen
+-- This hub ($1) writes its list.
+-- Locks: the hub's own row.
+update roost.session_list set seen_at = clock_timestamp() where node = $1
+
 -- name: ForgetSessions
 -- Forgets who may come back to this hub ($1), in the transaction that writes all of it anew.
 -- Locks: rows of this hub's own, which nobody else writes.
@@ -46,7 +69,8 @@ select list_turn from roost.cursor where node = $1
 -- From here on roost.session lists everybody who may come back to this hub ($1), for as long as the hub is in this turn
 -- ($2), which was read before the list was found complete.
 -- Locks: the hub's own row.
-insert into roost.session_list (node, turn) values ($1, $2::bigint) on conflict (node) do update set turn = excluded.turn
+insert into roost.session_list (node, turn) values ($1, $2::bigint)
+on conflict (node) do update set turn = excluded.turn, seen_at = clock_timestamp()
 
 -- name: SessionsAreUnknown
 -- From here on roost.session may leave out somebody who may come back to this hub ($1).

@@ -119,6 +119,13 @@ extension Snapshot {
         xmax <= other.xmax && other.running.allSatisfy { !sees($0) }
     }
 
+    /// Sees what both see.
+    func intersection(_ other: Snapshot) -> Snapshot {
+        let xmax = min(xmax, other.xmax)
+        let running = Set((running + other.running).filter { $0 < xmax })
+        return Snapshot(xmax: xmax, running: running.sorted())
+    }
+
     /// The lowest transaction that is not finished here; all below are.
     var xmin: UInt64 { running.first ?? xmax }
 
