@@ -30,6 +30,8 @@ package enum Kind: Sendable {
     case networks
     /// An http or https URL.
     case webURL
+    /// Where Redis or Valkey is; whether all of it is right is for whoever connects.
+    case redisURL
     /// Windows of presence for topics: `PATTERN=ACTIVE/INACTIVE/BACKGROUND`, in seconds, with commas between them.
     case windows
     /// Columns: `SCHEMA.TABLE.COLUMN`, with commas between them.
@@ -72,6 +74,7 @@ package enum Kind: Sendable {
         case .origins: "origins"
         case .networks: "networks"
         case .webURL: "url"
+        case .redisURL: "redis_url"
         case .windows: "windows"
         case .columns: "columns"
         case .statement: "statement"
@@ -114,6 +117,8 @@ package enum Kind: Sendable {
         case .json: "a JSON object"
         case .mappings: "mappings such as messages -> room:{conversation_id} / new_message, with commas between them"
         case .webURL: "a URL that begins with https:// or http://"
+        case .redisURL:
+            "a URL such as redis://USER:PASSWORD@HOST:6379, rediss://HOST, unix:///run/redis/redis.sock or redis+sentinel://HOST:26379/NAME"
         case .secret(let bytes): "at least \(bytes) bytes (`openssl rand -hex 32` makes a good one)"
         }
     }
@@ -154,6 +159,9 @@ package enum Kind: Sendable {
         case .networks:
             let words = Self.words(in: text, separators: ",")
             return !words.isEmpty && words.allSatisfy(Self.isNetwork) ? .text(text) : nil
+        case .redisURL:
+            let schemes = ["redis://", "rediss://", "unix://", "redis+sentinel://", "rediss+sentinel://"]
+            return schemes.contains { text.hasPrefix($0) } ? .text(text) : nil
         case .webURL:
             return HostText.isWebURL(text) ? .text(text) : nil
         case .windows:

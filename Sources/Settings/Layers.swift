@@ -153,7 +153,7 @@ package struct EffectiveValue: Sendable {
         guard setting.isSecret else { return value.description }
         return switch setting.kind {
         case .connection: Mask.connection(value.description)
-        case .webURL: Mask.url(value.description)
+        case .webURL, .redisURL: Mask.url(value.description)
         default: Mask.hidden
         }
     }

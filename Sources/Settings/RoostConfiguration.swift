@@ -3,6 +3,7 @@ package struct RoostConfiguration: Sendable {
     /// Nil: not set. `requireDatabaseURL` is the way to it for those who cannot do without.
     package let databaseURL: String?
     package let nodeName: String
+    package let cluster: ClusterSettings
 
     package let httpHost: String
     package let httpPort: Int
@@ -130,6 +131,7 @@ package struct RoostConfiguration: Sendable {
     init(values: EffectiveValues, file: String?, cores: Int) throws(ConfigurationError) {
         databaseURL = values.text(.databaseURL)
         nodeName = values.requiredText(.nodeName)
+        cluster = ClusterSettings(values)
         httpHost = values.requiredText(.httpHost)
         httpPort = values.integer(.httpPort)
         httpSocket = values.text(.httpSocket)

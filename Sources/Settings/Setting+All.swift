@@ -2,7 +2,7 @@
 /// tokens it takes, how it follows the database, what it logs.
 extension Setting {
     package static let all: [Setting] = [
-        databaseURL, nodeName, httpHost, httpPort, httpSocket, httpSocketMode, httpOrigins, httpTokenCookie,
+        databaseURL, nodeName, clusterURL, clusterName, clusterCAFile, httpHost, httpPort, httpSocket, httpSocketMode, httpOrigins, httpTokenCookie,
         trustedProxies, tlsCertificate, tlsKey, opsHost, opsPort, opsToken, jwtSecret, jwtPreviousSecrets,
         jwtAlgorithms, jwtIssuer, jwtAudience, jwksFile, jwksURL, loops, ioUring,
         connections, connectionsPerAddress, connectionsPerUser, channelsPerConnection, filtersPerChannel,
@@ -36,6 +36,19 @@ extension Setting {
         "node.name", .name, standard: .text("roost"),
         "This hub's name in the database, under which its place in the feed is kept. Two hubs on one database need two "
             + "names; a hub that gets a new name starts at the present.")
+
+    static let clusterURL = Setting(
+        "cluster.url", .redisURL, standard: nil, isSecret: true,
+        "Redis or Valkey, by which several hubs act as one: what is sent to one of them reaches the clients of all. Each hub "
+            + "needs a node.name of its own. When it is not set, the hub is alone.")
+
+    static let clusterName = Setting(
+        "cluster.name", .name, standard: .text("roost"),
+        "What the cluster is called in Redis: hubs with the same name act as one. Two clusters on one Redis need two names.")
+
+    static let clusterCAFile = Setting(
+        "cluster.ca_file", .path, standard: nil,
+        "Certificates of those who may sign Redis' own, for rediss://. When it is not set, those that the system trusts.")
 
     static let httpHost = Setting(
         "http.host", .host, standard: .text("127.0.0.1"),

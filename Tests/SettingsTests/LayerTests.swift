@@ -58,6 +58,7 @@ struct LayerTests {
             case .columns: "app.notes.author"
             case .statement: "select app.note($1, $2, $3)"
             case .webURL: "https://keys.example.com"
+            case .redisURL: "redis://127.0.0.1:6379"
             case .query: "select * from app.audience($1)"
             case .bundle: "com.example.app"
             case .code(let length): String(repeating: "K", count: length)
