@@ -109,7 +109,7 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "Ops",
-            dependencies: ["CMalloc", "COpsFiles", "Documents", "Gateway", "HTTP", "Hub", "Wire", logging],
+            dependencies: ["CMalloc", "COpsFiles", "Documents", "Gateway", "HTTP", "Hub", "Streams", "Wire", logging],
             exclude: ["Web"], swiftSettings: strict),
         .target(name: "COpsFiles"),
         .target(
@@ -129,7 +129,8 @@ let package = Package(
         .executableTarget(
             name: "roost",
             dependencies: [
-                "Administration", "CCurl", "Capture", "ChangeFeed", "Demo", "Documents", "DurableStreams", "Gateway",
+                "Administration", "CCurl", "CLinux", "Capture", "ChangeFeed", "Demo", "Documents", "DurableStreams",
+                "Gateway",
                 "HTTP", "Hub",
                 "Identity",
                 "Listening", "Notify", "Ops", "Postgres", "Push", "RoostClient", "Settings", "Stores", "StreamFiles",

@@ -59,6 +59,12 @@ static const unsigned char sockets_js[] = {
 static const unsigned char store_js[] = {
 #embed "../Ops/Web/store.js"
 };
+static const unsigned char stream_js[] = {
+#embed "../Ops/Web/stream.js"
+};
+static const unsigned char streams_js[] = {
+#embed "../Ops/Web/streams.js"
+};
 static const unsigned char table_js[] = {
 #embed "../Ops/Web/table.js"
 };
@@ -86,6 +92,8 @@ static const struct roost_ops_file files[] = {
     {"socket.js", socket_js, sizeof socket_js},
     {"sockets.js", sockets_js, sizeof sockets_js},
     {"store.js", store_js, sizeof store_js},
+    {"stream.js", stream_js, sizeof stream_js},
+    {"streams.js", streams_js, sizeof streams_js},
     {"table.js", table_js, sizeof table_js},
     {"user.js", user_js, sizeof user_js},
 };

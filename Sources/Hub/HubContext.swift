@@ -242,6 +242,8 @@ package struct HubCounters: Sendable {
     package internal(set) var presenceLeavesAvoided = 0
     /// Users whose typing was told of.
     package internal(set) var typingStarts = 0
+    /// Members who are told now what comes in streams, by WebSockets and by event streams.
+    package internal(set) var streamWatchers = (sockets: 0, readers: 0)
 
     package init() {}
 
@@ -255,6 +257,8 @@ package struct HubCounters: Sendable {
         sum.presenceLeaves += other.presenceLeaves
         sum.presenceLeavesAvoided += other.presenceLeavesAvoided
         sum.typingStarts += other.typingStarts
+        sum.streamWatchers.sockets += other.streamWatchers.sockets
+        sum.streamWatchers.readers += other.streamWatchers.readers
         return sum
     }
 }

@@ -48,6 +48,8 @@ package final class FileStreamService: StreamService {
         /// Of their bodies.
         var bytes = 0
         var outcomes: [(key: StreamCommitKey, name: StreamName, outcome: StreamCommitOutcome)] = []
+        /// An operator's, answered behind the requests before them.
+        var questions: [@Sendable (StreamWorker) -> Void] = []
         var isStopping = false
     }
 
@@ -64,6 +66,8 @@ package final class FileStreamService: StreamService {
     private let mailbox = WorkerMailbox(Mail())
     private let index = StreamIndex()
     private let published = Published(StreamStatistics())
+    /// Requests that were refused without being looked at, as too much waits.
+    private let turnedAway = Atomic<Int>(0)
     /// Touched by `init`, and by the thread once it runs; the two never meet.
     nonisolated(unsafe) private let worker: StreamWorker
 
@@ -83,7 +87,11 @@ package final class FileStreamService: StreamService {
     }
 
     /// From any thread.
-    package var statistics: StreamStatistics { published.value }
+    package var statistics: StreamStatistics {
+        var statistics = published.value
+        statistics.refused[.unavailable, default: 0] += turnedAway.load(ordering: .relaxed)
+        return statistics
+    }
 
     package func perform(
         _ request: StreamRequest, on name: StreamName, answer: @escaping @Sendable (StreamAnswer) -> Void
@@ -97,7 +105,9 @@ package final class FileStreamService: StreamService {
             mail.requests.append(Request(request: request, name: name, answer: answer))
             return true
         }
-        if !isTaken { answer(.refused(.unavailable)) }
+        guard !isTaken else { return }
+        turnedAway.add(1, ordering: .relaxed)
+        answer(.refused(.unavailable))
     }
 
     package func buffer(of name: StreamName) -> StreamBuffer? { index[name] }
@@ -161,14 +171,31 @@ final class StreamIndex: Sendable {
     }
 }
 
+extension FileStreamService: StreamInspector {
+    package func survey(limit: Int, then reply: @escaping @Sendable (StreamSurvey) -> Void) {
+        mailbox.post { $0.questions.append { reply($0.survey(limit: limit)) } }
+    }
+
+    package func inspect(_ name: StreamName, limit: Int, then reply: @escaping @Sendable (StreamReport?) -> Void) {
+        mailbox.post { $0.questions.append { reply($0.report(on: name, limit: limit)) } }
+    }
+}
+
 /// What the metrics say of streams.
 package struct StreamStatistics: Sendable {
     package var streams = 0
     package var open = 0
+    /// Of those that are open.
+    package var stalled = 0
+    /// Connections by which producers append.
+    package var connectedProducers = 0
     package var bytes = 0
     package var appends = 0
+    package var appendedBytes = 0
     package var writes = 0
-    package var refused = 0
+    package var refused: [StreamRefusal.Reason: Int] = [:]
+    /// Streams that had ended and went before their time, for others.
+    package var evicted = 0
     package var ended: [StreamEnding.Reason: Int] = [:]
     /// Writes that the disk did not take.
     package var failures = 0

@@ -4,6 +4,8 @@ import Streams
 /// worker's thread.
 final class KeptStream {
     private(set) var log: StreamLog
+    /// What was kept of it since the hub began.
+    private(set) var count = AppendCount()
     var lease: StreamLease
     let buffer: StreamBuffer
     let file: StreamFolder.File
@@ -18,6 +20,8 @@ final class KeptStream {
     private var frames: [UInt8] = []
     private var bytes: [UInt8] = []
     private var answers: [(StreamAnswer, @Sendable (StreamAnswer) -> Void)] = []
+    /// When the last of the batch's appends came, and how many there are.
+    private var appended: (at: Int64, count: Int) = (0, 0)
 
     init(_ log: StreamLog, _ file: StreamFolder.File, _ lease: StreamLease, at now: Int64) {
         self.log = log
@@ -42,6 +46,9 @@ final class KeptStream {
         bytes += record.bytes(of: log)
         log.apply(record)
     }
+
+    /// The record that was noted last is what a producer asked for.
+    func countAppend(at now: Int64) { appended = (now, appended.count + 1) }
 
     /// All that it has once its close is committed, as `streams.on_close` gets it.
     func content(closing: StreamLog.Closing) -> [UInt8] {
@@ -77,11 +84,17 @@ final class KeptStream {
             self.before = nil
             frames = []
             self.bytes = []
+            let news = appended
+            appended.count = 0
             guard isWritten else { return nil }
+            count.add(news.count, at: news.at)
         }
         let loops = bytes.isEmpty ? [] : buffer.append(bytes)
         return loops + show()
     }
+
+    /// Those who are told of this batch.
+    var answerCount: Int { answers.count }
 
     /// Answers whoever asked in this batch.
     func say(isWritten: Bool) {
@@ -105,6 +118,32 @@ final class KeptStream {
             if !more.isEmpty { _ = buffer.append(more) }
         }
         _ = show()
+        count.begin(at: log.end)
+    }
+
+    /// Bytes and appends since this was asked last.
+    func takeGrowth() -> (bytes: Int, appends: Int) { count.takeGrowth(upTo: log.end) }
+}
+
+/// Appends to one stream since the hub began, and what of them the last survey knew.
+struct AppendCount {
+    private(set) var appends = 0
+    /// Milliseconds since 1970; nil before the first.
+    private(set) var lastAt: Int64?
+    private var surveyed = (bytes: 0, appends: 0)
+
+    mutating func add(_ count: Int, at now: Int64) {
+        guard count > 0 else { return }
+        appends += count
+        lastAt = now
+    }
+
+    /// What stood in the file is no growth.
+    mutating func begin(at end: Int) { surveyed.bytes = end }
+
+    mutating func takeGrowth(upTo end: Int) -> (bytes: Int, appends: Int) {
+        defer { surveyed = (end, appends) }
+        return (end - surveyed.bytes, appends - surveyed.appends)
     }
 }
 

@@ -5,14 +5,16 @@ import Workers
 
 /// Performs what is asked of streams, in order, and ends what nobody writes or wants any more. On the service's thread.
 final class StreamWorker {
-    private let setup: FileStreamService.Setup
+    let setup: FileStreamService.Setup
     private let index: StreamIndex
     private let published: Published<StreamStatistics>
     private let folder: StreamFolder
-    private var streams: [StreamName: KeptStream] = [:]
+    private(set) var streams: [StreamName: KeptStream] = [:]
     /// Of all streams, what is decided and not written included.
-    private var totalBytes = 0
-    private var figures = StreamStatistics()
+    private(set) var totalBytes = 0
+    private(set) var figures = StreamStatistics()
+    /// When the operator's page asked last what grows (`StreamWorker+Inspection`).
+    var surveyedAt: ContinuousClock.Instant?
     private var sink: (any StreamSink)?
     /// Outcomes of commits go there.
     private var mailbox: WorkerMailbox<FileStreamService.Mail>?
@@ -36,7 +38,7 @@ final class StreamWorker {
     }
 
     /// Milliseconds since 1970.
-    private static var unix: Int64 {
+    static var unix: Int64 {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)
         return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
@@ -82,6 +84,7 @@ final class StreamWorker {
                 defer {
                     mail.requests = []
                     mail.outcomes = []
+                    mail.questions = []
                     mail.bytes = 0
                 }
                 return mail
@@ -89,6 +92,7 @@ final class StreamWorker {
             for outcome in mail.outcomes { take(outcome.outcome, of: outcome.key, outcome.name) }
             for request in mail.requests { perform(request) }
             commit()
+            for question in mail.questions { question(self) }
             if sweepAt <= .now { sweep() }
             if mail.isStopping { return }
         }
@@ -106,12 +110,14 @@ final class StreamWorker {
 
     private func commit(_ batch: [KeptStream]) {
         for stream in batch where stream.isTouched {
-            let added = stream.added
+            let (added, before) = (stream.added, stream.count.appends)
             let isSynced =
                 setup.sync == .always || stream.waiting != nil || setup.sync == .close && stream.log.ending != nil
             let loops = stream.commit(to: folder, isSynced: isSynced)
             figures.writes += 1
             if let loops {
+                figures.appendedBytes += added
+                figures.appends += stream.count.appends - before
                 // Nobody finds a stream that is not written.
                 tell(index[stream.log.name] == nil ? index.add(stream.buffer) : loops, of: stream.buffer)
             } else {
@@ -125,6 +131,7 @@ final class StreamWorker {
     private func failed(_ stream: KeptStream, _ added: Int) {
         totalBytes -= added
         figures.failures += 1
+        figures.refused[.disk, default: 0] += stream.answerCount
         if !hasWarned {
             setup.logger.error(
                 "Streams cannot be written to \(setup.directory) (\(String(cString: strerror(errno)))): appends are refused until they can."
@@ -142,17 +149,22 @@ final class StreamWorker {
     private func publish() {
         figures.streams = streams.count
         // Nobody counts them anew while there are none.
-        if streams.isEmpty { figures.open = 0 }
+        if streams.isEmpty { (figures.open, figures.stalled, figures.connectedProducers) = (0, 0, 0) }
         figures.bytes = totalBytes
         published.value = figures
     }
 
     // MARK: Requests
 
+    private func refused(_ refusal: StreamRefusal) -> StreamAnswer {
+        figures.refused[refusal.reason, default: 0] += 1
+        return .refused(refusal)
+    }
+
     private func perform(_ asked: FileStreamService.Request) {
         let (now, monotonic) = (Self.unix, Self.monotonic)
         if let stream = streams[asked.name], let waiting = stream.waiting, asked.waitsForClose {
-            guard waiting.requests.count < StreamWaiters.most else { return asked.answer(.refused(.unavailable)) }
+            guard waiting.requests.count < StreamWaiters.most else { return asked.answer(refused(.unavailable)) }
             stream.waiting?.requests.append(asked)
             return
         }
@@ -160,8 +172,7 @@ final class StreamWorker {
             return create(asked, configuration, body, closes: closes, at: now)
         }
         guard let stream = streams[asked.name], !isExpired(stream, at: now) else {
-            figures.refused += 1
-            return asked.answer(.refused(.notFound))
+            return asked.answer(refused(.notFound))
         }
         touched.append(stream)
         switch asked.request {
@@ -199,7 +210,7 @@ final class StreamWorker {
             guard isExpired(stream, at: now) else {
                 touched.append(stream)
                 let isSame = stream.log.configuration.isAlike(configuration) && (stream.log.ending != nil) == closes
-                return stream.answer(isSame ? .existed(stream.snapshot) : .refused(.otherConfiguration), asked.answer)
+                return stream.answer(isSame ? .existed(stream.snapshot) : refused(.otherConfiguration), asked.answer)
             }
             commit()
             remove(stream)
@@ -209,8 +220,7 @@ final class StreamWorker {
             bytes = try configuration.content.stored(body, isFirst: true)
             try makeRoom(for: bytes.count, limit: limit(of: configuration), isNew: true)
         } catch {
-            figures.refused += 1
-            return asked.answer(.refused(error))
+            return asked.answer(refused(error))
         }
         let id = StreamID(random.next())
         let created = StreamRecord.created(id, asked.name, configuration, at: now)
@@ -235,8 +245,7 @@ final class StreamWorker {
     ) {
         switch stream.log.decide(append, limit: limit(of: stream.log.configuration), at: now) {
         case .refused(let refusal):
-            figures.refused += 1
-            stream.answer(.refused(refusal), asked.answer)
+            stream.answer(refused(refusal), asked.answer)
         case .repeated(let stamp):
             _ = stream.lease.heard(at: monotonic)
             stream.answer(.appended(stream.snapshot, isRepeated: true, stamp: stamp), asked.answer)
@@ -245,8 +254,7 @@ final class StreamWorker {
             do throws(StreamRefusal) {
                 try makeRoom(for: bytes.count, limit: .max, isNew: false)
             } catch {
-                figures.refused += 1
-                return stream.answer(.refused(error), asked.answer)
+                return stream.answer(refused(error), asked.answer)
             }
             stream.usedAt = now
             if let ending, setup.commitsRows, let bearer = append.bearer {
@@ -255,8 +263,8 @@ final class StreamWorker {
                 return
             }
             stream.write(record)
+            stream.countAppend(at: now)
             totalBytes += bytes.count
-            figures.appends += 1
             if let ending { figures.ended[ending.reason, default: 0] += 1 }
             _ = stream.lease.heard(at: monotonic)
             stream.answer(.appended(stream.snapshot, isRepeated: false, stamp: stamp), asked.answer)
@@ -270,7 +278,7 @@ final class StreamWorker {
         guard let waiting = stream.waiting, !waiting.isAsked, let closer = waiting.closer else { return }
         guard let closing = stream.log.closing, let committer = setup.committer else {
             // It could not be written down.
-            closer.answer(.refused(.noRoom))
+            closer.answer(refused(.noRoom))
             return release(stream)
         }
         stream.waiting?.isAsked = true
@@ -291,6 +299,7 @@ final class StreamWorker {
         switch outcome {
         case .committed(let row):
             stream.write(.closed(row: row))
+            stream.countAppend(at: Self.unix)
             totalBytes += closing.bytes.count
             let closer = stream.waiting?.closer
             if let closer {
@@ -300,22 +309,20 @@ final class StreamWorker {
             commit()
             // The disk did not take it: what is committed is found again by asking.
             guard stream.log.ending != nil else { return settle(stream, at: .now + Self.settleInterval) }
-            figures.appends += 1
             figures.ended[closing.ending.reason, default: 0] += 1
             setup.committer?.forget(key)
             release(stream)
         case .refused(let sentence):
             stream.write(.reopened)
-            figures.refused += 1
-            if let closer = stream.waiting?.closer { stream.answer(.refused(.closeFailed(sentence)), closer.answer) }
+            if let closer = stream.waiting?.closer { stream.answer(refused(.closeFailed(sentence)), closer.answer) }
             stream.waiting?.closer = nil
             commit()
             guard stream.log.closing == nil else { return settle(stream, at: .now + Self.settleInterval) }
             setup.committer?.forget(key)
             release(stream)
         case .unknown:
-            if let closer = stream.waiting?.closer { stream.answer(.refused(.unavailable), closer.answer) }
-            for request in stream.waiting?.requests ?? [] { stream.answer(.refused(.unavailable), request.answer) }
+            if let closer = stream.waiting?.closer { stream.answer(refused(.unavailable), closer.answer) }
+            for request in stream.waiting?.requests ?? [] { stream.answer(refused(.unavailable), request.answer) }
             settle(stream, at: .now + Self.settleInterval)
             commit()
         }
@@ -347,7 +354,7 @@ final class StreamWorker {
         figures.ended[reason, default: 0] += 1
     }
 
-    private func limit(of configuration: StreamConfiguration) -> Int {
+    func limit(of configuration: StreamConfiguration) -> Int {
         configuration.content == .binary ? setup.limits.binaryBytes : setup.limits.bytes
     }
 
@@ -367,6 +374,7 @@ final class StreamWorker {
         let ended = streams.values.filter { $0.log.ending != nil && !$0.isTouched && $0.waiting == nil }
         for stream in ended.sorted(by: { ($0.log.ending?.at ?? 0) < ($1.log.ending?.at ?? 0) }) {
             remove(stream)
+            figures.evicted += 1
             if isRoomy() { return }
         }
         guard !fits() else { return }
@@ -399,7 +407,7 @@ final class StreamWorker {
         sweepAt = .now + Self.sweepInterval
         hasWarned = false
         let (now, monotonic) = (Self.unix, Self.monotonic)
-        figures.open = 0
+        (figures.open, figures.stalled, figures.connectedProducers) = (0, 0, 0)
         for stream in Array(streams.values) {
             // Whoever watches, reads.
             if stream.buffer.isWatched { stream.usedAt = now }
@@ -415,6 +423,8 @@ final class StreamWorker {
             } else {
                 figures.open += 1
                 look(after: stream, at: now, monotonic)
+                if stream.lease.isStalled { figures.stalled += 1 }
+                figures.connectedProducers += stream.lease.connections.count
             }
         }
         commit()

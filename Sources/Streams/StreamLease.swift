@@ -21,6 +21,9 @@ package struct StreamLease: Sendable {
     private var heardAt: Int64
     package private(set) var isStalled = false
 
+    /// Connections by which the stream's producers append.
+    package var connections: some Collection<StreamHold> { holds }
+
     package init(_ configuration: StreamConfiguration, at now: Int64) {
         seconds = configuration.lease
         heardAt = now

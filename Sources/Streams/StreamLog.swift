@@ -31,6 +31,8 @@ package struct StreamLog: Sendable, Equatable {
     private struct Producer: Equatable {
         var epoch: Int
         var sequence: Int
+        /// The stream's end behind its last append.
+        var end: Int
     }
 
     /// How many producers one stream remembers: each is some bytes for as long as the stream is.
@@ -56,6 +58,21 @@ package struct StreamLog: Sendable, Equatable {
 
     /// Whether it is known when its producer is gone: one that named itself, or held a connection.
     package var hasProducer: Bool { wasHeld || !producers.isEmpty }
+
+    package var producerCount: Int { producers.count }
+
+    /// Up to so many of those who number their appends; who appended last comes first.
+    package func newestProducers(limit: Int) -> [StreamProducer] {
+        var newest: [StreamProducer] = []
+        for (id, known) in producers {
+            if newest.count == limit, let last = newest.last, known.end <= last.end { continue }
+            let place = newest.firstIndex { $0.end < known.end } ?? newest.count
+            newest.insert(
+                StreamProducer(id: id, epoch: known.epoch, sequence: known.sequence, end: known.end), at: place)
+            if newest.count > limit { newest.removeLast() }
+        }
+        return newest
+    }
 
     package func snapshot(_ status: StreamStatus) -> StreamSnapshot {
         StreamSnapshot(
@@ -154,7 +171,9 @@ package struct StreamLog: Sendable, Equatable {
         case .appended(let bytes, let ending, let producer, let sequence):
             end += bytes.count
             self.ending = ending ?? self.ending
-            if let producer { producers[producer.id] = Producer(epoch: producer.epoch, sequence: producer.sequence) }
+            if let producer {
+                producers[producer.id] = Producer(epoch: producer.epoch, sequence: producer.sequence, end: end)
+            }
             if ending != nil { closer = producer }
             self.sequence = sequence ?? self.sequence
         case .ended(let ending):

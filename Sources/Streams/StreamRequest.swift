@@ -60,7 +60,10 @@ package struct StreamBearer: Sendable, Equatable {
 /// One connection of a producer; unique within the process.
 package struct StreamHold: Sendable, Hashable {
     package let loop: Int
+    /// Negative of a long request, positive of a member of the stream's channel.
     package let serial: Int
+
+    package var isRequest: Bool { serial < 0 }
 
     package init(loop: Int, serial: Int) {
         self.loop = loop
@@ -111,4 +114,43 @@ package enum StreamRefusal: Error, Sendable, Equatable {
     case closeFailed(String)
     /// The database, or what keeps streams, cannot be asked now.
     case unavailable
+}
+
+extension StreamRefusal {
+    /// What refusals are counted by: the values of a metric's label, which stay the same when sentences change.
+    package enum Reason: String, Sendable, CaseIterable {
+        case notFound = "not_found"
+        case otherConfiguration = "other_configuration"
+        case ended
+        case contentType = "content_type"
+        case content
+        /// An older incarnation of a producer, or one whose lease ran out.
+        case fenced
+        case order
+        case tooLarge = "too_large"
+        /// Of all streams together.
+        case full
+        case disk
+        case row
+        case unavailable
+        /// The policies said no. Whoever asks them counts these.
+        case forbidden
+    }
+
+    package var reason: Reason {
+        switch self {
+        case .notFound, .gone: .notFound
+        case .otherConfiguration: .otherConfiguration
+        case .ended: .ended
+        case .contentType: .contentType
+        case .emptyBody, .notJSON, .emptyArray, .notUTF8: .content
+        case .staleEpoch: .fenced
+        case .epochMustBeginAtZero, .sequenceGap, .sequenceRegression: .order
+        case .streamTooLarge: .tooLarge
+        case .tooMuch: .full
+        case .noRoom: .disk
+        case .closeFailed: .row
+        case .unavailable: .unavailable
+        }
+    }
 }

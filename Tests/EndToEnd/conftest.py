@@ -1,6 +1,7 @@
 """What tests share: one Postgres and one hub. Each test has a table or a topic of its own."""
 
 import itertools
+import os
 import re
 
 import pytest
@@ -9,6 +10,7 @@ from support.browser import Browser
 from support.cluster import Cluster
 from support.http import HTTPConnection
 from support.hub import Hub
+from support.ops import LIVE, connect_operator
 from support.streams import Stream
 from support.wsclient import Client
 
@@ -132,6 +134,30 @@ async def stream(http):
     stream = Stream(http)
     await stream.create()
     return stream
+
+
+@pytest.fixture
+async def operator(hub):
+    client = await connect_operator(hub)
+    yield client
+    await client.close()
+
+
+@pytest.fixture
+async def open_page(browser, hub, request, tmp_path):
+    pages = []
+
+    async def open_one(path="", **options):
+        pages.append(await browser.page(f"http://127.0.0.1:{hub.ops_port}/{path}", **options))
+        await pages[-1].until(LIVE, 15)
+        return pages[-1]
+
+    yield open_one
+    folder = os.environ.get("ROOST_E2E_SCREENSHOTS") or tmp_path
+    for number, page in enumerate(pages):
+        await page.screenshot(f"{folder}/{request.node.name}-{number}.png")
+        await page.close()
+    assert [page.complaints for page in pages if page.complaints] == []
 
 
 # The longest first: a file is one worker's, and one that begins late is waited for alone.

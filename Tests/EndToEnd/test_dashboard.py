@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import urllib.error
 import urllib.request
 
@@ -10,20 +9,12 @@ import pytest
 
 from support.deadline import eventually
 from support.hub import Hub
-from support.ops import connect_operator, watch
+from support.ops import LIVE, connect_operator, hook, state_where, watch
 from support.tokens import token
 from support.websocket import Refused
 from support.wsclient import Client, kind3
 
-SCREENSHOTS = os.environ.get("ROOST_E2E_SCREENSHOTS")
 TOKEN = "an-operator-shows-this-token-0123456789"
-
-
-@pytest.fixture
-async def operator(hub):
-    client = await connect_operator(hub)
-    yield client
-    await client.close()
 
 
 def get(port, path, **headers):
@@ -33,15 +24,6 @@ def get(port, path, **headers):
             return answer.status, dict(answer.headers), answer.read()
     except urllib.error.HTTPError as answer:
         return answer.code, dict(answer.headers), answer.read()
-
-
-async def state_where(operator, topic, holds, within=8):
-    """The first state of a topic of which something holds."""
-    async with asyncio.timeout(within):
-        while True:
-            payload = (await operator.next("state", topic, within=within)).payload
-            if holds(payload):
-                return payload
 
 
 # What feeds the page
@@ -372,29 +354,6 @@ def test_files(hub):
 # The page
 
 
-@pytest.fixture
-async def open_page(browser, hub, request, tmp_path):
-    pages = []
-
-    async def open_one(path="", **options):
-        pages.append(await browser.page(f"http://127.0.0.1:{hub.ops_port}/{path}", **options))
-        await pages[-1].until(LIVE, 15)
-        return pages[-1]
-
-    yield open_one
-    for number, page in enumerate(pages):
-        await page.screenshot(f"{SCREENSHOTS or tmp_path}/{request.node.name}-{number}.png")
-        await page.close()
-    assert [page.complaints for page in pages if page.complaints] == []
-
-
-def hook(name):
-    return f"document.querySelector('[data-testid=\"{name}\"]')"
-
-
-LIVE = f"{hook('line')}?.dataset.state === 'live'"
-
-
 async def test_the_page_shows_what_happens(hub, connect, open_page, topic):
     page = await open_page()
     clients = [await connect() for _ in range(4)]
@@ -471,11 +430,11 @@ async def test_the_page_asks_for_the_token_and_takes_it_out_of_the_address(own_h
     await page.close()
 
 
-async def test_on_a_phone_nothing_is_wider_than_the_screen(connect, open_page, topic):
+async def test_on_a_phone_nothing_is_wider_than_the_screen(connect, open_page, topic, stream):
     client = await connect()
     await client.join(topic)
     page = await open_page(width=390, height=844)
-    for view in ("", "channels", "connections", "log", "configuration", f"channel/{topic}"):
+    for view in ("", "channels", "streams", "connections", "log", "configuration", f"channel/{topic}", f"stream/{stream.name}"):
         await page.run(f"location.hash = '#/{view}'")
         await page.until("Boolean(document.querySelector('main .card'))")
         assert await page.run("document.documentElement.scrollWidth") <= 390, view

@@ -8,28 +8,9 @@ import pytest
 from support.deadline import eventually
 from support.events import EventReader
 from support.http import HTTPConnection
-from support.streams import Stream, bearer, offset
+from support.streams import Stream, Upload, bearer, offset
 
 pytestmark = pytest.mark.anyio
-
-
-class Upload:
-    """A request whose body is written in chunks."""
-
-    def __init__(self, connection, stream, content_type="text/plain", **headers):
-        self.connection = connection
-        fields = {**bearer(), "host": "a", "content-type": content_type, "transfer-encoding": "chunked", **headers}
-        lines = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in fields.items())
-        connection.write(f"POST {stream.path} HTTP/1.1\r\n{lines}\r\n".encode())
-
-    def write(self, data):
-        self.connection.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
-
-    def end(self):
-        self.connection.write(b"0\r\n\r\n")
-
-    async def answer(self, within=10):
-        return await self.connection.answer(within)
 
 
 @pytest.fixture

@@ -42,9 +42,15 @@ final class ServiceStage {
     }
 
     @discardableResult func ask(_ request: StreamRequest, _ name: String) throws -> StreamAnswer {
-        let answer = Mutex<StreamAnswer?>(nil)
+        let name = try #require(StreamName(name))
+        return try wait { service.perform(request, on: name, answer: $0) }
+    }
+
+    /// Asks, and waits for the answer, which comes from another thread.
+    func wait<Answer: Sendable>(_ ask: (@escaping @Sendable (Answer) -> Void) -> Void) throws -> Answer {
+        let answer = Mutex<Answer?>(nil)
         let isThere = DispatchSemaphore(value: 0)
-        service.perform(request, on: try #require(StreamName(name))) { said in
+        ask { said in
             answer.withLock { $0 = said }
             isThere.signal()
         }

@@ -13,6 +13,8 @@ final class StreamReaders {
         /// Nil while it is waited for.
         var stream: StreamBuffer?
         var offset: Int
+        /// By the token it came with, for the operator.
+        var user: String?
         /// As plain events, and which member names one; nil for `live=sse`.
         var messages: StreamMessages?
         /// A cursor that is no older than the present.
@@ -55,6 +57,14 @@ final class StreamReaders {
 
     init(loop: EventLoop) {
         self.loop = loop
+    }
+
+    var count: Int { readers.count }
+
+    func count(of stream: StreamID) -> Int { slots[stream]?.count ?? 0 }
+
+    func all(of stream: StreamID) -> [(slot: Slot, reader: Reader)] {
+        (slots[stream] ?? []).compactMap { slot in readers[slot].map { (slot, $0) } }
     }
 
     func add(_ reader: Reader, at slot: Slot, isChunked: Bool) {

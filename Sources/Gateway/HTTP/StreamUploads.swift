@@ -36,6 +36,11 @@ final class StreamUploads {
         StreamHold(loop: loop.index, serial: -exchange)
     }
 
+    /// Of those that append to a stream, for the operator; nil for who names nobody.
+    func users(of stream: StreamName) -> [String?] {
+        uploads.values.filter { $0.isLetIn && $0.sender.call.name == stream }.map(\.sender.claims.subject)
+    }
+
     // MARK: Rights
 
     func begin(_ sender: StreamsAPI.Sender, exchange: Int, _ rights: StreamRights) {
@@ -44,7 +49,7 @@ final class StreamUploads {
         uploads[exchange] = Upload(sender: sender, append: append)
         switch rights.know(sender.claims, sender.call, at: loop.second) {
         case true?: letIn(exchange)
-        case false?: refuse(exchange, StreamsAPI.forbidden)
+        case false?: refuse(exchange, forbidden())
         case nil:
             let question = AuthorizationQuestion(
                 claims: sender.claims, topic: sender.call.name.topic, right: sender.call.right.asked)
@@ -58,7 +63,12 @@ final class StreamUploads {
             return refuse(exchange, .refusal(503, .databaseUnavailable))
         }
         rights.note(!extensions.isEmpty, sender.claims, sender.call, at: loop.second)
-        if extensions.isEmpty { refuse(exchange, StreamsAPI.forbidden) } else { letIn(exchange) }
+        if extensions.isEmpty { refuse(exchange, forbidden()) } else { letIn(exchange) }
+    }
+
+    private func forbidden() -> HTTPResponse {
+        loop.counters.streamsForbidden += 1
+        return StreamsAPI.forbidden
     }
 
     private func letIn(_ exchange: Int) {

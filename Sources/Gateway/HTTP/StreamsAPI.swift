@@ -17,10 +17,10 @@ final class StreamsAPI {
     private var undecidedBytes = 0
     private static let mostUndecided = 16_777_216
     /// By exchange: long-polls that wait at the end of a stream.
-    private var polls: [Int: LongPoll] = [:]
-    private var polled: [StreamID: Set<Int>] = [:]
-    private lazy var readers = StreamReaders(loop: loop)
-    private lazy var uploads = StreamUploads(loop: loop)
+    private(set) var polls: [Int: LongPoll] = [:]
+    private(set) var polled: [StreamID: Set<Int>] = [:]
+    private(set) lazy var readers = StreamReaders(loop: loop)
+    private(set) lazy var uploads = StreamUploads(loop: loop)
     /// By exchange: readers of events, until their answers begin.
     private var beginning: [Int: StreamReaders.Reader] = [:]
     private var random = SystemRandomNumberGenerator()
@@ -49,13 +49,17 @@ final class StreamsAPI {
         let body: [UInt8]
     }
 
-    private struct LongPoll {
+    struct LongPoll {
         let reading: StreamReading
         let stream: StreamBuffer
         let offset: Int
+        /// By the token it came with, for the operator.
+        let user: String?
         /// In seconds of the loop.
         let until: Int32
     }
+
+    func longPolls(of stream: StreamID) -> [LongPoll] { (polled[stream] ?? []).compactMap { polls[$0] } }
 
     init(loop: EventLoop) {
         self.loop = loop
@@ -99,7 +103,9 @@ final class StreamsAPI {
     func perform(_ sender: Sender, _ body: [UInt8], exchange: Int) -> HTTPOutcome {
         switch rights.know(sender.claims, sender.call, at: loop.second) {
         case true?: return carryOut(sender, body, exchange: exchange)
-        case false?: return .answered(Self.forbidden)
+        case false?:
+            loop.counters.streamsForbidden += 1
+            return .answered(Self.forbidden)
         case nil: break
         }
         guard undecided.isEmpty || undecidedBytes + body.count <= Self.mostUndecided else {
@@ -126,7 +132,10 @@ final class StreamsAPI {
         }
         let isAllowed = !extensions.isEmpty
         rights.note(isAllowed, pending.sender.claims, pending.sender.call, at: loop.second)
-        guard isAllowed else { return answer(exchange, Self.forbidden) }
+        guard isAllowed else {
+            loop.counters.streamsForbidden += 1
+            return answer(exchange, Self.forbidden)
+        }
         loop.router.replied(exchange, carryOut(pending.sender, pending.body, exchange: exchange))
     }
 
@@ -181,7 +190,8 @@ final class StreamsAPI {
         guard reading.mode != .events else { return events(reading, stream, sender, exchange: exchange) }
         switch page(of: stream, reading, from: nil) {
         case .answered(let response): return .answered(response.readableAnywhere)
-        case .waits(let offset): return wait(reading, stream, at: offset, exchange: exchange)
+        case .waits(let offset):
+            return wait(reading, stream, at: offset, by: sender.claims.subject, exchange: exchange)
         }
     }
 
@@ -195,9 +205,11 @@ final class StreamsAPI {
         } catch {
             return .answered(error.response.readableAnywhere)
         }
-        beginning[exchange] = StreamReaders.Reader(
+        var reader = StreamReaders.Reader(
             stream.name, stream, offset: offset, asked: CacheCursor.ahead(reading.cursor, at: loop.now().unix),
             until: loop.second + Self.patienceOfEvents)
+        reader.user = sender.claims.subject
+        beginning[exchange] = reader
         return .streams(
             StreamingAnswer(head: head.readableAnywhere, claims: sender.claims, exchange: exchange, source: self))
     }
@@ -218,6 +230,7 @@ final class StreamsAPI {
         }
         var reader = StreamReaders.Reader(sender.call.name, stream, offset: offset, asked: nil, until: .max)
         reader.messages = .init(namedBy: member)
+        reader.user = sender.claims.subject
         beginning[exchange] = reader
         var head = StreamEvents.headOfMessages.readableAnywhere
         if sender.isByCookie { head.headers.append(("access-control-allow-credentials", "true")) }
@@ -234,7 +247,7 @@ final class StreamsAPI {
     }
 
     private func wait(
-        _ reading: StreamReading, _ stream: StreamBuffer, at offset: Int, exchange: Int
+        _ reading: StreamReading, _ stream: StreamBuffer, at offset: Int, by user: String?, exchange: Int
     ) -> HTTPOutcome {
         service?.watch(stream.name, by: loop.index)
         // What came before the watch began.
@@ -243,7 +256,7 @@ final class StreamsAPI {
             return .answered(response.readableAnywhere)
         }
         polls[exchange] = LongPoll(
-            reading: reading, stream: stream, offset: offset, until: loop.second + Self.patience)
+            reading: reading, stream: stream, offset: offset, user: user, until: loop.second + Self.patience)
         polled[stream.id, default: []].insert(exchange)
         return .later
     }

@@ -51,7 +51,7 @@ extension Gateway {
         survey({ $0.disconnect(user: user) }) { reply($0.reduce(0, +)) }
     }
 
-    private func survey<Part: Sendable>(
+    func survey<Part: Sendable>(
         _ question: @escaping @Sendable (EventLoop) -> Part, then reply: @escaping @Sendable ([Part]) -> Void
     ) {
         let collector = AnswerCollector<Part>(count: inboxes.count, whenComplete: reply)

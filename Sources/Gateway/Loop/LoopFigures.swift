@@ -45,6 +45,12 @@ package struct LoopFigures: Sendable {
     package var stalls = 0
     /// Loops that send in batches by io_uring.
     package var batching = 0
+    /// Who reads streams now.
+    package var streamWatchers: [StreamTransport: Int] = [:]
+    /// Requests about streams that the policies refused.
+    package var streamsForbidden = 0
+    /// Subscriptions without a WebSocket, now.
+    package var eventReaders = 0
 
     package init() {}
 
@@ -76,6 +82,9 @@ package struct LoopFigures: Sendable {
         turns.add(other.turns)
         stalls += other.stalls
         batching += other.batching
+        streamWatchers.merge(other.streamWatchers, uniquingKeysWith: +)
+        streamsForbidden += other.streamsForbidden
+        eventReaders += other.eventReaders
     }
 }
 
@@ -112,6 +121,9 @@ extension LoopFigures {
         turns = counters.turns
         stalls = counters.stalls
         batching = loop.delivery.ring == nil ? 0 : 1
+        streamWatchers = loop.watchersByTransport
+        streamsForbidden = counters.streamsForbidden
+        eventReaders = loop.router.events.count
     }
 }
 
@@ -126,6 +138,8 @@ struct LoopCounters {
     var framesReceived = 0
     var bytesReceived = 0
     var malformed = 0
+    /// Requests about streams that the policies refused.
+    var streamsForbidden = 0
     /// From a row's commit to its being handed to sockets.
     var lag = Histogram.ofLatency
     /// From when the loop wakes to when it waits again.

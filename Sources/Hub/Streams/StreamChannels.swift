@@ -49,7 +49,7 @@ struct StreamChannels {
         let channel = membership.channel
         guard let stream = channel.stream, membership.mayRead(.broadcast), membership.streamPlace != nil else { return }
         if stream.watchers.isEmpty { stream.buffer = service?.watch(stream.name, by: hub.loop) }
-        stream.watchers[membership.slot] = membership
+        if stream.watchers.updateValue(membership, forKey: membership.slot) == nil { count(membership, 1, &hub) }
         send(to: [membership], in: channel, &hub)
     }
 
@@ -59,9 +59,19 @@ struct StreamChannels {
             membership.holdsStream = false
             hub.actions.append(.stream(nil, stream.name, .release(hold(of: membership), isFault: true)))
         }
-        guard stream.watchers.removeValue(forKey: membership.slot) != nil, stream.watchers.isEmpty else { return }
+        guard stream.watchers.removeValue(forKey: membership.slot) != nil else { return }
+        count(membership, -1, &hub)
+        guard stream.watchers.isEmpty else { return }
         stream.buffer = nil
         service?.unwatch(stream.name, by: hub.loop)
+    }
+
+    private func count(_ membership: Membership, _ change: Int, _ hub: inout HubContext) {
+        if membership.connection.reader == nil {
+            hub.counters.streamWatchers.sockets += change
+        } else {
+            hub.counters.streamWatchers.readers += change
+        }
     }
 
     private func hold(of membership: Membership) -> StreamHold {

@@ -4,6 +4,7 @@ import Glibc
 package import HTTP
 import Hub
 package import Logging
+package import Streams
 import Synchronization
 import Wire
 
@@ -138,7 +139,7 @@ package final class Dashboard: OpsSocketHandler {
         case .log: pushLog()
         // It does not change while the process lives.
         case .configuration: break
-        case .channels, .slow, .newest, .channel, .connection, .user: ask(topic)
+        case .channels, .slow, .newest, .channel, .connection, .user, .streams, .stream: ask(topic)
         }
     }
 
@@ -177,7 +178,7 @@ package final class Dashboard: OpsSocketHandler {
         }
     }
 
-    private static func now() -> (unix: Double, monotonic: Double) {
+    static func now() -> (unix: Double, monotonic: Double) {
         (seconds(CLOCK_REALTIME), seconds(CLOCK_MONOTONIC))
     }
 
@@ -212,6 +213,8 @@ package struct DashboardSources: Sendable {
     package var logLevel: @Sendable () -> String = { "" }
     /// False where there is no such level.
     package var setLogLevel: @Sendable (String) -> Bool = { _ in false }
+    /// Nil where the hub serves no streams.
+    package var streams: (any StreamService & StreamInspector)?
 
     package init() {}
 }

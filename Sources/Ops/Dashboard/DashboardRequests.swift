@@ -6,8 +6,8 @@ import Wire
 /// What is asked of the loops for those who look at it.
 extension Dashboard {
     /// Connections, channels and members that a page is shown of each.
-    private static let most = 100
-    private static let busiest = 25
+    static let most = 100
+    static let busiest = 25
 
     /// The first that a page is sent of a topic it has joined.
     func greet(_ session: DashboardSession, _ topic: OpsTopic, _ name: String) {
@@ -20,7 +20,7 @@ extension Dashboard {
             state.withLock { $0.sessions[session.socket.id]?.logged = lines.last?.number ?? 0 }
             session.push("lines", name, Self.json(lines, level: sources.logLevel()).bytes)
         case .configuration: session.push("settings", name, configuration.bytes)
-        case .channels, .slow, .newest, .channel, .connection, .user: ask(topic)
+        case .channels, .slow, .newest, .channel, .connection, .user, .streams, .stream: ask(topic)
         }
     }
 
@@ -34,11 +34,13 @@ extension Dashboard {
         case .connection(let id): gateway.connection(id) { self.answer(topic, Self.json($0)) }
         case .user(let user):
             gateway.sockets(ofUser: user, limit: Self.most) { self.answer(topic, ["sockets": Self.json($0)]) }
+        case .streams: askForStreams()
+        case .stream(let name): ask(forStream: name)
         case .overview, .log, .configuration: answered(topic)
         }
     }
 
-    private func answer(_ topic: OpsTopic, _ payload: JSONDocument) {
+    func answer(_ topic: OpsTopic, _ payload: JSONDocument) {
         answered(topic)
         push("state", topic, payload)
     }
@@ -65,7 +67,13 @@ extension Dashboard {
             }
             note("set the level of the log to \(level)", session)
             session.reply(to: frame, ok: true, ["level": .text(level)])
-        default: refuse(frame, session, "there is no such command; there are disconnect, disconnect_user, log_level")
+        case "cancel_stream": change(payload, .cancel, "cancelled", frame, session)
+        case "delete_stream": change(payload, .delete, "deleted", frame, session)
+        default:
+            refuse(
+                frame, session,
+                "there is no such command; there are disconnect, disconnect_user, cancel_stream, delete_stream, log_level"
+            )
         }
     }
 
@@ -84,11 +92,11 @@ extension Dashboard {
         }
     }
 
-    private func refuse(_ frame: ClientFrame, _ session: DashboardSession, _ reason: String) {
+    func refuse(_ frame: ClientFrame, _ session: DashboardSession, _ reason: String) {
         session.reply(to: frame, ok: false, ["reason": .text(reason)])
     }
 
-    private func note(_ deed: String, _ session: DashboardSession) {
+    func note(_ deed: String, _ session: DashboardSession) {
         logger.notice("the operator at \(session.socket.address) \(deed)")
     }
 }

@@ -1,5 +1,6 @@
 import Documents
 import Gateway
+import Streams
 import Wire
 
 /// One page that is connected: what it looks at, and how it is spoken to.
@@ -65,6 +66,9 @@ enum OpsTopic: Hashable, Sendable {
     case connection(ConnectionID)
     /// The connections of a user, by the claim `sub`.
     case user(String)
+    /// The streams that grow most, and the newest ones.
+    case streams
+    case stream(StreamName)
     /// The last warnings.
     case log
     /// The configuration in force.
@@ -79,10 +83,14 @@ enum OpsTopic: Hashable, Sendable {
         case ("channels", nil): self = .channels
         case ("slow", nil): self = .slow
         case ("newest", nil): self = .newest
+        case ("streams", nil): self = .streams
         case ("log", nil): self = .log
         case ("configuration", nil): self = .configuration
         case ("channel", let name?) where !name.isEmpty: self = .channel(name)
         case ("user", let name?) where !name.isEmpty: self = .user(name)
+        case ("stream", let text?):
+            guard let name = StreamName(text) else { return nil }
+            self = .stream(name)
         case ("connection", let text?):
             guard let id = ConnectionID(text) else { return nil }
             self = .connection(id)

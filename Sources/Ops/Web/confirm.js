@@ -2,16 +2,17 @@ import { el } from "./element.js";
 
 /**
  * Asks back before something is done that others notice.
- * @param {{title: string, text: string, action: string, danger?: boolean}} question
+ * @param {{title: string, text: string, action: string, dismiss?: string, danger?: boolean}} question `dismiss` is the button
+ *   that does nothing
  * @returns {Promise<boolean>}
  */
-export function confirmed({ title, text, action, danger = true }) {
+export function confirmed({ title, text, action, dismiss = "Cancel", danger = true }) {
   return new Promise((resolve) => {
     const dialog = el("dialog", { "aria-labelledby": "question", dataset: { testid: "dialog" } },
       el("h2", { id: "question" }, title),
       el("p", {}, text),
       el("form", { method: "dialog", class: "actions" },
-        el("button", { value: "", autofocus: true }, "Cancel"),
+        el("button", { value: "", autofocus: true }, dismiss),
         el("button", { value: "yes", class: danger ? "danger" : "primary", dataset: { testid: "confirm" } }, action)));
     dialog.addEventListener("close", () => {
       dialog.remove();

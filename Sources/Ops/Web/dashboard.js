@@ -10,6 +10,8 @@ import { Overview } from "./overview.js";
 import { OpsSocket } from "./socket.js";
 import { Connections } from "./sockets.js";
 import { Store } from "./store.js";
+import { Stream } from "./stream.js";
+import { Streams } from "./streams.js";
 import { User } from "./user.js";
 
 const main = document.getElementById("main");
@@ -36,7 +38,9 @@ function open() {
   leave = (view.topics ?? []).map((topic) => socket.join(topic, (event, payload) => view.take(topic, event, payload)));
   main.replaceChildren(view.element);
   const section = location.hash.split("/")[1] ?? "";
-  const tab = { channel: "channels", connection: "connections", user: "connections" }[section] ?? section;
+  const tab = {
+    channel: "channels", connection: "connections", stream: "streams", user: "connections",
+  }[section] ?? section;
   for (const anchor of document.querySelectorAll("#nav a")) {
     if (anchor.getAttribute("href") === `#/${tab}`) anchor.setAttribute("aria-current", "page");
     else anchor.removeAttribute("aria-current");
@@ -53,10 +57,12 @@ function route(hash) {
     case "": return new Overview(store);
     case "channels": return new Channels();
     case "connections": return new Connections();
+    case "streams": return new Streams();
     case "log": return new Log(socket);
     case "configuration": return new Configuration();
     case "channel": return new Channel(argument);
     case "connection": return new Connection(argument, socket);
+    case "stream": return new Stream(argument, socket);
     case "user": return new User(argument, socket);
     default: return { title: "Nothing here", element: el("p", { class: "empty" }, "There is no such page.") };
   }

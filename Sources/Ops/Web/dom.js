@@ -21,5 +21,6 @@ export function link(path, text, attributes = {}) {
 export const paths = {
   channel: (topic) => `#/channel/${encodeURIComponent(topic)}`,
   connection: (id) => `#/connection/${encodeURIComponent(id)}`,
+  stream: (name) => `#/stream/${encodeURIComponent(name)}`,
   user: (user) => `#/user/${encodeURIComponent(user)}`,
 };

@@ -22,6 +22,7 @@ export class Overview {
   #feed = new Facts("Postgres and row changes", { "data-testid": "feed" });
   #hub = new Facts("Channels");
   #slow = new Facts("Slow readers");
+  #streams = new Facts("Streams", { "data-testid": "streams" });
   #push = new Facts("Pushes");
   #process = new Facts("Process");
 
@@ -57,7 +58,8 @@ export class Overview {
     this.element = el("div", { class: "view" },
       el("div", { class: "plots" }, ...this.#plots.map((plot) => plot.element), this.#loopPlot),
       el("div", { class: "columns" }, this.#feed.element, this.#hub.element, this.#slow.element, loops,
-        this.#push.element, this.#process.element));
+        this.#streams.element, this.#push.element, this.#process.element));
+    this.#streams.element.hidden = true;
     this.#push.element.hidden = true;
     this.refresh();
   }
@@ -132,6 +134,7 @@ export class Overview {
       ["Upgrades refused", format.exact(sum(figures, "roost_connections_refused_total"))],
       ["Malformed messages", exact("roost_malformed_frames_total")],
     ]);
+    this.#showStreams(figures);
     this.#push.element.hidden = !("roost_push_queue" in figures);
     if (this.#push.element.hidden) return;
     this.#push.show([
@@ -143,6 +146,28 @@ export class Overview {
       ["Age of the provider token", format.duration(figures.roost_push_provider_token_age_seconds)],
       ["Messages nobody was alerted of", exact("roost_push_messages_lost_total"), figures.roost_push_messages_lost_total ? "bad" : ""],
       ["Live Activities", exact("roost_push_activities")],
+    ]);
+  }
+
+  #showStreams(figures) {
+    this.#streams.element.hidden = !("roost_streams" in figures);
+    if (this.#streams.element.hidden) return;
+    const exact = (name) => format.exact(figures[name]);
+    const failures = figures.roost_stream_write_failures_total;
+    const unwritten = sum(figures, "roost_stream_commits_total") - (figures['roost_stream_commits_total{result="committed"}'] ?? 0);
+    this.#streams.show([
+      ["Kept", exact("roost_streams")],
+      ["Open", exact("roost_streams_open")],
+      ["Of them stalled", exact("roost_streams_stalled"), figures.roost_streams_stalled ? "bad" : ""],
+      ["Bytes", format.bytes(figures.roost_stream_bytes)],
+      ["Watchers", format.exact(sum(figures, "roost_stream_watchers"))],
+      ["Appends", exact("roost_stream_appends_total")],
+      ["Requests refused", format.exact(sum(figures, "roost_stream_refused_total"))],
+      ["Cancelled", exact('roost_streams_ended_total{reason="cancelled"}')],
+      ["Ended as their producer was gone", exact('roost_streams_ended_total{reason="aborted"}')],
+      ["Went early to make room", exact("roost_streams_evicted_total")],
+      ["Writes that the disk did not take", format.exact(failures), failures ? "bad" : ""],
+      ...('roost_stream_commits_total{result="committed"}' in figures ? [["Closes without their row", format.exact(unwritten), unwritten ? "bad" : ""]] : []),
     ]);
   }
 }

@@ -1,3 +1,4 @@
+package import Hub
 package import Logging
 import Postgres
 import Schema
@@ -18,7 +19,7 @@ package final class StreamRowWriter: StreamCommitter {
     }
 
     private enum Job {
-        case commit(StreamCommit, @Sendable (StreamCommitOutcome) -> Void)
+        case commit(StreamCommit, at: ContinuousClock.Instant, @Sendable (StreamCommitOutcome) -> Void)
         case settle(StreamCommitKey, @Sendable (StreamCommitOutcome) -> Void)
         case forget(StreamCommitKey)
     }
@@ -29,6 +30,20 @@ package final class StreamRowWriter: StreamCommitter {
     private let mailbox = WorkerMailbox(Mail())
     private let thread = WorkerThread(named: "roost-rows")
     private let stopSignal = StopSignal()
+    private let published = Published(Statistics())
+
+    /// What the metrics say of it.
+    package struct Statistics: Sendable {
+        package var committed = 0
+        /// The statement failed: the stream is open still.
+        package var refused = 0
+        /// The database could not be asked.
+        package var unknown = 0
+        /// From when a close was handed over to its outcome.
+        package var time = Histogram.ofLatency
+    }
+
+    package var statistics: Statistics { published.value }
 
     /// Closes that wait, each with all that its stream has.
     private static let mostJobs = 1000
@@ -42,7 +57,7 @@ package final class StreamRowWriter: StreamCommitter {
 
     /// Its first row as JSON, whatever its columns are. The first part is never run: it says of which types the parameters are, also of
     /// those that the statement does not use.
-    private static func wrapped(_ statement: String) -> String {
+    package static func wrapped(_ statement: String) -> String {
         "with given as (select $1::text, $2::text, $3::text, $4::timestamptz, $5::timestamptz), closed as (\(statement)\n) "
             + "select to_jsonb(closed) from closed limit 1"
     }
@@ -63,7 +78,7 @@ package final class StreamRowWriter: StreamCommitter {
     }
 
     package func commit(_ commit: StreamCommit, answer: @escaping @Sendable (StreamCommitOutcome) -> Void) {
-        post(.commit(commit, answer), orElse: answer)
+        post(.commit(commit, at: .now, answer), orElse: answer)
     }
 
     package func settle(_ key: StreamCommitKey, answer: @escaping @Sendable (StreamCommitOutcome) -> Void) {
@@ -86,6 +101,7 @@ package final class StreamRowWriter: StreamCommitter {
         private let writer: StreamRowWriter
         private var connection: PostgresConnection?
         private var reconnector: Reconnector
+        private var statistics = Statistics()
 
         init(_ writer: StreamRowWriter) {
             self.writer = writer
@@ -110,7 +126,10 @@ package final class StreamRowWriter: StreamCommitter {
         private mutating func perform(_ job: Job) {
             let writer = writer
             switch job {
-            case .commit(let commit, let answer): answer(outcome { try writer.commit(commit, on: $0) })
+            case .commit(let commit, let asked, let answer):
+                let outcome = outcome { try writer.commit(commit, on: $0) }
+                count(outcome, after: .now - asked)
+                answer(outcome)
             case .settle(let key, let answer): answer(outcome { try writer.settle(key, on: $0) })
             case .forget(let key):
                 _ = outcome { connection in
@@ -118,6 +137,16 @@ package final class StreamRowWriter: StreamCommitter {
                     return .unknown
                 }
             }
+        }
+
+        private mutating func count(_ outcome: StreamCommitOutcome, after time: Duration) {
+            switch outcome {
+            case .committed: statistics.committed += 1
+            case .refused: statistics.refused += 1
+            case .unknown: statistics.unknown += 1
+            }
+            statistics.time.record(nanoseconds: Int64(time / .nanoseconds(1)))
+            writer.published.value = statistics
         }
 
         private mutating func outcome(

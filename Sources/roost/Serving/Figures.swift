@@ -6,8 +6,8 @@ import Listening
 import Notify
 import Ops
 import Push
+import Stores
 import StreamFiles
-import Streams
 import Wire
 
 /// What all rooms of a hub do, for the metrics.
@@ -19,12 +19,20 @@ struct HubFigures: Sendable {
     let listener: NotificationListener?
     let capture: WALCapture?
     let streams: FileStreamService?
+    /// Nil where closes are committed with no rows.
+    let streamRows: StreamRowWriter?
     let pushService: PushService?
 
     var all: [Figure] {
         ProcessFigures.all(version: Roost.version)
             + [Figure("roost_ready", .gauge, "1 while /readyz says ok.", health.problem == nil ? 1 : 0)]
             + ofRooms + (pushService?.figures ?? [])
+    }
+
+    private func streamFigures(_ loops: LoopFigures) -> [Figure] {
+        guard var statistics = streams?.statistics else { return [] }
+        statistics.refused[.forbidden] = loops.streamsForbidden
+        return statistics.figures + loops.streamFigures + (streamRows?.statistics.figures ?? [])
     }
 
     private var ofRooms: [Figure] {
@@ -44,7 +52,7 @@ struct HubFigures: Sendable {
                     "roost_feed_lag_seconds",
                     "From a row's commit to its being handed to sockets, for each group of subscribers.", sum.lag)
             ] + (listener?.statistics.figures ?? []) + (capture?.current.figures ?? [])
-            + (streams?.statistics.figures ?? [])
+            + streamFigures(sum)
     }
 }
 
@@ -54,6 +62,9 @@ extension LoopFigures {
         [
             Figure("roost_connections", .gauge, "WebSockets open now.", connections),
             Figure("roost_connections_accepted_total", .counter, "Upgrades that became WebSockets.", accepted),
+            Figure(
+                "roost_event_subscriptions", .gauge, "Subscriptions without a WebSocket: HTTP answers with events.",
+                eventReaders),
         ]
             + Figure.each(
                 "roost_connections_refused_total", .counter, "Upgrades that were refused, by the reason.", "reason",
@@ -218,26 +229,6 @@ extension NotificationStatistics {
             + Figure.each(
                 "roost_notifications_total", .counter, "Notifications, by what became of them.", "result",
                 ["sent": sent, "no_field": withoutField, "impossible": impossible, "dropped": dropped])
-    }
-}
-
-/// What is kept of streams, for the metrics.
-extension StreamStatistics {
-    var figures: [Figure] {
-        [
-            Figure("roost_streams", .gauge, "Streams that are kept, those that ended included.", streams),
-            Figure("roost_streams_open", .gauge, "Streams that have not ended.", open),
-            Figure("roost_stream_bytes", .gauge, "Bytes of all streams.", bytes),
-            Figure("roost_stream_appends_total", .counter, "Appends that were kept.", appends),
-            Figure(
-                "roost_stream_refused_total", .counter,
-                "Requests about streams that were refused: wrong, too late, or too much.", refused),
-            Figure("roost_stream_write_failures_total", .counter, "Writes that the disk did not take.", failures),
-        ]
-            + Figure.each(
-                "roost_streams_ended_total", .counter, "Streams that ended, by the reason.", "reason",
-                Dictionary(
-                    uniqueKeysWithValues: StreamEnding.Reason.allCases.map { ($0.rawValue, ended[$0, default: 0]) }))
     }
 }
 

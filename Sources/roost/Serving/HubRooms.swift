@@ -106,7 +106,8 @@ struct HubRooms: Sendable {
         // What answers HTTP requests and the operator.
         let figures = HubFigures(
             health: health, gateway: gateway, history: shared.history, subscriptions: subscriptions,
-            listener: listener, capture: capture, streams: streams, pushService: pushService)
+            listener: listener, capture: capture, streams: streams,
+            streamRows: server.streams.onClose == nil ? nil : streamRows, pushService: pushService)
         let access = OpsAccess(host: configuration.opsHost, token: configuration.opsToken)
         let handlers: [any HTTPHandler] =
             [PushAPI(service: pushService, verifier: tokens, clock: { Clock.now() }), ClientHealth()]
@@ -117,9 +118,11 @@ struct HubRooms: Sendable {
         services.streams = streams
         services.handler = Handlers(handlers: handlers)
         services.opsHandler = OpsPages(health: health, access: access, figures: { figures.all })
+        var sources = reload.dashboard(.standard, { figures.all })
+        sources.streams = streams
         services.opsSocketHandler = Dashboard(
-            access: access, health: health, log: LogOutput.standard.recent, gateway: gateway,
-            sources: reload.dashboard(.standard, { figures.all }), logger: logger)
+            access: access, health: health, log: LogOutput.standard.recent, gateway: gateway, sources: sources,
+            logger: logger)
 
         // Who watches over them.
         health.ask(

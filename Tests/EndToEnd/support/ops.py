@@ -1,5 +1,6 @@
-"""The operator's WebSocket, as a page uses it."""
+"""The operator's WebSocket, as a page uses it, and the page in a browser."""
 
+import asyncio
 import urllib.parse
 
 from support.websocket import WebSocket
@@ -19,3 +20,19 @@ async def watch(operator, topic):
     reply = await operator.next("phx_reply", topic, ref)
     assert reply.payload["status"] == "ok", reply
     return (await operator.next(topic=topic)).payload
+
+
+async def state_where(operator, topic, holds, within=8):
+    """The first state of a topic of which something holds."""
+    async with asyncio.timeout(within):
+        while True:
+            payload = (await operator.next("state", topic, within=within)).payload
+            if holds(payload):
+                return payload
+
+
+def hook(name):
+    return f"document.querySelector('[data-testid=\"{name}\"]')"
+
+
+LIVE = f"{hook('line')}?.dataset.state === 'live'"

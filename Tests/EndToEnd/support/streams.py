@@ -49,6 +49,25 @@ class Stream:
         return await self.http.request("DELETE", self.path, None, **self.headers)
 
 
+class Upload:
+    """A request whose body is written in chunks."""
+
+    def __init__(self, connection, stream, content_type="text/plain", **headers):
+        self.connection = connection
+        fields = {**bearer(), "host": "a", "content-type": content_type, "transfer-encoding": "chunked", **headers}
+        lines = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in fields.items())
+        connection.write(f"POST {stream.path} HTTP/1.1\r\n{lines}\r\n".encode())
+
+    def write(self, data):
+        self.connection.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
+
+    def end(self):
+        self.connection.write(b"0\r\n\r\n")
+
+    async def answer(self, within=10):
+        return await self.connection.answer(within)
+
+
 def stamp(sequence, epoch=0, producer="writer"):
     return {"producer_id": producer, "producer_epoch": str(epoch), "producer_seq": str(sequence)}
 

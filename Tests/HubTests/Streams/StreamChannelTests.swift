@@ -20,6 +20,24 @@ import Wire
         return try stage.joinPrivate(Self.topic, slot, config).filter { $0.contains("⇐") }
     }
 
+    // MARK: What an operator sees
+
+    @Test func watchersAreCountedAndTold() throws {
+        let (stage, stream) = (stage(), try shelf.add("reply/1"))
+        _ = stream.append(Array("Hello".utf8))
+        try join(stage, 1)
+        try join(stage, 2)
+        #expect(stage.hub.counters.streamWatchers == (2, 0) && stage.hub.watcherCounts(of: stream.name) == (2, 0))
+        #expect(stage.hub.watchers(of: stream.name, stream.id).map(\.offset) == [5, 5])
+        #expect(stage.hub.watchers(of: stream.name, StreamID(8)).map(\.offset) == [0, 0], "they have another one")
+        #expect(stage.hub.writers(of: stream.name).isEmpty)
+        try stage.disconnect(1)
+        #expect(stage.hub.counters.streamWatchers == (1, 0))
+        #expect(stage.hub.watchers(of: stream.name, stream.id).map(\.slot) == [2])
+        try stage.disconnect(2)
+        #expect(stage.hub.counters.streamWatchers == (0, 0) && stage.hub.watcherCounts(of: stream.name) == (0, 0))
+    }
+
     // MARK: Watching
 
     @Test func theFirstFrameHasAllAndLaterOnesWhatCame() throws {

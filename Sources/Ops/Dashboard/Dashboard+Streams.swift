@@ -1,0 +1,149 @@
+import Documents
+import Gateway
+import Streams
+import Wire
+
+/// Streams on the page: what is asked of whoever keeps them and of the loops, and the buttons that end one.
+extension Dashboard {
+    func askForStreams() {
+        guard let streams = sources.streams else { return answer(.streams, ["served": .bool(false)]) }
+        streams.survey(limit: Self.busiest) { survey in
+            // One that is both busy and new is asked about once.
+            let shown = Dictionary((survey.busiest + survey.newest).map { ($0.snapshot.id, $0.snapshot) }) { one, _ in
+                one
+            }
+            self.gateway.watcherCounts(of: Array(shown.values)) { counts in
+                self.answer(.streams, Self.json(survey, counts))
+            }
+        }
+    }
+
+    func ask(forStream name: StreamName) {
+        guard let streams = sources.streams else { return answer(.stream(name), ["stream": .null]) }
+        streams.inspect(name, limit: Self.busiest) { report in
+            guard let report else { return self.answer(.stream(name), ["stream": .null]) }
+            self.gateway.audience(of: report.line.snapshot, limit: Self.most) { audience in
+                self.answer(.stream(name), Self.json(report, audience))
+            }
+        }
+    }
+
+    /// Cancels or deletes the stream that the payload names, by its name and its id: another one may have its name by the time at which
+    /// the operator has made up their mind.
+    ///
+    /// - Parameter deed: as it is told, such as "cancelled".
+    func change(
+        _ payload: JSON, _ request: StreamRequest, _ deed: String, _ frame: ClientFrame, _ session: DashboardSession
+    ) {
+        guard let name = payload["stream"]?.string.flatMap({ StreamName($0) }), let id = payload["id"]?.string else {
+            return refuse(frame, session, "say which stream: {\"stream\": NAME, \"id\": ID}")
+        }
+        guard let streams = sources.streams, let stream = streams.buffer(of: name), Self.text(stream.id) == id else {
+            return refuse(frame, session, "there is no such stream any more")
+        }
+        streams.perform(request, on: name) { answer in
+            switch answer {
+            case .refused(.notFound): self.refuse(frame, session, "there is no such stream any more")
+            case .refused: self.refuse(frame, session, "streams cannot be written now; try again in a moment")
+            case .created, .existed, .appended, .done:
+                self.note("\(deed) the stream \(name.text)", session)
+                session.reply(to: frame, ok: true, ["stream": .text(name.text)])
+            }
+        }
+    }
+}
+
+// MARK: As the page gets it
+
+extension Dashboard {
+    private static func text(_ id: StreamID) -> String { String(id.number, radix: 16) }
+
+    private static func json(
+        _ survey: StreamSurvey, _ counts: [StreamID: [StreamTransport: Int]]
+    ) -> JSONDocument {
+        let now = milliseconds
+        func lines(_ lines: [StreamLine]) -> JSONDocument {
+            .array(lines.map { .object(members(of: $0, counts[$0.snapshot.id] ?? [:], at: now)) })
+        }
+        return [
+            "served": .bool(true), "streams": .integer(survey.streams), "open": .integer(survey.open),
+            "stalled": .integer(survey.stalled), "bytes": .integer(survey.bytes), "busiest": lines(survey.busiest),
+            "newest": lines(survey.newest),
+        ]
+    }
+
+    private static func json(_ report: StreamReport, _ audience: StreamAudience) -> JSONDocument {
+        let line = report.line
+        let stream = members(of: line, audience.counts, at: milliseconds)
+        let configuration = line.snapshot.configuration
+        return [
+            "stream": .object(stream), "limit": .integer(report.limit), "waiting": .integer(report.waiting),
+            "lifetime": .text(text(configuration.lifetime)), "lease": .number(configuration.lease),
+            "producerCount": .integer(report.producerCount), "producers": .array(report.producers.map(json)),
+            "behind": .number(audience.slowest.map { max(0, line.snapshot.end - $0) }),
+            "watchers": .array(audience.watchers.map { json($0, end: line.snapshot.end) }),
+            "writers": .array(
+                audience.writers.map {
+                    ["id": .optional($0.connection?.description), "user": .optional($0.user)]
+                }),
+            "excerpt": .array(report.excerpt.map { .text($0) }),
+        ]
+    }
+
+    private static func members(
+        of line: StreamLine, _ watchers: [StreamTransport: Int], at now: Int64
+    ) -> [(String, JSONDocument)] {
+        let snapshot = line.snapshot
+        return [
+            ("name", .text(snapshot.name.text)), ("id", .text(text(snapshot.id))),
+            ("type", .text(Excerpt.redacted(snapshot.configuration.contentType))), ("bytes", .integer(snapshot.end)),
+            ("state", .text(state(of: line))), ("seconds", .integer(max(0, now - line.createdAt) / 1000)),
+            ("appends", .integer(line.appends)),
+            ("silence", .rounded(line.appendedAt.map { Double(max(0, now - $0)) / 1000 })),
+            ("byteRate", .rounded(line.rates?.bytes)), ("appendRate", .rounded(line.rates?.appends)),
+            ("producer", .optional(line.producer.map { Excerpt.redacted($0.id) })),
+            ("requests", .integer(line.holds.count(where: \.isRequest))),
+            ("sockets", .integer(line.holds.count { !$0.isRequest })),
+            ("webSockets", .integer(watchers[.webSocket] ?? 0)), ("events", .integer(watchers[.events] ?? 0)),
+            ("longPolls", .integer(watchers[.longPoll] ?? 0)),
+        ]
+    }
+
+    private static func state(of line: StreamLine) -> String {
+        if line.isClosing { return "closing" }
+        switch line.snapshot.status {
+        case .open: return "open"
+        case .stalled: return "stalled"
+        case .ended(let ending): return ending.reason.rawValue
+        }
+    }
+
+    private static func text(_ lifetime: StreamConfiguration.Lifetime) -> String {
+        switch lifetime {
+        case .unlimited: "by the hub's settings"
+        case .idle(let seconds): "\(seconds) s after it is read or written last"
+        case .until(let time): "until \(CivilTime(millisecondsSince1970: Int(time)).text)"
+        }
+    }
+
+    private static func json(_ producer: StreamProducer) -> JSONDocument {
+        [
+            "id": .text(Excerpt.redacted(producer.id)), "epoch": .integer(producer.epoch),
+            "sequence": .integer(producer.sequence), "end": .integer(producer.end),
+        ]
+    }
+
+    private static func json(_ watcher: StreamAudience.Watcher, end: Int) -> JSONDocument {
+        [
+            "transport": .text(watcher.transport.rawValue), "id": .optional(watcher.connection?.description),
+            "user": .optional(watcher.user), "address": .optional(watcher.address), "offset": .integer(watcher.offset),
+            "behind": .integer(max(0, end - watcher.offset)), "pending": .integer(watcher.pendingBytes),
+        ]
+    }
+
+    private static var milliseconds: Int64 { Int64(now().unix * 1000) }
+}
+
+extension JSONDocument {
+    fileprivate static func number(_ number: Int?) -> JSONDocument { number.map { .integer($0) } ?? .null }
+}

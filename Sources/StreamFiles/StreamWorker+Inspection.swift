@@ -1,0 +1,64 @@
+import Streams
+
+/// What an operator asks of the streams that are kept. It costs nothing until then; a survey walks over all of them once.
+extension StreamWorker {
+    /// A survey that comes later than this after the last tells of no rates: they would be of a time that nobody looked at.
+    private static let longestPause = Duration.seconds(10)
+
+    func survey(limit: Int) -> StreamSurvey {
+        let seconds = surveyedAt.map { ContinuousClock.now - $0 }.flatMap {
+            $0 <= Self.longestPause ? $0 / .seconds(1) : nil
+        }
+        surveyedAt = .now
+        var survey = StreamSurvey()
+        var busiest = Highest<(KeptStream, StreamLine.Rates?)>(limit: limit)
+        var newest = Highest<(KeptStream, StreamLine.Rates?)>(limit: limit)
+        for stream in streams.values {
+            let growth = stream.takeGrowth()
+            let rates = seconds.map {
+                StreamLine.Rates(bytes: Double(growth.bytes) / $0, appends: Double(growth.appends) / $0)
+            }
+            if growth.bytes > 0 { busiest.enter((stream, rates), at: Int64(growth.bytes)) }
+            newest.enter((stream, rates), at: stream.log.createdAt)
+            guard stream.log.ending == nil else { continue }
+            survey.open += 1
+            if stream.lease.isStalled { survey.stalled += 1 }
+        }
+        survey.streams = streams.count
+        survey.bytes = totalBytes
+        survey.busiest = busiest.elements.map { line(of: $0, $1) }
+        survey.newest = newest.elements.map { line(of: $0, $1) }
+        return survey
+    }
+
+    func report(on name: StreamName, limit: Int) -> StreamReport? {
+        guard let stream = streams[name] else { return nil }
+        return StreamReport(
+            line(of: stream, nil), producers: stream.log.newestProducers(limit: limit),
+            producerCount: stream.log.producerCount, limit: self.limit(of: stream.log.configuration),
+            waiting: stream.waiting?.requests.count ?? 0, excerpt: stream.buffer.excerpt())
+    }
+
+    private func line(of stream: KeptStream, _ rates: StreamLine.Rates?) -> StreamLine {
+        StreamLine(
+            stream.snapshot, createdAt: stream.log.createdAt, appends: stream.count.appends,
+            appendedAt: stream.count.lastAt, rates: rates, isClosing: stream.waiting != nil,
+            producer: stream.log.newestProducers(limit: 1).first, holds: Array(stream.lease.connections))
+    }
+}
+
+/// The highest so many of what is entered, in falling order.
+private struct Highest<Element> {
+    private let limit: Int
+    private var all: [(element: Element, height: Int64)] = []
+
+    init(limit: Int) { self.limit = limit }
+
+    var elements: [Element] { all.map(\.element) }
+
+    mutating func enter(_ element: Element, at height: Int64) {
+        if all.count == limit, let last = all.last, height <= last.height { return }
+        all.insert((element, height), at: all.firstIndex { $0.height < height } ?? all.count)
+        if all.count > limit { all.removeLast() }
+    }
+}

@@ -1,0 +1,36 @@
+import Wire
+
+extension StreamBuffer {
+    /// The newest of its content for an operator to read: of text its end, of JSON its last messages, of bytes nothing. It is short, and
+    /// tokens are hidden as `Excerpt` hides them.
+    ///
+    /// Where the part that is looked at begins within a token, that token's end would pass for a word: so bytes that may be a token's are
+    /// left out there.
+    package func excerpt() -> [String] {
+        let end = snapshot.end
+        let start = max(0, end - Self.looked)
+        var bytes: [UInt8] = []
+        switch configuration.content {
+        case .binary: return []
+        case .text:
+            copy(start..<end, into: &bytes)
+            let isWithinCharacter = bytes.first.map { $0 & 0xC0 == 0x80 } ?? false
+            let rest =
+                start == 0
+                ? bytes[...] : bytes.drop { isWithinCharacter ? $0 & 0xC0 == 0x80 : Excerpt.isTokenByte($0) }
+            let text = Excerpt.redacted(String(decoding: rest, as: UTF8.self))
+            let shown = text.suffix(Self.shown)
+            guard !shown.isEmpty else { return [] }
+            return [start > 0 || shown.count < text.count ? "…" + shown : String(shown)]
+        case .json:
+            copy(start..<end, into: &bytes)
+            var lines = bytes.split(separator: UInt8(ascii: "\n"))
+            // The first may be the end of a message.
+            if start > 0, !lines.isEmpty { lines.removeFirst() }
+            return lines.suffix(Self.messages).map { FrameHead.excerpt(ofJSON: $0) }
+        }
+    }
+
+    /// Bytes that are looked at, characters that are shown of text, messages of JSON.
+    private static let (looked, shown, messages) = (4096, 200, 5)
+}

@@ -1,0 +1,67 @@
+import Gateway
+import Ops
+import Stores
+import StreamFiles
+import Streams
+
+/// What is kept of streams, for the metrics.
+extension StreamStatistics {
+    var figures: [Figure] {
+        kept + traffic
+            // What never happened is 0 and not missing: the first time would not be seen as a rise otherwise.
+            + Figure.each(
+                "roost_stream_refused_total", .counter, "Requests about streams that were refused, by the reason.",
+                "reason",
+                Dictionary(
+                    uniqueKeysWithValues: StreamRefusal.Reason.allCases.map { ($0.rawValue, refused[$0, default: 0]) }))
+            + Figure.each(
+                "roost_streams_ended_total", .counter, "Streams that ended, by the reason.", "reason",
+                Dictionary(
+                    uniqueKeysWithValues: StreamEnding.Reason.allCases.map { ($0.rawValue, ended[$0, default: 0]) }))
+    }
+
+    private var kept: [Figure] {
+        [
+            Figure("roost_streams", .gauge, "Streams that are kept, those that ended included.", streams),
+            Figure("roost_streams_open", .gauge, "Streams that have not ended.", open),
+            Figure("roost_streams_stalled", .gauge, "Open streams whose producer is silent or gone.", stalled),
+            Figure("roost_stream_bytes", .gauge, "Bytes of all streams.", bytes),
+            Figure(
+                "roost_stream_producers", .gauge,
+                "Connections by which producers append: long requests, and WebSockets.", connectedProducers),
+            Figure(
+                "roost_streams_evicted_total", .counter,
+                "Streams that had ended and went before their time, for others.",
+                evicted),
+        ]
+    }
+
+    private var traffic: [Figure] {
+        [
+            Figure("roost_stream_appends_total", .counter, "Appends that were kept.", appends),
+            Figure("roost_stream_appended_bytes_total", .counter, "Bytes that were appended and kept.", appendedBytes),
+            Figure("roost_stream_write_failures_total", .counter, "Writes that the disk did not take.", failures),
+        ]
+    }
+}
+
+/// Who reads streams, for the metrics.
+extension LoopFigures {
+    var streamFigures: [Figure] {
+        Figure.each(
+            "roost_stream_watchers", .gauge, "Who reads streams now, by the way in which they do.", "transport",
+            Dictionary(
+                uniqueKeysWithValues: StreamTransport.allCases.map { ($0.rawValue, streamWatchers[$0, default: 0]) }))
+    }
+}
+
+/// What becomes of closes that are committed with rows, for the metrics.
+extension StreamRowWriter.Statistics {
+    var figures: [Figure] {
+        Figure.each(
+            "roost_stream_commits_total", .counter,
+            "Closes that were to be committed with a row, by what became of them.",
+            "result", ["committed": committed, "refused": refused, "unknown": unknown])
+            + [Figure("roost_stream_commit_seconds", "Committing one of them, from when it was asked for.", time)]
+    }
+}
