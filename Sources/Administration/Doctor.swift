@@ -203,6 +203,7 @@ enum Magnitude {
 /// What `roost doctor` asks of a database. All of it reads only, and works for a role that may do little.
 enum DoctorSQL: String, NamedStatement {
     case connections, longTransactions, notificationQueue, standbys, idleSlots, rights, nodes, outboxState,
-        unwatchedChanges, silentWriters, realtimeState, rolesOutOfReach, missingRoles, tablesWithoutPolicy
+        unwatchedChanges, silentWriters, realtimeState, rolesOutOfReach, missingRoles, tablesWithoutPolicy,
+        preparedClose
     static let file = StatementFile("Doctor.sql")
 }

@@ -1,7 +1,8 @@
-/* What glibc's module for Swift leaves out: eventfd(2), prctl(2), adjtimex(2). */
+/* What glibc's module for Swift leaves out: eventfd(2), prctl(2), adjtimex(2), statfs(2). */
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/timex.h>
+#include <sys/vfs.h>
 
 /* Enumerators that are combined with |, which Swift does not import as numbers. */
 static const int roost_eventfd_flags = EFD_NONBLOCK | EFD_CLOEXEC;
@@ -14,4 +15,12 @@ static inline int roost_clock_is_kept(void) {
     struct timex state = {0};
     int answer = adjtimex(&state);
     return answer < 0 ? -1 : answer != TIME_ERROR;
+}
+
+/* Whether a folder is in memory: on a tmpfs or a ramfs, by their numbers in statfs(2). */
+static inline int roost_is_in_memory(const char *path) {
+    struct statfs volume;
+    if (statfs(path, &volume) != 0) return 0;
+    unsigned int type = (unsigned int)volume.f_type;
+    return type == 0x01021994u || type == 0x858458f6u;
 }

@@ -269,3 +269,8 @@ where c.oid = any ($1::oid[]) and c.relrowsecurity and not exists (
     select from pg_policy p where p.polrelid = c.oid and p.polcmd in ('r', '*') and p.polpermissive
 )
 order by 1
+
+-- name: PreparedClose
+-- Whether `streams.on_close`, which this session has prepared as roost_doctor, takes $1 to $5 and no more.
+-- Locks: none.
+select cardinality(parameter_types) <= 5 from pg_prepared_statements where name = 'roost_doctor'

@@ -13,9 +13,9 @@ struct DoctorCommand: AsyncParsableCommand {
         abstract: "Check what the hub needs, and say what to do about what is missing.",
         discussion: """
             Looks at the machine (the event loop's package, open files, io_uring, the kernel's queues, the clock), the \
-            certificate, the token keys, the database (reachable, version, rights, schema, a pooler in between, sessions that are free, \
+            folder of streams, the certificate, the token keys, the database (reachable, version, rights, schema, a pooler in between, sessions that are free, \
             long transactions, standbys, the outbox, triggers, what reading the WAL takes, other hubs of the same name, the roles of clients, \
-            messages from SQL, policies), and whether Apple takes the key for pushes. Holds declared scopes against the \
+            messages from SQL, policies, the statement of streams' ends), and whether Apple takes the key for pushes. Holds declared scopes against the \
             policies, and against what users see of sample rows, in a transaction that is rolled back. Ends with 0 where \
             all is well, 69 where something is not; warnings do not count. Run it where the hub runs.
             """
@@ -62,10 +62,12 @@ struct Examination {
             readsWAL: configuration.capturesFromWAL)
         let report = FindingsReport(
             findings: MachineExamination(configuration: configuration).run()
+                + StreamsExamination(settings: configuration.streams).run()
                 + [CertificateExamination(files: configuration.certificateFiles, now: time(nil)).run()]
                 + (await keys())
                 + Doctor.examine(conninfo: url, for: hub)
                 + (configuration.usersStatement.map { Doctor.examine(usersStatement: $0, conninfo: url) } ?? [])
+                + (configuration.streams.onClose.map { Doctor.examine(closeStatement: $0, conninfo: url) } ?? [])
                 + (await PushExamination(configuration, token: pushToken).run(conninfo: url)))
         StandardOutput.line(json ? report.json : report.text)
         return report.errors == 0

@@ -1,0 +1,129 @@
+import Administration
+import CLinux
+import DurableStreams
+import Glibc
+import Settings
+
+/// What `roost doctor` says of the folder in which streams are kept. It looks, and makes and changes nothing.
+struct StreamsExamination {
+    let settings: StreamSettings
+
+    private static let subject = "streams"
+    private static let mebibyte: Int64 = 1_048_576
+    /// A disk with less is full: a stream may need as much at any moment.
+    private static let least = mebibyte
+
+    private func error(_ sentence: String) -> Finding { Finding(.error, Self.subject, sentence) }
+    private func warning(_ sentence: String) -> Finding { Finding(.warning, Self.subject, sentence) }
+
+    func run() -> [Finding] {
+        guard let folder = settings.directory else {
+            return [Finding(.good, Self.subject, "The hub serves no streams (streams.directory is not set).")]
+        }
+        return routes + findings(of: folder) + damaged(in: folder)
+    }
+
+    private var routes: [Finding] {
+        settings.routes.filter { StreamRoute($0) == nil }.map {
+            error(
+                "streams.routes has `\($0)`, which is no route; write it like /reply=reply/{conversation}.")
+        }
+    }
+
+    private func findings(of folder: String) -> [Finding] {
+        var status = stat()
+        let isThere = stat(folder, &status) == 0
+        guard isThere || errno == ENOENT else {
+            return [error("streams.directory \(folder) cannot be looked at (\(Self.reason)).")]
+        }
+        guard !isThere || status.st_mode & S_IFMT == S_IFDIR else {
+            return [error("streams.directory \(folder) is no folder; name one of the hub's own.")]
+        }
+        // The hub makes it where it is not there, and nothing above it.
+        let place = isThere ? folder : Self.parent(of: folder)
+        guard access(place, W_OK | X_OK) == 0 else {
+            let (what, reason) = (isThere ? "cannot be written" : "cannot be made", Self.reason)
+            return [
+                error(
+                    "streams.directory \(folder) \(what) (\(place): \(reason)), so the hub does not start; give its user the "
+                        + "right, or name another folder.")
+            ]
+        }
+        let problems = volume(at: place)
+        return problems.isEmpty ? [Finding(.good, Self.subject, "Streams can be kept in \(folder).")] : problems
+    }
+
+    /// What is wrong with the disk of a folder.
+    private func volume(at place: String) -> [Finding] {
+        var volume = statvfs()
+        guard statvfs(place, &volume) == 0 else {
+            return [error("The disk of \(place) cannot be looked at (\(Self.reason)).")]
+        }
+        var problems: [Finding] = []
+        let free = Int64(volume.f_bavail) * Int64(volume.f_frsize)
+        let wanted = Int64(settings.totalBytes)
+        if roost_is_in_memory(place) != 0 {
+            problems.append(
+                warning(
+                    "\(place) is in memory (tmpfs): streams outlive the hub, and not the machine; name a folder on a disk that "
+                        + "stays."))
+        }
+        if free < Self.least {
+            problems.append(error("The disk of \(place) is full, so appends are refused; make room on it."))
+        } else if free < wanted - Self.bytes(in: place) {
+            problems.append(
+                warning(
+                    "The disk of \(place) has \(free / Self.mebibyte) MiB left, and streams may come to "
+                        + "\(wanted / Self.mebibyte) (streams.total_bytes); make room on it, or let them have less."))
+        }
+        // Some file systems have no table of files, and say 0.
+        if volume.f_files > 0, Int64(volume.f_favail) < Int64(settings.count) {
+            problems.append(
+                warning(
+                    "The disk of \(place) takes \(volume.f_favail) more files, and there may be \(settings.count) streams "
+                        + "(streams.count), a file for each; lower streams.count, or name another folder."))
+        }
+        return problems
+    }
+
+    private func damaged(in folder: String) -> [Finding] {
+        let count = Self.names(in: folder).count { $0.hasSuffix(".damaged") }
+        guard count > 0 else { return [] }
+        return [
+            warning(
+                "\(folder) has \(count) files that no stream could be made of, put aside as .damaged; look at them, and "
+                    + "delete them.")
+        ]
+    }
+
+    // MARK: Files
+
+    private static var reason: String { String(cString: strerror(errno)) }
+
+    private static func parent(of folder: String) -> String {
+        let path = folder.count > 1 && folder.hasSuffix("/") ? String(folder.dropLast()) : folder
+        guard let slash = path.lastIndex(of: "/") else { return "." }
+        return slash == path.startIndex ? "/" : String(path[..<slash])
+    }
+
+    /// Of streams, which count in what they may have.
+    private static func bytes(in folder: String) -> Int64 {
+        names(in: folder).reduce(0) { sum, name in
+            var status = stat()
+            return name.hasSuffix(".stream") && stat(folder + "/" + name, &status) == 0
+                ? sum + Int64(status.st_size) : sum
+        }
+    }
+
+    /// None where it cannot be read.
+    private static func names(in folder: String) -> [String] {
+        guard let listing = opendir(folder) else { return [] }
+        defer { closedir(listing) }
+        var names: [String] = []
+        while let entry = readdir(listing) {
+            names.append(
+                withUnsafeBytes(of: entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) })
+        }
+        return names
+    }
+}
