@@ -94,6 +94,8 @@ package enum StreamResponse {
                 [("producer-expected-seq", String(expected)), ("producer-received-seq", String(received))])
         case .sequenceRegression: error(409, "Stream-Seq has to be greater than that of the append before")
         case .streamTooLarge(let limit): error(413, "A stream may have \(limit) bytes (streams.bytes)")
+        case .tooManyProducers:
+            error(409, "This stream knows as many producers as it may: go on with the id of one of them")
         case .tooMuch(let limit):
             error(503, "The hub keeps no more streams now (\(limit)); try again later", [("retry-after", "10")])
         case .noRoom:

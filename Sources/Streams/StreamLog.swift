@@ -134,7 +134,7 @@ package struct StreamLog: Sendable, Equatable {
     private func order(of stamp: ProducerStamp) -> Order {
         guard let known = producers[stamp.id] else {
             guard producers.count < Self.mostProducers else {
-                return .refused(.tooMuch(limit: "producers of one stream"))
+                return .refused(.tooManyProducers)
             }
             return stamp.sequence == 0 ? .next : .refused(.sequenceGap(expected: 0, received: stamp.sequence))
         }

@@ -106,6 +106,8 @@ package enum StreamRefusal: Error, Sendable, Equatable {
     case sequenceRegression
     /// More than `streams.bytes` in one stream.
     case streamTooLarge(limit: Int)
+    /// One stream remembers no more producers.
+    case tooManyProducers
     /// All streams together hold `streams.total_bytes`, or there are `streams.count` of them.
     case tooMuch(limit: String)
     /// Nothing can be written: the disk is full.
@@ -128,6 +130,8 @@ extension StreamRefusal {
         case fenced
         case order
         case tooLarge = "too_large"
+        /// Of one stream.
+        case tooManyProducers = "too_many_producers"
         /// Of all streams together.
         case full
         case disk
@@ -147,6 +151,7 @@ extension StreamRefusal {
         case .staleEpoch: .fenced
         case .epochMustBeginAtZero, .sequenceGap, .sequenceRegression: .order
         case .streamTooLarge: .tooLarge
+        case .tooManyProducers: .tooManyProducers
         case .tooMuch: .full
         case .noRoom: .disk
         case .closeFailed: .row

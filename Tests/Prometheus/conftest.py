@@ -27,7 +27,8 @@ def cluster():
 @pytest.fixture(scope="session")
 def hub(cluster, tmp_path_factory):
     hub = Hub(cluster.create_database("scraped"), ROOST_LIMITS_FAILURES_PER_MINUTE="0",
-              ROOST_NOTIFY_CHANNELS="c -> t / e", ROOST_FEED_CAPTURE="wal", **pushes())
+              ROOST_NOTIFY_CHANNELS="c -> t / e", ROOST_FEED_CAPTURE="wal",
+              ROOST_STREAMS_ON_CLOSE="insert into t values (length($1)) returning id", **pushes())
     authority = Authority(tmp_path_factory.mktemp("tls"))
     hub.secure(authority.pair(), authority.trust)
     try:

@@ -9,8 +9,9 @@ from support.deadline import until
 
 @pytest.fixture(scope="session")
 def exposition(hub):
-    # The outbox is measured while somebody asks, so the second answer has it.
-    until(lambda: "roost_outbox_rows" in hub.ops("/metrics")[1], 20, "figures of the outbox")
+    # The outbox is measured while somebody asks, so the second answer has it; the slot once the hub leads; loops publish once a second.
+    for name in ("roost_outbox_rows", "roost_capture_kept_bytes", "roost_capture_lag_bytes", "roost_connections_closed_total{"):
+        until(lambda: name in hub.ops("/metrics")[1], 20, name)  # noqa: B023
     status, text = hub.ops("/metrics")
     assert status == 200
     return text

@@ -158,7 +158,7 @@ import Testing
         }
         #expect(
             Self.refusal(Self.perform(Self.text("x", by: Self.stamp(0, 0, "one more")), on: &log, limit: 5000))
-                == .tooMuch(limit: "producers of one stream"))
+                == .tooManyProducers)
         #expect(Self.isWritten(Self.perform(Self.text("x", by: Self.stamp(0, 1, "p7")), on: &log, limit: 5000)))
     }
 
