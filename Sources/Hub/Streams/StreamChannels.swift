@@ -50,6 +50,10 @@ struct StreamChannels {
         guard let stream = channel.stream, membership.mayRead(.broadcast), membership.streamPlace != nil else { return }
         if stream.watchers.isEmpty { stream.buffer = service?.watch(stream.name, by: hub.loop) }
         if stream.watchers.updateValue(membership, forKey: membership.slot) == nil { count(membership, 1, &hub) }
+        if stream.buffer == nil, let id = membership.streamPlace?.id {
+            // It would wait for the rest of what is gone.
+            tellGone(id, to: [membership], in: channel, &hub)
+        }
         send(to: [membership], in: channel, &hub)
     }
 
@@ -94,10 +98,12 @@ struct StreamChannels {
     private func tellGone(_ stream: ChannelStream, in channel: LocalChannel, _ hub: inout HubContext) {
         guard let id = stream.buffer?.id else { return }
         stream.buffer = nil
+        tellGone(id, to: stream.watchers.values.filter { $0.streamPlace?.id == id }, in: channel, &hub)
+    }
+
+    private func tellGone(_ id: StreamID, to members: [Membership], in channel: LocalChannel, _ hub: inout HubContext) {
         var slots: [ProtocolVersion: [Slot]] = [:]
-        for membership in stream.watchers.values where membership.streamPlace?.id == id {
-            slots[membership.version, default: []].append(membership.slot)
-        }
+        for membership in members { slots[membership.version, default: []].append(membership.slot) }
         for (version, slots) in slots {
             guard let frame = StreamFrames.frame(StreamFrames.gone(id), version, in: channel) else { continue }
             hub.pass(frame, version, to: slots.sorted(), isBehindPosition: true)

@@ -161,6 +161,15 @@ import Wire
             try stage.news(of: next) == [frame("1", #""id":"ab","at":0,"delta":"new","next":3,"status":"open""#)])
     }
 
+    @Test func whoComesAgainAndFindsNothingIsToldSo() throws {
+        let stage = stage()
+        #expect(
+            try join(stage, 1, #"{"stream":{"id":"7","at":4}}"#) == [frame("1", #""id":"7","status":"deleted""#)])
+        let next = try shelf.add("reply/1", id: 0xAB)
+        #expect(
+            try stage.news(of: next) == [frame("1", #""id":"ab","at":0,"delta":"","next":0,"status":"open""#)])
+    }
+
     @Test func nobodyWatchesForThoseWhoLeft() throws {
         let (stage, stream) = (stage(), try shelf.add("reply/1"))
         try join(stage, 1)
