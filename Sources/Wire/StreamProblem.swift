@@ -13,6 +13,8 @@ package enum StreamProblem: Sendable, Equatable {
     case order
     case fenced
     case tooLarge(Int)
+    /// The row of its close was refused, by Postgres' sentence; it is open still.
+    case closeFailed(String)
     case full
     case unavailable
 
@@ -27,6 +29,7 @@ package enum StreamProblem: Sendable, Equatable {
         case .order: "StreamOrder"
         case .fenced: "StreamFenced"
         case .tooLarge: "StreamTooLarge"
+        case .closeFailed: "StreamCloseFailed"
         case .full: "StreamsFull"
         case .unavailable: "StreamsUnavailable"
         }
@@ -45,6 +48,8 @@ package enum StreamProblem: Sendable, Equatable {
             "The payload is not what the stream takes: send delta for text, messages for JSON, base64 for bytes"
         case .order: "The number seq is not the next of this producer's, which begins each epoch with 0"
         case .fenced: "Another incarnation of this producer has taken over: begin a new epoch to go on"
+        case .closeFailed(let sentence):
+            "The stream is open still, as the statement of streams.on_close failed: \(sentence)"
         case .tooLarge(let limit): "A stream may have \(limit) bytes (streams.bytes)"
         case .full: "The hub has no room for more of streams; try again later"
         case .unavailable: "Streams cannot be written now; try again in a moment"
@@ -54,7 +59,9 @@ package enum StreamProblem: Sendable, Equatable {
     var nextAction: Refusal.NextAction {
         switch self {
         case .full, .unavailable: .retry
-        case .isPublic, .name, .reserved, .notFound, .ended, .cancelled, .content, .order, .fenced, .tooLarge: .giveUp
+        case .isPublic, .name, .reserved, .notFound, .ended, .cancelled, .content, .order, .fenced, .tooLarge,
+            .closeFailed:
+            .giveUp
         }
     }
 }

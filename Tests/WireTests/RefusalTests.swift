@@ -20,9 +20,7 @@ import Wire
 
     static let problems: [StreamProblem] = [
         .isPublic, .name, .reserved, .notFound, .ended(at: 77), .cancelled(at: 77), .content, .order, .fenced,
-        .tooLarge(77),
-        .full,
-        .unavailable,
+        .tooLarge(77), .closeFailed("a detail"), .full, .unavailable,
     ]
 
     private func expected(_ refusal: Refusal) -> (reason: String, message: String) {
@@ -217,6 +215,11 @@ import Wire
             case .fenced:
                 ("StreamFenced", "Another incarnation of this producer has taken over: begin a new epoch to go on")
             case .tooLarge: ("StreamTooLarge", "A stream may have 77 bytes (streams.bytes)")
+            case .closeFailed:
+                (
+                    "StreamCloseFailed",
+                    "The stream is open still, as the statement of streams.on_close failed: a detail"
+                )
             case .full: ("StreamsFull", "The hub has no room for more of streams; try again later")
             case .unavailable: ("StreamsUnavailable", "Streams cannot be written now; try again in a moment")
             }
@@ -363,8 +366,8 @@ import Wire
                 )
             case .over, .presenceListFull, .stream:
                 (
-                    refusal.reason.replacingOccurrences(of: " 77 ", with: " N "),
-                    refusal.message.replacingOccurrences(of: " 77 ", with: " N ")
+                    refusal.reason.replacing(" 77 ", with: " N ").replacing("a detail", with: "…"),
+                    refusal.message.replacing(" 77 ", with: " N ").replacing("a detail", with: "…")
                 )
             case .signer, .invalidBinding:
                 (refusal.reason.replacingOccurrences(of: "a detail", with: "…"), "…")

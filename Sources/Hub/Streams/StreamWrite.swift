@@ -92,7 +92,8 @@ extension StreamProblem {
         case .epochMustBeginAtZero, .sequenceGap, .sequenceRegression: self = .order
         case .streamTooLarge(let limit): self = .tooLarge(limit)
         case .tooManyProducers, .tooMuch, .noRoom: self = .full
-        case .closeFailed, .unavailable: self = .unavailable
+        case .closeFailed(let sentence): self = .closeFailed(sentence)
+        case .unavailable: self = .unavailable
         }
     }
 }

@@ -61,7 +61,7 @@ package enum NextAction: Equatable {
             "InvalidPostgresChanges", "message_size_exceeded", "payload_size_exceeded",
             "Broadcast payload must be a JSON object", "Presence track payload must be a map",
             "Presence event must be track or untrack", "StreamTopic", "StreamNotFound", "StreamEnded",
-            "StreamCancelled", "StreamContent", "StreamOrder", "StreamFenced", "StreamTooLarge":
+            "StreamCancelled", "StreamCloseFailed", "StreamContent", "StreamOrder", "StreamFenced", "StreamTooLarge":
             self = .giveUp
         case "UnableToReplayMessages":
             self = reason.hasSuffix("Realtime was unable to replay messages") ? .retry : .giveUp

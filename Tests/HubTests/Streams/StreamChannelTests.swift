@@ -336,6 +336,19 @@ import Wire
             ])
     }
 
+    @Test func aCloseWhoseRowIsRefusedIsToldWhy() throws {
+        let stage = try writer()
+        try stage.say(say("close", "{}"), from: 1)
+        let id = try #require(stage.streamQuestions.last)
+        #expect(
+            try stage.watch { $0.streamAnswered(id, .refused(.closeFailed("no such column"))) } == [
+                reply(
+                    5,
+                    #"{"status":"error","response":{"reason":"StreamCloseFailed: The stream is open still, as the statement of streams.on_close failed: no such column"}}"#
+                )
+            ])
+    }
+
     /// Who may write could else go on behind a cancel.
     @Test func nobodyElseSaysWhatTheHubSays() throws {
         let stage = try writer()

@@ -13,8 +13,8 @@ import Wire
             .replayInvalid, .replayFailed, .privateOnly, .databaseUnavailable, .changesLost, .restarting,
             .payloadNotAnObject, .presencePayloadNotAMap, .presenceEventUnknown, .invalidBinding("a detail"),
             .stream(.isPublic), .stream(.notFound), .stream(.ended(at: 7)), .stream(.cancelled(at: 7)),
-            .stream(.content), .stream(.order), .stream(.fenced), .stream(.tooLarge(7)), .stream(.full),
-            .stream(.unavailable),
+            .stream(.content), .stream(.order), .stream(.fenced), .stream(.tooLarge(7)),
+            .stream(.closeFailed("a detail")), .stream(.full), .stream(.unavailable),
         ] + Limit.allCases.map { .over($0, 7) }
 
     @Test(arguments: all) func theClientDoesWhatTheHubExpects(refusal: Refusal) {
