@@ -13,8 +13,11 @@ struct Command: Decodable {
     var state: String?
     var on: Bool?
     var count: Int?
+    var first: Int?
+    var producer: String?
     /// Seconds.
     var backoff: Double?
+    var pause: Double?
     var active: Double?
     var bufferLimit: Int?
 }

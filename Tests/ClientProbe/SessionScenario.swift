@@ -3,9 +3,13 @@ import RoostClient
 
 /// A client that does what standard input says, and tells what it is told.
 final class SessionScenario {
-    private var client: RoostClient?
+    private(set) var client: RoostClient?
     private var tokens: Tokens?
     private var channels: [String: Channel] = [:]
+    /// By the names of their streams.
+    var writers: [String: StreamWriter] = [:]
+    /// Whether those who write streams are to write no further piece.
+    let isWritingOver = ProbeFlag()
     private var tasks: [String: Task<Void, Never>] = [:]
 
     func run() async throws {
@@ -95,11 +99,11 @@ final class SessionScenario {
             Output.line("disconnected")
         case "drop": drop()
         case "resources": Output.line("resources", ["files": Resources.files, "sockets": Resources.sockets])
-        default: throw Unknown(command: command.do)
+        default: guard try handleStream(command) else { throw Unknown(command: command.do) }
         }
     }
 
-    private struct Unknown: Error { let command: String }
+    struct Unknown: Error { let command: String }
 
     private func make(_ command: Command) throws {
         guard let url = command.url.flatMap({ URL(string: $0) }) else { throw Unknown(command: "client without url") }
@@ -162,7 +166,7 @@ final class SessionScenario {
         }
     }
 
-    private func start(_ name: String?, _ body: @escaping @Sendable () async -> Void) {
+    func start(_ name: String?, _ body: @escaping @Sendable () async -> Void) {
         tasks[name ?? ""]?.cancel()
         tasks[name ?? ""] = Task { await body() }
     }
@@ -171,6 +175,7 @@ final class SessionScenario {
         for task in tasks.values { task.cancel() }
         tasks = [:]
         channels = [:]
+        writers = [:]
         client = nil
         tokens = nil
     }

@@ -11,7 +11,9 @@ from support.cluster import Cluster
 from support.http import HTTPConnection
 from support.hub import Hub
 from support.ops import LIVE, connect_operator
+from support.proxy import Proxy
 from support.streams import Stream
+from support.swift_probe import Probe
 from support.wsclient import Client
 
 _numbers = itertools.count(1)
@@ -158,6 +160,33 @@ async def open_page(browser, hub, request, tmp_path):
         await page.screenshot(f"{folder}/{request.node.name}-{number}.png")
         await page.close()
     assert [page.complaints for page in pages if page.complaints] == []
+
+
+@pytest.fixture
+async def probes():
+    """Starts programs around RoostClient, which do what the test says."""
+    running = []
+
+    async def start():
+        running.append(await Probe().start("session"))
+        return running[-1]
+
+    yield start
+    for probe in running:
+        await probe.close()
+
+
+@pytest.fixture
+async def probe(probes):
+    return await probes()
+
+
+@pytest.fixture
+async def way(hub):
+    """The network between a probe and the hub."""
+    async with Proxy(hub.port) as proxy:
+        proxy.url = f"ws://127.0.0.1:{proxy.port}"
+        yield proxy
 
 
 # The longest first: a file is one worker's, and one that begins late is waited for alone.

@@ -10,28 +10,8 @@ import pytest
 
 from support.deadline import eventually
 from support.hub import BINARY
-from support.proxy import Proxy
 from support.returning import Rows
-from support.swift_probe import Probe
 from support.tokens import token
-
-
-@pytest.fixture
-async def probes():
-    running = []
-
-    async def start():
-        running.append(await Probe().start("session"))
-        return running[-1]
-
-    yield start
-    for probe in running:
-        await probe.close()
-
-
-@pytest.fixture
-async def probe(probes):
-    return await probes()
 
 
 @pytest.fixture
@@ -42,14 +22,6 @@ def busy(own_hub, cluster):
         own_hub.watch("t")
         own_hub.start()
         yield sql
-
-
-@pytest.fixture
-async def way(hub):
-    """The network between a probe and the hub."""
-    async with Proxy(hub.port) as proxy:
-        proxy.url = f"ws://127.0.0.1:{proxy.port}"
-        yield proxy
 
 
 def rows_of(probe):

@@ -19,7 +19,8 @@ final class ClientHarness {
     private(set) var channelActions: [ChannelAction] = []
     private(set) var answers: [CallID: RoostError?] = [:]
 
-    static let topic = "realtime:room"
+    /// The room's, which a test may have be another before it opens the room.
+    var topic = "realtime:room"
     /// The channel's number.
     static let room = 1
 
@@ -112,7 +113,7 @@ final class ClientHarness {
     /// A frame of the room.
     func hear(_ event: String, _ payload: String, joinRef: String? = nil, ref: String? = nil) {
         func json(_ text: String?) -> String { text.map { "\"\($0)\"" } ?? "null" }
-        hear("[\(json(joinRef)),\(json(ref)),\"\(Self.topic)\",\"\(event)\",\(payload)]")
+        hear("[\(json(joinRef)),\(json(ref)),\"\(topic)\",\"\(event)\",\(payload)]")
     }
 
     // MARK: The room
@@ -124,7 +125,7 @@ final class ClientHarness {
     func openRoom(_ configure: (inout ChannelConfiguration) -> Void = { _ in }) {
         var configuration = ChannelConfiguration()
         configure(&configuration)
-        machine.open(Self.room, Self.topic, configuration)
+        machine.open(Self.room, topic, configuration)
     }
 
     func subscribe(_ call: CallID = 100) { channel { $0.subscribe(call, $1, &$2, $3) } }

@@ -10,13 +10,15 @@ public final class Channel: Sendable {
     public let topic: String
     let id: ChannelID
     let core: ClientCore
+    /// What the channel's stream has; empty where its topic is none.
+    let replica = StreamReplica()
     private let flag = ChannelFlag()
 
     init(_ topic: String, _ configuration: ChannelConfiguration, _ core: ClientCore) {
         self.topic = topic
         self.core = core
         id = core.nextID()
-        core.post(.open(id, topic: topic, configuration, flag))
+        core.post(.open(id, topic: topic, configuration, flag, replica))
     }
 
     deinit { core.post(.release(id)) }

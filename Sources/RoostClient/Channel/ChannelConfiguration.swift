@@ -18,6 +18,11 @@ public struct ChannelConfiguration: Sendable {
     public var history: BroadcastHistory?
     /// Where the first join resumes: the cursor of the last change that the app has stored. Nil begins at the present.
     public var resumeFrom: String?
+    /// In the channel of a stream: for how long the hub gathers what is appended before it tells this client, from zero to half
+    /// a second; nil leaves it to the hub (40 ms).
+    public var streamGathering: Duration?
+    /// In the channel of a stream: how many bytes of it this client keeps at most. A longer one ends the channel.
+    public var maximumStreamBytes = 64 << 20
 
     public init() {}
 }
@@ -55,6 +60,8 @@ package struct JoinPayload {
     package let requests: [ChangeRequest]
     package let cursor: String?
     package let historyID: String?
+    /// `config.stream`, a JSON object; nil where the channel is none of a stream.
+    package let stream: [UInt8]?
     package let token: String
 
     /// The text of the payload, a JSON object.
@@ -74,6 +81,7 @@ package struct JoinPayload {
             if let cursor { out += "\"cursor\":".utf8 + JSONString.encode(cursor) }
             out.append(UInt8(ascii: "}"))
         }
+        if let stream { out += ",\"stream\":".utf8 + stream }
         out += "},\"access_token\":".utf8
         JSONString.encode(token, into: &out)
         out.append(UInt8(ascii: "}"))

@@ -20,7 +20,7 @@ extension ChannelMachine {
         case "presence_occupancy":
             guard let payload = message.payload, let members = payload["members"]?.int else { break }
             actions.append(.occupancy(Occupancy(members: members, keys: payload["keys"]?.int ?? members)))
-        case "broadcast": broadcast(message, at)
+        case "broadcast": broadcast(message, context, &refs, at)
         default: break
         }
         actions.append(.message(message))
@@ -42,6 +42,7 @@ extension ChannelMachine {
         if case .leaving(ref, _) = phase {
             return isLeft()
         }
+        guard !answersWrite(ref, isOK ? nil : reason, response, context, &refs, at) else { return }
         guard let request = pending.takeRequest(ref: ref) else { return }
         guard !isOK else {
             if let call = request.call { actions.append(.answer(call, nil)) }
@@ -53,13 +54,8 @@ extension ChannelMachine {
             lost(reason, context.appState, at)
             return joinLater(reason, at)
         }
-        if let call = request.call { actions.append(.answer(call, Self.error(reason))) }
+        if let call = request.call { actions.append(.answer(call, RoostError(refusal: reason))) }
         if NextAction(reason: reason) == .refreshToken { actions.append(.tokenRefused) }
-    }
-
-    /// The error for a call that the hub refused for this reason.
-    package static func error(_ reason: String) -> RoostError {
-        NextAction(reason: reason) == .giveUp ? .refused(reason: reason) : .busy(reason: reason)
     }
 
     private mutating func joined(_ ref: String, _ response: JSON, _ refs: inout Refs, _ at: Instant) {
@@ -80,6 +76,8 @@ extension ChannelMachine {
         if !changes.awaitsLive { actions += pending.endSubscribers(nil) }
         if let tracked { sendTrack(tracked, nil, &refs, at) }
         releaseHeld(&refs, at)
+        stream?.joined()
+        sendWrites(&refs, at)
         if outcome.lacksSome || presenceAsked != wantsPresence {
             joinAgainAt = at.now + timing.subscribeDelay
         } else if outcome.hasUnread {
@@ -133,7 +131,9 @@ extension ChannelMachine {
         if !subscriptions.isEmpty { actions.append(.change(change, subscriptions)) }
     }
 
-    private mutating func broadcast(_ message: ServerMessage, _ at: Instant) {
+    private mutating func broadcast(
+        _ message: ServerMessage, _ context: Context, _ refs: inout Refs, _ at: Instant
+    ) {
         guard let broadcast = IncomingBroadcast(message.body) else { return }
         historyID = broadcast.meta?.history ?? historyID
         if broadcast.isJSON, let payload = JSON(broadcast.payload) {
@@ -142,6 +142,7 @@ extension ChannelMachine {
             case "typing" where broadcast.meta?.isReplayed != true:
                 if typing.heard(payload, at: at.now) { actions.append(.typing) }
             case "typing_state": if typing.state(payload, at: at.now) { actions.append(.typing) }
+            case "stream": takeStream(payload, context, &refs, at)
             default: break
             }
         }

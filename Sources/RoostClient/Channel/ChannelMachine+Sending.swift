@@ -124,6 +124,8 @@ extension ChannelMachine {
         case .leaving(_, let deadline) where deadline <= at.now: isLeft()
         case .joined:
             if let joinAgainAt, joinAgainAt <= at.now { join(context, &refs, at) }
+            for id in producers.keys { producers[id]?.tick(at.now) }
+            sendWrites(&refs, at)
         default: break
         }
     }

@@ -10,6 +10,12 @@ package enum ChannelAction {
     /// The hub cannot serve row changes: all change sequences end with this error.
     case failChanges(RoostError)
     case broadcast(IncomingBroadcast)
+    /// What the channel's stream has more, or how it ended.
+    case stream(StreamNews)
+    /// The hub has kept what a writer appended: the stream has so many bytes now.
+    case kept(WriterID, Int)
+    /// A writer can write no more, for this reason.
+    case writerFailed(WriterID, RoostError)
     /// Other members are in the channel than before; they are in `presence`.
     case presence
     /// Others type than before; they are in `typing`.
@@ -105,6 +111,10 @@ package struct ChannelMachine {
 
     package var pending = PendingCalls()
 
+    /// Nil where the channel is none of a stream.
+    package var stream: WatchedStream?
+    package var producers: [WriterID: StreamProducer] = [:]
+
     package init(topic: String, _ configuration: ChannelConfiguration, presenceKey: String, _ timing: Timing) {
         self.topic = topic
         self.configuration = configuration
@@ -113,6 +123,7 @@ package struct ChannelMachine {
         backoff = Backoff(timing.backoff)
         changes = RequestedChanges(cursor: configuration.resumeFrom)
         wantsPresence = configuration.presence == .members
+        stream = topic.hasPrefix(RoostStream.topicPrefix) ? WatchedStream() : nil
     }
 
     /// What is to be done since the last call, in this order.
@@ -136,7 +147,7 @@ package struct ChannelMachine {
         var deadlines = [presence.nextDeadline, typing.nextDeadline, pending.nextDeadline]
         switch phase {
         case .joining(_, let deadline), .waiting(let deadline), .leaving(_, let deadline): deadlines.append(deadline)
-        case .joined: deadlines.append(joinAgainAt)
+        case .joined: deadlines += [joinAgainAt] + producers.values.map(\.nextDeadline)
         case .idle, .offline, .over: break
         }
         return deadlines.compactMap(\.self).min()
@@ -179,7 +190,10 @@ package struct ChannelMachine {
     }
 
     /// The task that waits for a call was cancelled. What it asked for may happen all the same.
-    package mutating func cancel(_ call: CallID) { actions += pending.cancel(call) }
+    package mutating func cancel(_ call: CallID) {
+        actions += pending.cancel(call)
+        for id in producers.keys.sorted() { actions += producers[id]?.cancel(call) ?? [] }
+    }
 
     // MARK: The socket
 
@@ -222,6 +236,7 @@ package struct ChannelMachine {
         actions += pending.endRequests(
             .notConnected("The connection was lost before the hub answered; it may have happened."))
         changes.lose()
+        loseWrites()
         joinAgainAt = nil
         if wasIn { actions.append(.event(.lost(reason: reason))) }
     }
@@ -232,10 +247,11 @@ package struct ChannelMachine {
         let ref = refs.next()
         presenceAsked = wantsPresence
         joinAgainAt = nil
+        loseWrites()
         let payload = JoinPayload(
             configuration: configuration, presenceKey: presenceKey, wantsPresence: wantsPresence,
             appState: context.appState, requests: changes.beginJoin(), cursor: changes.cursor, historyID: historyID,
-            token: token)
+            stream: stream?.request(gathering: configuration.streamGathering), token: token)
         phase = .joining(ref: ref, deadline: at.now + timing.join)
         actions.append(
             .send(
@@ -255,6 +271,7 @@ package struct ChannelMachine {
     /// The channel is over for its sequences and callers; with an error, or because it was left.
     package mutating func finish(_ error: RoostError?, _ event: ChannelEvent) {
         actions += pending.endWaiting(error ?? .left)
+        failWriters(error ?? .left)
         actions.append(.event(event))
         actions.append(.over(error))
     }

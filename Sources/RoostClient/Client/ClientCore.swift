@@ -50,13 +50,16 @@ enum ClientCommand: Sendable {
     case watchSocket(SubscriptionID, Mailbox<SocketEvent>)
     case unwatch(SubscriptionID)
 
-    case open(ChannelID, topic: String, ChannelConfiguration, ChannelFlag)
+    case open(ChannelID, topic: String, ChannelConfiguration, ChannelFlag, StreamReplica)
     case attach(ChannelID, SubscriptionID, Sink, ChangeRequest?)
     case detach(ChannelID, SubscriptionID)
     /// Nobody holds the channel or one of its sequences any more: it is left.
     case release(ChannelID)
     case untrack(ChannelID)
     case typing(ChannelID, Bool, [UInt8])
+    case openWriter(ChannelID, WriterID, name: String, epoch: Int, StreamProgress)
+    /// Nobody holds the writer any more.
+    case closeWriter(ChannelID, WriterID)
 
     case call(ChannelID, CallID, Call, Answer)
     case cancel(ChannelID, CallID)
@@ -67,6 +70,7 @@ enum ClientCommand: Sendable {
         case leave
         case send(ClientMessage.Body)
         case track([UInt8])
+        case write(WriterID, WriterOrder)
     }
 
     typealias Answer = CheckedContinuation<RoostError?, Never>
@@ -81,11 +85,14 @@ enum Sink: Sendable {
     case occupancy(Mailbox<Occupancy>)
     case events(Mailbox<ChannelEvent>)
     case messages(Mailbox<ServerMessage>)
+    /// What the stream has is in the channel's replica; the buffer only says that there is something new.
+    case stream(Mailbox<Void>)
 
     func finish(_ error: RoostError?) {
         switch self {
         case .changes(let mailbox): mailbox.finish(error)
         case .broadcasts(_, let mailbox): mailbox.finish(error)
+        case .stream(let mailbox): mailbox.finish(error)
         // These end without an error: the last event says how the channel ended.
         case .presence(let mailbox): mailbox.finish()
         case .typing(let mailbox): mailbox.finish()
@@ -105,6 +112,7 @@ enum Sink: Sendable {
         case (.occupancy(let occupancy), .occupancy(let mailbox)): mailbox.put(occupancy)
         case (.event(let event), .events(let mailbox)): mailbox.put(event)
         case (.message(let message), .messages(let mailbox)): mailbox.put(message)
+        case (.stream, .stream(let mailbox)): mailbox.put(())
         default: break
         }
     }

@@ -20,6 +20,8 @@ actor Engine {
     private var socketEvents: [SubscriptionID: Mailbox<SocketEvent>] = [:]
     private var sinks: [ChannelID: [SubscriptionID: Sink]] = [:]
     private var flags: [ChannelID: ChannelFlag] = [:]
+    private var replicas: [ChannelID: StreamReplica] = [:]
+    private var progress: [WriterID: StreamProgress] = [:]
     private var answers: [CallID: ClientCommand.Answer] = [:]
 
     init(
@@ -69,8 +71,8 @@ actor Engine {
         case .unwatch(let id):
             states[id] = nil
             socketEvents[id] = nil
-        case .open(let id, let topic, let configuration, let flag):
-            flags[id] = flag
+        case .open(let id, let topic, let configuration, let flag, let replica):
+            (flags[id], replicas[id]) = (flag, replica)
             machine.open(id, topic, configuration)
         case .attach(let id, let subscription, let sink, let binding): attach(id, subscription, sink, binding)
         case .detach(let id, let subscription):
@@ -78,7 +80,7 @@ actor Engine {
             perform { machine, at in machine.withChannel(id, at) { channel, _, _ in channel.remove(subscription, at) } }
         case .release(let id):
             perform { machine, at in machine.withChannel(id, at) { channel, _, refs in channel.leave(nil, &refs, at) } }
-            (sinks[id], flags[id]) = (nil, nil)
+            (sinks[id], flags[id], replicas[id]) = (nil, nil, nil)
         case .untrack(let id):
             perform { machine, at in machine.withChannel(id, at) { channel, _, refs in channel.untrack(&refs) } }
         case .typing(let id, let isTyping, let payload):
@@ -87,6 +89,15 @@ actor Engine {
                     channel.say(typing: isTyping, payload, &refs, at)
                 }
             }
+        case .openWriter(let id, let writer, let name, let epoch, let progress):
+            self.progress[writer] = progress
+            perform { machine, at in
+                machine.withChannel(id, at) { channel, _, _ in channel.openWriter(writer, name: name, epoch: epoch) }
+            }
+            subscribe(id)
+        case .closeWriter(let id, let writer):
+            progress[writer] = nil
+            perform { machine, at in machine.withChannel(id, at) { channel, _, _ in channel.closeWriter(writer) } }
         case .call(let id, let call, let what, let answer): handle(what, call, id, answer)
         case .cancel(let id, let call):
             perform { machine, at in machine.withChannel(id, at) { channel, _, _ in channel.cancel(call) } }
@@ -100,11 +111,7 @@ actor Engine {
         }
         answers[call] = answer
         switch what {
-        case .subscribe:
-            perform { machine, at in
-                machine.withConnection(at) { $0.connect(at) }
-                machine.withChannel(id, at) { $0.subscribe(call, $1, &$2, at) }
-            }
+        case .subscribe: subscribe(id, call)
         case .leave:
             perform { machine, at in machine.withChannel(id, at) { channel, _, refs in channel.leave(call, &refs, at) }
             }
@@ -121,6 +128,17 @@ actor Engine {
             perform { machine, at in
                 machine.withChannel(id, at) { channel, _, refs in channel.track(call, payload, &refs, at) }
             }
+        case .write(let writer, let order):
+            perform { machine, at in
+                machine.withChannel(id, at) { channel, _, refs in channel.order(order, of: writer, call, &refs, at) }
+            }
+        }
+    }
+
+    private func subscribe(_ id: ChannelID, _ call: CallID? = nil) {
+        perform { machine, at in
+            machine.withConnection(at) { $0.connect(at) }
+            machine.withChannel(id, at) { $0.subscribe(call, $1, &$2, at) }
         }
     }
 
@@ -131,6 +149,7 @@ actor Engine {
         switch sink {
         case .presence(let mailbox): if channel.presence.isKnown { mailbox.put(channel.presence.members) }
         case .typing(let mailbox): if !channel.typing.set.typists.isEmpty { mailbox.put(channel.typing.set) }
+        case .stream(let mailbox): mailbox.put(())
         default: break
         }
         perform { machine, at in
@@ -139,6 +158,7 @@ actor Engine {
                 if case .presence = sink, channel.configuration.presence == .automatic { channel.showPresence(at) }
             }
         }
+        if case .stream = sink { subscribe(id) }
     }
 
     // MARK: The logic and what it wants
@@ -182,6 +202,12 @@ actor Engine {
         case .over(let error):
             for sink in (sinks.removeValue(forKey: id) ?? [:]).values { sink.finish(error) }
             flags.removeValue(forKey: id)?.raise()
+            replicas[id] = nil
+        case .kept(let writer, let end): progress[writer]?.end = end
+        case .writerFailed(let writer, let error): progress[writer]?.failure = error
+        case .stream(let news):
+            replicas[id]?.take(news)
+            for sink in (sinks[id] ?? [:]).values { sink.take(action) }
         case .presence: forEachSink(of: id) { if case .presence(let box) = $0 { box.put($1.presence.members) } }
         case .typing: forEachSink(of: id) { if case .typing(let box) = $0 { box.put($1.typing.set) } }
         default: for sink in (sinks[id] ?? [:]).values { sink.take(action) }

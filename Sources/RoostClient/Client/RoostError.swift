@@ -16,6 +16,10 @@ public enum RoostError: Error, Sendable, Equatable {
     case encoding(String)
     /// What arrived is not of the type that was asked for.
     case decoding(String)
+    /// A reader cancelled the stream: it ends after so many bytes, and nobody is shown more. Stop writing it.
+    case streamCancelled(at: Int)
+    /// The stream has ended after so many bytes, and nothing can be written to it any more.
+    case streamEnded(at: Int)
     /// The channel was left.
     case left
     /// The channel or the connection ended for good.
@@ -35,10 +39,28 @@ extension RoostError: CustomStringConvertible {
         case .bufferFull(let limit): "More than \(limit) bytes or messages wait to be sent; send again later."
         case .encoding(let what): "The payload cannot be sent: \(what)"
         case .decoding(let what): "The payload cannot be read: \(what)"
+        case .streamCancelled(let end): "A reader cancelled the stream at \(end) bytes; stop writing it."
+        case .streamEnded(let end): "The stream has ended at \(end) bytes."
         case .left: "The channel was left; ask the client for a new one."
         case .ended(let reason): "It ended for good: \(reason)"
         case .cancelled: "The task was cancelled."
         }
+    }
+}
+
+extension RoostError {
+    /// The error for what the hub refused for this reason.
+    init(refusal reason: String) {
+        switch reason.prefix(while: { $0 != ":" }) {
+        case "StreamCancelled": self = .streamCancelled(at: Self.offset(in: reason))
+        case "StreamEnded": self = .streamEnded(at: Self.offset(in: reason))
+        default: self = NextAction(reason: reason) == .giveUp ? .refused(reason: reason) : .busy(reason: reason)
+        }
+    }
+
+    /// The number that stands in a reason; 0 where a newer hub has none in it.
+    private static func offset(in reason: String) -> Int {
+        Int(reason.drop { !$0.isASCII || !$0.isNumber }.prefix { $0.isASCII && $0.isNumber }) ?? 0
     }
 }
 

@@ -1,0 +1,104 @@
+import Wire
+
+/// The channel of a stream: what the hub says of it, and what the app writes.
+extension ChannelMachine {
+    // MARK: Watching
+
+    /// Takes the payload of a broadcast `stream`. What comes before the answer to a join comes again behind it.
+    mutating func takeStream(_ frame: JSON, _ context: Context, _ refs: inout Refs, _ at: Instant) {
+        guard isJoined, let outcome = stream?.take(frame) else { return }
+        switch outcome {
+        case .nothing: break
+        case .misfit(let reason):
+            lost(reason, context.appState, at)
+            joinLater(reason, at)
+        case .news(let news):
+            actions.append(.stream(news))
+            // Their appends would be refused: they need not wait for that. Of a close they are told by its answer.
+            switch news.end?.reason {
+            case .cancelled: failWriters(.streamCancelled(at: news.end?.offset ?? 0))
+            case .aborted: failWriters(.streamEnded(at: news.end?.offset ?? 0))
+            case .complete, .deleted, nil: break
+            }
+            guard let place = stream?.next, place > configuration.maximumStreamBytes else { return }
+            let limit = configuration.maximumStreamBytes
+            actions.append(.send(message("phx_leave", ref: refs.next(), Array("{}".utf8))))
+            fail(.ended(reason: "The stream has more than \(limit) bytes (maximumStreamBytes)."))
+        }
+    }
+
+    // MARK: Writing
+
+    /// Makes a writer, whose appends the hub tells apart by its name.
+    package mutating func openWriter(_ id: WriterID, name: String, epoch: Int) {
+        producers[id] = StreamProducer(name: name, epoch: epoch, timing.backoff)
+        guard !configuration.isPrivate || !configuration.acknowledgesBroadcasts || stream == nil else { return }
+        failWriters(.refused(reason: "The channel was opened so that no stream can be written by it."))
+    }
+
+    /// Forgets a writer, and what it has appended that was not sent yet.
+    package mutating func closeWriter(_ id: WriterID) { producers[id] = nil }
+
+    /// Does what the app asks of a writer, now or when the channel is back.
+    package mutating func order(
+        _ order: WriterOrder, of id: WriterID, _ call: CallID, _ refs: inout Refs, _ at: Instant
+    ) {
+        actions += producers[id]?.take(order, call) ?? [.answer(call, .left)]
+        sendWrites(&refs, at)
+    }
+
+    /// Sends what is to be sent, as far as the channel is joined.
+    mutating func sendWrites(_ refs: inout Refs, _ at: Instant) {
+        guard isJoined else { return }
+        for id in producers.keys.sorted() {
+            while let write = producers[id]?.next(&refs, deadline: at.now + timing.send) {
+                actions.append(
+                    .send(
+                        ClientMessage(
+                            joinRef: joinRef, ref: write.ref, topic: topic, event: "broadcast",
+                            body: .broadcast(event: write.event, payload: write.payload, isJSON: true))))
+            }
+        }
+    }
+
+    /// What was sent and not answered is sent again behind the next join.
+    mutating func loseWrites() {
+        for id in producers.keys { producers[id]?.lose() }
+    }
+
+    /// Takes the answer to a write.
+    ///
+    /// - Parameter reason: why the hub refused it; nil where it did not.
+    /// - Returns: false where no writer waits for this answer.
+    mutating func answersWrite(
+        _ ref: String, _ reason: String?, _ response: JSON, _ context: Context, _ refs: inout Refs, _ at: Instant
+    ) -> Bool {
+        guard let id = producers.first(where: { $0.value.awaits(ref) })?.key else { return false }
+        if let reason {
+            if reason == "unmatched topic" {
+                // The hub does not know us here (any more).
+                lost(reason, context.appState, at)
+                joinLater(reason, at)
+                return true
+            }
+            actions += producers[id]?.refused(ref, reason, at) ?? []
+            if let failure = producers[id]?.failure { actions.append(.writerFailed(id, failure)) }
+            if NextAction(reason: reason) == .refreshToken { actions.append(.tokenRefused) }
+        } else {
+            // Told before the calls are answered, which read it.
+            if let end = response["next"]?.int { actions.append(.kept(id, end)) }
+            actions += producers[id]?.kept(ref) ?? []
+        }
+        sendWrites(&refs, at)
+        return true
+    }
+
+    /// Ends all writers of the channel for this reason.
+    mutating func failWriters(_ error: RoostError) {
+        for id in producers.keys.sorted() {
+            let answers = producers[id]?.fail(error) ?? []
+            if let failure = producers[id]?.failure { actions.append(.writerFailed(id, failure)) }
+            actions += answers
+        }
+    }
+}

@@ -1,0 +1,143 @@
+import Foundation
+import Synchronization
+
+/// What a channel's stream has, as far as it has arrived. From any thread: the client's engine adds, sequences read.
+///
+/// There is one for all sequences of a channel, and each of them is an offset into it. So a slow consumer costs nothing, and one
+/// that begins late misses nothing: what waits for either is the stream itself, and that the channel's configuration bounds.
+final class StreamReplica: Sendable {
+    struct Content {
+        /// Counts the streams that have begun here.
+        var generation = 0
+        var id = ""
+        var form = StreamForm.text
+        var bytes: [UInt8] = []
+        var state = StreamState.open
+        var end: StreamEnd?
+    }
+
+    private let content = Mutex(Content())
+
+    func take(_ news: StreamNews) {
+        content.withLock { content in
+            if news.begins { content = Content(generation: content.generation + 1, id: news.id) }
+            content.form = news.form ?? content.form
+            content.bytes += news.bytes
+            content.state = news.state ?? content.state
+            content.end = news.end ?? content.end
+        }
+    }
+
+    func read<Value: Sendable>(_ body: (Content) -> Value) -> Value { content.withLock { body($0) } }
+}
+
+/// How far one sequence has told its consumer of a stream.
+final class StreamBookmark: Sendable {
+    private struct Place {
+        var generation = 0
+        var offset = 0
+        var state: StreamState?
+        /// The text of this stream so far, where the sequence tells all of it each time.
+        var text = ""
+        var isOver = false
+    }
+
+    /// What a look into the replica finds.
+    enum Look<Value: Sendable>: Sendable {
+        case value(Value)
+        /// Nothing that was not told before; look again when something came.
+        case nothing
+        /// The end was told.
+        case over
+    }
+
+    private let place = Mutex(Place())
+
+    /// A stream that was deleted before a sequence is made is nothing to begin with: its consumer waits for the next.
+    init(_ replica: StreamReplica) {
+        let passed = replica.read { $0.end?.reason == .deleted ? $0.generation : 0 }
+        place.withLock { place in
+            place.generation = passed
+            place.offset = .max
+        }
+    }
+
+    /// The next piece.
+    func update(_ replica: StreamReplica) -> Look<StreamUpdate> {
+        place.withLock { place in
+            if place.isOver { return .over }
+            return replica.read { Self.update($0, &place) }
+        }
+    }
+
+    private static func update(_ content: StreamReplica.Content, _ place: inout Place) -> Look<StreamUpdate> {
+        guard content.generation == place.generation else {
+            place = Place(generation: content.generation)
+            return .value(.begins(id: content.id))
+        }
+        if place.offset < content.bytes.count { return .value(piece(content, &place)) }
+        guard place.offset == content.bytes.count, content.generation > 0 else { return .nothing }
+        if let end = content.end {
+            place.isOver = true
+            return .value(.ended(end))
+        }
+        guard content.state != place.state else { return .nothing }
+        place.state = content.state
+        return .value(.state(content.state))
+    }
+
+    private static func piece(_ content: StreamReplica.Content, _ place: inout Place) -> StreamUpdate {
+        let rest = content.bytes[place.offset...]
+        switch content.form {
+        case .text:
+            place.offset = content.bytes.count
+            return .text(String(decoding: rest, as: UTF8.self))
+        case .bytes:
+            place.offset = content.bytes.count
+            return .bytes(Data(rest))
+        case .messages:
+            let message = rest.prefix { $0 != 0x0A }
+            place.offset = message.endIndex + 1
+            return .message(StreamedMessage(json: Data(message)))
+        }
+    }
+
+    /// The whole text, if it is another than the last time.
+    func text(_ replica: StreamReplica) -> Look<StreamText> {
+        place.withLock { place in
+            if place.isOver { return .over }
+            return replica.read { Self.text($0, &place) }
+        }
+    }
+
+    private static func text(_ content: StreamReplica.Content, _ place: inout Place) -> Look<StreamText> {
+        let begins = content.generation != place.generation
+        if begins { place = Place(generation: content.generation) }
+        guard place.offset <= content.bytes.count, content.generation > 0 else { return .nothing }
+        let rest = content.bytes[place.offset...]
+        guard begins || !rest.isEmpty || content.state != place.state || content.end != nil else { return .nothing }
+        if content.form == .text { place.text += String(decoding: rest, as: UTF8.self) }
+        place.offset = content.bytes.count
+        place.state = content.state
+        place.isOver = content.end != nil
+        return .value(StreamText(id: content.id, text: place.text, state: content.state, end: content.end))
+    }
+}
+
+extension Mailbox<Void> {
+    /// Looks for a value each time the buffer has something, until there is one. Returns nil at the end, and in a cancelled task.
+    ///
+    /// - Parameter lease: is held while somebody may still wait.
+    func value<Value>(
+        _ lease: Lease, _ look: () -> StreamBookmark.Look<Value>
+    ) async throws(RoostError) -> Value? {
+        while !Task.isCancelled {
+            switch look() {
+            case .value(let value): return withExtendedLifetime(lease) { value }
+            case .over: return nil
+            case .nothing: if try await next() == nil { return nil }
+            }
+        }
+        return nil
+    }
+}
