@@ -7,6 +7,37 @@ enum StandardOutput {
         var text = text + "\n"
         text.withUTF8 { _ = Glibc.write(STDOUT_FILENO, $0.baseAddress, $0.count) }
     }
+
+    private static let isTerminal = isatty(STDOUT_FILENO) == 1
+
+    /// Writes all of it, however long the reader takes: to the byte, but for what a terminal would obey.
+    ///
+    /// - Returns: false where nobody reads any more.
+    @discardableResult static func write(_ bytes: [UInt8]) -> Bool {
+        var rest = (isTerminal ? Self.harmless(bytes) : bytes)[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Glibc.write(STDOUT_FILENO, $0.baseAddress, $0.count) }
+            guard count > 0 else { return false }
+            rest = rest.dropFirst(count)
+        }
+        return true
+    }
+}
+
+extension StandardOutput {
+    /// The same without control characters but line feeds and tabs: whoever writes a stream must not move the cursor, change the title
+    /// or answer in the name of whoever reads it (ECMA-48). They are shown as question marks.
+    static func harmless(_ bytes: [UInt8]) -> [UInt8] {
+        var out = bytes
+        for place in out.indices {
+            let byte = out[place]
+            // C1 controls are two bytes in UTF-8, C2 80 to C2 9F.
+            let isC1 = (0x80...0x9F).contains(byte) && place > 0 && bytes[place - 1] == 0xC2
+            if isC1 { out[place - 1] = UInt8(ascii: "?") }
+            if isC1 || byte == 0x7F || byte < 0x20 && byte != 0x0A && byte != 0x09 { out[place] = UInt8(ascii: "?") }
+        }
+        return out
+    }
 }
 
 /// Where everything goes that is not a command's output.

@@ -107,22 +107,13 @@ struct StreamPrinter {
         var offset = "-1"
         while true {
             let (body, next, ending) = try page(from: offset)
-            write(body)
+            StandardOutput.write(body)
             offset = next ?? offset
             if let ending {
                 guard ending == "complete" else { throw RunFailure("The stream ended: \(ending).", .refused) }
                 return
             }
             if isOnce, body.isEmpty { return }
-        }
-    }
-
-    private func write(_ bytes: [UInt8]) {
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Glibc.write(STDOUT_FILENO, $0.baseAddress, $0.count) }
-            guard count > 0 else { return }
-            rest = rest.dropFirst(count)
         }
     }
 
@@ -134,7 +125,7 @@ struct StreamPrinter {
         _ = try client.perform("GET", [], behind: "?offset=\(offset)&live=sse") { piece in
             for event in parser.take(piece) {
                 guard event.name == "control" else {
-                    write(Array(event.data.utf8))
+                    StandardOutput.write(Array(event.data.utf8))
                     continue
                 }
                 let control: JSON

@@ -8,16 +8,21 @@ import Wire
 struct TailCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "tail",
-        abstract: "Join a channel and print its events as JSON lines.",
+        abstract: "Join a channel and print its events as JSON lines, or follow a stream.",
         discussion: """
-            Connects to the hub as a client does: broadcasts, presence and, with --table, row changes. Without --token \
-            it signs one with jwt.secret for the role service_role. Ctrl-C leaves. Examples: `roost tail room1`, \
-            `roost tail room1 --table public.messages --filter conversation_id=eq.7`.
+            Connects to the hub as a client does: broadcasts, presence and, with --table, row changes. With --stream it \
+            prints what the stream has and what comes, and ends with the stream: with 0 if it is complete, with 1 if not. \
+            Of a stream of JSON it prints a line for each message. Without --token it signs one with jwt.secret for the \
+            role service_role. Ctrl-C leaves. Examples: `roost tail room1`, \
+            `roost tail room1 --table public.messages --filter conversation_id=eq.7`, `roost tail --stream reply/1`.
             """
     )
 
     @Argument(help: "The channel's name, with or without `realtime:`.")
-    var topic: String
+    var topic: String?
+
+    @Option(help: ArgumentHelp("Follow this stream instead, such as reply/1.", valueName: "name"))
+    var stream: String?
 
     @Option(help: ArgumentHelp("Subscribe to this table's changes, too.", valueName: "schema.table"))
     var table: String?
@@ -41,12 +46,74 @@ struct TailCommand: AsyncParsableCommand {
         if filter != nil, table == nil {
             throw ValidationError("--filter needs --table: it chooses among a table's rows.")
         }
+        guard stream != nil else {
+            if topic == nil { throw ValidationError("Name a channel, or a stream with --stream.") }
+            return
+        }
+        if topic != nil || table != nil || `private` {
+            throw ValidationError("--stream stands alone: a stream has a channel of its own, and no tables.")
+        }
     }
 
     func run() async throws {
-        let request = TailRequest(
-            topic: topic, table: table, filter: filter, isPrivate: `private`, url: url, token: token)
+        let hub = TailedHub(url: url, token: token)
+        if let stream { return try await StreamTail(stream, of: hub, options.load()).run() }
+        let request = TailRequest(topic: topic ?? "", table: table, filter: filter, isPrivate: `private`, hub: hub)
         try await TopicTail(request, options.load()).run()
+    }
+}
+
+/// The hub that `roost tail` connects to, and by what token.
+struct TailedHub: Sendable {
+    /// The hub's WebSocket URL, or nil for the one that the configuration describes.
+    let url: String?
+    /// The token to join with; nil to sign one with the configuration's secret.
+    let token: String?
+
+    /// A client of the hub, which is not connected yet.
+    func client(
+        _ configuration: RoostConfiguration, _ configure: (inout RoostClient.Configuration) -> Void = { _ in }
+    ) throws -> RoostClient {
+        let token = try token(configuration)
+        var settings = RoostClient.Configuration { token }
+        configure(&settings)
+        return RoostClient(url: try url(configuration), configuration: settings)
+    }
+
+    private func url(_ configuration: RoostConfiguration) throws -> URL {
+        let text = url ?? "\(configuration.socketScheme)://\(configuration.httpHost):\(configuration.httpPort)"
+        guard let url = URL(string: text), url.host() != nil, ["ws", "wss"].contains(url.scheme) else {
+            throw RunFailure("--url must be ws://HOST:PORT or wss://HOST:PORT, not \(Mask.url(text)).", .usage)
+        }
+        return url
+    }
+
+    private func token(_ configuration: RoostConfiguration) throws -> String {
+        if let token { return token }
+        let secret = try configuration.requireJWTSecret(for: "roost tail without --token")
+        return try DevelopmentToken(role: "service_role", lifetime: 86_400).signed(with: secret)
+    }
+}
+
+/// What `roost tail` says about its connection, on standard error.
+enum TailNotes {
+    static func say(_ sentence: String) { StandardError.write("roost tail: \(sentence)\n") }
+
+    static func say(_ event: SocketEvent) {
+        switch event {
+        case .connecting, .connected: break
+        case .lost(let reason): say(reason)
+        case .waiting(let wait): say(again(wait))
+        }
+    }
+
+    static func again(_ wait: Duration) -> String {
+        "trying again in \(wait.formatted(.units(allowed: [.seconds], fractionalPart: .show(length: 1))))"
+    }
+
+    /// Waits until the task is cancelled.
+    static func pause() async {
+        for await _ in AsyncStream<Never>.makeStream().stream {}
     }
 }
 
@@ -58,10 +125,7 @@ struct TailRequest: Sendable {
     let table: String?
     let filter: String?
     let isPrivate: Bool
-    /// The hub's WebSocket URL, or nil for the one that the configuration describes.
-    let url: String?
-    /// The token to join with; nil to sign one with the configuration's secret.
-    let token: String?
+    let hub: TailedHub
 }
 
 /// A member of one channel that prints the events it gets, for `roost tail`.
@@ -78,11 +142,8 @@ struct TopicTail {
 
     /// Joins and prints until Ctrl-C or SIGTERM, or until the hub refuses the channel for good.
     func run() async throws {
-        let token = try token()
+        let client = try request.hub.client(configuration) { $0.bufferLimit = Self.patience }
         Signals.listen(to: [SIGINT, SIGTERM])
-        var settings = RoostClient.Configuration { token }
-        settings.bufferLimit = Self.patience
-        let client = RoostClient(url: try url(), configuration: settings)
         let channel = client.channel(request.topic) {
             $0.isPrivate = request.isPrivate
             $0.presence = .members
@@ -109,20 +170,22 @@ struct TopicTail {
                 return await Self.pause()
             }
             group.addTask {
-                for await event in sockets { Self.show(event) }
+                for await event in sockets { TailNotes.say(event) }
                 return await Self.pause()
             }
             group.addTask {
                 for await event in events {
                     if case .failed(let error) = event { return error }
-                    if case .rejoining(let wait, let reason) = event { Self.say("\(reason); \(Self.again(wait))") }
+                    if case .rejoining(let wait, let reason) = event {
+                        TailNotes.say("\(reason); \(TailNotes.again(wait))")
+                    }
                 }
                 return await Self.pause()
             }
             group.addTask {
                 do throws(RoostError) { try await channel.subscribe() } catch {
                     // The channel is joined all the same; the rest of it is worth following.
-                    if case .subscription(let reason) = error { Self.say(reason) }
+                    if case .subscription(let reason) = error { TailNotes.say(reason) }
                 }
                 return await Self.pause()
             }
@@ -133,31 +196,17 @@ struct TopicTail {
 
     /// Waits until the task is cancelled.
     private static func pause() async -> RoostError? {
-        for await _ in AsyncStream<Never>.makeStream().stream {}
+        await TailNotes.pause()
         return nil
     }
 
     private static func show(_ message: ChannelMessage) {
         if message.missedBefore > 0 {
-            say("\(message.missedBefore) events were dropped: the output is read too slowly")
+            TailNotes.say("\(message.missedBefore) events were dropped: the output is read too slowly")
         }
         let event = JSONString.quoted(message.event)
         StandardOutput.line("{\"event\":\(event),\"payload\":\(String(decoding: message.payload, as: UTF8.self))}")
     }
-
-    private static func show(_ event: SocketEvent) {
-        switch event {
-        case .connecting, .connected: break
-        case .lost(let reason): say(reason)
-        case .waiting(let wait): say(again(wait))
-        }
-    }
-
-    private static func again(_ wait: Duration) -> String {
-        "trying again in \(wait.formatted(.units(allowed: [.seconds], fractionalPart: .show(length: 1))))"
-    }
-
-    private static func say(_ sentence: String) { StandardError.write("roost tail: \(sentence)\n") }
 
     private func rows(of channel: Channel) -> Changes<AnyRow>? {
         guard let name = request.table else { return nil }
@@ -169,18 +218,4 @@ struct TopicTail {
 
     /// A row is printed as it came, so nothing of it is decoded.
     private struct AnyRow: Decodable, Sendable {}
-
-    private func url() throws -> URL {
-        let text = request.url ?? "\(configuration.socketScheme)://\(configuration.httpHost):\(configuration.httpPort)"
-        guard let url = URL(string: text), url.host() != nil, ["ws", "wss"].contains(url.scheme) else {
-            throw RunFailure("--url must be ws://HOST:PORT or wss://HOST:PORT, not \(Mask.url(text)).", .usage)
-        }
-        return url
-    }
-
-    private func token() throws -> String {
-        if let token = request.token { return token }
-        let secret = try configuration.requireJWTSecret(for: "roost tail without --token")
-        return try DevelopmentToken(role: "service_role", lifetime: 86_400).signed(with: secret)
-    }
 }

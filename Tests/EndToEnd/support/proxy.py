@@ -37,6 +37,11 @@ class Proxy:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
+    @property
+    def connections(self):
+        """How many there are."""
+        return len(self._writers) // 2
+
     def cut(self):
         """Every connection is reset, in the middle of whatever it does; new ones are possible at once."""
         for writer in self._writers:
