@@ -68,6 +68,16 @@ let package = Package(
             swiftSettings: strict),
         .systemLibrary(name: "CLinux"),
         .target(name: "Workers", dependencies: ["CLinux", logging], swiftSettings: strict),
+        .systemLibrary(name: "CHiredis", providers: [.apt(["libhiredis-dev"])]),
+        .target(name: "CTLSClient", linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
+        .target(name: "CLuaFiles"),
+        .target(
+            name: "Redis",
+            dependencies: [
+                "CHiredis", "CLuaFiles", "CTLSClient", "Workers",
+                .product(name: "DequeModule", package: "swift-collections"),
+            ],
+            exclude: ["Lua"], swiftSettings: testable),
         .target(
             name: "Postgres", dependencies: ["CPostgres", "CSQLFiles", "Workers", logging], exclude: ["SQL"],
             swiftSettings: strict),
@@ -194,6 +204,11 @@ let package = Package(
             dependencies: ["CTestKeys", "Push", "Hub", "Signatures", "Wire", logging, "TestSupport"],
             swiftSettings: quick),
         .testTarget(name: "RoostTests", dependencies: ["roost", "Demo", "Hub", "Push"], swiftSettings: quick),
+        // A Redis server of the tests' own, and what may happen to its connections.
+        .target(name: "RedisFixtures", dependencies: ["Redis"], path: "Tests/RedisFixtures", swiftSettings: strict),
+        .testTarget(
+            name: "RedisTests", dependencies: ["Redis", "RedisFixtures", "TestSupport", "Workers"], swiftSettings: quick
+        ),
         .testTarget(name: "WorkersTests", dependencies: ["Workers"], swiftSettings: quick),
         .testTarget(
             name: "ListeningTests",

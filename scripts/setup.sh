@@ -15,9 +15,10 @@ packages=(
     libcurl4-openssl-dev # the keys of jwks.url, and the connections to APNs
     libnghttp2-dev # what is spoken on these
     libjansson-dev # JSON documents: key sets, APNs' answers, the operator's page
+    libhiredis-dev # several hubs as one: what Redis answers
     libpq-dev postgresql # the change feed; the server is for the demo and the tests
 )
-services=(caddy haproxy nginx-light pgbouncer) # packages that start a server of their own
+services=(caddy haproxy nginx-light pgbouncer redis-server) # packages that start a server of their own
 requirements=Tests/EndToEnd/requirements.txt
 wants_tests=false
 for option in "$@"; do
@@ -26,7 +27,7 @@ for option in "$@"; do
         wants_tests=true
         packages+=(python3 python3-venv chromium fonts-dejavu-core)
         packages+=(openssl) # what the hub offers by TLS, in the eyes of another
-        packages+=("${services[@]}") # what stands in front of a hub, for attacks through it, and of Postgres, where the hub refuses it
+        packages+=("${services[@]}") # what stands in front of a hub, for attacks through it, and of Postgres, where the hub refuses it; what several hubs share
         packages+=(python3-h2 python3-cryptography nghttp2-server) # the stand-in for APNs, and a second referee of the client
         ;;
     --package) packages+=(debhelper dpkg-dev python3) ;;

@@ -1,0 +1,14 @@
+#include "CLuaFiles.h"
+
+#pragma clang diagnostic ignored "-Wc23-extensions"
+
+static const unsigned char open_text[] = {
+#embed "../Redis/Lua/Open.lua"
+};
+static const unsigned char publish_text[] = {
+#embed "../Redis/Lua/Publish.lua"
+};
+
+struct roost_lua_file roost_lua_open(void) { return (struct roost_lua_file){open_text, sizeof open_text}; }
+
+struct roost_lua_file roost_lua_publish(void) { return (struct roost_lua_file){publish_text, sizeof publish_text}; }

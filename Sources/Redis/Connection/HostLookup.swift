@@ -1,0 +1,107 @@
+import Glibc
+import Synchronization
+import Workers
+
+/// Finds the addresses of hosts' names on a thread of its own, as a look-up can wait for the network as long as it likes.
+///
+/// The thread starts with the first name that is no IP address. One look-up runs at a time, and a name that is asked for again while its
+/// look-up runs waits for the same one. Where a look-up takes longer than whoever asked will wait, what it finds is there for the next
+/// attempt, for a while. From any thread.
+package final class HostLookup: Sendable {
+    /// An address as connect(2) takes it.
+    package struct SocketAddress: Sendable, Equatable {
+        let family: Int32
+        let bytes: [UInt8]
+    }
+
+    package enum Answer: Sendable, Equatable {
+        case addresses([SocketAddress])
+        case failed(String)
+        /// `descriptor` becomes readable with the answer.
+        case notYet
+    }
+
+    private struct Content: Sendable {
+        var wanted: RedisAddress.Endpoint?
+        var isRunning: RedisAddress.Endpoint?
+        var found: [RedisAddress.Endpoint: (answer: Answer, at: ContinuousClock.Instant)] = [:]
+        var isStopping = false
+    }
+
+    /// How long what was found counts: one attempt to connect, and no more, as a name may move with its service.
+    private static let validity = Duration.seconds(2)
+    private static let capacity = 16
+    private let mailbox = WorkerMailbox(Content())
+    private let news = EventDescriptor()
+    private let thread = WorkerThread(named: "roost-names")
+
+    package init() {}
+
+    /// The thread ends when its look-up does; nobody waits for it.
+    deinit { mailbox.post { $0.isStopping = true } }
+
+    /// Readable when a look-up has ended that somebody was told to wait for; cleared by `clear`.
+    package var descriptor: Int32 { news.descriptor }
+
+    package func clear() { news.clear() }
+
+    /// Asks for a host's addresses; never waits.
+    package func addresses(of endpoint: RedisAddress.Endpoint, at now: ContinuousClock.Instant) -> Answer {
+        if case .addresses(let numeric) = Self.resolve(endpoint, flags: AI_NUMERICHOST) { return .addresses(numeric) }
+        let known: Answer? = mailbox.look { content in
+            guard let found = content.found[endpoint] else { return nil }
+            if now - found.at > Self.validity {
+                content.found[endpoint] = nil
+                return nil
+            }
+            // A failure is told once, and asked about again with the next attempt.
+            if case .failed = found.answer { content.found[endpoint] = nil }
+            return found.answer
+        }
+        if let known { return known }
+        if !thread.wasStarted { start() }
+        mailbox.post { content in if content.isRunning != endpoint { content.wanted = endpoint } }
+        return .notYet
+    }
+
+    private func start() {
+        let (mailbox, news) = (mailbox, news)
+        thread.start {
+            while true {
+                mailbox.wait(until: nil)
+                let (wanted, isStopping) = mailbox.take { content in
+                    content.isRunning = content.wanted
+                    content.wanted = nil
+                    return (content.isRunning, content.isStopping)
+                }
+                if isStopping { return }
+                guard let wanted else { continue }
+                let answer = Self.resolve(wanted, flags: AI_ADDRCONFIG)
+                mailbox.look { content in
+                    content.isRunning = nil
+                    if content.found.count >= Self.capacity { content.found.removeAll() }
+                    content.found[wanted] = (answer, .now)
+                }
+                news.signal()
+            }
+        }
+    }
+
+    private static func resolve(_ endpoint: RedisAddress.Endpoint, flags: Int32) -> Answer {
+        var hints = addrinfo()
+        hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        hints.ai_flags = flags | AI_NUMERICSERV
+        var list: UnsafeMutablePointer<addrinfo>?
+        let status = getaddrinfo(endpoint.host, String(endpoint.port), &hints, &list)
+        guard status == 0 else { return .failed(String(cString: gai_strerror(status))) }
+        defer { freeaddrinfo(list) }
+        var addresses: [SocketAddress] = []
+        var entry = list
+        while let info = entry?.pointee {
+            let bytes = UnsafeRawBufferPointer(start: info.ai_addr, count: Int(info.ai_addrlen))
+            addresses.append(SocketAddress(family: info.ai_family, bytes: [UInt8](bytes)))
+            entry = info.ai_next
+        }
+        return .addresses(addresses)
+    }
+}

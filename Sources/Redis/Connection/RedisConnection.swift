@@ -1,0 +1,275 @@
+import DequeModule
+import Glibc
+
+/// One connection with one server: it never blocks, notices every end, and says why.
+///
+/// Its owner polls `descriptor` for `events` until `deadline`, calls `advance`, does what the events ask for, and calls `flush`, which
+/// writes all commands of the turn at once. Commands are answered in order. A connection that subscribed takes `PING` and messages
+/// come between its replies. It belongs to one thread.
+package final class RedisConnection {
+    package typealias Instant = ContinuousClock.Instant
+
+    enum Event {
+        /// All of the greeting was answered; with the replies to its `commands`.
+        case ready([RedisValue])
+        case reply(RedisValue)
+        case message(channel: [UInt8], [UInt8])
+        /// The last event.
+        case ended(RedisFailure)
+    }
+
+    private enum Purpose {
+        case greeting(RedisGreeting.Step)
+        case ping
+        case command
+    }
+
+    private struct Question {
+        let purpose: Purpose
+        let askedAt: Instant
+        let size: Int
+    }
+
+    private enum State {
+        case opening(SocketOpening)
+        case greeting
+        case ready
+        case ended
+    }
+
+    /// Bytes of commands that may be unanswered, those not yet written among them.
+    static let capacity = 8 << 20
+    private static let readsInOneTurn = 16
+    private static let readSize = 64 << 10
+
+    private let timeouts: RedisTimeouts
+    private let startedAt: Instant
+    private var greeting: RedisGreeting
+    private var state: State
+    private var socket: RedisSocket?
+    private var waitsFor = Int16(POLLOUT)
+    private let reader = ReplyReader()
+    private var input = [UInt8](repeating: 0, count: readSize)
+    private var output: [UInt8] = []
+    private var written = 0
+    private var questions: Deque<Question> = []
+    private var unanswered = 0
+    private var lastByteAt: Instant
+    /// Why a write failed: known before what the server still said was read.
+    private var writeFailure: RedisFailure?
+    private var mayHaveMore = false
+
+    /// What the greeting told of the server; nothing before it was answered.
+    var server: RedisServerIdentity { greeting.identity }
+
+    /// Begins to connect.
+    ///
+    /// - Parameter place: no Sentinel, which is not spoken to about data.
+    init(
+        to place: RedisAddress.Place, encryption: RedisAddress.Encryption?, greeting: RedisGreeting,
+        timeouts: RedisTimeouts, lookup: HostLookup, at now: Instant
+    ) {
+        self.greeting = greeting
+        self.timeouts = timeouts
+        startedAt = now
+        lastByteAt = now
+        state = .opening(SocketOpening(place, encryption, timeouts, lookup, at: now))
+    }
+
+    var isReady: Bool { if case .ready = state { true } else { false } }
+
+    /// What to poll; nil while a name is looked up, and after the end.
+    var descriptor: Int32? {
+        if case .opening(let opening) = state { opening.descriptor } else { socket?.descriptor }
+    }
+
+    var events: Int16 {
+        switch state {
+        case .opening(let opening): opening.events
+        // TLS may have to read before it can write; then nothing is gained by waiting to write.
+        case .greeting, .ready: Int16(POLLIN) | (written < output.count ? waitsFor & Int16(POLLOUT) : 0)
+        case .ended: 0
+        }
+    }
+
+    /// When `advance` is due at the latest, whatever poll says.
+    var deadline: Instant? {
+        switch state {
+        case .ended: return nil
+        case .opening(let opening): return opening.deadline
+        case .greeting, .ready:
+            if mayHaveMore || writeFailure != nil { return startedAt }
+            guard let deadAt else { return pingAt }
+            return isReady ? deadAt : min(deadAt, startedAt + timeouts.setUp)
+        }
+    }
+
+    /// Where something was asked and nothing came: counted from the last byte, but at least for the time that a ping would have had.
+    private var deadAt: Instant? {
+        guard let first = questions.first else { return nil }
+        return max(lastByteAt, first.askedAt - timeouts.ping) + timeouts.silence
+    }
+
+    private var pingAt: Instant { lastByteAt + timeouts.ping }
+
+    /// Queues a command.
+    ///
+    /// - Returns: false, and nothing is queued, before the connection is ready, after its end, and where too much is unanswered.
+    func send(_ command: [RedisArgument], at now: Instant) -> Bool {
+        let size = command.commandSize
+        guard isReady, unanswered + size <= Self.capacity else { return false }
+        ask(command, .command, size: size, at: now)
+        return true
+    }
+
+    private func ask(_ command: [RedisArgument], _ purpose: Purpose, size: Int = 0, at now: Instant) {
+        questions.append(Question(purpose: purpose, askedAt: now, size: size))
+        unanswered += size
+        command.encode(into: &output)
+    }
+
+    /// Goes on with whatever is possible, and tells what came of it.
+    func advance(at now: Instant, into events: inout [Event]) {
+        do {
+            if case .opening(let opening) = state, let opened = try opening.advance(at: now) {
+                greet(on: opened, at: now)
+            }
+            switch state {
+            case .greeting, .ready:
+                try read(at: now, into: &events)
+                try judgeSilence(at: now)
+            default: break
+            }
+            flush()
+        } catch {
+            end(error, into: &events)
+        }
+    }
+
+    private func greet(on opened: RedisSocket, at now: Instant) {
+        socket = opened
+        lastByteAt = now
+        state = .greeting
+        for (step, command) in greeting.commands { ask(command, .greeting(step), at: now) }
+    }
+
+    // MARK: Reading
+
+    private func read(at now: Instant, into events: inout [Event]) throws(RedisFailure) {
+        guard let socket else { return }
+        mayHaveMore = false
+        for _ in 0..<Self.readsInOneTurn {
+            switch input.withUnsafeMutableBytes({ socket.read(into: $0) }) {
+            case .moved(let count):
+                lastByteAt = now
+                try take(count, at: now, into: &events)
+                if count < Self.readSize, !socket.hasPending, !socket.isEncrypted { return }
+            case .waits(let events):
+                if let writeFailure { throw writeFailure }
+                if events & Int16(POLLOUT) != 0 { waitsFor = events }
+                return
+            case .ended(let failure): throw failure
+            }
+        }
+        mayHaveMore = true
+    }
+
+    private func take(_ count: Int, at now: Instant, into events: inout [Event]) throws(RedisFailure) {
+        var taken = 0
+        while taken < count {
+            let piece = min(count - taken, ReplyReader.pieceSize)
+            // Not in a closure, which could not throw a typed error.
+            let problem = input.withUnsafeBytes { bytes -> RedisFailure? in
+                do throws(RedisFailure) {
+                    try reader.feed(UnsafeRawBufferPointer(rebasing: bytes[taken..<taken + piece]))
+                    return nil
+                } catch { return error }
+            }
+            if let problem { throw problem }
+            taken += piece
+            while let value = try reader.next() { try receive(value, at: now, into: &events) }
+        }
+    }
+
+    private func receive(_ value: RedisValue, at now: Instant, into events: inout [Event]) throws(RedisFailure) {
+        if greeting.subscribes, case .array(let parts) = value, parts.count == 3, parts[0] == Self.message,
+            case .bytes(let channel) = parts[1], case .bytes(let message) = parts[2]
+        {
+            events.append(.message(channel: channel, message))
+            return
+        }
+        guard let question = questions.popFirst() else {
+            // A server that refuses a client says so before it is asked.
+            if case .error(let text) = value { throw RedisFailure.ofSetUp(text) }
+            throw .protocolError("it answers what nobody asked")
+        }
+        unanswered -= question.size
+        switch question.purpose {
+        case .command:
+            events.append(.reply(value))
+            if case .error(let text) = value, let failure = RedisFailure.ofConnection(text) { throw failure }
+        case .ping:
+            if case .error(let text) = value { throw RedisFailure.ofSetUp(text) }
+        case .greeting(let step): try greeting.take(value, of: step)
+        }
+        if case .greeting = state, questions.isEmpty {
+            state = .ready
+            events.append(.ready(greeting.replies))
+        }
+    }
+
+    private static let message = RedisValue.bytes(Array("message".utf8))
+
+    // MARK: Silence
+
+    private func judgeSilence(at now: Instant) throws(RedisFailure) {
+        if !isReady, now >= startedAt + timeouts.setUp {
+            throw RedisFailure(.unanswered, "Redis was not ready in time")
+        }
+        if let deadAt {
+            if now >= deadAt, !mayHaveMore { throw RedisFailure(.silent, "Redis does not answer any more") }
+        } else if now >= pingAt {
+            ask(["PING"], .ping, at: now)
+        }
+    }
+
+    // MARK: Writing
+
+    /// Writes what was queued. What fails is told by the next `advance`, after what the server said before.
+    func flush() {
+        guard let socket, writeFailure == nil else { return }
+        switch state {
+        case .greeting, .ready: break
+        default: return
+        }
+        while written < output.count {
+            let outcome = output.withUnsafeBytes { socket.write(UnsafeRawBufferPointer(rebasing: $0[written...])) }
+            switch outcome {
+            case .moved(let count): written += count
+            case .waits(let events):
+                waitsFor = events
+                // Where the other side never catches up, what it has taken does not stay here.
+                if written >= 1 << 20 {
+                    output.removeFirst(written)
+                    written = 0
+                }
+                return
+            case .ended(let failure):
+                writeFailure = failure
+                return
+            }
+        }
+        guard written > 0 else { return }
+        output.removeAll(keepingCapacity: output.count <= 256 << 10)
+        written = 0
+    }
+
+    private func end(_ failure: RedisFailure, into events: inout [Event]) {
+        state = .ended
+        socket = nil
+        output = []
+        written = 0
+        questions = []
+        events.append(.ended(failure))
+    }
+}

@@ -1,0 +1,70 @@
+import Glibc
+import Workers
+
+/// A connection that waits for its answers: for commands that look at a server once, and for tests. It blocks the thread that it is
+/// used on, and belongs to it.
+package final class RedisSession {
+    private let side: LinkSide
+    private let lookup = HostLookup()
+    private let limit: Duration
+    private var replies: [RedisValue] = []
+
+    /// Connects.
+    ///
+    /// - Parameter limit: for connecting, and for each answer.
+    /// - Throws: `RedisFailure` where the first attempt fails.
+    package init(
+        _ address: RedisAddress, name: String, timeouts: RedisTimeouts = RedisTimeouts(),
+        limit: Duration = .seconds(10)
+    ) throws(RedisFailure) {
+        self.limit = limit
+        side = LinkSide(address, RedisGreeting(name: name), timeouts, lookup, random: { 0 }, at: .now)
+        try turn { side.isReady }
+    }
+
+    package var server: RedisServerIdentity { side.server }
+
+    /// Asks, and waits for the reply, which may be an error of the server's.
+    ///
+    /// An error can end the connection; then another one is made for the next question.
+    ///
+    /// - Throws: `RedisFailure` where there is no answer.
+    package func ask(_ command: RedisArgument...) throws(RedisFailure) -> RedisValue { try ask(command) }
+
+    package func ask(_ command: [RedisArgument]) throws(RedisFailure) -> RedisValue {
+        replies = []
+        if !side.isReady { try turn { side.isReady } }
+        guard side.ask(command, .command(0), at: .now) else { throw RedisFailure(.cut, "there is no connection") }
+        try turn { !replies.isEmpty }
+        return replies.removeFirst()
+    }
+
+    private func turn(until isDone: () -> Bool) throws(RedisFailure) {
+        let deadline = ContinuousClock.now + limit
+        while true {
+            var events: [LinkSide.Event] = []
+            lookup.clear()
+            side.advance(at: .now, into: &events)
+            for event in events {
+                switch event {
+                case .reply(.command, let value): replies.append(value)
+                // An error can end the connection that it came on; it is still an answer.
+                case .failed(let failure, _) where replies.isEmpty: throw failure
+                default: break
+                }
+            }
+            if isDone() { return }
+            guard ContinuousClock.now < deadline else {
+                throw RedisFailure(.unanswered, "Redis does not answer in time")
+            }
+            guard let connection = side.connection else { continue }
+            connection.flush()
+            var polled = [
+                pollfd(
+                    fd: connection.descriptor ?? lookup.descriptor,
+                    events: connection.descriptor == nil ? Int16(POLLIN) : connection.events, revents: 0)
+            ]
+            poll(&polled, 1, milliseconds(until: min(deadline, connection.deadline ?? deadline)))
+        }
+    }
+}

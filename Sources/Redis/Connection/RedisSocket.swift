@@ -1,0 +1,158 @@
+import CTLSClient
+import Glibc
+
+/// A socket that never blocks, plain or with TLS. Its owner polls it. Belongs to one thread; closed when it goes.
+final class RedisSocket {
+    /// What came of a step.
+    enum Outcome {
+        case moved(Int)
+        /// Nothing moves before poll reports these events.
+        case waits(Int16)
+        case ended(RedisFailure)
+    }
+
+    let descriptor: Int32
+    private var tls: OpaquePointer?
+
+    private init(_ descriptor: Int32) { self.descriptor = descriptor }
+
+    deinit {
+        roost_tls_free(tls)
+        close(descriptor)
+    }
+
+    /// Begins to connect; the outcome is known by `finishConnecting`, once poll reports POLLOUT.
+    static func connecting(
+        to address: HostLookup.SocketAddress, acknowledgement: Duration
+    ) throws(RedisFailure) -> RedisSocket {
+        let descriptor = socket(
+            address.family, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        guard descriptor >= 0 else { throw RedisFailure(.refused, "no socket can be made: \(errorText(errno))") }
+        let made = RedisSocket(descriptor)
+        if address.family != AF_UNIX {
+            made.setOption(Int32(IPPROTO_TCP), TCP_NODELAY, 1)
+            made.setOption(Int32(IPPROTO_TCP), TCP_USER_TIMEOUT, Int32(acknowledgement / .milliseconds(1)))
+            made.setOption(SOL_SOCKET, SO_KEEPALIVE, 1)
+        }
+        let status = address.bytes.withUnsafeBytes { bytes in
+            guard let start = bytes.baseAddress else { return Int32(-1) }
+            return connect(descriptor, start.assumingMemoryBound(to: sockaddr.self), socklen_t(bytes.count))
+        }
+        if status != 0, errno != EINPROGRESS { throw Self.notConnected(errno) }
+        return made
+    }
+
+    /// The address of a Unix domain socket; nil where the path is too long for one.
+    static func unix(_ path: String) -> HostLookup.SocketAddress? {
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        let fits = withUnsafeMutableBytes(of: &address.sun_path) { bytes in
+            guard path.utf8.count < bytes.count else { return false }
+            bytes.copyBytes(from: path.utf8)
+            return true
+        }
+        return fits
+            ? HostLookup.SocketAddress(family: AF_UNIX, bytes: withUnsafeBytes(of: address) { [UInt8]($0) }) : nil
+    }
+
+    /// Whether it is connected by now.
+    func finishConnecting() throws(RedisFailure) -> Bool {
+        var polled = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        guard poll(&polled, 1, 0) > 0 else { return false }
+        var error: Int32 = 0
+        var size = socklen_t(MemoryLayout<Int32>.size)
+        getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &size)
+        if error != 0 { throw Self.notConnected(error) }
+        // On one machine a port that nobody listens on can be the very one that the kernel gave this socket: TCP then connects it
+        // to itself.
+        if let own = name(getsockname), own == name(getpeername), own.first != UInt8(AF_UNIX) {
+            throw Self.notConnected(ECONNREFUSED)
+        }
+        return true
+    }
+
+    /// From now on all goes through TLS, and `handshake` has to be done first.
+    func startTLS(host: String, _ encryption: RedisAddress.Encryption) throws(RedisFailure) {
+        var problem = [CChar](repeating: 0, count: Int(ROOST_TLS_PROBLEM_SIZE))
+        tls = roost_tls_create(descriptor, host, encryption.authorities, encryption.verifies, &problem)
+        if tls == nil { throw RedisFailure(.certificate, Self.text(problem)) }
+    }
+
+    /// Moves 0 bytes once it is done.
+    func handshake() -> Outcome {
+        guard let tls else { return .moved(0) }
+        var problem = [CChar](repeating: 0, count: Int(ROOST_TLS_PROBLEM_SIZE))
+        return outcome(Int(roost_tls_handshake(tls, &problem)), problem)
+    }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) -> Outcome {
+        if let tls {
+            var problem = [CChar](repeating: 0, count: Int(ROOST_TLS_PROBLEM_SIZE))
+            return outcome(roost_tls_read(tls, buffer.baseAddress, buffer.count, &problem), problem)
+        }
+        let count = recv(descriptor, buffer.baseAddress, buffer.count, 0)
+        if count > 0 { return .moved(count) }
+        if count == 0 { return .ended(Self.closed) }
+        return failed(errno, waiting: POLLIN)
+    }
+
+    func write(_ bytes: UnsafeRawBufferPointer) -> Outcome {
+        if let tls {
+            var problem = [CChar](repeating: 0, count: Int(ROOST_TLS_PROBLEM_SIZE))
+            return outcome(roost_tls_write(tls, bytes.baseAddress, bytes.count, &problem), problem)
+        }
+        let count = send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
+        return count >= 0 ? .moved(count) : failed(errno, waiting: POLLOUT)
+    }
+
+    var isEncrypted: Bool { tls != nil }
+
+    /// Whether bytes wait where poll does not see them.
+    var hasPending: Bool { tls.map { roost_tls_has_pending($0) } ?? false }
+
+    private func outcome(_ result: Int, _ problem: [CChar]) -> Outcome {
+        switch result {
+        case 0...: .moved(result)
+        case Int(ROOST_TLS_WANTS_READ.rawValue): .waits(Int16(POLLIN))
+        case Int(ROOST_TLS_WANTS_WRITE.rawValue): .waits(Int16(POLLOUT))
+        case Int(ROOST_TLS_CLOSED.rawValue): .ended(Self.closed)
+        default: .ended(RedisFailure(.certificate, Self.text(problem)))
+        }
+    }
+
+    private func failed(_ number: Int32, waiting events: Int32) -> Outcome {
+        if number == EAGAIN || number == EINTR { return .waits(Int16(events)) }
+        return .ended(RedisFailure(.cut, "the connection was cut: \(errorText(number))"))
+    }
+
+    private static let closed = RedisFailure(.cut, "Redis closed the connection")
+
+    private static func notConnected(_ number: Int32) -> RedisFailure {
+        let isLate = number == ETIMEDOUT
+        return RedisFailure(isLate ? .unanswered : .refused, "nobody takes the connection: \(errorText(number))")
+    }
+
+    private func setOption(_ level: Int32, _ option: Int32, _ value: Int32) {
+        var value = value
+        setsockopt(descriptor, level, option, &value, socklen_t(MemoryLayout<Int32>.size))
+    }
+
+    private func name(
+        _ function: (Int32, UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int32
+    ) -> [UInt8]? {
+        var storage = sockaddr_storage()
+        var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        return withUnsafeMutableBytes(of: &storage) { bytes in
+            guard let start = bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self),
+                function(descriptor, start, &size) == 0
+            else { return nil }
+            return [UInt8](bytes.prefix(Int(size)))
+        }
+    }
+
+    private static func text(_ problem: [CChar]) -> String {
+        String(decoding: problem.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+    }
+}
+
+private func errorText(_ number: Int32) -> String { String(cString: strerror(number)) }

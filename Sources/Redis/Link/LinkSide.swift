@@ -1,0 +1,181 @@
+import DequeModule
+
+/// One of the two connections of a link, over and over: where the primary is, is asked of Sentinel before every attempt; what fails is
+/// tried again after a pause. Belongs to one thread.
+final class LinkSide {
+    typealias Instant = ContinuousClock.Instant
+
+    enum Event {
+        /// With the replies to the greeting's own commands.
+        case ready([RedisValue])
+        case reply(LinkQuestion, RedisValue)
+        case message(channel: [UInt8], [UInt8])
+        /// The connection ended, or none was made, with what was not answered. The next attempt follows by itself.
+        case failed(RedisFailure, unanswered: [LinkQuestion])
+    }
+
+    private enum Step {
+        case waiting(Instant)
+        case asking(RedisConnection)
+        case connected(RedisConnection)
+    }
+
+    private let address: RedisAddress
+    private let greeting: RedisGreeting
+    private let timeouts: RedisTimeouts
+    private let lookup: HostLookup
+    private let random: () -> Double
+    private var step: Step
+    private var pause: RetryPause
+    /// Questions on the connection that are not answered yet, in order.
+    private(set) var questions: Deque<LinkQuestion> = []
+    /// Of the Sentinels, the one that answered last is asked first.
+    private var sentinel = 0
+    private var silentSentinels = 0
+    private(set) var readyAt: Instant?
+    /// Whether it answers: it has just been made, or has answered since somebody doubted it.
+    private(set) var isProven = false
+
+    init(
+        _ address: RedisAddress, _ greeting: RedisGreeting, _ timeouts: RedisTimeouts, _ lookup: HostLookup,
+        random: @escaping () -> Double, at now: Instant
+    ) {
+        self.address = address
+        var greeting = greeting
+        greeting.credentials = address.credentials
+        greeting.database = address.database
+        if case .sentinel = address.place { greeting.wantsPrimary = true }
+        self.greeting = greeting
+        self.timeouts = timeouts
+        self.lookup = lookup
+        self.random = random
+        pause = RetryPause(timeouts)
+        step = .waiting(now)
+    }
+
+    /// The one that is polled, if any.
+    var connection: RedisConnection? {
+        switch step {
+        case .waiting: nil
+        case .asking(let connection), .connected(let connection): connection
+        }
+    }
+
+    var isReady: Bool { readyAt != nil }
+
+    var isLookingUp: Bool { connection.map { $0.descriptor == nil } ?? false }
+
+    var server: RedisServerIdentity {
+        if case .connected(let connection) = step { connection.server } else { RedisServerIdentity() }
+    }
+
+    var deadline: Instant? { if case .waiting(let until) = step { until } else { connection?.deadline } }
+
+    /// - Returns: false where it cannot be asked now.
+    func ask(_ command: [RedisArgument], _ question: LinkQuestion, at now: Instant) -> Bool {
+        guard isReady, case .connected(let connection) = step, connection.send(command, at: now) else {
+            return false
+        }
+        questions.append(question)
+        return true
+    }
+
+    /// Nobody waits for the replies to what was asked so far, and it has to show that it answers.
+    ///
+    /// - Returns: what was not answered.
+    func doubt(at now: Instant) -> [LinkQuestion] {
+        let unanswered = Array(questions)
+        for index in questions.indices { questions[index] = .nobody }
+        isProven = false
+        if isReady, !ask(["PING"], .proof, at: now) {
+            drop(RedisFailure(.silent, "Redis leaves too much unanswered"), at: now)
+        }
+        return unanswered
+    }
+
+    /// Gives the connection up; the next attempt follows.
+    func drop(_ failure: RedisFailure, at now: Instant) {
+        readyAt = nil
+        isProven = false
+        questions = []
+        step = .waiting(pause.failed(at: now, random: random()))
+    }
+
+    func advance(at now: Instant, into events: inout [Event]) {
+        if case .waiting(let until) = step {
+            guard now >= until else { return }
+            silentSentinels = 0
+            begin(at: now)
+        }
+        guard let connection else { return }
+        var news: [RedisConnection.Event] = []
+        connection.advance(at: now, into: &news)
+        for event in news {
+            if case .asking = step { heard(event, at: now, into: &events) } else { take(event, at: now, into: &events) }
+        }
+    }
+
+    private func take(_ event: RedisConnection.Event, at now: Instant, into events: inout [Event]) {
+        switch event {
+        case .ready(let replies):
+            readyAt = now
+            isProven = true
+            pause.ready(at: now)
+            events.append(.ready(replies))
+        case .reply(let value):
+            guard let question = questions.popFirst() else { return }
+            if case .proof = question { isProven = true }
+            events.append(.reply(question, value))
+        case .message(let channel, let message): events.append(.message(channel: channel, message))
+        case .ended(let failure):
+            events.append(.failed(failure, unanswered: Array(questions)))
+            drop(failure, at: now)
+        }
+    }
+
+    // MARK: Sentinel
+
+    private func begin(at now: Instant) {
+        guard case .sentinel(let endpoints, let name) = address.place else {
+            return connect(to: address.place, at: now)
+        }
+        var question = RedisGreeting(name: greeting.name)
+        question.credentials = address.sentinelCredentials
+        question.asksIdentity = false
+        question.own = [["SENTINEL", "GET-MASTER-ADDR-BY-NAME", .text(name)]]
+        step = .asking(
+            RedisConnection(
+                to: .tcp(endpoints[sentinel % endpoints.count]), encryption: address.encryption, greeting: question,
+                timeouts: timeouts, lookup: lookup, at: now))
+    }
+
+    private func connect(to place: RedisAddress.Place, at now: Instant) {
+        step = .connected(
+            RedisConnection(
+                to: place, encryption: address.encryption, greeting: greeting, timeouts: timeouts, lookup: lookup,
+                at: now))
+    }
+
+    /// What a Sentinel said.
+    private func heard(_ event: RedisConnection.Event, at now: Instant, into events: inout [Event]) {
+        guard case .sentinel(let endpoints, let name) = address.place else { return }
+        let failure: RedisFailure
+        switch event {
+        case .ready(let replies):
+            if let parts = replies.first?.elements, parts.count == 2, let host = parts[0].text, !host.isEmpty,
+                let port = parts[1].text.flatMap({ UInt16($0) }), port > 0
+            {
+                return connect(to: .tcp(RedisAddress.Endpoint(host: host, port: port)), at: now)
+            }
+            failure = RedisFailure(.sentinel, "it knows no primary of the name \(name)")
+        case .ended(let ended): failure = ended
+        case .reply, .message: return
+        }
+        sentinel = (sentinel + 1) % endpoints.count
+        silentSentinels += 1
+        if silentSentinels < endpoints.count { return begin(at: now) }
+        let told = RedisFailure(.sentinel, "no Sentinel names the primary; of the last one: \(failure)")
+        drop(told, at: now)
+        events.append(.failed(told, unanswered: []))
+    }
+}

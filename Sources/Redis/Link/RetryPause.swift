@@ -1,0 +1,24 @@
+/// How long to wait before the next attempt: 50 ms, doubling to 250 ms, each somewhere between a half and the whole of that, so that
+/// hubs that were cut off together do not come back in step.
+struct RetryPause {
+    private let timeouts: RedisTimeouts
+    private var ceiling: Duration
+    private var readyAt: ContinuousClock.Instant?
+
+    init(_ timeouts: RedisTimeouts) {
+        self.timeouts = timeouts
+        ceiling = timeouts.firstRetry
+    }
+
+    /// An attempt went well. That makes the pauses short again only once it has lasted.
+    mutating func ready(at now: ContinuousClock.Instant) { readyAt = now }
+
+    /// - Parameter random: in 0..<1.
+    /// - Returns: when to try again.
+    mutating func failed(at now: ContinuousClock.Instant, random: Double) -> ContinuousClock.Instant {
+        if let readyAt, now - readyAt >= timeouts.stable { ceiling = timeouts.firstRetry }
+        readyAt = nil
+        defer { ceiling = min(ceiling * 2, timeouts.longestRetry) }
+        return now + ceiling * (0.5 + random / 2)
+    }
+}

@@ -1,0 +1,154 @@
+import CLuaFiles
+
+/// An entry's id in the stream: its epoch, and its offset within it. Written `EPOCH-OFFSET`.
+package struct LogEntryID: Sendable, Hashable, Comparable, CustomStringConvertible {
+    package var epoch: UInt64
+    /// From 0, without holes; -1 is before the first.
+    package var offset: Int64
+
+    package init(epoch: UInt64, offset: Int64) {
+        self.epoch = epoch
+        self.offset = offset
+    }
+
+    /// Nil for what is none.
+    package init?(_ text: String) {
+        let parts = text.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2, let epoch = UInt64(parts[0]), let offset = Int64(parts[1]), offset >= 0 else {
+            return nil
+        }
+        self.init(epoch: epoch, offset: offset)
+    }
+
+    package var description: String { "\(epoch)-\(offset)" }
+
+    package static func < (one: LogEntryID, other: LogEntryID) -> Bool {
+        (one.epoch, one.offset) < (other.epoch, other.offset)
+    }
+}
+
+/// What opening the log answers.
+package struct LogOpening: Sendable, Equatable {
+    /// The last entry; its offset is -1 where the epoch has none yet.
+    package var head: LogEntryID
+    /// The tag of that entry; 0 where there is none.
+    package var tag: UInt64
+    /// The last entries of older epochs, newest first, at most 16.
+    package var older: [LogEntryID]
+}
+
+/// An entry as the stream keeps it.
+package struct StoredLogEntry: Sendable, Equatable {
+    package var id: LogEntryID
+    package var tagBefore: UInt64
+    package var tag: UInt64
+    package var batch: [UInt8]
+}
+
+/// Why a script of the log, or a reading of it, brought nothing.
+package enum LogRefusal: Error, Sendable, Equatable {
+    /// The log is in another epoch than the caller's, and nothing was written: open it again.
+    case otherEpoch
+    /// What came is none of the answers there are: the server's error, or what somebody else wrote below these keys.
+    case unexpected(String)
+}
+
+/// The scripts that hubs share their log by, and reading it: what is asked, and what the answers say.
+///
+/// Invariants stand in `Lua/Open.lua` and `Lua/Publish.lua`.
+package struct LogScripts: Sendable {
+    package static let open = script(roost_lua_open())
+    package static let publish = script(roost_lua_publish())
+    package static let all = [open, publish]
+
+    private let keys: LogKeys
+
+    package init(_ keys: LogKeys) { self.keys = keys }
+
+    private static func script(_ file: roost_lua_file) -> RedisScript {
+        RedisScript(String(decoding: UnsafeBufferPointer(start: file.text, count: file.length), as: UTF8.self))
+    }
+
+    /// Queues the opening of the log, which comes before any publishing after each `whole`.
+    ///
+    /// - Parameter leastEpoch: milliseconds since 1970, and more than any epoch that the caller knows.
+    /// - Returns: as `RedisLink.command`.
+    package func open(leastEpoch: UInt64, on link: RedisLink, tag: UInt64, at now: RedisLink.Instant) -> Bool {
+        link.call(
+            Self.open, keys: [keys.log, keys.head], arguments: [.integer(Int64(clamping: leastEpoch))], tag: tag,
+            at: now)
+    }
+
+    package static func opening(_ value: RedisValue) throws(LogRefusal) -> LogOpening {
+        let texts = (value.elements ?? []).map(\.text)
+        guard texts.count >= 3, let epoch = texts[0].flatMap({ UInt64($0) }),
+            let offset = texts[1].flatMap({ Int64($0) }),
+            offset >= -1, let tag = texts[2].flatMap({ UInt64($0, radix: 16) })
+        else { throw refusal(value) }
+        return LogOpening(
+            head: LogEntryID(epoch: epoch, offset: offset), tag: tag,
+            older: texts.dropFirst(3).compactMap { $0.flatMap { LogEntryID($0) } })
+    }
+
+    /// Queues the publishing of one entry.
+    ///
+    /// - Parameters:
+    ///   - entryTag: at random, not 0.
+    ///   - length: how many entries the log keeps, about.
+    /// - Returns: as `RedisLink.command`.
+    package func publish(
+        _ batch: [UInt8], in epoch: UInt64, entryTag: UInt64, length: Int, on link: RedisLink, tag: UInt64,
+        at now: RedisLink.Instant
+    ) -> Bool {
+        link.call(
+            Self.publish, keys: [keys.log, keys.head],
+            arguments: [
+                .text(keys.channel), .text(String(epoch)), .text(String(entryTag, radix: 16)), .integer(Int64(length)),
+                .bytes(batch),
+            ], tag: tag, at: now)
+    }
+
+    /// The offset of the entry that was published.
+    package static func published(_ value: RedisValue) throws(LogRefusal) -> Int64 {
+        if case .integer(let offset) = value { return offset }
+        throw refusal(value)
+    }
+
+    /// Queues the reading of entries, oldest first.
+    ///
+    /// - Returns: as `RedisLink.command`.
+    package func read(
+        after place: LogEntryID, through last: LogEntryID? = nil, count: Int, on link: RedisLink, tag: UInt64,
+        at now: RedisLink.Instant
+    ) -> Bool {
+        let start = place.offset < 0 ? "\(place.epoch)-0" : "(\(place)"
+        let end = last?.description ?? "+"
+        return link.command(
+            ["XRANGE", .text(keys.log), .text(start), .text(end), "COUNT", .integer(Int64(count))], tag: tag, at: now)
+    }
+
+    package static func entries(_ value: RedisValue) throws(LogRefusal) -> [StoredLogEntry] {
+        guard let elements = value.elements else { throw refusal(value) }
+        var entries: [StoredLogEntry] = []
+        entries.reserveCapacity(elements.count)
+        for element in elements {
+            guard let entry = entry(element) else { throw .unexpected("an entry of the log is none of Roost's") }
+            entries.append(entry)
+        }
+        return entries
+    }
+
+    private static func entry(_ value: RedisValue) -> StoredLogEntry? {
+        guard let parts = value.elements, parts.count == 2, let id = parts[0].text.flatMap({ LogEntryID($0) }),
+            let fields = parts[1].elements, fields.count == 6, fields[0].text == "p", fields[2].text == "t",
+            fields[4].text == "b", let before = fields[1].text.flatMap({ UInt64($0, radix: 16) }),
+            let tag = fields[3].text.flatMap({ UInt64($0, radix: 16) }), case .bytes(let batch) = fields[5]
+        else { return nil }
+        return StoredLogEntry(id: id, tagBefore: before, tag: tag, batch: batch)
+    }
+
+    private static func refusal(_ value: RedisValue) -> LogRefusal {
+        guard case .error(let text) = value else { return .unexpected("the answer has another form") }
+        return text.hasPrefix("EPOCH") ? .otherEpoch : .unexpected(text)
+    }
+}

@@ -1,0 +1,56 @@
+-- Opens the log that hubs share, after each connect and before anything is written on that connection.
+--
+-- KEYS[1]  the log: a stream whose ids are EPOCH-OFFSET, the offsets dense from 0 within an epoch
+-- KEYS[2]  its head: "EPOCH OFFSET REPLID TAG", then " EPOCH-OFFSET" for the last entry of each older epoch, newest first
+-- ARGV[1]  the least number that a new epoch may have: the caller's clock in milliseconds, and more than any epoch it knows
+--
+-- Answers {epoch, offset of the last entry or -1, its tag, older heads …}, all of them texts.
+--
+-- Invariants
+--   - An epoch belongs to one primary in one life (its replication id): a new primary, a restart and a head that is gone each
+--     begin a new one. So no two servers ever write one epoch.
+--   - A new epoch is greater than any that the head or the log knows: XADD never meets a greater id.
+--   - An epoch with entries leaves its last one behind among the older heads, so that readers know how far to read it. One
+--     without entries leaves nothing.
+--   - On a replica nothing is answered that a caller could write by.
+--   - Where the epoch goes on, nothing is written: it opens on a server that is full, too.
+
+local replication = redis.call('INFO', 'replication')
+if not string.find(replication, 'role:master', 1, true) then
+    return redis.error_reply('-NOTMASTER this server is a replica')
+end
+local replid = string.match(replication, 'master_replid:(%x+)')
+
+local epoch, offset, owner, tag, older
+local head = redis.call('GET', KEYS[2])
+if head then
+    epoch, offset, owner, tag, older = string.match(head, '^(%d+) (-?%d+) (%S+) (%x+)(.*)$')
+end
+
+local answer
+if epoch and owner == replid then
+    answer = {epoch, offset, tag}
+else
+    local least = tonumber(ARGV[1])
+    older = older or ''
+    if epoch then
+        least = math.max(least, tonumber(epoch) + 1)
+        if tonumber(offset) >= 0 then older = ' ' .. epoch .. '-' .. offset .. older end
+    end
+    -- A head can be gone without its log: it was evicted, or deleted by hand.
+    local last = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]
+    if last then
+        local last_epoch = string.match(last[1], '^(%d+)-')
+        least = math.max(least, tonumber(last_epoch) + 1)
+        if not epoch then older = ' ' .. last[1] end
+    end
+    local kept = {}
+    for id in string.gmatch(older, '%S+') do
+        if #kept < 16 then kept[#kept + 1] = ' ' .. id end
+    end
+    older = table.concat(kept)
+    answer = {string.format('%.0f', least), '-1', '0'}
+    redis.call('SET', KEYS[2], answer[1] .. ' -1 ' .. replid .. ' 0' .. older)
+end
+for id in string.gmatch(older, '%S+') do answer[#answer + 1] = id end
+return answer

@@ -1,0 +1,30 @@
+-- Appends one entry to the log that hubs share, and publishes it.
+--
+-- KEYS[1]  the log, KEYS[2] its head (see Open.lua)
+-- ARGV[1]  the channel
+-- ARGV[2]  the epoch that the caller's connection opened
+-- ARGV[3]  the entry's tag: a random number in hexadecimal digits, so that a rewritten log is told from a repeated one
+-- ARGV[4]  how many entries the log keeps, about
+-- ARGV[5]  the entry
+--
+-- Answers the entry's offset. What is published is "EPOCH OFFSET TAG-OF-THE-ONE-BEFORE TAG\n" and the entry.
+--
+-- Invariants
+--   - In another epoch than the caller's, and where there is no head, nothing is written: -EPOCH, with the epoch that is.
+--   - Log, head and publication are one step for everybody else, and the head is that of the log's last entry.
+--   - Each entry names the tag of the one before, from the head; the first of an epoch names 0.
+
+local epoch, offset, owner, tag, older
+local head = redis.call('GET', KEYS[2])
+if head then
+    epoch, offset, owner, tag, older = string.match(head, '^(%d+) (-?%d+) (%S+) (%x+)(.*)$')
+end
+if epoch ~= ARGV[2] then
+    return redis.error_reply('-EPOCH ' .. (epoch or 'none') .. ' is the epoch of the log')
+end
+
+local next_offset = string.format('%.0f', tonumber(offset) + 1)
+redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[4], epoch .. '-' .. next_offset, 'p', tag, 't', ARGV[3], 'b', ARGV[5])
+redis.call('SET', KEYS[2], epoch .. ' ' .. next_offset .. ' ' .. owner .. ' ' .. ARGV[3] .. older)
+redis.call('PUBLISH', ARGV[1], epoch .. ' ' .. next_offset .. ' ' .. tag .. ' ' .. ARGV[3] .. '\n' .. ARGV[5])
+return tonumber(next_offset)

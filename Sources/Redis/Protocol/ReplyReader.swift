@@ -1,0 +1,167 @@
+import CHiredis
+
+/// Makes values of what Redis sends, by hiredis' reader, whose callbacks build Swift's values: each string is copied once out of the
+/// reader's buffer and no tree of C objects is made.
+///
+/// The peer decides nothing about memory: what is larger than `Bounds` is an error of the protocol, and so is what is no RESP2. After
+/// an error a reader is of no more use. Belongs to one thread.
+final class ReplyReader {
+    struct Bounds {
+        /// Bytes of one string.
+        var bulk = 16 << 20
+        /// Bytes of all strings of one reply.
+        var reply = 64 << 20
+        /// Values in one reply.
+        var elements = 1 << 20
+        /// Arrays within each other.
+        var depth = 6
+        /// Bytes of a line: a status, an error, a number.
+        static let line = 64 << 10
+    }
+
+    /// A reply in the order in which it stands on the wire.
+    private enum Node {
+        case value(RedisValue)
+        case array(Int)
+    }
+
+    /// hiredis moves what it has not parsed to the front after each reply. So it is given pieces that are small beside the caches.
+    static let pieceSize = 16 << 10
+    /// What hiredis takes for a value; it only asks whether there is one.
+    private static var object: UnsafeMutableRawPointer? { UnsafeMutableRawPointer(bitPattern: 1) }
+
+    private let bounds: Bounds
+    private let reader: UnsafeMutablePointer<redisReader>
+    private let functions: UnsafeMutablePointer<redisReplyObjectFunctions>
+    private var nodes: [Node] = []
+    private var size = 0
+    private var refusal: String?
+
+    init(bounds: Bounds = Bounds()) {
+        self.bounds = bounds
+        functions = .allocate(capacity: 1)
+        functions.initialize(to: Self.callbacks)
+        guard let reader = redisReaderCreateWithFunctions(functions) else { preconditionFailure("no memory left") }
+        self.reader = reader
+        // Of its buffer it keeps as much as a batch takes, instead of making it anew for each.
+        reader.pointee.maxbuf = 256 << 10
+        reader.pointee.privdata = Unmanaged.passUnretained(self).toOpaque()
+    }
+
+    deinit {
+        redisReaderFree(reader)
+        functions.deallocate()
+    }
+
+    /// Takes bytes as they came, at most `pieceSize`. Before the next piece, `next` is called until it has nothing more.
+    func feed(_ bytes: UnsafeRawBufferPointer) throws(RedisFailure) {
+        guard let start = bytes.baseAddress else { return }
+        if redisReaderFeed(reader, start.assumingMemoryBound(to: CChar.self), bytes.count) != REDIS_OK {
+            throw failure()
+        }
+    }
+
+    /// The next reply that is whole; nil where more bytes are needed.
+    func next() throws(RedisFailure) -> RedisValue? {
+        var reply: UnsafeMutableRawPointer?
+        guard redisReaderGetReply(reader, &reply) == REDIS_OK else { throw failure() }
+        guard reply != nil else {
+            try checkWhatWaits()
+            return nil
+        }
+        var index = 0
+        let value = assemble(&index)
+        nodes.removeAll(keepingCapacity: nodes.count <= 4096)
+        size = 0
+        return value
+    }
+
+    /// hiredis collects a string until it is whole, whatever length it was announced with.
+    private func checkWhatWaits() throws(RedisFailure) {
+        let waiting = reader.pointee.len - reader.pointee.pos
+        guard waiting > Bounds.line else { return }
+        let isString = withUnsafeBytes(of: reader.pointee.rstack) { stack in
+            let index = Int(reader.pointee.ridx)
+            let tasks = stack.bindMemory(to: redisReadTask.self)
+            return tasks.indices.contains(index) && tasks[index].type == REDIS_REPLY_STRING
+        }
+        if !isString || waiting > bounds.bulk + 64 { throw .protocolError("it sends more in one piece than it may") }
+    }
+
+    private func failure() -> RedisFailure {
+        if let refusal { return .protocolError(refusal) }
+        let text = withUnsafeBytes(of: reader.pointee.errstr) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+        return .protocolError(text)
+    }
+
+    /// Leaves the index behind the last node of the value.
+    private func assemble(_ index: inout Int) -> RedisValue {
+        let node = nodes[index]
+        index += 1
+        switch node {
+        case .value(let value): return value
+        case .array(let count):
+            var elements: [RedisValue] = []
+            elements.reserveCapacity(count)
+            for _ in 0..<count { elements.append(assemble(&index)) }
+            return .array(elements)
+        }
+    }
+
+    /// - Returns: what hiredis takes for the value, or nil to make it stop.
+    private func add(_ node: Node, size: Int = 0) -> UnsafeMutableRawPointer? {
+        self.size += size
+        guard nodes.count < bounds.elements, self.size <= bounds.reply else {
+            refusal = "it sends a reply that is too large"
+            return nil
+        }
+        nodes.append(node)
+        return Self.object
+    }
+
+    private func string(
+        _ type: Int32, _ start: UnsafeMutablePointer<CChar>?, _ count: Int
+    ) -> UnsafeMutableRawPointer? {
+        guard count <= bounds.bulk else {
+            refusal = "it sends a string that is too large"
+            return nil
+        }
+        let bytes = UnsafeRawBufferPointer(start: start, count: count)
+        let value: RedisValue =
+            switch type {
+            case REDIS_REPLY_STATUS: .status(String(decoding: bytes, as: UTF8.self))
+            case REDIS_REPLY_ERROR: .error(String(decoding: bytes, as: UTF8.self))
+            default: .bytes([UInt8](bytes))
+            }
+        return add(.value(value), size: count)
+    }
+
+    private func array(_ count: Int, in parent: UnsafeMutablePointer<redisReadTask>?) -> UnsafeMutableRawPointer? {
+        var depth = 1
+        var outer = parent
+        while let task = outer {
+            depth += 1
+            outer = task.pointee.parent
+        }
+        guard depth <= bounds.depth, count <= bounds.elements - nodes.count else {
+            refusal = depth > bounds.depth ? "it sends arrays too deep" : "it sends a reply that is too large"
+            return nil
+        }
+        return add(.array(count))
+    }
+
+    private static func of(_ task: UnsafePointer<redisReadTask>?) -> ReplyReader? {
+        guard let owner = task?.pointee.privdata else { return nil }
+        return Unmanaged<ReplyReader>.fromOpaque(owner).takeUnretainedValue()
+    }
+
+    private static let callbacks = redisReplyObjectFunctions(
+        createString: { task, start, count in
+            guard let task else { return nil }
+            return ReplyReader.of(task)?.string(task.pointee.type, start, count)
+        },
+        createArray: { task, count in ReplyReader.of(task)?.array(Int(count), in: task?.pointee.parent) },
+        createInteger: { task, number in ReplyReader.of(task)?.add(.value(.integer(number))) },
+        createNil: { task in ReplyReader.of(task)?.add(.value(.null)) },
+        freeObject: { _ in })
+}

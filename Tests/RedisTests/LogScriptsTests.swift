@@ -1,0 +1,181 @@
+import RedisFixtures
+import Testing
+
+@testable import Redis
+
+/// The invariants of Open.lua and Publish.lua, on real servers.
+@Suite struct LogScriptsTests {
+    private func whole(_ server: RedisFixture) throws -> LogDriver {
+        let driver = LinkDriver(server.address)
+        try driver.becomesWhole()
+        return LogDriver(driver, server)
+    }
+
+    @Test func entriesAreDenseAndChained() throws {
+        let server = try RedisFixture()
+        let log = try whole(server)
+        let opened = try log.open(leastEpoch: 5000)
+        #expect(opened == LogOpening(head: LogEntryID(epoch: 5000, offset: -1), tag: 0, older: []))
+        for number: UInt64 in 0..<20 {
+            #expect(try log.publish([UInt8(number)], opened, entryTag: 0xF0 + number) == .integer(Int64(number)))
+        }
+        let entries = try log.read(after: opened)
+        #expect(entries.map(\.id.offset) == Array(0..<20))
+        #expect(entries.map(\.tag) == (0..<20).map { 0xF0 + $0 })
+        #expect(entries.map(\.tagBefore) == [0] + (0..<19).map { 0xF0 + $0 })
+        #expect(try log.read(after: LogEntryID(epoch: 5000, offset: 17)).map(\.batch) == [[18], [19]])
+        #expect(try log.read(after: opened, through: LogEntryID(epoch: 5000, offset: 1)).count == 2)
+        #expect(try log.read(after: opened, count: 3).count == 3)
+        // Whoever opens now goes on in the same epoch, whatever its clock says.
+        let again = try log.open(leastEpoch: 9000)
+        #expect(again == LogOpening(head: LogEntryID(epoch: 5000, offset: 19), tag: 0xF0 + 19, older: []))
+    }
+
+    @Test func whatIsPublishedIsTheEntry() throws {
+        let server = try RedisFixture()
+        let log = try whole(server)
+        let opened = try log.open(leastEpoch: 5000)
+        let batch: [UInt8] = [0, 10, 13, 32, 255]
+        _ = try log.publish([1], opened, entryTag: .max)
+        #expect(log.driver.link.publishPing(tag: 1, at: .now))
+        try log.driver.expect("pong") { $0 == .pong(tag: 1) ? () : nil }
+        _ = try log.publish(batch, opened, entryTag: 0xAB)
+        #expect(log.driver.link.publishPing(tag: 2, at: .now))
+        try log.driver.expect("pong") { $0 == .pong(tag: 2) ? () : nil }
+        let published = log.driver.events.compactMap { if case .message(_, let bytes) = $0 { bytes } else { nil } }
+        #expect(
+            published == [
+                Array("5000 0 0 ffffffffffffffff\n".utf8) + [1], Array("5000 1 ffffffffffffffff ab\n".utf8) + batch,
+            ])
+    }
+
+    @Test func theLogIsTrimmed() throws {
+        let server = try RedisFixture(["stream-node-max-entries 10"])
+        let log = try whole(server)
+        let opened = try log.open()
+        for _ in 0..<100 { _ = try log.publish([1], opened, length: 20) }
+        let kept = try log.read(after: opened)
+        #expect((20...40).contains(kept.count))
+        #expect(kept.last?.id.offset == 99)
+    }
+
+    @Test(arguments: [false, true]) func aRestartIsANewEpoch(isKept: Bool) throws {
+        let server = try RedisFixture(isKept ? ["appendonly yes"] : [])
+        let log = try whole(server)
+        let opened = try log.open(leastEpoch: 5000)
+        for number: UInt8 in 0..<3 { _ = try log.publish([number], opened) }
+        server.kill()
+        try log.driver.falls(.cut)
+        try server.start()
+        try log.driver.becomesWhole()
+        let next = try log.open(leastEpoch: 4000)
+        if isKept {
+            #expect(next.head == LogEntryID(epoch: 5001, offset: -1))
+            #expect(next.older == [LogEntryID(epoch: 5000, offset: 2)])
+            #expect(try log.read(after: opened).map(\.batch) == [[0], [1], [2]])
+        } else {
+            #expect(next.head == LogEntryID(epoch: 4000, offset: -1))
+            #expect(next.older == [])
+        }
+        #expect(try log.publish([9], next) == .integer(0))
+    }
+
+    @Test func anotherEpochIsRefusedAndNothingIsWritten() throws {
+        let server = try RedisFixture()
+        let log = try whole(server)
+        let opened = try log.open()
+        _ = try log.publish([1], opened)
+        _ = try server.session().ask("FLUSHALL")
+        #expect(try log.publish([2], opened) == .error("EPOCH none is the epoch of the log"))
+        #expect(try server.session().ask("DBSIZE") == .integer(0))
+        let next = try log.open(leastEpoch: opened.head.epoch + 1)
+        #expect(next.head == LogEntryID(epoch: opened.head.epoch + 1, offset: -1))
+        #expect(throws: LogRefusal.otherEpoch) { try LogScripts.published(try log.publish([3], opened)) }
+        #expect(try log.read(after: next).isEmpty)
+        #expect(try log.open(leastEpoch: 1) == next)
+        let told = log.driver.events.filter { if case .message = $0 { true } else { false } }
+        #expect(told.count <= 1)
+    }
+
+    /// The head may be evicted, or deleted by hand, while the log stays.
+    @Test func aHeadThatIsGone() throws {
+        let server = try RedisFixture()
+        let log = try whole(server)
+        let opened = try log.open(leastEpoch: 8000)
+        _ = try log.publish([1], opened)
+        _ = try server.session().ask("DEL", .text(log.keys.head))
+        let next = try log.open(leastEpoch: 10)
+        #expect(next.head == LogEntryID(epoch: 8001, offset: -1))
+        #expect(next.older == [LogEntryID(epoch: 8000, offset: 0)])
+        #expect(try log.publish([2], next) == .integer(0))
+        #expect(try log.read(after: opened).map(\.batch) == [[1], [2]])
+    }
+
+    @Test func nonsenseBelowTheKeys() throws {
+        let server = try RedisFixture()
+        let log = try whole(server)
+        _ = try server.session().ask("SET", .text(log.keys.head), "nonsense")
+        let opened = try log.open(leastEpoch: 10)
+        #expect(opened.head == LogEntryID(epoch: 10, offset: -1))
+        _ = try server.session().ask("XADD", .text(log.keys.log), "11-0", "k", "v")
+        #expect(throws: LogRefusal.unexpected("an entry of the log is none of Roost's")) { try log.read(after: opened) }
+        _ = try server.session().ask("DEL", .text(log.keys.log))
+        _ = try server.session().ask("SET", .text(log.keys.log), "nonsense")
+        guard case .error(let text) = try log.publish([1], opened) else {
+            throw RedisFixtureError(description: "published")
+        }
+        #expect(text.hasPrefix("WRONGTYPE"))
+        #expect(try log.open() == opened, "the head did not move")
+    }
+
+    /// Heads of epochs are kept, 16 of them; one without entries leaves none.
+    @Test func olderHeads() throws {
+        let server = try RedisFixture(["appendonly yes"])
+        let log = try whole(server)
+        var expected: [LogEntryID] = []
+        for round in 0..<20 {
+            let opened = try log.open(leastEpoch: 1)
+            #expect(opened.older == Array(expected.prefix(16)))
+            if round % 4 != 3 {
+                _ = try log.publish([1], opened)
+                expected.insert(LogEntryID(epoch: opened.head.epoch, offset: 0), at: 0)
+            }
+            // A new life for the log, without the time that a restart takes.
+            let head = try server.session().ask("GET", .text(log.keys.head)).text ?? ""
+            var parts = head.split(separator: " ").map(String.init)
+            parts[2] = "another"
+            _ = try server.session().ask("SET", .text(log.keys.head), .text(parts.joined(separator: " ")))
+        }
+        #expect(expected.count == 15)
+    }
+
+    /// A replica that lacks the tail becomes the primary: its log goes on in a new epoch, from the head that it has.
+    @Test func aPromotedReplica() throws {
+        let primary = try RedisFixture()
+        let replica = try RedisFixture()
+        let proxy = try TestProxy(to: primary.port)
+        defer { proxy.stop() }
+        let driver = LinkDriver(RedisAddress(.tcp(.init(host: "127.0.0.1", port: proxy.port))))
+        try driver.becomesWhole()
+        let log = LogDriver(driver)
+        try replica.follow(primary)
+        let opened = try log.open(leastEpoch: 5000)
+        for number: UInt8 in 0..<3 { _ = try log.publish([number], opened) }
+        try eventuallyOnRedis("the replica has three") {
+            try replica.session().ask("XLEN", .text(log.keys.log)) == .integer(3)
+        }
+        // The replica is cut off, and the primary goes on alone.
+        _ = try replica.session().ask("REPLICAOF", "127.0.0.1", .integer(Int64(TestPort.claim())))
+        for number: UInt8 in 3..<6 { #expect(try log.publish([number], opened) == .integer(Int64(number))) }
+        primary.kill()
+        try replica.promote()
+        proxy.lead(to: replica.port)
+        try driver.falls(.cut)
+        try driver.becomesWhole()
+        let next = try log.open(leastEpoch: 1)
+        #expect(next.head == LogEntryID(epoch: 5001, offset: -1))
+        #expect(next.older == [LogEntryID(epoch: 5000, offset: 2)])
+        #expect(try log.publish([9], next) == .integer(0))
+        #expect(try log.read(after: opened).map(\.batch) == [[0], [1], [2], [9]])
+    }
+}

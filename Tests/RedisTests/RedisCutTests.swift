@@ -1,0 +1,180 @@
+import Glibc
+import RedisFixtures
+import Testing
+
+@testable import Redis
+
+/// Every end of a connection is noticed, is told with its reason, and is healed once the server is back.
+@Suite struct RedisCutTests {
+    @Test func aPortThatNobodyListensOn() throws {
+        let driver = LinkDriver(RedisAddress(.tcp(.init(host: "127.0.0.1", port: TestPort.claim()))))
+        let failure = try driver.falls(.refused)
+        #expect(failure.description == "nobody takes the connection: Connection refused")
+    }
+
+    @Test func aSocketThatIsNotThere() throws {
+        let driver = LinkDriver(RedisAddress(.unix("/nowhere/socket")))
+        try driver.falls(.refused)
+        let long = LinkDriver(RedisAddress(.unix("/" + String(repeating: "x", count: 200))))
+        #expect(try long.falls().description == "the path of the Unix socket is too long")
+    }
+
+    @Test func aPortThatDropsWhoeverComes() throws {
+        let (port, descriptors) = try TestListener.full()
+        defer { descriptors.forEach { close($0) } }
+        var timeouts = RedisTimeouts()
+        timeouts.connect = .milliseconds(300)
+        let driver = LinkDriver(RedisAddress(.tcp(.init(host: "127.0.0.1", port: port))), timeouts: timeouts)
+        let begun = ContinuousClock.now
+        #expect(try driver.falls(.unanswered).description == "nobody answers in time")
+        #expect(ContinuousClock.now - begun >= .milliseconds(300))
+    }
+
+    /// What the kernel calls POLLERR: with nothing in flight, and with commands in flight.
+    @Test(arguments: [false, true]) func aReset(isInFlight: Bool) throws {
+        let server = try RedisFixture()
+        let proxy = try TestProxy(to: server.port)
+        defer { proxy.stop() }
+        let driver = LinkDriver(RedisAddress(.tcp(.init(host: "127.0.0.1", port: proxy.port))))
+        try driver.becomesWhole()
+        if isInFlight {
+            proxy.holdBack(true)
+            for tag: UInt64 in 1...3 { #expect(driver.link.command(["INCR", "n"], tag: tag, at: .now)) }
+            var none: [pollfd] = []
+            driver.link.poll(into: &none)
+            try eventuallyOnRedis("they are done") { try server.session().ask("GET", "n").text == "3" }
+        }
+        proxy.reset()
+        #expect(try driver.falls(.cut).description == "the connection was cut: Connection reset by peer")
+        if isInFlight {
+            for tag: UInt64 in 1...3 { try driver.expect("lost \(tag)") { $0 == .lost(tag: tag) ? () : nil } }
+        }
+        proxy.holdBack(false)
+        try driver.becomesWhole()
+        #expect(try driver.reply(to: "PING") == .status("PONG"))
+    }
+
+    @Test func aServerThatIsKilledWithUnreadInput() throws {
+        let server = try RedisFixture()
+        let driver = LinkDriver(server.address)
+        try driver.becomesWhole()
+        try server.freeze()
+        #expect(driver.link.command(["SET", "k", .bytes([UInt8](repeating: 1, count: 1000))], tag: 5, at: .now))
+        var none: [pollfd] = []
+        driver.link.poll(into: &none)
+        server.killFrozen()
+        try driver.falls(.cut)
+        try driver.expect("lost") { $0 == .lost(tag: 5) ? () : nil }
+        try driver.falls(.refused)
+        try server.start()
+        try driver.becomesWhole()
+    }
+
+    /// Of the two connections either may fall: the link is away until both are there again, and the other one is asked first.
+    @Test(arguments: ["normal", "pubsub"]) func oneOfTheTwoIsKilled(kind: String) throws {
+        let server = try RedisFixture()
+        let driver = LinkDriver(server.address)
+        try driver.becomesWhole()
+        // The session that kills is a normal one, too, which is spared.
+        _ = try server.session().ask("CLIENT", "KILL", "TYPE", .text(kind))
+        #expect(try driver.falls(.cut).description == "Redis closed the connection")
+        #expect(!driver.link.command(["PING"], tag: 1, at: .now))
+        try driver.becomesWhole()
+        #expect(driver.link.command(["PUBLISH", "{roost:test}:c", "x"], tag: 1, at: .now))
+        try driver.expect("the message") { $0 == .message(channel: "{roost:test}:c", [120]) ? () : nil }
+    }
+
+    @Test func aReplyToACommandOfBeforeIsNotTold() throws {
+        let server = try RedisFixture()
+        let proxy = try TestProxy(to: server.port)
+        defer { proxy.stop() }
+        let driver = LinkDriver(RedisAddress(.tcp(.init(host: "127.0.0.1", port: proxy.port))))
+        try driver.becomesWhole()
+        proxy.holdBack(true)
+        #expect(driver.link.command(["INCR", "n"], tag: 1, at: .now))
+        #expect(driver.link.publishPing(tag: 2, at: .now))
+        var none: [pollfd] = []
+        driver.link.poll(into: &none)
+        try eventuallyOnRedis("it is done") { try server.session().ask("GET", "n").text == "1" }
+        // Of the server's: the proxy passes it on once it holds nothing back.
+        _ = try server.session().ask("CLIENT", "KILL", "TYPE", "pubsub")
+        proxy.holdBack(false)
+        try driver.falls(.cut)
+        let told = driver.events
+        try driver.becomesWhole()
+        // Either the reply was read before the end of the other connection, or it is lost: never both.
+        let outcomes = driver.events.filter {
+            switch $0 {
+            case .reply(1, _), .lost(1): true
+            default: false
+            }
+        }
+        #expect(outcomes.count == 1, "\(told) \(driver.events)")
+        #expect(try driver.reply(to: "GET", "n", tag: 3).text == "1")
+    }
+
+    @Test func aFrozenServer() throws {
+        let server = try RedisFixture()
+        var timeouts = RedisTimeouts.patient
+        timeouts.ping = .milliseconds(20)
+        timeouts.silence = .seconds(3)
+        let driver = LinkDriver(server.address, timeouts: timeouts)
+        try driver.becomesWhole()
+        // Alive, it is asked for a sign of life now and then, and shows it.
+        let session = try server.session()
+        try eventuallyOnRedis("pings") {
+            driver.turn(until: .now)
+            let statistics = try session.ask("INFO", "commandstats").text ?? ""
+            guard let range = statistics.firstRange(of: "cmdstat_ping:calls=") else { return false }
+            return Int(statistics[range.upperBound...].prefix { $0.isNumber }) ?? 0 > 10
+        }
+        #expect(driver.link.isWhole)
+        try server.freeze()
+        #expect(try driver.falls(.silent).description == "Redis does not answer any more")
+        server.thaw()
+        try driver.becomesWhole()
+    }
+
+    /// The server cuts off who does not read: 200 KB of messages are too many.
+    @Test func aReaderThatIsTooSlow() throws {
+        let server = try RedisFixture(["client-output-buffer-limit pubsub 200kb 200kb 1"])
+        let driver = LinkDriver(server.address)
+        try driver.becomesWhole()
+        let session = try server.session()
+        let message = [UInt8](repeating: 1, count: 100_000)
+        // The kernel takes some megabytes before the server has to keep anything.
+        try eventuallyOnRedis("the server drops the reader") {
+            try session.ask("PUBLISH", "{roost:test}:c", .bytes(message)) == .integer(0)
+        }
+        try driver.falls(.cut)
+        try driver.becomesWhole()
+        #expect(try driver.reply(to: "PUBLISH", "{roost:test}:c", "x") == .integer(1))
+    }
+
+    @Test func attemptsComeQuicklyAndNotAtOnce() throws {
+        var timeouts = RedisTimeouts()
+        timeouts.firstRetry = .milliseconds(50)
+        var pause = RetryPause(timeouts)
+        let now = ContinuousClock.now
+        let waits = (0..<5).map { _ in pause.failed(at: now, random: 1) - now }
+        #expect(waits == [50, 100, 200, 250, 250].map { .milliseconds($0) })
+        pause.ready(at: now)
+        #expect(pause.failed(at: now + .milliseconds(10), random: 0) - now == .milliseconds(135))
+        pause.ready(at: now)
+        #expect(pause.failed(at: now + .seconds(1), random: 0) - now == .milliseconds(1025))
+    }
+
+    @Test func twoServersBehindOneAddress() throws {
+        let one = try RedisFixture()
+        let other = try RedisFixture()
+        let proxy = try TestProxy(to: one.port)
+        defer { proxy.stop() }
+        let driver = LinkDriver(RedisAddress(.tcp(.init(host: "127.0.0.1", port: proxy.port))))
+        try driver.becomesWhole()
+        proxy.lead(to: other.port)
+        _ = try one.session().ask("CLIENT", "KILL", "TYPE", "pubsub")
+        #expect(try driver.falls(.elsewhere).description == "the address led to two different servers")
+        try driver.becomesWhole()
+        #expect(try driver.reply(to: "CONFIG", "GET", "port").elements?.last?.text == "\(other.port)")
+    }
+}
