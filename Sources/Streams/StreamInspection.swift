@@ -35,7 +35,7 @@ package struct StreamLine: Sendable {
     /// Its close waits for its row to be committed.
     package let isClosing: Bool
     /// Who appended last; nil where nobody numbers appends.
-    package let producer: StreamProducer?
+    package let producer: InspectedProducer?
     /// Connections by which its producers append. Those without one send short requests.
     package let holds: [StreamHold]
 
@@ -51,7 +51,7 @@ package struct StreamLine: Sendable {
 
     package init(
         _ snapshot: StreamSnapshot, createdAt: Int64, appends: Int, appendedAt: Int64?, rates: Rates?, isClosing: Bool,
-        producer: StreamProducer?, holds: [StreamHold]
+        producer: InspectedProducer?, holds: [StreamHold]
     ) {
         self.snapshot = snapshot
         self.createdAt = createdAt
@@ -65,7 +65,7 @@ package struct StreamLine: Sendable {
 }
 
 /// A producer that numbers its appends, as the stream knows it.
-package struct StreamProducer: Sendable, Equatable {
+package struct InspectedProducer: Sendable, Equatable {
     package let id: String
     package let epoch: Int
     /// Of its last append.
@@ -78,7 +78,7 @@ package struct StreamProducer: Sendable, Equatable {
 package struct StreamReport: Sendable {
     package let line: StreamLine
     /// Who appended last comes first.
-    package let producers: [StreamProducer]
+    package let producers: [InspectedProducer]
     /// How many there are.
     package let producerCount: Int
     /// The most bytes that it may have.
@@ -89,7 +89,7 @@ package struct StreamReport: Sendable {
     package let excerpt: [String]
 
     package init(
-        _ line: StreamLine, producers: [StreamProducer], producerCount: Int, limit: Int, waiting: Int,
+        _ line: StreamLine, producers: [InspectedProducer], producerCount: Int, limit: Int, waiting: Int,
         excerpt: [String]
     ) {
         self.line = line

@@ -62,13 +62,13 @@ package struct StreamLog: Sendable, Equatable {
     package var producerCount: Int { producers.count }
 
     /// Up to so many of those who number their appends; who appended last comes first.
-    package func newestProducers(limit: Int) -> [StreamProducer] {
-        var newest: [StreamProducer] = []
+    package func newestProducers(limit: Int) -> [InspectedProducer] {
+        var newest: [InspectedProducer] = []
         for (id, known) in producers {
             if newest.count == limit, let last = newest.last, known.end <= last.end { continue }
             let place = newest.firstIndex { $0.end < known.end } ?? newest.count
             newest.insert(
-                StreamProducer(id: id, epoch: known.epoch, sequence: known.sequence, end: known.end), at: place)
+                InspectedProducer(id: id, epoch: known.epoch, sequence: known.sequence, end: known.end), at: place)
             if newest.count > limit { newest.removeLast() }
         }
         return newest

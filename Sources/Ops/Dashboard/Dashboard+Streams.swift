@@ -126,7 +126,7 @@ extension Dashboard {
         }
     }
 
-    private static func json(_ producer: StreamProducer) -> JSONDocument {
+    private static func json(_ producer: InspectedProducer) -> JSONDocument {
         [
             "id": .text(Excerpt.redacted(producer.id)), "epoch": .integer(producer.epoch),
             "sequence": .integer(producer.sequence), "end": .integer(producer.end),
