@@ -8,7 +8,12 @@ static const unsigned char open_text[] = {
 static const unsigned char publish_text[] = {
 #embed "../Redis/Lua/Publish.lua"
 };
+static const unsigned char read_text[] = {
+#embed "../Redis/Lua/Read.lua"
+};
 
 struct roost_lua_file roost_lua_open(void) { return (struct roost_lua_file){open_text, sizeof open_text}; }
 
 struct roost_lua_file roost_lua_publish(void) { return (struct roost_lua_file){publish_text, sizeof publish_text}; }
+
+struct roost_lua_file roost_lua_read(void) { return (struct roost_lua_file){read_text, sizeof read_text}; }

@@ -1,32 +1,43 @@
 import Foundation
+import Synchronization
 
 /// A server of the tests' own that says what it is told to say, whatever it is asked: on a thread of its own, until it goes.
 package final class TestListener {
     package let port: UInt16
     private let listener: Int32
+    private let clients = Clients()
 
-    /// - Parameters:
-    ///   - greeting: is sent to whoever connects, at once.
-    ///   - ends: whether the connection is closed then.
-    package init(saying greeting: [UInt8], ends: Bool = false) throws {
+    private final class Clients: Sendable {
+        let open = Mutex<[Int32]>([])
+    }
+
+    /// - Parameter greeting: is sent to whoever connects, at once.
+    package init(saying greeting: [UInt8]) throws {
         port = TestPort.claim()
         listener = try Self.open(port, backlog: 64)
-        let listener = listener
+        let (listener, clients) = (listener, clients)
         Thread {
-            var clients: [Int32] = []
             while true {
                 var polled = pollfd(fd: listener, events: Int16(POLLIN), revents: 0)
                 poll(&polled, 1, -1)
                 let client = accept(listener, nil, nil)
                 if client < 0 { break }
-                _ = greeting.withUnsafeBytes {
-                    send(client, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL | MSG_DONTWAIT))
-                }
-                if ends { close(client) } else { clients.append(client) }
+                clients.open.withLock { $0.append(client) }
+                Self.send(greeting, to: client)
             }
-            clients.forEach { close($0) }
+            clients.open.withLock { $0.forEach { close($0) } }
             close(listener)
         }.start()
+    }
+
+    /// How many have come so far.
+    package var accepted: Int { clients.open.withLock { $0.count } }
+
+    /// Says it to all who have come and are still there.
+    package func say(_ bytes: [UInt8]) { clients.open.withLock { $0.forEach { Self.send(bytes, to: $0) } } }
+
+    private static func send(_ bytes: [UInt8], to client: Int32) {
+        _ = bytes.withUnsafeBytes { Glibc.send(client, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL | MSG_DONTWAIT)) }
     }
 
     /// Wakes the thread, whose accept fails from now on.

@@ -43,10 +43,21 @@ struct LogDriver {
     }
 
     func read(after place: LogEntryID, through last: LogEntryID? = nil, count: Int = 1000) throws -> [StoredLogEntry] {
+        try piece(after: place, through: last, count: count).entries
+    }
+
+    func piece(after place: LogEntryID, through last: LogEntryID? = nil, count: Int = 1000) throws -> LogPiece {
         guard LogScripts(keys).read(after: place, through: last, count: count, on: driver.link, tag: 3, at: .now) else {
             throw RedisFixtureError(description: "refused")
         }
-        return try LogScripts.entries(try driver.reply(3))
+        return try LogScripts.piece(try driver.reply(3))
+    }
+
+    func head() throws -> LogOpening? {
+        guard LogScripts(keys).readHead(on: driver.link, tag: 4, at: .now) else {
+            throw RedisFixtureError(description: "refused")
+        }
+        return try LogScripts.head(try driver.reply(4))
     }
 }
 

@@ -1,4 +1,5 @@
 import RedisFixtures
+import TestSupport
 import Testing
 
 @testable import Redis
@@ -29,6 +30,76 @@ import Testing
         // Whoever opens now goes on in the same epoch, whatever its clock says.
         let again = try log.open(leastEpoch: 9000)
         #expect(again == LogOpening(head: LogEntryID(epoch: 5000, offset: 19), tag: 0xF0 + 19, older: []))
+    }
+
+    /// Whatever the sizes of entries are, they come in answers of some megabytes, and all of them.
+    @Test func theLogIsReadInPieces() throws {
+        let server = try RedisFixture()
+        let log = try whole(server)
+        let opened = try log.open()
+        let sizes =
+            [3 << 20, 10, 4 << 20, 4 << 20] + [Int](repeating: 200_000, count: 13) + [Int](repeating: 1, count: 30)
+        for size in sizes { _ = try log.publish([UInt8](repeating: 5, count: size), opened) }
+        var place = opened.head
+        var read: [Int] = []
+        var pieces: [LogPiece] = []
+        while pieces.last?.isAtEnd != true {
+            let piece = try log.piece(after: place)
+            #expect(piece.entries.reduce(0) { $0 + $1.batch.count } < 5 << 20)
+            try #require(!piece.entries.isEmpty || piece.isAtEnd)
+            read += piece.entries.map(\.batch.count)
+            place = piece.entries.last?.id ?? place
+            pieces.append(piece)
+        }
+        #expect(read == sizes)
+        #expect(pieces.count < 10)
+        #expect(try log.piece(after: place) == LogPiece(entries: [], isAtEnd: true))
+        for count in 1...9 {
+            let piece = try log.piece(after: LogEntryID(epoch: place.epoch, offset: place.offset - 6), count: count)
+            #expect(piece.entries.count == min(count, 6))
+            #expect(piece.isAtEnd == (count >= 6))
+        }
+    }
+
+    @Test func theHeadIsReadWithoutWriting() throws {
+        let server = try RedisFixture()
+        let log = try whole(server)
+        #expect(try log.head() == nil)
+        let opened = try log.open(leastEpoch: 5000)
+        #expect(try log.head() == opened)
+        _ = try log.publish([1], opened, entryTag: 0xAB)
+        #expect(try log.head() == LogOpening(head: LogEntryID(epoch: 5000, offset: 0), tag: 0xAB, older: []))
+        _ = try server.session().ask("SET", .text(log.keys.head), "nonsense")
+        #expect(throws: LogRefusal.self) { try log.head() }
+    }
+
+    @Test func answersOfAnyFormAreReadOrRefused() throws {
+        let corpus = [
+            "*2\r\n:1\r\n*1\r\n*2\r\n$3\r\n1-0\r\n*6\r\n$1\r\np\r\n$1\r\n0\r\n$1\r\nt\r\n$1\r\n7\r\n$1\r\nb\r\n$2\r\nxy\r\n",
+            "*4\r\n$4\r\n1000\r\n$2\r\n-1\r\n$1\r\n0\r\n$5\r\n999-1\r\n", "$17\r\n1000 5 abc f 9-2 1-0\r\n", ":5\r\n",
+            "-EPOCH 5 is the epoch of the log\r\n",
+        ].map { Array($0.utf8) }
+        let tokens = ["*", "$", ":", "\r\n", "-", "-1", "18446744073709551616", "9223372036854775808", " ", "0", "f"]
+            .map { Array($0.utf8) }
+        var mutator = Mutator(random: SeededGenerator(seed: 21), tokens: tokens)
+        var (read, refused) = (0, 0)
+        func count(_ body: () throws -> Void) { do { try body(); read += 1 } catch { refused += 1 } }
+        for round in 0..<20_000 {
+            let reader = ReplyReader()
+            let bytes = mutator.mutate(corpus[round % corpus.count], with: corpus)
+            var value: RedisValue?
+            count {
+                try bytes.withUnsafeBytes { try reader.feed($0) }
+                value = try reader.next()
+            }
+            guard let value else { continue }
+            count { _ = try LogScripts.opening(value) }
+            count { _ = try LogScripts.piece(value) }
+            count { _ = try LogScripts.head(value) }
+            count { _ = try LogScripts.published(value) }
+        }
+        #expect(read > 10_000)
+        #expect(refused > 10_000)
     }
 
     @Test func whatIsPublishedIsTheEntry() throws {

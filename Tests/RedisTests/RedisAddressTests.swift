@@ -51,7 +51,8 @@ import Testing
         #expect("\(address)" == shown)
     }
 
-    @Test(arguments: [
+    /// What is written, and what the sentence has to name.
+    private static let mistaken = [
         ("host:6379", "no scheme"), ("http://host", "scheme"), ("redis://", "no host"), ("redis://:secret@", "no host"),
         ("redis://host:0", "port"), ("redis://host:secret", "port"), ("redis://host:70000", "port"),
         ("redis://host/secret", "database"), ("redis://host/-1", "database"), ("redis://host/1/2", "two slashes"),
@@ -61,8 +62,9 @@ import Testing
         ("rediss://host?verify=secret", "verify"),
         ("unix://path", "slash"), ("unix:///", "slash"), ("redis+sentinel://a,b", "name"),
         ("redis+sentinel://a,,b/n", "no host"), ("redis://:sec#ret@host", "%23"), ("", "no scheme"),
-    ])
-    func mistakes(text: String, says: String) {
+    ]
+
+    @Test(arguments: mistaken) func mistakes(text: String, says: String) {
         let error = #expect(throws: RedisAddressError.self) { try RedisAddress(text) }
         let sentence = error?.description ?? ""
         #expect(sentence.contains(says))

@@ -73,4 +73,49 @@ import Testing
         #expect(try driver.reply(to: "CONFIG", "GET", "port").elements?.last?.text == "\(replica.port)")
         #expect(try log.open().older == [LogEntryID(epoch: 1000, offset: 0)])
     }
+
+    /// The old primary stays up.
+    @Test func thePrimaryIsReplacedAndStays() throws {
+        let primary = try RedisFixture()
+        let replica = try RedisFixture()
+        try replica.follow(primary)
+        let watching = try sentinel(of: primary)
+        let driver = LinkDriver(address([watching.port]))
+        try driver.becomesWhole()
+        let session = try watching.session()
+        try eventuallyOnRedis("Sentinel knows the replica, and the link listens") {
+            driver.turn(until: .now)
+            return try session.ask("SENTINEL", "REPLICAS", "main").elements?.count == 1
+                && session.ask("CLIENT", "LIST").text?.contains(" sub=1 ") == true
+        }
+        try eventuallyOnRedis("it takes the replica for a good one") {
+            driver.turn(until: .now)
+            return try session.ask("SENTINEL", "FAILOVER", "main") == .status("OK")
+        }
+        _ = try driver.expect("away", within: .seconds(60)) { if case .away = $0 { true } else { nil } }
+        try driver.becomesWhole()
+        #expect(try driver.reply(to: "CONFIG", "GET", "port").elements?.last?.text == "\(replica.port)")
+    }
+
+    @Test func whatItSaysWhileTheLinkIsWhole() throws {
+        let primary = try RedisFixture()
+        let other = try RedisFixture()
+        let answer = "*2\r\n$9\r\n127.0.0.1\r\n$5\r\n\(primary.port)\r\n"
+        let listening = "*3\r\n$9\r\nsubscribe\r\n$14\r\n+switch-master\r\n:1\r\n"
+        func switched(_ name: String) -> String {
+            let text = "\(name) 127.0.0.1 \(primary.port) 127.0.0.1 \(other.port)"
+            return "*3\r\n$7\r\nmessage\r\n$14\r\n+switch-master\r\n$\(text.utf8.count)\r\n\(text)\r\n"
+        }
+        let stand = try TestListener(saying: Array("+OK\r\n\(answer)\(listening)".utf8))
+        let driver = LinkDriver(address([stand.port]))
+        try driver.becomesWhole()
+        // Two that ask, and one that listens.
+        try eventuallyOnRedis("all are there") {
+            driver.turn(until: .now)
+            return stand.accepted == 3
+        }
+        stand.say(Array((switched("other") + switched("main")).utf8))
+        #expect(try driver.falls().description == "Sentinel names another primary: 127.0.0.1:\(other.port)")
+        try driver.becomesWhole()
+    }
 }

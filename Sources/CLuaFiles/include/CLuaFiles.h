@@ -16,5 +16,6 @@ struct roost_lua_file {
 // Constant, so any thread may look.
 struct roost_lua_file roost_lua_open(void);
 struct roost_lua_file roost_lua_publish(void);
+struct roost_lua_file roost_lua_read(void);
 
 #endif

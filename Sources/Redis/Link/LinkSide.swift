@@ -32,6 +32,8 @@ final class LinkSide {
     /// Of the Sentinels, the one that answered last is asked first.
     private var sentinel = 0
     private var silentSentinels = 0
+    /// Whom the connection is with, or was tried to, and since when.
+    private(set) var place: (RedisAddress.Place, since: Instant)?
     private(set) var readyAt: Instant?
     /// Whether it answers: it has just been made, or has answered since somebody doubted it.
     private(set) var isProven = false
@@ -62,8 +64,6 @@ final class LinkSide {
     }
 
     var isReady: Bool { readyAt != nil }
-
-    var isLookingUp: Bool { connection.map { $0.descriptor == nil } ?? false }
 
     var server: RedisServerIdentity {
         if case .connected(let connection) = step { connection.server } else { RedisServerIdentity() }
@@ -111,6 +111,8 @@ final class LinkSide {
         var news: [RedisConnection.Event] = []
         connection.advance(at: now, into: &news)
         for event in news {
+            // What a Sentinel says after its answer concerns nobody.
+            guard connection === self.connection else { break }
             if case .asking = step { heard(event, at: now, into: &events) } else { take(event, at: now, into: &events) }
         }
     }
@@ -150,6 +152,7 @@ final class LinkSide {
     }
 
     private func connect(to place: RedisAddress.Place, at now: Instant) {
+        self.place = (place, since: now)
         step = .connected(
             RedisConnection(
                 to: place, encryption: address.encryption, greeting: greeting, timeouts: timeouts, lookup: lookup,
@@ -162,10 +165,8 @@ final class LinkSide {
         let failure: RedisFailure
         switch event {
         case .ready(let replies):
-            if let parts = replies.first?.elements, parts.count == 2, let host = parts[0].text, !host.isEmpty,
-                let port = parts[1].text.flatMap({ UInt16($0) }), port > 0
-            {
-                return connect(to: .tcp(RedisAddress.Endpoint(host: host, port: port)), at: now)
+            if let named = replies.first.flatMap(RedisAddress.Endpoint.init(sentinel:)) {
+                return connect(to: .tcp(named), at: now)
             }
             failure = RedisFailure(.sentinel, "it knows no primary of the name \(name)")
         case .ended(let ended): failure = ended

@@ -40,6 +40,7 @@ package final class RedisLink {
     private let lookup = HostLookup()
     private let commands: LinkSide
     private let messages: LinkSide
+    private let watch: SentinelWatch?
     private var hashes: [RedisScript: String] = [:]
     private var told: RedisFailure?
     package private(set) var isWhole = false
@@ -65,6 +66,7 @@ package final class RedisLink {
         second.subscribes = true
         commands = LinkSide(address, first, timeouts, lookup, random: random, at: now)
         messages = LinkSide(address, second, timeouts, lookup, random: random, at: now)
+        watch = SentinelWatch(address, client: name, timeouts, lookup, random: random)
     }
 
     /// The server it is whole with; nothing while it is away.
@@ -72,8 +74,7 @@ package final class RedisLink {
 
     /// Writes all that was queued since the last turn, and adds what to poll.
     package func poll(into descriptors: inout [pollfd]) {
-        for side in [commands, messages] {
-            guard let connection = side.connection else { continue }
+        for connection in connections {
             connection.flush()
             if let descriptor = connection.descriptor {
                 descriptors.append(pollfd(fd: descriptor, events: connection.events, revents: 0))
@@ -84,7 +85,11 @@ package final class RedisLink {
     }
 
     /// When `advance` is due, whatever poll reports.
-    package var deadline: Instant? { [commands.deadline, messages.deadline].compactMap { $0 }.min() }
+    package var deadline: Instant? { [commands.deadline, messages.deadline, watch?.deadline].compactMap { $0 }.min() }
+
+    private var connections: [RedisConnection] {
+        [commands.connection, messages.connection, watch?.connection].compactMap { $0 }
+    }
 
     /// Queues a command.
     ///
@@ -125,13 +130,20 @@ package final class RedisLink {
     /// Goes on with whatever is possible.
     package func advance(at now: Instant) -> [LinkEvent] {
         var events: [LinkEvent] = []
-        if [commands, messages].contains(where: \.isLookingUp) { lookup.clear() }
+        if connections.contains(where: { $0.descriptor == nil }) { lookup.clear() }
         for side in [messages, commands] {
             var news: [LinkSide.Event] = []
             side.advance(at: now, into: &news)
             for event in news { take(event, of: side, at: now, into: &events) }
         }
         becomeWhole(at: now, into: &events)
+        watch?.advance(at: now)
+        // What Sentinel said before this connection was made counts less than what it answered then.
+        if isWhole, let (named, at) = watch?.named, let (place, since) = commands.place, at > since,
+            place != .tcp(named)
+        {
+            events += reconnect(because: RedisFailure(.sentinel, "Sentinel names another primary: \(named)"), at: now)
+        }
         return events
     }
 

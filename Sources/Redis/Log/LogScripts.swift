@@ -45,6 +45,14 @@ package struct StoredLogEntry: Sendable, Equatable {
     package var batch: [UInt8]
 }
 
+/// A part of the log.
+package struct LogPiece: Sendable, Equatable {
+    /// Oldest first, without holes but for what the log has trimmed before the first.
+    package var entries: [StoredLogEntry]
+    /// Whether there was nothing more to read, when it was read.
+    package var isAtEnd: Bool
+}
+
 /// Why a script of the log, or a reading of it, brought nothing.
 package enum LogRefusal: Error, Sendable, Equatable {
     /// The log is in another epoch than the caller's, and nothing was written: open it again.
@@ -55,11 +63,12 @@ package enum LogRefusal: Error, Sendable, Equatable {
 
 /// The scripts that hubs share their log by, and reading it: what is asked, and what the answers say.
 ///
-/// Invariants stand in `Lua/Open.lua` and `Lua/Publish.lua`.
+/// Invariants stand in `Lua/Open.lua`, `Lua/Publish.lua` and `Lua/Read.lua`.
 package struct LogScripts: Sendable {
     package static let open = script(roost_lua_open())
     package static let publish = script(roost_lua_publish())
-    package static let all = [open, publish]
+    package static let read = script(roost_lua_read())
+    package static let all = [open, publish, read]
 
     private let keys: LogKeys
 
@@ -83,7 +92,7 @@ package struct LogScripts: Sendable {
         let texts = (value.elements ?? []).map(\.text)
         guard texts.count >= 3, let epoch = texts[0].flatMap({ UInt64($0) }),
             let offset = texts[1].flatMap({ Int64($0) }),
-            offset >= -1, let tag = texts[2].flatMap({ UInt64($0, radix: 16) })
+            offset >= -1, let tag = texts[2].flatMap({ UInt64($0) })
         else { throw refusal(value) }
         return LogOpening(
             head: LogEntryID(epoch: epoch, offset: offset), tag: tag,
@@ -103,7 +112,7 @@ package struct LogScripts: Sendable {
         link.call(
             Self.publish, keys: [keys.log, keys.head],
             arguments: [
-                .text(keys.channel), .text(String(epoch)), .text(String(entryTag, radix: 16)), .integer(Int64(length)),
+                .text(keys.channel), .text(String(epoch)), .text(String(entryTag)), .integer(Int64(length)),
                 .bytes(batch),
             ], tag: tag, at: now)
     }
@@ -114,35 +123,63 @@ package struct LogScripts: Sendable {
         throw refusal(value)
     }
 
-    /// Queues the reading of entries, oldest first.
+    /// Queues the reading of entries, oldest first: as many as make an answer of a megabyte, and one more.
     ///
+    /// - Parameters:
+    ///   - last: nil for the end of the log.
+    ///   - count: how many at most.
     /// - Returns: as `RedisLink.command`.
     package func read(
-        after place: LogEntryID, through last: LogEntryID? = nil, count: Int, on link: RedisLink, tag: UInt64,
+        after place: LogEntryID, through last: LogEntryID? = nil, count: Int = 1000, on link: RedisLink, tag: UInt64,
         at now: RedisLink.Instant
     ) -> Bool {
         let start = place.offset < 0 ? "\(place.epoch)-0" : "(\(place)"
-        let end = last?.description ?? "+"
-        return link.command(
-            ["XRANGE", .text(keys.log), .text(start), .text(end), "COUNT", .integer(Int64(count))], tag: tag, at: now)
+        return link.call(
+            Self.read, keys: [keys.log],
+            arguments: [
+                .text(start), .text(last?.description ?? "+"), .integer(Int64(count)), .integer(Self.answerSize),
+            ], tag: tag, at: now)
     }
 
-    package static func entries(_ value: RedisValue) throws(LogRefusal) -> [StoredLogEntry] {
-        guard let elements = value.elements else { throw refusal(value) }
+    private static let answerSize: Int64 = 1 << 20
+
+    package static func piece(_ value: RedisValue) throws(LogRefusal) -> LogPiece {
+        guard let parts = value.elements, parts.count == 2, case .integer(let isAtEnd) = parts[0],
+            let elements = parts[1].elements
+        else { throw refusal(value) }
         var entries: [StoredLogEntry] = []
         entries.reserveCapacity(elements.count)
         for element in elements {
             guard let entry = entry(element) else { throw .unexpected("an entry of the log is none of Roost's") }
             entries.append(entry)
         }
-        return entries
+        return LogPiece(entries: entries, isAtEnd: isAtEnd == 1)
+    }
+
+    /// Queues a look at the head of the log, which writes nothing.
+    ///
+    /// - Returns: as `RedisLink.command`.
+    package func readHead(on link: RedisLink, tag: UInt64, at now: RedisLink.Instant) -> Bool {
+        link.command(["GET", .text(keys.head)], tag: tag, at: now)
+    }
+
+    /// The head of the log; nil where there is none, so that it has to be opened anew. An epoch whose primary is gone is told as it was.
+    package static func head(_ value: RedisValue) throws(LogRefusal) -> LogOpening? {
+        if case .null = value { return nil }
+        let words = (value.text ?? "").split(separator: " ")
+        guard words.count >= 4, let epoch = UInt64(words[0]), let offset = Int64(words[1]), offset >= -1,
+            let tag = UInt64(words[3], radix: 16)
+        else { throw refusal(value) }
+        return LogOpening(
+            head: LogEntryID(epoch: epoch, offset: offset), tag: tag,
+            older: words.dropFirst(4).compactMap { LogEntryID(String($0)) })
     }
 
     private static func entry(_ value: RedisValue) -> StoredLogEntry? {
         guard let parts = value.elements, parts.count == 2, let id = parts[0].text.flatMap({ LogEntryID($0) }),
             let fields = parts[1].elements, fields.count == 6, fields[0].text == "p", fields[2].text == "t",
-            fields[4].text == "b", let before = fields[1].text.flatMap({ UInt64($0, radix: 16) }),
-            let tag = fields[3].text.flatMap({ UInt64($0, radix: 16) }), case .bytes(let batch) = fields[5]
+            fields[4].text == "b", let before = fields[1].text.flatMap({ UInt64($0) }),
+            let tag = fields[3].text.flatMap({ UInt64($0) }), case .bytes(let batch) = fields[5]
         else { return nil }
         return StoredLogEntry(id: id, tagBefore: before, tag: tag, batch: batch)
     }
