@@ -36,6 +36,9 @@ let package = Package(
         .target(name: "DurableStreams", dependencies: ["HTTP", "Streams", "Wire"], swiftSettings: strict),
         .target(name: "Matching", dependencies: ["Wire"], swiftSettings: strict),
         .target(
+            name: "Cluster", dependencies: [.product(name: "DequeModule", package: "swift-collections")],
+            swiftSettings: strict),
+        .target(
             name: "Hub",
             dependencies: [
                 "Matching", "Signatures", "Streams", "Wire",
@@ -139,12 +142,11 @@ let package = Package(
         .executableTarget(
             name: "roost",
             dependencies: [
-                "Administration", "CCurl", "CLinux", "Capture", "ChangeFeed", "Demo", "Documents", "DurableStreams",
-                "Gateway",
-                "HTTP", "Hub",
-                "Identity",
-                "Listening", "Notify", "Ops", "Postgres", "Push", "RoostClient", "Settings", "Stores", "StreamFiles",
-                "Streams", "Wire", logging,
+                "Administration", "CCurl", "CLinux", "Capture", "ChangeFeed", "Demo",
+                "Documents",
+                "DurableStreams", "Gateway", "HTTP", "Hub", "Identity", "Listening", "Notify", "Ops", "Postgres",
+                "Push",
+                "RoostClient", "Settings", "Stores", "StreamFiles", "Streams", "Wire", logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: testable
@@ -177,6 +179,9 @@ let package = Package(
         .testTarget(name: "WireTests", dependencies: ["Documents", "Wire", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "DocumentsTests", dependencies: ["Documents"], swiftSettings: quick),
         .testTarget(name: "StreamsTests", dependencies: ["Streams", "TestSupport"], swiftSettings: quick),
+        .testTarget(
+            name: "ClusterTests",
+            dependencies: ["Cluster", .product(name: "HeapModule", package: "swift-collections")], swiftSettings: quick),
         .testTarget(
             name: "StreamFilesTests", dependencies: ["StreamFiles", "Streams", "TestSupport", logging],
             swiftSettings: quick),

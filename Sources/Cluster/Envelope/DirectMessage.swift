@@ -1,0 +1,45 @@
+/// A message from one hub to one other (a question, an answer, a part of a snapshot), which is not in the log.
+///
+/// Version 1, in this order: version (1 byte), the sender's name and boot, the receiver's boot (8 bytes),
+/// `afterSequence`, and the payload up to the end.
+package struct DirectMessage: Equatable, Sendable {
+    package static let version: UInt8 = 1
+    /// Bytes of a payload.
+    package static let mostBytes = 4 << 20
+
+    package var sender: HubIdentity
+    /// The boot that is meant. A hub that was restarted does not take what its earlier process had asked for.
+    package var receiver: UInt64
+    /// The payload is true behind exactly this sequence of the sender's messages in the log; nil: at any time.
+    package var afterSequence: UInt64?
+    package var payload: ArraySlice<UInt8>
+
+    package init(sender: HubIdentity, receiver: UInt64, afterSequence: UInt64?, payload: ArraySlice<UInt8>) {
+        self.sender = sender
+        self.receiver = receiver
+        self.afterSequence = afterSequence
+        self.payload = payload
+    }
+
+    package func encoded() -> [UInt8] {
+        var writer = EnvelopeWriter()
+        writer.byte(Self.version)
+        writer.identity(sender)
+        writer.fixed(receiver)
+        writer.varint(afterSequence.map { $0 + 1 } ?? 0)
+        writer.bytes.append(contentsOf: payload)
+        return writer.bytes
+    }
+
+    package static func decode(_ bytes: ArraySlice<UInt8>) -> Decoded<DirectMessage> {
+        var reader = EnvelopeReader(bytes)
+        guard let version = reader.byte() else { return .malformed }
+        guard version == Self.version else { return .unknownVersion }
+        guard let sender = reader.identity(), let receiver = reader.fixed(), let stamp = reader.sequence(),
+            reader.rest.count <= mostBytes
+        else { return .malformed }
+        return .value(
+            DirectMessage(
+                sender: sender, receiver: receiver, afterSequence: stamp == 0 ? nil : stamp - 1, payload: reader.rest))
+    }
+}

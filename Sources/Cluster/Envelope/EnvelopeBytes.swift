@@ -1,0 +1,105 @@
+/// Writes the numbers and texts of an envelope: integers as LEB128 or as eight bytes, most significant first.
+struct EnvelopeWriter {
+    var bytes: [UInt8] = []
+
+    mutating func byte(_ value: UInt8) { bytes.append(value) }
+
+    mutating func fixed(_ value: UInt64) {
+        for shift in stride(from: 56, through: 0, by: -8) {
+            bytes.append(UInt8(truncatingIfNeeded: value >> UInt64(shift)))
+        }
+    }
+
+    mutating func varint(_ value: UInt64) {
+        var rest = value
+        while rest >= 0x80 {
+            bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
+            rest >>= 7
+        }
+        bytes.append(UInt8(rest))
+    }
+
+    mutating func identity(_ hub: HubIdentity) {
+        byte(UInt8(hub.name.utf8.count))
+        bytes.append(contentsOf: hub.name.utf8)
+        fixed(hub.boot)
+    }
+
+    mutating func place(_ place: LogPlace) {
+        varint(place.epoch)
+        varint(UInt64(place.offset + 1))
+    }
+
+    mutating func blob(_ blob: some Collection<UInt8>) {
+        varint(UInt64(blob.count))
+        bytes.append(contentsOf: blob)
+    }
+}
+
+/// Reads an envelope that nobody has checked: each read is nil where the bytes end too early or mean nothing.
+struct EnvelopeReader {
+    private(set) var rest: ArraySlice<UInt8>
+
+    init(_ bytes: ArraySlice<UInt8>) { rest = bytes }
+
+    var isAtEnd: Bool { rest.isEmpty }
+
+    mutating func byte() -> UInt8? { rest.popFirst() }
+
+    mutating func fixed() -> UInt64? {
+        guard rest.count >= 8 else { return nil }
+        let value = rest.prefix(8).reduce(into: UInt64(0)) { $0 = $0 << 8 | UInt64($1) }
+        rest.removeFirst(8)
+        return value
+    }
+
+    /// LEB128 of at most ten bytes, in its shortest form alone, so that a value has one encoding.
+    mutating func varint() -> UInt64? {
+        var value: UInt64 = 0
+        for shift in stride(from: UInt64(0), through: 63, by: 7) {
+            guard let next = byte() else { return nil }
+            let part = UInt64(next & 0x7f)
+            if shift == 63, part > 1 { return nil }
+            value |= part << shift
+            if next & 0x80 == 0 { return shift > 0 && part == 0 ? nil : value }
+        }
+        return nil
+    }
+
+    mutating func identity() -> HubIdentity? {
+        guard let count = byte(), rest.count >= Int(count), HubIdentity.isName(rest.prefix(Int(count))) else {
+            return nil
+        }
+        let name = String(decoding: rest.prefix(Int(count)), as: UTF8.self)
+        rest.removeFirst(Int(count))
+        return fixed().map { HubIdentity(checked: name, boot: $0) }
+    }
+
+    mutating func place() -> LogPlace? {
+        guard let epoch = varint(), let next = varint(), next <= UInt64(Int64.max / 2) else { return nil }
+        return LogPlace(epoch: epoch, offset: Int64(next) - 1)
+    }
+
+    /// A sequence number: far enough from the end that a batch behind it always fits.
+    mutating func sequence() -> UInt64? {
+        varint().flatMap { $0 <= UInt64.max / 2 ? $0 : nil }
+    }
+
+    mutating func blob() -> ArraySlice<UInt8>? {
+        guard let count = varint(), count <= UInt64(rest.count) else { return nil }
+        let blob = rest.prefix(Int(count))
+        rest.removeFirst(Int(count))
+        return blob
+    }
+}
+
+/// What became of bytes that another hub sent.
+package enum Decoded<Value> {
+    case value(Value)
+    /// A newer hub's: to be skipped and counted. Hubs of two versions run next to each other during an upgrade.
+    case unknownVersion
+    case malformed
+}
+
+extension Decoded: Equatable where Value: Equatable {}
+extension Decoded: Sendable where Value: Sendable {}

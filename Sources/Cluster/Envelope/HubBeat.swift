@@ -1,0 +1,131 @@
+/// What each hub publishes every half second: that it lives, and what others must have of it by now.
+///
+/// Version 1, in this order: version, flags (1 byte each), name, boot, number, `since`, `base`, `place`, `settled`, `digest`
+/// (8 bytes), `digestSequence`, protocol, how many figures there are, and each, and so for the hubs that ended. Flags that are not known are ignored.
+package struct HubBeat: Equatable, Sendable {
+    package static let version: UInt8 = 1
+    package static let mostFigures = 32
+
+    package static let mostEnded = 16
+
+    /// A hub that ended without a word.
+    package struct Ended: Hashable, Sendable {
+        package var hub: HubIdentity
+        package var since: LogPlace
+        /// For how many milliseconds nothing was heard of it.
+        package var silence: Int64
+
+        package init(hub: HubIdentity, since: LogPlace, silence: Int64) {
+            self.hub = hub
+            self.since = since
+            self.silence = silence
+        }
+    }
+
+    package struct Flags: OptionSet, Hashable, Sendable {
+        package let rawValue: UInt8
+        package init(rawValue: UInt8) { self.rawValue = rawValue }
+        /// It takes no new clients and asks those that it has to go elsewhere.
+        package static let draining = Flags(rawValue: 1)
+        /// Its last beat: it has no members any more, and it ends.
+        package static let leaving = Flags(rawValue: 2)
+    }
+
+    package var hub: HubIdentity
+    /// Counts this boot's beats, from 1.
+    package var number: UInt64
+    /// As in `LogBatch`.
+    package var since: LogPlace
+    package var base: UInt64
+    /// How far the log reached when the hub last knew it. Its epoch is the one that the hub writes in.
+    package var place: LogPlace
+    /// Each sequence up to this one stands in the log at `place` or before, or never will.
+    package var settled: UInt64
+    /// The digest of the members that the hub owns, as it was behind the message `digestSequence`.
+    package var digest: UInt64
+    package var digestSequence: UInt64
+    /// The newest version of what messages say that this hub understands.
+    package var protocolVersion: UInt64
+    package var flags: Flags
+    /// For the operator's page: what each means depends on its position. A hub may know fewer, or more.
+    package var figures: [UInt64]
+    /// Hubs whose end was noticed within the last minute: who was cut off during their whole life hears of them so.
+    package var ended: [Ended]
+
+    package init(
+        hub: HubIdentity, number: UInt64, since: LogPlace, base: UInt64 = 0, place: LogPlace, settled: UInt64,
+        digest: UInt64 = 0,
+        digestSequence: UInt64 = 0, protocolVersion: UInt64 = 1, flags: Flags = [], figures: [UInt64] = [],
+        ended: [Ended] = []
+    ) {
+        self.hub = hub
+        self.number = number
+        self.since = since
+        self.base = base
+        self.place = place
+        self.settled = settled
+        self.digest = digest
+        self.digestSequence = digestSequence
+        self.protocolVersion = protocolVersion
+        self.flags = flags
+        self.figures = figures
+        self.ended = ended
+    }
+
+    package func encoded() -> [UInt8] {
+        var writer = EnvelopeWriter()
+        writer.byte(Self.version)
+        writer.byte(flags.rawValue)
+        writer.identity(hub)
+        writer.varint(number)
+        writer.place(since)
+        writer.varint(base)
+        writer.place(place)
+        writer.varint(settled)
+        writer.fixed(digest)
+        writer.varint(digestSequence)
+        writer.varint(protocolVersion)
+        let figures = figures.prefix(Self.mostFigures)
+        writer.varint(UInt64(figures.count))
+        for figure in figures { writer.varint(figure) }
+        let ended = ended.prefix(Self.mostEnded)
+        writer.varint(UInt64(ended.count))
+        for end in ended {
+            writer.identity(end.hub)
+            writer.place(end.since)
+            writer.varint(UInt64(max(0, end.silence)))
+        }
+        return writer.bytes
+    }
+
+    package static func decode(_ bytes: ArraySlice<UInt8>) -> Decoded<HubBeat> {
+        var reader = EnvelopeReader(bytes)
+        guard let version = reader.byte() else { return .malformed }
+        guard version == Self.version else { return .unknownVersion }
+        guard let flags = reader.byte(), let hub = reader.identity(), let number = reader.varint(),
+            let since = reader.place(), let base = reader.sequence(), let place = reader.place(),
+            let settled = reader.sequence(), base <= settled,
+            let digest = reader.fixed(), let digestSequence = reader.sequence(), let protocolVersion = reader.varint(),
+            let count = reader.varint(), count <= UInt64(mostFigures)
+        else { return .malformed }
+        var figures: [UInt64] = []
+        for _ in 0..<count {
+            guard let figure = reader.varint() else { return .malformed }
+            figures.append(figure)
+        }
+        guard let count = reader.varint(), count <= UInt64(mostEnded) else { return .malformed }
+        var ended: [Ended] = []
+        for _ in 0..<count {
+            guard let hub = reader.identity(), let since = reader.place(), let silence = reader.varint(),
+                silence <= UInt64(Int32.max)
+            else { return .malformed }
+            ended.append(Ended(hub: hub, since: since, silence: Int64(silence)))
+        }
+        guard reader.isAtEnd else { return .malformed }
+        return .value(
+            HubBeat(
+                hub: hub, number: number, since: since, base: base, place: place, settled: settled, digest: digest,
+                digestSequence: digestSequence, protocolVersion: protocolVersion, flags: Flags(rawValue: flags),
+                figures: figures, ended: ended))
+    }
+}

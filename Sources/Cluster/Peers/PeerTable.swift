@@ -1,0 +1,216 @@
+/// Which hubs are there: learnt from their beats and from the leases that they keep in the engine.
+///
+/// A hub is judged by its lease alone, and only while this hub's own link is whole: a silence may be one's own. A hub is
+/// dead when its lease was missing, or another process's, in two answers, of which both came in one epoch and after this
+/// link had been whole for a lease and a beat. (After a restart of the engine all leases are gone: hubs took living ones
+/// for dead before that rule.) Pure: times are monotonic milliseconds that are passed in; run on one thread.
+package struct PeerTable {
+    package struct Timing: Sendable {
+        package var lease: Int64 = 3_000
+        package var beat: Int64 = 500
+        /// How long a hub is not asked for a snapshot again.
+        package var snapshotPause: Int64 = 2_000
+        /// How long a hub that ended is remembered.
+        package var memory: Int64 = 60_000
+
+        package init() {}
+    }
+
+    package enum State: Equatable, Sendable {
+        case living
+        case draining
+        case left
+        case died
+    }
+
+    package struct Peer: Equatable, Sendable {
+        package internal(set) var state: State
+        /// The last beat that was heard; nil for a hub of which only messages came.
+        package internal(set) var beat: HubBeat?
+        /// The log's head when it first opened it.
+        package internal(set) var since: LogPlace
+        package let joinedAt: Int64
+        /// When a beat or a message of it came last.
+        package internal(set) var heardAt: Int64
+        package internal(set) var changedAt: Int64
+        /// A beat that came after its end. Its lease decides whether it is back.
+        var isBack = false
+        /// How many answers in a row had not its lease.
+        var missed = 0
+        var unequal = 0
+        var askedAt: Int64?
+
+        package var isLiving: Bool { state == .living || state == .draining }
+    }
+
+    /// Hostile or mistaken beats cannot make the table larger than this.
+    package static let mostPeers = 1_024
+
+    package let own: HubIdentity
+    package let timing: Timing
+    package private(set) var peers: [HubIdentity: Peer] = [:]
+
+    private var wholeSince: Int64?
+    private var epoch: UInt64?
+    /// How many answers in a row had another process's lease under this hub's name.
+    private var ownMissed: (boot: UInt64, count: Int)?
+
+    package init(own: HubIdentity, timing: Timing = Timing()) {
+        self.own = own
+        self.timing = timing
+    }
+
+    // MARK: - What is known
+
+    /// The other hubs that are there, by name.
+    package var living: [HubIdentity] { peers.filter(\.value.isLiving).keys.sorted() }
+    /// The names whose leases are to be asked for: this hub's own and those of all that may be there.
+    package var namesToAsk: [String] {
+        Set(peers.filter { $0.value.isLiving || $0.value.isBack }.map(\.key.name)).union([own.name]).sorted()
+    }
+    /// For this hub's beats: those that died of late, the last first.
+    package func ended(at now: Int64) -> [HubBeat.Ended] {
+        peers.filter { $0.value.state == .died }
+            .sorted { ($0.value.changedAt, $0.key) > ($1.value.changedAt, $1.key) }
+            .prefix(HubBeat.mostEnded).map {
+                HubBeat.Ended(hub: $0.key, since: $0.value.since, silence: now - $0.value.heardAt)
+            }
+    }
+    /// The hub that acts for the dead: the living one whose name comes first.
+    package var coordinator: HubIdentity { min(own, living.first ?? own) }
+    package var isCoordinator: Bool { coordinator == own }
+
+    // MARK: - Inputs
+
+    /// Both connections answer, from now on. Also after each OPEN, with the epoch that it answered.
+    package mutating func linkWhole(epoch: UInt64, at now: Int64) {
+        if epoch != self.epoch || wholeSince == nil { wholeSince = now }
+        if epoch != self.epoch { forgetMisses() }
+        self.epoch = epoch
+    }
+
+    package mutating func linkAway() {
+        wholeSince = nil
+        forgetMisses()
+    }
+
+    package mutating func heard(_ beat: HubBeat, at now: Int64, _ actions: inout [PeerTableAction]) {
+        let hub = beat.hub
+        guard hub != own else { return }
+        if var peer = peers[hub] {
+            // An old beat that comes late says nothing.
+            guard beat.number > peer.beat?.number ?? 0 else { return }
+            peer.beat = beat
+            peer.since = beat.since
+            peer.heardAt = now
+            switch (peer.isLiving, beat.flags.contains(.leaving)) {
+            case (true, true):
+                peer.state = .left
+                peer.changedAt = now
+                actions.append(.left(hub))
+            case (true, false): peer.state = Self.state(of: beat)
+            case (false, let isLeaving): peer.isBack = !isLeaving
+            }
+            peers[hub] = peer
+        } else if !beat.flags.contains(.leaving) {
+            join(hub, beat, since: beat.since, at: now, &actions)
+        }
+        for end in beat.ended where end.hub != own && peers[end.hub] == nil && peers.count < Self.mostPeers {
+            let heardAt = now - end.silence
+            peers[end.hub] = Peer(
+                state: .died, since: end.since, joinedAt: heardAt, heardAt: heardAt, changedAt: now)
+            actions.append(.died(end))
+        }
+    }
+
+    /// Messages of a hub came; maybe of one whose beat did not come yet, or will not any more.
+    package mutating func wrote(
+        _ hub: HubIdentity, since: LogPlace, at now: Int64, _ actions: inout [PeerTableAction]
+    ) {
+        guard hub != own else { return }
+        if peers[hub] != nil {
+            peers[hub]?.heardAt = now
+            return
+        }
+        join(hub, nil, since: since, at: now, &actions)
+    }
+
+    /// The leases of `namesToAsk`: for each name the boot that holds it, nil where nobody does.
+    package mutating func leases(_ leases: [String: UInt64?], at now: Int64, _ actions: inout [PeerTableAction]) {
+        peers = peers.filter { $0.value.isLiving || now - $0.value.changedAt < timing.memory }
+        let mayJudge = wholeSince.map { now - $0 >= timing.lease + timing.beat } ?? false
+        for hub in peers.keys.sorted() {
+            guard let holder = leases[hub.name], var peer = peers[hub] else { continue }
+            if holder == hub.boot {
+                peer.missed = 0
+                if peer.isBack {
+                    peer.isBack = false
+                    peer.state = peer.beat.map(Self.state) ?? .living
+                    peer.changedAt = now
+                    actions.append(.joined(hub))
+                }
+            } else if peer.isLiving {
+                // A process that was started later under this name, is heard and holds the lease has taken its place.
+                // A new one may have to wait until the lease of the one before runs out.
+                let isReplaced =
+                    holder.flatMap { peers[HubIdentity(checked: hub.name, boot: $0)] }
+                    .map { $0.isLiving && $0.joinedAt > peer.joinedAt } ?? false
+                if mayJudge, now - peer.joinedAt >= timing.lease + timing.beat { peer.missed += 1 }
+                if isReplaced || peer.missed >= 2 {
+                    peer.state = .died
+                    peer.missed = 0
+                    peer.changedAt = now
+                    let silence = now - peer.heardAt
+                    actions.append(.died(HubBeat.Ended(hub: hub, since: peer.since, silence: silence)))
+                }
+            }
+            peers[hub] = peer
+        }
+        judgeOwn(leases[own.name] ?? nil, mayJudge, &actions)
+    }
+
+    /// At the sequence at which `hub` had said its digest, this hub's copy had the same one or not. `hasCopy`: whether
+    /// there is a copy at all; a newcomer asks at once.
+    package mutating func compared(
+        _ hub: HubIdentity, isEqual: Bool, hasCopy: Bool, at now: Int64, _ actions: inout [PeerTableAction]
+    ) {
+        guard var peer = peers[hub], peer.isLiving else { return }
+        peer.unequal = isEqual ? 0 : peer.unequal + 1
+        let isDue = peer.askedAt.map { now - $0 >= timing.snapshotPause } ?? true
+        if !isEqual, isDue, peer.unequal >= 2 || !hasCopy {
+            peer.unequal = 0
+            peer.askedAt = now
+            actions.append(.askSnapshot(hub))
+        }
+        peers[hub] = peer
+    }
+
+    // MARK: - Rules
+
+    private static func state(of beat: HubBeat) -> State { beat.flags.contains(.draining) ? .draining : .living }
+
+    private mutating func join(
+        _ hub: HubIdentity, _ beat: HubBeat?, since: LogPlace, at now: Int64, _ actions: inout [PeerTableAction]
+    ) {
+        guard peers.count < Self.mostPeers else { return }
+        peers[hub] = Peer(
+            state: beat.map(Self.state) ?? .living, beat: beat, since: since, joinedAt: now, heardAt: now,
+            changedAt: now)
+        actions.append(.joined(hub))
+    }
+
+    private mutating func judgeOwn(_ holder: UInt64?, _ mayJudge: Bool, _ actions: inout [PeerTableAction]) {
+        guard let holder, holder != own.boot, mayJudge else {
+            ownMissed = nil
+            return
+        }
+        let count = ownMissed?.boot == holder ? (ownMissed?.count ?? 0) + 1 : 1
+        ownMissed = (holder, count)
+        if count == 2 { actions.append(.nameTaken(by: holder)) }
+    }
+
+    private mutating func forgetMisses() {
+        for hub in peers.keys { peers[hub]?.missed = 0 }
+        ownMissed = nil
+    }
+}

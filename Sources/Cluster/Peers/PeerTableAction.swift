@@ -1,0 +1,13 @@
+/// What a `PeerTable` has found out, in this order.
+package enum PeerTableAction: Equatable, Sendable {
+    /// A hub is there: a new one, or one that was taken for dead.
+    case joined(HubIdentity)
+    /// A hub said good-bye. It has no members any more.
+    case left(HubIdentity)
+    /// A hub ended without a word. Its members are held for their windows, and `LogReader.publisherEnded` is told.
+    case died(HubBeat.Ended)
+    /// Another process holds the lease of this hub's name.
+    case nameTaken(by: UInt64)
+    /// This hub's copy of that hub's members differs from the original.
+    case askSnapshot(HubIdentity)
+}

@@ -1,0 +1,124 @@
+extension LogReader {
+    /// An entry came by the subscription.
+    package mutating func published(_ entry: LogEntry, now: Int64, _ actions: inout [LogReaderAction]) {
+        guard let lineage, let place else { return }
+        guard entry.place.epoch == lineage.epoch else {
+            statistics.otherEpochs += 1
+            // A newer epoch than the one that was opened: somebody opened it, here or on another engine. An older one
+            // comes from an engine that is no longer the primary.
+            return askToReopen(&actions)
+        }
+        if place.epoch == entry.place.epoch, entry.place.offset <= place.offset {
+            statistics.repeats += 1
+            let known = entry.place == place ? tag : recent.tag(at: entry.place)
+            if let known, known != entry.tag {
+                isRewritten = true
+                askToReopen(&actions)
+            }
+            return
+        }
+        if lineage.successor(of: place) == entry.place, target.map({ $0 <= entry.place }) ?? true,
+            entry.place.offset == 0 || tag == entry.previous
+        {
+            read(entry, &actions)
+        } else {
+            ahead.insert(entry)
+            target = max(target ?? entry.place, entry.place)
+        }
+        readOn(now: now, &actions)
+    }
+
+    /// XRANGE answered. `reachedEnd`: it answered with fewer entries than were asked for.
+    package mutating func fetched(
+        _ id: UInt64, _ entries: [LogEntry], reachedEnd: Bool, now: Int64, _ actions: inout [LogReaderAction]
+    ) {
+        guard let fetching, fetching.id == id, let lineage else { return }
+        self.fetching = nil
+        for entry in entries {
+            guard let place else { return }
+            if entry.place <= place { continue }
+            guard lineage.has(epoch: entry.place.epoch) else {
+                // An epoch that began since OPEN. One that lies between those that lead here belongs to no log we know.
+                if entry.place.epoch > lineage.epoch { return askToReopen(&actions) }
+                continue
+            }
+            let next = lineage.successor(of: place)
+            if entry.place == next {
+                if entry.place.epoch == place.epoch, let tag, tag != entry.previous {
+                    if !isRereading {
+                        statistics.forks += 1
+                        publishers.doubtAll()
+                        readAllAgain(lineage, &actions)
+                        return readOn(now: now, &actions)
+                    }
+                    meetHole(&actions)
+                }
+            } else {
+                meetHole(&actions)
+            }
+            read(entry, &actions)
+        }
+        drainAhead(&actions)
+        if reachedEnd, let place, lineage.successor(of: place) <= fetching.target {
+            return doubtEnd(lineage, now: now, &actions)
+        }
+        isDoubted = false
+        readOn(now: now, &actions)
+    }
+
+    /// The log ends before the head that was named. It is asked once more what it is; then the rest counts as trimmed.
+    private mutating func doubtEnd(_ lineage: LogLineage, now: Int64, _ actions: inout [LogReaderAction]) {
+        guard isDoubted else {
+            isDoubted = true
+            return askToReopen(&actions)
+        }
+        isDoubted = false
+        meetHole(&actions)
+        ahead.removeAll()
+        (place, tag, target) = (lineage.head, lineage.tag, lineage.head)
+        readOn(now: now, &actions)
+    }
+
+    private mutating func meetHole(_ actions: inout [LogReaderAction]) {
+        statistics.holes += 1
+        tellUnheardOf(.trimmed, &actions)
+    }
+
+    private mutating func drainAhead(_ actions: inout [LogReaderAction]) {
+        guard !ahead.isEmpty, let lineage else { return }
+        while let place, lineage.successor(of: place).epoch == lineage.epoch,
+            let entry = ahead.remove(lineage.successor(of: place).offset)
+        {
+            // One that does not follow is read from the log, which shows what is wrong.
+            guard entry.place.offset == 0 || tag == nil || entry.previous == tag else { return }
+            read(entry, &actions)
+        }
+    }
+
+    /// Asks for what is missing up to the target, or says that nothing is.
+    mutating func readOn(now: Int64, _ actions: inout [LogReaderAction]) {
+        drainAhead(&actions)
+        guard let lineage, let place, let target else { return }
+        if lineage.successor(of: place) <= target {
+            isCaughtUp = false
+            guard isOpen, fetching == nil, !isReopenAsked else { return }
+            lastFetch += 1
+            statistics.fetches += 1
+            fetching = (lastFetch, target)
+            actions.append(.fetch(LogFetch(id: lastFetch, after: place, count: limits.fetchCount)))
+            return
+        }
+        if place.epoch != lineage.epoch {
+            // The rest of the epochs before is read, and the present one has no entry yet.
+            (self.place, tag) = (LogPlace(epoch: lineage.epoch, offset: -1), 0)
+        }
+        settleClaims(&actions)
+        guard isOpen, !isCaughtUp else { return }
+        isCaughtUp = true
+        isRereading = false
+        isDoubted = false
+        verifiedAt = now
+        if !ahead.isEmpty, let offset = self.place?.offset { ahead.cut(upTo: offset) }
+        actions.append(.caughtUp(LogCaughtUp(place: self.place ?? place, tag: tag ?? 0, ownSequence: ownSequence)))
+    }
+}

@@ -1,0 +1,164 @@
+extension LogReader {
+    /// Reads an entry whose turn has come, and applies what it has of new messages.
+    mutating func read(_ entry: LogEntry, _ actions: inout [LogReaderAction]) {
+        place = entry.place
+        tag = entry.tag
+        defer { recent.append(entry.place, tag: entry.tag, own: ownSequence) }
+        switch LogBatch.decode(entry.batch) {
+        case .value(let batch): apply(batch, at: entry.place, &actions)
+        case .unknownVersion: statistics.unknownVersions += 1
+        case .malformed: statistics.malformed += 1
+        }
+    }
+
+    private mutating func apply(_ batch: LogBatch, at place: LogPlace, _ actions: inout [LogReaderAction]) {
+        let isOwn = batch.hub == own
+        if isOwn { ownSequence = max(ownSequence ?? 0, batch.last) }
+        var progress =
+            publishers[batch.hub]
+            ?? learn(
+                batch.hub, since: batch.since, base: batch.base, settled: batch.first - 1 - batch.skipped, &actions)
+        progress.isEnded = false
+        progress.heardIn = place.epoch
+        publishers.set(batch.hub, progress)
+        if batch.last <= progress.applied {
+            statistics.repeats += 1
+            return
+        }
+        if batch.first > progress.applied + 1 { skip(batch.hub, upTo: batch.first - 1, &actions) }
+        var next = max(batch.first, progress.applied + 1)
+        while next <= batch.last {
+            let stop = min(batch.last, nextStop(batch.hub, from: next) ?? batch.last)
+            let index = Int(next - batch.first)
+            actions.append(
+                .apply(
+                    AppliedMessages(
+                        hub: batch.hub, isOwn: isOwn, since: batch.since, place: place, index: index, sequence: next,
+                        messages: batch.messages[index...Int(stop - batch.first)])))
+            reach(batch.hub, stop, &actions)
+            next = stop + 1
+        }
+    }
+
+    /// What is owed of a publisher that was never heard of: all, if this reader was there when it came; else what comes
+    /// now. If the log is not the one in which this reader began, or had holes, something may be missing before.
+    private mutating func learn(
+        _ hub: HubIdentity, since: LogPlace, base: UInt64, settled: UInt64, _ actions: inout [LogReaderAction]
+    ) -> PublisherProgress {
+        let isOwedAll = origin.map { since >= $0 } ?? false
+        if isOwedAll, base == 0 { return PublisherProgress(applied: 0) }
+        // What it wrote in another log, while this reader was here, is not known.
+        if hub != own, isOwedAll || hadHoles || origin?.epoch != lineage?.epoch {
+            actions.append(.tellGap(LogGap(hub: hub, missing: nil, after: 0, reason: .missing)))
+        }
+        return PublisherProgress(applied: isOwedAll ? base : settled)
+    }
+
+    /// The first sequence from `next` on behind which something waits.
+    private func nextStop(_ hub: HubIdentity, from next: UInt64) -> UInt64? {
+        let stops = [held.next(of: hub), publishers[hub]?.digest?.sequence].compactMap { $0 }.filter { $0 >= next }
+        return stops.min()
+    }
+
+    /// Tells that a publisher's messages up to a sequence will never come.
+    private mutating func skip(_ hub: HubIdentity, upTo sequence: UInt64, _ actions: inout [LogReaderAction]) {
+        guard let applied = publishers[hub]?.applied, applied < sequence else { return }
+        if hub != own {
+            let missing = applied + 1...sequence
+            actions.append(.tellGap(LogGap(hub: hub, missing: missing, after: applied, reason: .missing)))
+        }
+        reach(hub, sequence, &actions)
+    }
+
+    /// A publisher's messages up to a sequence are done with: what waited for that has its turn, or is too late.
+    private mutating func reach(_ hub: HubIdentity, _ sequence: UInt64, _ actions: inout [LogReaderAction]) {
+        guard var progress = publishers[hub] else { return }
+        progress.applied = sequence
+        let digest = progress.digest
+        if let digest, digest.sequence <= sequence { progress.digest = nil }
+        publishers.set(hub, progress)
+        for message in held.release(hub, upTo: sequence) {
+            if message.afterSequence == sequence {
+                actions.append(.deliver(message))
+            } else {
+                statistics.stale += 1
+                actions.append(.stale(message))
+            }
+        }
+        if let digest, digest.sequence == sequence {
+            actions.append(.compareDigest(hub: hub, sequence: sequence, digest: digest.value))
+        }
+    }
+
+    /// A beat came by the subscription; of this hub's own too.
+    package mutating func heard(_ beat: HubBeat, now: Int64, _ actions: inout [LogReaderAction]) {
+        guard let lineage, place != nil, beat.hub != own else { return }
+        guard beat.place.epoch == lineage.epoch else {
+            // What a hub says of an older epoch may be lost: it will say it anew when it has opened this one.
+            if beat.place.epoch > lineage.epoch { askToReopen(&actions) }
+            return
+        }
+        guard claims[beat.hub] != nil || claims.count < LogPublishers.most else { return }
+        claims[beat.hub] = SettledClaim(beat)
+        target = max(target ?? beat.place, beat.place)
+        readOn(now: now, &actions)
+        settleClaims(&actions)
+    }
+
+    /// Looks at what beats say that the log must have had by now.
+    mutating func settleClaims(_ actions: inout [LogReaderAction]) {
+        guard let place, let lineage, !claims.isEmpty else { return }
+        for (hub, claim) in claims.sorted(by: { $0.key < $1.key }) where claim.place <= place {
+            claims[hub] = nil
+            var progress =
+                publishers[hub] ?? learn(hub, since: claim.since, base: claim.base, settled: claim.settled, &actions)
+            progress.isEnded = false
+            progress.heardIn = lineage.epoch
+            publishers.set(hub, progress)
+            reach(hub, progress.applied, &actions)
+            skip(hub, upTo: claim.settled, &actions)
+            guard var known = publishers[hub] else { continue }
+            if claim.digestSequence == known.applied {
+                actions.append(
+                    .compareDigest(hub: hub, sequence: claim.digestSequence, digest: claim.digest))
+            } else if claim.digestSequence > known.applied {
+                known.digest = (claim.digestSequence, claim.digest)
+                publishers.set(hub, known)
+            }
+        }
+    }
+
+    /// A hub ended without a word: what it had sent and this hub has not is lost. Of one that was never heard of here,
+    /// and had ended when this reader began, nothing is owed.
+    package mutating func publisherEnded(_ end: HubBeat.Ended, now: Int64, _ actions: inout [LogReaderAction]) {
+        let hub = end.hub
+        claims[hub] = nil
+        var progress = publishers[hub]
+        if progress == nil {
+            guard let origin, let beganAt else { return }
+            guard end.since >= origin || now - end.silence >= beganAt - limits.unheardAtStart else { return }
+            progress = PublisherProgress(applied: 0)
+        }
+        let isWhole = isCaughtUp && progress?.heardIn != nil && progress?.heardIn == epoch
+        actions.append(
+            .tellGap(
+                LogGap(
+                    hub: hub, missing: nil, after: progress?.applied ?? 0,
+                    reason: isWhole ? .endedUnsent : .endedWithTail)))
+        progress?.isEnded = true
+        if let progress { publishers.set(hub, progress) }
+        for message in held.release(hub, upTo: .max) { actions.append(.stale(message)) }
+    }
+
+    /// A message to this hub came. One with a stamp has its turn behind exactly that sequence.
+    package mutating func received(_ message: DirectMessage, _ actions: inout [LogReaderAction]) {
+        guard message.receiver == own.boot else { return }
+        guard let stamp = message.afterSequence else { return actions.append(.deliver(message)) }
+        let applied = publishers[message.sender]?.applied
+        if applied == stamp { return actions.append(.deliver(message)) }
+        if applied.map({ $0 > stamp }) ?? false || !held.hold(message) {
+            statistics.stale += 1
+            actions.append(.stale(message))
+        }
+    }
+}

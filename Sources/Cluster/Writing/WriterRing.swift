@@ -1,0 +1,48 @@
+import DequeModule
+
+/// The last messages of this hub, sent or not, in their sequence and without a hole, within bounds of time and bytes.
+struct WriterRing {
+    private struct Item {
+        var message: [UInt8]
+        var at: Int64
+    }
+
+    /// What a message costs beside its bytes.
+    private static let overhead = 64
+
+    private var items: Deque<Item> = []
+    private(set) var bytes = 0
+    /// The sequence of the first message; of the next one, where there is none.
+    private(set) var first: UInt64 = 1
+
+    var next: UInt64 { first + UInt64(items.count) }
+    var isEmpty: Bool { items.isEmpty }
+
+    mutating func append(_ message: [UInt8], at now: Int64) {
+        items.append(Item(message: message, at: now))
+        bytes += message.count + Self.overhead
+    }
+
+    /// Drops the oldest that are beyond the bounds, and answers how far.
+    mutating func prune(before oldest: Int64, mostBytes: Int) -> ClosedRange<UInt64>? {
+        let start = first
+        while let item = items.first, item.at < oldest || bytes > mostBytes {
+            bytes -= item.message.count + Self.overhead
+            items.removeFirst()
+            first += 1
+        }
+        return start < first ? start...first - 1 : nil
+    }
+
+    /// The messages from `sequence` on, as many as fit in a batch of so many bytes; one always fits.
+    func messages(from sequence: UInt64, mostBytes: Int) -> [ArraySlice<UInt8>] {
+        var messages: [ArraySlice<UInt8>] = []
+        var size = LogBatch.mostHeader
+        for item in items[Int(sequence - first)...] {
+            size += item.message.count + 5
+            if !messages.isEmpty, size > mostBytes || messages.count == LogBatch.mostMessages { break }
+            messages.append(item.message[...])
+        }
+        return messages
+    }
+}
