@@ -68,7 +68,8 @@ extension Hub {
             let except = membership.echoesToSelf ? nil : membership
             if isOrdered(membership.channel.key) {
                 let sender = except.map { MessageSender(member: $0.member, slot: $0.slot) }
-                actions.append(.relay(.ordered(membership.channel.key, message, sender, isNumbered: false)))
+                let ordered = OrderedBroadcast(message, sender: sender)
+                actions.append(.relay(.ordered(membership.channel.key, ordered, isNumbered: false)))
             } else {
                 deliver(message, in: membership.channel, except: except?.slot)
                 actions.append(.relay(.broadcast(membership.channel.key, message)))
@@ -100,7 +101,7 @@ extension Hub {
             return discardIfIdle(channel)
         }
         if isOrdered(key) {
-            return actions.append(.relay(.ordered(key, message, nil, isNumbered: false)))
+            return actions.append(.relay(.ordered(key, OrderedBroadcast(message), isNumbered: false)))
         }
         if let channel = channels[key] {
             deliver(message, in: channel, except: nil)
@@ -111,7 +112,7 @@ extension Hub {
     }
 
     /// Whether a message to the channel has to be numbered by all hubs before anybody is told of it.
-    private func isOrdered(_ key: ChannelKey) -> Bool { context.hasPeers && history.store.orders(key) }
+    func isOrdered(_ key: ChannelKey) -> Bool { context.hasPeers && history.store.orders(key) }
 
     /// Delivers a message that is sent here first; the other loops are relayed it.
     func deliver(_ message: BroadcastMessage, in channel: LocalChannel, except: Slot?) {

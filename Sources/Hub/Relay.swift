@@ -5,7 +5,7 @@ package enum Relay: Sendable {
     case broadcast(ChannelKey, BroadcastMessage)
     /// To a channel whose history several hubs keep. First for all of them alone, who number it in one order; then it comes back
     /// to the loops as `isNumbered`.
-    case ordered(ChannelKey, BroadcastMessage, MessageSender?, isNumbered: Bool)
+    case ordered(ChannelKey, OrderedBroadcast, isNumbered: Bool)
     case presence(ChannelKey, PresenceDiff)
     case typing(ChannelKey, TypingRelay)
     /// For other hubs alone: a process' loops share their leases.
@@ -18,6 +18,21 @@ package enum Relay: Sendable {
     case missing
 }
 
+/// A message to a channel whose history several hubs keep.
+package struct OrderedBroadcast: Sendable {
+    package let message: BroadcastMessage
+    /// Who does not want it back; nil where that is nobody.
+    package let sender: MessageSender?
+    /// The id of the row of `realtime.messages` that it is: every hub's feed brings it, so it comes out of the log once for each.
+    package let databaseID: String?
+
+    package init(_ message: BroadcastMessage, sender: MessageSender? = nil, databaseID: String? = nil) {
+        self.message = message
+        self.sender = sender
+        self.databaseID = databaseID
+    }
+}
+
 /// What a hub tells the others of a cluster about the presence of a member that was cut off. The others' copies of the
 /// notices come in one order for all hubs, and the first of `claimed` and `over` counts.
 package enum LeaseNotice: Sendable, Equatable {
@@ -25,7 +40,7 @@ package enum LeaseNotice: Sendable, Equatable {
     case lost(MemberID, for: Int64)
     /// Its client may have joined another hub, where it has so many milliseconds to say so.
     case expected(MemberID, for: Int64)
-    /// It is back on another hub, where it goes by the same id.
+    /// It is back, here or on another hub, and goes by the same id.
     case claimed(MemberID, loop: Int)
     /// Nobody came back for it in time. It ends by `Hub.leaseIsOver`, once it is known that this stands first.
     case over(MemberID)
@@ -39,11 +54,14 @@ extension Hub {
             guard let channel = channels[key] else { return }
             context.deliver(message, in: channel, to: channel.members, except: nil)
             passOnNews(in: channel)
-        case .ordered(_, _, _, isNumbered: false): break
-        case .ordered(let key, let message, let sender, isNumbered: true):
+        case .ordered(_, _, isNumbered: false): break
+        case .ordered(let key, let broadcast, isNumbered: true):
             guard let channel = channels[key] else { return }
-            let except = sender.flatMap { context.slot(of: $0, in: channel) }
-            context.deliver(message, in: channel, to: channel.members, except: except)
+            // What SQL sent, every hub's feed brings by itself to those who have no history.
+            if broadcast.databaseID == nil {
+                let except = broadcast.sender.flatMap { context.slot(of: $0, in: channel) }
+                context.deliver(broadcast.message, in: channel, to: channel.members, except: except)
+            }
             passOnNews(in: channel)
         case .presence(let key, let diff):
             let channel = channel(key)

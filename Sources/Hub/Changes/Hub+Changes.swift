@@ -60,9 +60,15 @@ extension Hub {
         context.fanOut(event, payload, in: group.channel, to: audience, kind: .change)
     }
 
-    /// A message that SQL sent. Every loop hears it from the feed, so it is not relayed.
+    /// A message that SQL sent. Every loop hears it from the feed, so it is not relayed, but for its place in a history that several
+    /// hubs keep.
     private func deliver(_ message: DatabaseBroadcast) {
-        history.keep(message, &context)
+        if !isOrdered(message.key) {
+            history.keep(message, &context)
+        } else if context.loop == 0 {
+            let ordered = OrderedBroadcast(message.broadcast, databaseID: message.id)
+            context.relay(.ordered(message.key, ordered, isNumbered: false))
+        }
         guard let channel = channels[message.key] else { return }
         typing.end(ofAuthorOf: message.insert, in: channel, &context)
         authorization.keepForReplays(message, in: channel, withHistory: false, context.limits)

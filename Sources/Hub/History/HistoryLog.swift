@@ -28,7 +28,9 @@ extension HistoryStore {
 
     /// All up to here came out of the log. Another `history` is another log, which begins anew.
     ///
-    /// - Parameter index: of the message in its entry.
+    /// - Parameters:
+    ///   - entry: its number, from 1; 0 lies before the first.
+    ///   - index: the message's number in its entry, from 1.
     package func reaches(history: UInt64, entry: Int, index: Int) -> HistoryPlace {
         state.withLock { state in
             let base =
@@ -56,14 +58,24 @@ extension HistoryStore {
 
     /// Numbers a message that came out of the log.
     ///
+    /// - Parameter place: nil for one that did not, as the log is away: it is this hub's alone.
     /// - Returns: false if its channel is not kept, or it was numbered before.
-    package func append(
-        _ broadcast: BroadcastMessage, to key: ChannelKey, sender: MessageSender?, at place: HistoryPlace, _ now: HubTime
-    ) -> Bool {
+    package func append(_ broadcast: OrderedBroadcast, to key: ChannelKey, at place: HistoryPlace?, _ now: HubTime)
+        -> Bool
+    {
         guard isUsed else { return false }
         return state.withLock {
-            $0.append(broadcast, to: key, sender: sender, databaseID: nil, place: place, at: now)
+            $0.append(
+                broadcast.message, to: key, sender: broadcast.sender, databaseID: broadcast.databaseID, place: place,
+                at: now)
         }
+    }
+
+    /// A message of this hub's came out of the log that was told of before anybody kept its channel: who comes back over it is told
+    /// that something is missing.
+    package func lacks(_ key: ChannelKey, at now: HubTime) {
+        guard isUsed else { return }
+        state.withLock { $0.channels[key]?.loses(at: now) }
     }
 
     /// Whether a message to the channel has to go through the log first.

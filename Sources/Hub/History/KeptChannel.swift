@@ -88,7 +88,8 @@ struct KeptChannel {
     /// - Parameter place: its number in the log that hubs share; nil: the next one here.
     /// - Returns: false if it was numbered before.
     mutating func append(
-        _ broadcast: BroadcastMessage, sender: MessageSender?, databaseID: String?, place: HistoryPlace? = nil, at now: HubTime
+        _ broadcast: BroadcastMessage, sender: MessageSender?, databaseID: String?, place: HistoryPlace? = nil,
+        at now: HubTime
     ) -> Bool {
         if let databaseID {
             guard databaseIDs[databaseID] == nil else { return false }

@@ -104,14 +104,10 @@ extension Presence {
         membership.presence.id = taken.member
         membership.presence.key = taken.key
         if membership.connection.appState == nil { membership.connection.appState = taken.appState }
-        if taken.isElsewhere { claim(membership, &hub) }
+        if taken.isElsewhere { hub.counters.presenceJoins += 1 }
+        // Also where it was lost here: the others know that.
+        if hub.hasPeers { hub.relay(.lease(channel.key, .claimed(taken.member, loop: hub.loop))) }
         return true
-    }
-
-    /// Tells the other hubs that a presence of theirs goes on here.
-    private func claim(_ membership: Membership, _ hub: inout HubContext) {
-        hub.relay(.lease(membership.channel.key, .claimed(membership.presence.id, loop: hub.loop)))
-        hub.counters.presenceJoins += 1
     }
 }
 

@@ -29,7 +29,7 @@ package struct PresenceRules: Sendable {
         return rules
     }
 
-    func windows(of channel: ChannelKey) -> GracePeriods {
+    package func windows(of channel: ChannelKey) -> GracePeriods {
         guard !topics.isEmpty else { return windows }
         return topics.first { $0.pattern.matches(channel.name) }?.windows ?? windows
     }

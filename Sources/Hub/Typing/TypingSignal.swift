@@ -7,14 +7,14 @@ package struct TypingSignal: Sendable {
     static let event = "typing"
 
     /// The message, with the place in it where the boolean stands.
-    private let message: BroadcastMessage
+    package let message: BroadcastMessage
     private let range: Range<Int>
     /// The client's payload, a JSON object.
     private let payloadRange: Range<Int>
     let isTyping: Bool
 
     /// Nil for any other message.
-    init?(_ message: BroadcastMessage) {
+    package init?(_ message: BroadcastMessage) {
         guard let payload = message.payload(ofEvent: Self.event), let value = payload["typing"],
             let isTyping = value.bool, Self.isOurs(payload)
         else { return nil }

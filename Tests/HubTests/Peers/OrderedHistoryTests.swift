@@ -32,10 +32,10 @@ import Wire
     private func number(_ relays: [Relay?], from entry: Int, _ stage: Stage) throws -> [[String]] {
         var numbered: [Relay] = []
         for (index, relay) in relays.enumerated() {
-            guard case .ordered(let key, let message, let sender, isNumbered: false) = relay else { continue }
+            guard case .ordered(let key, let broadcast, isNumbered: false) = relay else { continue }
             let place = store.reaches(history: 77, entry: entry, index: index)
-            #expect(store.append(message, to: key, sender: sender, at: place, stage.now))
-            numbered.append(.ordered(key, message, sender, isNumbered: true))
+            #expect(store.append(broadcast, to: key, at: place, stage.now))
+            numbered.append(.ordered(key, broadcast, isNumbered: true))
         }
         return try numbered.map { relay in try stage.watch { $0.apply(relay) } }
     }
@@ -66,7 +66,7 @@ import Wire
         for n in 1...2 {
             let place = others.reaches(history: 77, entry: 5, index: n - 1)
             let message = BroadcastMessage.text(Array(#"{"type":"broadcast","event":"e","payload":{"n":\#(n)}}"#.utf8))
-            #expect(others.append(message, to: Self.key, sender: nil, at: place, stage.now))
+            #expect(others.append(OrderedBroadcast(message), to: Self.key, at: place, stage.now))
         }
         let other = Stage(history: others, hasPeers: true)
         other.connect(4)
@@ -99,7 +99,7 @@ import Wire
         #expect(alone.contains { $0.hasPrefix("1,2 ⇐") && $0.contains(#""n":2"#) }, "at once")
         let place = store.reaches(history: 77, entry: 6, index: 0)
         let late = BroadcastMessage.text(Array(#"{"type":"broadcast","event":"e","payload":{"n":3}}"#.utf8))
-        #expect(store.append(late, to: Self.key, sender: nil, at: place, stage.now))
+        #expect(store.append(OrderedBroadcast(late), to: Self.key, at: place, stage.now))
         stage.connect(4)
         let said = try stage.join("realtime:a", 4, #"{"broadcast":{"history":{"after":"\#(before)"}}}"#)
         #expect(said.contains { $0.contains(#""complete":false"#) }, "others do not have what was sent here alone")
@@ -111,9 +111,23 @@ import Wire
         #expect(told.joined().contains { $0.contains(#""history":"25."#) })
         let place = store.reaches(history: 78, entry: 0, index: 0)
         let message = BroadcastMessage.text(Array(#"{"type":"broadcast","event":"e","payload":{"n":2}}"#.utf8))
-        #expect(store.append(message, to: Self.key, sender: nil, at: place, stage.now))
-        let relay = Relay.ordered(Self.key, message, nil, isNumbered: true)
+        #expect(store.append(OrderedBroadcast(message), to: Self.key, at: place, stage.now))
+        let relay = Relay.ordered(Self.key, OrderedBroadcast(message), isNumbered: true)
         let said = try stage.watch { $0.apply(relay) }
         #expect(said.contains { $0.hasPrefix("1,2 ⇐") && $0.contains(#""history":"26."#) })
+    }
+
+    @Test func whatSQLSentIsNumberedOnceHoweverManyHubsSayIt() throws {
+        let stage = try room()
+        let message = BroadcastMessage.text(Array(#"{"type":"broadcast","event":"e","payload":{"n":1}}"#.utf8))
+        let row = DatabaseBroadcast(key: Self.key, id: "7", broadcast: message)
+        let said = try stage.watch { $0.deliver(.broadcast(row)) }
+        #expect(said.contains { $0.hasPrefix("3 ⇐") }, "who has no history is told at once")
+        #expect(!said.contains { $0.hasPrefix("1,2 ⇐") })
+        guard case .ordered(_, let ordered, _) = stage.relays.first else { return #expect(Bool(false)) }
+        #expect(store.append(ordered, to: Self.key, at: store.reaches(history: 77, entry: 3, index: 1), stage.now))
+        #expect(!store.append(ordered, to: Self.key, at: store.reaches(history: 77, entry: 4, index: 1), stage.now))
+        let told = try stage.watch { $0.apply(.ordered(Self.key, ordered, isNumbered: true)) }
+        #expect(told.count == 1 && told[0].hasPrefix("1,2 ⇐"))
     }
 }

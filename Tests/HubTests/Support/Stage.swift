@@ -182,8 +182,8 @@ final class Stage {
         case .relay(.typing(let key, .stopped)): "relay typing stopped \(key.topic)"
         case .relay(.typing(let key, .ended)): "relay typing ended \(key.topic)"
         case .relay(.typing(let key, .forgotten)): "relay typing forgotten \(key.topic)"
-        case .relay(.ordered(let key, _, let sender, _)):
-            "relay ordered \(key.topic)\(sender.map { " by \($0.member.serial)" } ?? "")"
+        case .relay(.ordered(let key, let broadcast, _)):
+            "relay ordered \(key.topic)\(broadcast.sender.map { " by \($0.member.serial)" } ?? "")"
         case .relay(.lease(let key, let notice)): "relay lease \(key.topic) \(describe(notice))"
         case .relay(.appState(let key, let member, let state)):
             "relay state \(key.topic) \(member.serial) \(state.rawValue)"
