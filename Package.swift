@@ -84,6 +84,13 @@ let package = Package(
         .target(
             name: "Postgres", dependencies: ["CPostgres", "CSQLFiles", "Workers", logging], exclude: ["SQL"],
             swiftSettings: strict),
+        .target(
+            name: "Clustering",
+            dependencies: [
+                "Cluster", "Hub", "Redis", "Wire", "Workers", logging,
+                .product(name: "DequeModule", package: "swift-collections"),
+            ],
+            swiftSettings: testable),
         .target(name: "CSQLFiles"),
         .target(
             name: "Schema", dependencies: ["Postgres"], exclude: ["SQL"], swiftSettings: strict),
@@ -142,11 +149,11 @@ let package = Package(
         .executableTarget(
             name: "roost",
             dependencies: [
-                "Administration", "CCurl", "CLinux", "Capture", "ChangeFeed", "Demo",
+                "Administration", "CCurl", "CLinux", "Capture", "ChangeFeed", "Cluster", "Clustering", "Demo",
                 "Documents",
                 "DurableStreams", "Gateway", "HTTP", "Hub", "Identity", "Listening", "Notify", "Ops", "Postgres",
                 "Push",
-                "RoostClient", "Settings", "Stores", "StreamFiles", "Streams", "Wire", logging,
+                "Redis", "RoostClient", "Settings", "Stores", "StreamFiles", "Streams", "Wire", logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: testable
@@ -177,6 +184,8 @@ let package = Package(
             name: "RoostClientTests", dependencies: ["RoostClient", "Wire", "TestSupport"], swiftSettings: quick),
         .testTarget(name: "LoadTests", dependencies: ["roost-load", "Wire"], swiftSettings: quick),
         .testTarget(name: "WireTests", dependencies: ["Documents", "Wire", "TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "ClusteringTests", dependencies: ["Clustering", "Hub", "Wire", "TestSupport"], swiftSettings: quick),
         .testTarget(name: "DocumentsTests", dependencies: ["Documents"], swiftSettings: quick),
         .testTarget(name: "StreamsTests", dependencies: ["Streams", "TestSupport"], swiftSettings: quick),
         .testTarget(

@@ -11,6 +11,8 @@ package final class Health: Sendable {
         var notify: HealthCheck?
         /// Nil where nothing is read from the WAL.
         var capture: HealthCheck?
+        /// Nil where the hub is alone.
+        var cluster: HealthCheck?
         var isDraining = false
         var isReadyOnce = false
         var whenReady: (@Sendable () -> Void)?
@@ -41,6 +43,12 @@ package final class Health: Sendable {
     /// The same of what is read from the WAL.
     package func capture(problem: String?) { note { $0.capture = HealthCheck("capture", problem: problem) } }
 
+    /// The same of the other hubs of a cluster. A hub that does not reach them serves its clients all the same, and where all of them
+    /// have lost Redis, no balancer is to be left without any: it is shown, and does not count.
+    package func cluster(problem: String?) {
+        note { $0.cluster = HealthCheck("cluster", problem: problem, isDegraded: true) }
+    }
+
     private func note(_ change: (inout State) -> Void) {
         let first = state.withLock { state -> (@Sendable () -> Void)? in
             change(&state)
@@ -57,7 +65,7 @@ package final class Health: Sendable {
     }
 
     /// Why the hub is not ready; nil when it is.
-    package var problem: String? { readiness.lazy.compactMap(\.problem).first }
+    package var problem: String? { readiness.lazy.filter { !$0.isDegraded }.compactMap(\.problem).first }
 
     /// The checks that `/livez` shows, one for each event loop.
     package var liveness: [HealthCheck] { Self.loops(state.withLock { $0.probes }) }
@@ -67,7 +75,7 @@ package final class Health: Sendable {
         let state = state.withLock { $0 }
         let drain = HealthCheck("drain", problem: state.isDraining ? "the hub is draining before it stops" : nil)
         return [drain, HealthCheck("feed", problem: state.feed), Self.lag(state.probes)]
-            + [state.notify, state.capture].compactMap { $0 } + Self.loops(state.probes)
+            + [state.notify, state.capture, state.cluster].compactMap { $0 } + Self.loops(state.probes)
     }
 
     private static func loops(_ probes: HealthProbes?) -> [HealthCheck] {
@@ -92,10 +100,13 @@ package struct HealthCheck: Sendable, Equatable {
     package let name: String
     /// A sentence without a full stop; nil where all is well.
     package let problem: String?
+    /// The problem makes the hub do less, and is no reason to send clients elsewhere.
+    package let isDegraded: Bool
 
-    package init(_ name: String, problem: String?) {
+    package init(_ name: String, problem: String?, isDegraded: Bool = false) {
         self.name = name
         self.problem = problem
+        self.isDegraded = isDegraded
     }
 }
 

@@ -22,7 +22,9 @@ struct HealthPages {
         let problem = Self.problem(of: checks)
         let status: UInt32 = problem == nil ? 200 : 503
         if isVerbose { return .json(status, Self.json(checks)) }
-        return .text(status, problem.map { "\(failure): \($0)\n" } ?? "ok\n")
+        if let problem { return .text(status, "\(failure): \(problem)\n") }
+        let degraded = checks.lazy.filter(\.isDegraded).compactMap(\.problem).first
+        return .text(status, degraded.map { "ok, degraded: \($0)\n" } ?? "ok\n")
     }
 
     /// What asks here would restart the hub, so it fails for what a restart mends alone.
@@ -40,7 +42,9 @@ struct HealthPages {
             isAlive ? 200 : 503, Self.json(checks, also: [("live", .bool(isAlive)), ("ready", .bool(isReady))]))
     }
 
-    private static func problem(of checks: [HealthCheck]) -> String? { checks.lazy.compactMap(\.problem).first }
+    private static func problem(of checks: [HealthCheck]) -> String? {
+        checks.lazy.filter { !$0.isDegraded }.compactMap(\.problem).first
+    }
 
     /// - Parameter facts: members that stand before the checks.
     private static func json(_ checks: [HealthCheck], also facts: [(String, JSONDocument)] = []) -> [UInt8] {
@@ -48,6 +52,7 @@ struct HealthPages {
             var members: [(String, JSONDocument)] = [
                 ("name", .text(check.name)), ("ok", .bool(check.problem == nil)),
             ]
+            if check.isDegraded, check.problem != nil { members.append(("degraded", .bool(true))) }
             if let problem = check.problem { members.append(("reason", .text(problem))) }
             return .object(members)
         }

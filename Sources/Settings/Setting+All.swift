@@ -2,7 +2,8 @@
 /// tokens it takes, how it follows the database, what it logs.
 extension Setting {
     package static let all: [Setting] = [
-        databaseURL, nodeName, clusterURL, clusterName, clusterCAFile, httpHost, httpPort, httpSocket, httpSocketMode, httpOrigins, httpTokenCookie,
+        databaseURL, nodeName, clusterURL, clusterName, clusterCAFile, httpHost, httpPort, httpSocket, httpSocketMode,
+        httpOrigins, httpTokenCookie,
         trustedProxies, tlsCertificate, tlsKey, opsHost, opsPort, opsToken, jwtSecret, jwtPreviousSecrets,
         jwtAlgorithms, jwtIssuer, jwtAudience, jwksFile, jwksURL, loops, ioUring,
         connections, connectionsPerAddress, connectionsPerUser, channelsPerConnection, filtersPerChannel,
@@ -44,11 +45,13 @@ extension Setting {
 
     static let clusterName = Setting(
         "cluster.name", .name, standard: .text("roost"),
-        "What the cluster is called in Redis: hubs with the same name act as one. Two clusters on one Redis need two names.")
+        "What the cluster is called in Redis: hubs with the same name act as one. Two clusters on one Redis need two names."
+    )
 
     static let clusterCAFile = Setting(
         "cluster.ca_file", .path, standard: nil,
-        "Certificates of those who may sign Redis' own, for rediss://. When it is not set, those that the system trusts.")
+        "Certificates of those who may sign Redis' own, for rediss://. When it is not set, those that the system trusts."
+    )
 
     static let httpHost = Setting(
         "http.host", .host, standard: .text("127.0.0.1"),

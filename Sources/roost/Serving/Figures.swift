@@ -1,5 +1,6 @@
 import Capture
 import ChangeFeed
+import Clustering
 import Gateway
 import Hub
 import Listening
@@ -18,6 +19,7 @@ struct HubFigures: Sendable {
     let subscriptions: ChangeService
     let listener: NotificationListener?
     let capture: WALCapture?
+    let cluster: ClusterService?
     let streams: FileStreamService?
     /// Nil where closes are committed with no rows.
     let streamRows: StreamRowWriter?
@@ -52,6 +54,7 @@ struct HubFigures: Sendable {
                     "roost_feed_lag_seconds",
                     "From a row's commit to its being handed to sockets, for each group of subscribers.", sum.lag)
             ] + (listener?.statistics.figures ?? []) + (capture?.current.figures ?? [])
+            + (cluster?.statistics.figures ?? [])
             + streamFigures(sum)
     }
 }

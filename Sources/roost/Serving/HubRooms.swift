@@ -1,5 +1,6 @@
 import Capture
 import ChangeFeed
+import Clustering
 import Gateway
 import HTTP
 import Hub
@@ -35,6 +36,8 @@ struct HubRooms: Sendable {
     let capture: WALCapture?
     /// Nil where no folder for streams is set.
     let streams: FileStreamService?
+    /// Nil where the hub is alone.
+    let cluster: ClusterService?
     /// Commits the rows of streams that end.
     let streamRows: StreamRowWriter
     /// Nil where systemd did not ask to be told.
@@ -103,10 +106,15 @@ struct HubRooms: Sendable {
         let streamRows = StreamRowWriter(conninfo: databaseURL, statement: server.streams.onClose, logger: logger)
         let streams = try server.streams.setup(streamRows, logger).map { try FileStreamService($0) }
 
+        let cluster = try configuration.cluster(
+            shared.hub, logger, figures: { [gateway.figures.reduce(0) { $0 + $1.connections }] },
+            report: { health.cluster(problem: $0) })
+        if cluster != nil, recovers { shared.recovery.lookElsewhere() }
+
         // What answers HTTP requests and the operator.
         let figures = HubFigures(
             health: health, gateway: gateway, history: shared.history, subscriptions: subscriptions,
-            listener: listener, capture: capture, streams: streams,
+            listener: listener, capture: capture, cluster: cluster, streams: streams,
             streamRows: server.streams.onClose == nil ? nil : streamRows, pushService: pushService)
         let access = OpsAccess(host: configuration.opsHost, token: configuration.opsToken)
         let handlers: [any HTTPHandler] =
@@ -116,6 +124,7 @@ struct HubRooms: Sendable {
         services.feed = subscriptions
         services.authority = authority
         services.streams = streams
+        services.peers = cluster
         services.handler = Handlers(handlers: handlers)
         services.opsHandler = OpsPages(health: health, access: access, figures: { figures.all })
         var sources = reload.dashboard(.standard, { figures.all })
@@ -146,6 +155,7 @@ struct HubRooms: Sendable {
         self.listener = listener
         self.capture = capture
         self.streams = streams
+        self.cluster = cluster
         self.streamRows = streamRows
         self.services = services
         whenReady = server.whenReady
@@ -164,7 +174,11 @@ struct HubRooms: Sendable {
             whenReady()
         }
         sessions.restore()
-        let present = shared.restore(presenceWriter.restore(), within: configuration.restartSeconds)
+        cluster?.start(telling: gateway)
+        var restored = presenceWriter.restore()
+        // Other hubs know better who was here than what this one wrote down.
+        if cluster?.findsOthers(within: .seconds(2)) == true { restored.presences = [] }
+        let present = shared.restore(restored, within: configuration.restartSeconds)
         // First, so that nobody is answered who is not written down.
         if configuration.recoveryWindowSeconds > 0 {
             sessions.record { [subscriptions] in subscriptions.withdrawSessionList(whenDone: $0) }

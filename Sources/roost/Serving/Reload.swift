@@ -69,6 +69,7 @@ final class Reload: Sendable {
             pushService.adopt(try next.pushRules(bundle: bundle, audience: nil, facts: nil))
         }
         rooms.gateway.adopt(next.rules)
+        rooms.cluster?.adopt(next.rules.presence)
         rooms.gateway.reloadCertificates()
         LogOutput.standard.adopt(next)
     }

@@ -1,0 +1,150 @@
+package import Cluster
+package import Hub
+package import Logging
+package import Redis
+import Synchronization
+import Workers
+
+/// Makes several hubs act as one: tells the others what happens here, and the loops what happens there.
+///
+/// One thread, `roost-cluster`, which has the link with Redis. Nobody ever waits for it. While the link is away, everything local goes
+/// on, and what the others are to be told is kept for ten seconds; what is lost then, they are told (`LogReader`).
+///
+/// Safe from any thread.
+package final class ClusterService: PeerService {
+    private let setup: Setup
+    private let mailbox = WorkerMailbox<ClusterMail>(ClusterMail())
+    private let stopSignal = StopSignal()
+    private let published = Published(ClusterStatistics())
+    private let thread = WorkerThread(named: "roost-cluster")
+
+    package init(_ setup: Setup) { self.setup = setup }
+
+    /// Starts the thread; it connects, and keeps trying. Once in the life of a service.
+    package func start(telling sink: any PeerSink) {
+        let (setup, mailbox, stopSignal, published) = (setup, mailbox, stopSignal, published)
+        thread.start {
+            var worker = ClusterWorker(setup, sink, mailbox, stopSignal, published)
+            worker.run()
+        }
+    }
+
+    /// Says good-bye to the others and ends the thread. One that hangs is left behind: whoever stops the service is about to end the
+    /// process.
+    package func stop(within patience: Duration = .seconds(1)) {
+        stopSignal.stop(by: .now + patience)
+        thread.join(by: .now + patience)
+    }
+
+    package func post(_ relays: [Relay], from loop: Int) {
+        mailbox.post { $0.posts.append(ClusterMail.Post(loop: loop, relays: relays)) }
+    }
+
+    /// Waits until other hubs are found, or this one was in the log for long enough to know that there are none.
+    ///
+    /// - Returns: whether there are others.
+    package func findsOthers(within patience: Duration) -> Bool {
+        let end = ContinuousClock.now + patience
+        let pause = EventDescriptor()
+        var wholeSince: ContinuousClock.Instant?
+        while ContinuousClock.now < end {
+            let statistics = statistics
+            if !statistics.peers.isEmpty { return true }
+            wholeSince = statistics.isWhole ? wholeSince ?? .now : nil
+            // Each of them says so twice a second.
+            if let wholeSince, .now - wholeSince > .milliseconds(1200) { return false }
+            _ = pause.wait(until: .now + .milliseconds(20))
+        }
+        return false
+    }
+
+    /// Others know from here on that clients leave this hub, and expect them. From any thread.
+    package func drain() { mailbox.post { $0.isDraining = true } }
+
+    /// Other windows from here on.
+    package func adopt(_ rules: PresenceRules) { mailbox.post { $0.rules = rules } }
+
+    /// From any thread; a moment old.
+    package var statistics: ClusterStatistics { published.value }
+
+    /// What a service works with.
+    package struct Setup: Sendable {
+        let address: RedisAddress
+        let cluster: String
+        let own: HubIdentity
+        let shared: HubShared
+        let rules: PresenceRules
+        /// For how long those count who were on a hub that drains, in milliseconds.
+        let restartWindow: Int64
+        /// What other hubs show of this one: connections.
+        let figures: @Sendable () -> [Int]
+        let logger: Logger
+        /// Called on the service's thread: nil while the hubs act as one, else why they do not, a sentence without a full stop.
+        let report: @Sendable (_ problem: String?) -> Void
+
+        /// - Parameter own: its boot is drawn anew for each process.
+        package init(
+            address: RedisAddress, cluster: String, own: HubIdentity, shared: HubShared, rules: PresenceRules,
+            restartWindow: Int64, figures: @escaping @Sendable () -> [Int], logger: Logger,
+            report: @escaping @Sendable (_ problem: String?) -> Void
+        ) {
+            self.address = address
+            self.cluster = cluster
+            self.own = own
+            self.shared = shared
+            self.rules = rules
+            self.restartWindow = restartWindow
+            self.figures = figures
+            self.logger = logger
+            self.report = report
+        }
+    }
+}
+
+/// What other threads leave for the cluster's.
+struct ClusterMail: Sendable {
+    struct Post: Sendable {
+        let loop: Int
+        let relays: [Relay]
+    }
+
+    var posts: [Post] = []
+    var isDraining = false
+    var rules: PresenceRules?
+}
+
+/// What the cluster does, for the metrics and the operator's page: counters since the start, and what is so now.
+package struct ClusterStatistics: Sendable, Equatable {
+    package struct Peer: Sendable, Equatable {
+        package var name: String
+        package var isThere: Bool
+        package var isDraining: Bool
+        package var connections: Int
+        package var members: Int
+    }
+
+    package var isWhole = false
+    /// Why it is not.
+    package var problem: String?
+    package var server = ""
+    package var epoch: UInt64 = 0
+    package var peers: [Peer] = []
+    package var isCoordinator = false
+    /// Presences of other hubs that are known here.
+    package var foreignMembers = 0
+    /// Messages that others were told, and that came from them.
+    package var sent: UInt64 = 0
+    package var received: UInt64 = 0
+    package var entries: UInt64 = 0
+    /// Messages that were sent again because the log had lost them, and those that were given up.
+    package var sentAgain: UInt64 = 0
+    package var dropped: UInt64 = 0
+    /// Times that entries had to be read again, and times that members were told that messages are missing.
+    package var healed: UInt64 = 0
+    package var gaps: UInt64 = 0
+    package var disconnects: UInt64 = 0
+    package var snapshots: UInt64 = 0
+    package var waitingBytes = 0
+
+    package init() {}
+}

@@ -1,0 +1,507 @@
+import DequeModule
+import Hub
+
+/// What this hub and the others know together, beside what each keeps for itself: who is present where, which channels are kept, and
+/// which messages of this hub's are still on their way through the log.
+///
+/// Pure: it is told what the loops say (`said`), what comes out of the log (`heard`), and which hubs come and go, and answers with
+/// what is to be done, in order. Confined to the thread of the cluster's worker.
+struct ClusterState {
+    enum Output {
+        /// The others are to be told; where a message of a channel with history is, it comes back as the hub's own.
+        case tell(PeerMessage)
+        /// All loops are to hear it.
+        case hear(Relay)
+        case conclude(LeaseConclusion, MemberID, ChannelKey, loop: Int)
+        /// Clients that join here may take this presence over.
+        case offer(PresenceLease)
+        case withdraw(MemberID, PresenceLease.Place)
+        case extend(MemberID, PresenceLease.Place, until: Int64)
+        /// A message is numbered, and then all loops hear it.
+        case number(ChannelKey, OrderedBroadcast)
+        case keep(ChannelKey, HistoryWish?, hub: UInt64)
+        /// It is written down who is present on this hub.
+        case record(PresenceRecord)
+        case forget(ref: String)
+    }
+
+    /// What a hub has to be told of this one when it comes, and what its digest is of.
+    struct Snapshot: Equatable {
+        var members: [PresentMembers.Copy] = []
+        var wishes: [ChannelKey: HistoryWish] = [:]
+    }
+
+    let boot: UInt64
+    private var names: MemberNames
+    private(set) var members = PresentMembers()
+    /// What members of each hub want to be kept.
+    private var wishes: [UInt64: [ChannelKey: HistoryWish]] = [:]
+    /// This hub's claims that have not come out of the log yet, and the loops that made them.
+    private var claims: [PeerMessage.MemberName: Claim] = [:]
+    /// This hub's messages to channels with history, in their order, that have not come out of the log yet.
+    private var ordered: Deque<(key: ChannelKey, broadcast: OrderedBroadcast)> = []
+    /// Of messages that were told of without waiting for the log, how many are still to come out of it.
+    private var toldAlready = 0
+    /// The log can be written to.
+    private(set) var isInLog = false
+
+    private struct Claim {
+        let loop: Int
+        /// How many of them are on their way: it was lost and came back since the first.
+        var count = 1
+        /// It is known already that it is void.
+        var isVoid = false
+        /// What the loops said of the member since, which counts if the claim does.
+        var since: [Since] = []
+    }
+
+    private enum Since {
+        case joined(PeerMessage.PresentMember, ChannelKey)
+        case left(ref: String)
+        case lost(until: Int64)
+    }
+
+    init(boot: UInt64) {
+        self.boot = boot
+        names = MemberNames(boot: boot)
+    }
+
+    /// Hubs of which anything is known, this one included.
+    var knownHubs: Set<UInt64> { members.hubs.union(wishes.keys) }
+
+    /// Equal on two hubs that know the same of a hub.
+    func digest(of hub: UInt64) -> UInt64 {
+        (wishes[hub] ?? [:]).reduce(members.digest(of: hub)) { $0 ^ Self.hash($1.key, $1.value) }
+    }
+
+    func snapshot(of hub: UInt64) -> Snapshot {
+        Snapshot(members: members.members(of: hub), wishes: wishes[hub] ?? [:])
+    }
+
+    // MARK: - What the loops say
+
+    /// - Parameters:
+    ///   - record: what is written down of a presence, by its ref.
+    ///   - wish: what this hub's members want to be kept of a channel now.
+    ///   - shortest: for how long a member counts at least that was cut off: clients that a drain sent away come back elsewhere.
+    mutating func said(
+        _ relay: Relay, by loop: Int, at now: Int64, shortest: Int64 = 0, record: (String) -> PresenceRecord?,
+        wish: (ChannelKey) -> HistoryWish?, _ out: inout [Output]
+    ) {
+        switch relay {
+        case .broadcast(let key, let message): out.append(.tell(.broadcast(key, .init(message))))
+        case .ordered(let key, let broadcast, _): order(key, broadcast, &out)
+        case .presence(let key, let diff): said(diff, in: key, record, &out)
+        case .typing(let key, let relay): out.append(.tell(.typing(key, word(relay))))
+        case .lease(let key, .lost(let member, let time)):
+            said(.lost(member, for: max(time, shortest)), in: key, loop, at: now, &out)
+        case .lease(let key, let notice): said(notice, in: key, loop, at: now, &out)
+        case .appState(let key, let member, let state):
+            let name = names.name(of: member)
+            members.set(state, of: name)
+            out.append(.tell(.appState(key, name, state)))
+        case .keeping(let key):
+            let wish = wish(key)
+            guard wishes[boot]?[key] != wish else { return }
+            wishes[boot, default: [:]][key] = wish
+            out.append(.tell(.keep(key, wish)))
+        case .missing: break
+        }
+    }
+
+    private mutating func said(
+        _ diff: PresenceDiff, in key: ChannelKey, _ record: (String) -> PresenceRecord?, _ out: inout [Output]
+    ) {
+        var leaves: [PeerMessage.GonePresence] = []
+        // What is replaced is no leave to the others: the member says something else.
+        let replaced = Set(diff.joins.map(\.member))
+        for meta in diff.leaves where !replaced.contains(meta.member) {
+            let name = names.name(of: meta.member)
+            leave(name, meta.ref)
+            leaves.append(.init(member: name, ref: meta.ref))
+        }
+        let joins = diff.joins.map { meta in
+            let record = record(meta.ref)
+            return PeerMessage.PresentMember(
+                member: names.name(of: meta.member), ref: meta.ref, previousRef: meta.previousRef, key: meta.key,
+                hasMadeKey: record?.hasMadeKey ?? true, user: record?.user, payload: meta.payload,
+                appState: record?.appState)
+        }
+        for member in joins { join(member, in: key) }
+        out.append(.tell(.presence(key, joins: joins, leaves: leaves)))
+    }
+
+    private mutating func join(_ member: PeerMessage.PresentMember, in key: ChannelKey) {
+        guard !isPending(member.member) else { return claims[member.member]?.since.append(.joined(member, key)) ?? () }
+        members.join(member, in: key, of: boot)
+    }
+
+    private mutating func leave(_ name: PeerMessage.MemberName, _ ref: String) {
+        guard !isPending(name) else { return claims[name]?.since.append(.left(ref: ref)) ?? () }
+        members.leave(name, ref: ref, by: boot)
+    }
+
+    /// This hub has claimed the member, and does not know yet whether that counts.
+    private func isPending(_ name: PeerMessage.MemberName) -> Bool { claims[name]?.isVoid == false }
+
+    /// Whose the member is when what is said now comes out of the log.
+    private func owner(of copy: PresentMembers.Copy) -> PeerMessage.MemberOwner {
+        guard let claim = claims[copy.record.member], !claim.isVoid else { return copy.owner }
+        return PeerMessage.MemberOwner(hub: boot, turn: copy.turn + claim.count)
+    }
+
+    private mutating func said(
+        _ notice: LeaseNotice, in key: ChannelKey, _ loop: Int, at now: Int64, _ out: inout [Output]
+    ) {
+        switch notice {
+        case .lost(let member, let time):
+            let name = names.name(of: member)
+            if isPending(name) {
+                claims[name]?.since.append(.lost(until: now + time))
+            } else if members.lose(name, of: boot, until: now + time) == nil {
+                return
+            }
+            out.append(.tell(.lost(key, name, milliseconds: Int(time))))
+        case .expected(let member, let time):
+            out.append(.tell(.expected(key, names.name(of: member), milliseconds: Int(time))))
+        case .claimed(let member, _):
+            let name = names.name(of: member)
+            guard let copy = members[name], copy.endedBy == nil else {
+                // It ended while the claim was on its way here.
+                let payload = members[name]?.record.payload ?? []
+                return out.append(.conclude(.claimIsVoid(payload: payload), member, key, loop: loop))
+            }
+            let owner = owner(of: copy)
+            if isPending(name) {
+                claims[name]?.count += 1
+            } else {
+                claims[name] = Claim(loop: loop)
+            }
+            if copy.hub != boot, let record = presenceRecord(copy) { out.append(.record(record)) }
+            out.append(.tell(.claimed(key, name, of: owner)))
+        case .over(let member):
+            let name = names.name(of: member)
+            guard isInLog, let copy = members[name] else {
+                return out.append(.conclude(.isOver, member, key, loop: loop))
+            }
+            out.append(.tell(.over(key, name, of: owner(of: copy))))
+        }
+    }
+
+    private mutating func order(
+        _ key: ChannelKey, _ broadcast: OrderedBroadcast, _ out: inout [Output]
+    ) {
+        ordered.append((key, broadcast))
+        let sender = broadcast.sender.map { names.name(of: $0.member) }
+        out.append(
+            .tell(.ordered(key, .init(broadcast.message), sender: sender, databaseID: broadcast.databaseID)))
+        if !isInLog { tellOrdered(&out) }
+    }
+
+    // MARK: - What comes out of the log
+
+    /// - Parameters:
+    ///   - hub: the process that said it; this hub's own messages come, too.
+    ///   - windows: for how long a member counts that was cut off.
+    mutating func heard(_ message: PeerMessage, from hub: UInt64, at now: Int64, _ out: inout [Output]) {
+        let isOwn = hub == boot
+        switch message {
+        case .broadcast(let key, let body): if !isOwn { out.append(.hear(.broadcast(key, body.message))) }
+        case .ordered(let key, let body, let sender, let databaseID):
+            guard isOwn else {
+                let sender = sender.map { MessageSender(elsewhere: names.member($0)) }
+                let broadcast = OrderedBroadcast(body.message, sender: sender, databaseID: databaseID)
+                return out.append(.number(key, broadcast))
+            }
+            ownOrderedCame(&out)
+        case .presence(let key, let joins, let leaves): if !isOwn { heard(joins, leaves, in: key, from: hub, &out) }
+        case .typing(let key, let word):
+            if !isOwn, let relay = typing(word) { out.append(.hear(.typing(key, relay))) }
+        case .lost(_, let name, let time):
+            guard !isOwn, let copy = members.lose(name, of: hub, until: now + Int64(time)) else { return }
+            offer(copy, until: now + Int64(time), &out)
+        case .expected(_, let name, let time):
+            guard let copy = members.expect(name, until: now + Int64(time)), copy.hub == boot || !isOwn else { return }
+            out.append(.extend(names.member(name), Self.place(copy), until: now + Int64(time)))
+        case .claimed(_, let name, let owner): claimed(name, owner, by: hub, &out)
+        case .over(_, let name, let owner): over(name, owner, by: hub, &out)
+        case .appState(_, let name, let state): if !isOwn { members.set(state, of: name) }
+        case .keep(let key, let wish):
+            guard !isOwn else { return }
+            wishes[hub, default: [:]][key] = wish
+            out.append(.keep(key, wish, hub: hub))
+        }
+    }
+
+    private mutating func heard(
+        _ joins: [PeerMessage.PresentMember], _ leaves: [PeerMessage.GonePresence], in key: ChannelKey,
+        from hub: UInt64, _ out: inout [Output]
+    ) {
+        var diff = PresenceDiff()
+        for member in joins {
+            let before = members[member.member]
+            guard members.join(member, in: key, of: hub) else { continue }
+            if let before, before.lostUntil != nil { withdraw(before, &out) }
+            diff.joins.append(meta(member))
+            if let before { diff.leaves.append(meta(before.record)) }
+        }
+        for gone in leaves {
+            guard let copy = members.leave(gone.member, ref: gone.ref, by: hub) else { continue }
+            withdraw(copy, &out)
+            diff.leaves.append(meta(copy.record))
+        }
+        guard !diff.joins.isEmpty || !diff.leaves.isEmpty else { return }
+        out.append(.hear(.presence(key, diff)))
+    }
+
+    private mutating func claimed(
+        _ name: PeerMessage.MemberName, _ owner: PeerMessage.MemberOwner, by hub: UInt64, _ out: inout [Output]
+    ) {
+        let own = hub == boot ? claims[name] : nil
+        claims[name] =
+            own.flatMap { own in
+                guard own.count > 1 else { return nil }
+                var rest = own
+                rest.count -= 1
+                return rest
+            } ?? (hub == boot ? nil : claims[name])
+        guard let before = members.claim(name, of: owner, by: hub) else {
+            // Void: somebody else was first, or it had ended.
+            guard let own, !own.isVoid else { return }
+            if own.count > 1 { claims[name]?.isVoid = true }
+            return isVoid(name, own.loop, &out)
+        }
+        guard hub != boot else {
+            guard own?.count == 1 else { return }
+            for since in own?.since ?? [] {
+                switch since {
+                case .joined(let member, let key): members.join(member, in: key, of: boot)
+                case .left(let ref): members.leave(name, ref: ref, by: boot)
+                case .lost(let until): _ = members.lose(name, of: boot, until: until)
+                }
+            }
+            return
+        }
+        let member = names.member(name)
+        withdraw(before, &out)
+        voidOwnClaim(of: name, &out)
+        guard before.hub == boot else { return }
+        // What this hub has of it, it has no more.
+        out.append(.forget(ref: before.record.ref))
+        if member.loop >= 0, member.loop < MemberID.firstForeignLoop {
+            out.append(.conclude(.isElsewhere, member, before.channel, loop: member.loop))
+        }
+    }
+
+    private mutating func over(
+        _ name: PeerMessage.MemberName, _ owner: PeerMessage.MemberOwner, by hub: UInt64, _ out: inout [Output]
+    ) {
+        guard let copy = members.end(name, of: owner, by: hub) else { return }
+        let member = names.member(name)
+        withdraw(copy, &out)
+        voidOwnClaim(of: name, &out)
+        if hub == boot {
+            out.append(.conclude(.isOver, member, copy.channel, loop: loop(of: member)))
+        } else if copy.hub == boot, member.loop >= 0, member.loop < MemberID.firstForeignLoop {
+            // This hub seemed to be dead. If the member is here, it goes on as somebody else.
+            out.append(.conclude(.isElsewhere, member, copy.channel, loop: member.loop))
+        }
+    }
+
+    /// What came before a claim of this hub's makes it void: its loop is told before it hears of what follows.
+    private mutating func voidOwnClaim(of name: PeerMessage.MemberName, _ out: inout [Output]) {
+        guard let claim = claims[name], !claim.isVoid else { return }
+        claims[name]?.isVoid = true
+        isVoid(name, claim.loop, &out)
+    }
+
+    private mutating func isVoid(_ name: PeerMessage.MemberName, _ loop: Int, _ out: inout [Output]) {
+        let copy = members[name]
+        guard let copy, copy.endedBy == nil else {
+            let key = copy?.channel
+            guard let key else { return }
+            let payload = copy?.record.payload ?? []
+            return out.append(.conclude(.claimIsVoid(payload: payload), names.member(name), key, loop: loop))
+        }
+        out.append(.conclude(.isElsewhere, names.member(name), copy.channel, loop: loop))
+    }
+
+    /// The loop that takes a member away: its own, or for those of other hubs the first.
+    private func loop(of member: MemberID) -> Int {
+        0..<MemberID.firstForeignLoop ~= member.loop ? member.loop : 0
+    }
+
+    // MARK: - Messages in one order
+
+    private mutating func ownOrderedCame(_ out: inout [Output]) {
+        guard toldAlready == 0 else {
+            toldAlready -= 1
+            return
+        }
+        guard let (key, broadcast) = ordered.popFirst() else { return }
+        out.append(.number(key, broadcast))
+    }
+
+    /// The log is away, so that nobody may wait for it.
+    private mutating func tellOrdered(_ out: inout [Output]) {
+        for (key, broadcast) in ordered { out.append(.number(key, broadcast)) }
+        toldAlready += ordered.count
+        ordered.removeAll()
+    }
+
+    /// The log will never have some of this hub's messages: what hangs on them is given up.
+    mutating func messagesAreLost(_ out: inout [Output]) {
+        tellOrdered(&out)
+        toldAlready = 0
+        for name in claims.keys { voidOwnClaim(of: name, &out) }
+        claims.removeAll()
+    }
+
+    // MARK: - The log, and the other hubs
+
+    mutating func logIsOpen() { isInLog = true }
+
+    mutating func logIsAway(_ out: inout [Output]) {
+        guard isInLog else { return }
+        isInLog = false
+        tellOrdered(&out)
+    }
+
+    /// A hub died: its members count for their windows, and clients of theirs may come back here.
+    ///
+    /// - Parameters:
+    ///   - window: for how long a member counts, in milliseconds.
+    ///   - isCoordinator: this hub takes away what it was about to take away.
+    mutating func died(
+        _ hub: UInt64, at now: Int64, window: (ChannelKey, ReportedAppState?) -> Int64, isCoordinator: Bool,
+        _ out: inout [Output]
+    ) {
+        for copy in members.members(of: hub) where copy.endedBy == nil && copy.lostUntil == nil {
+            let until = now + window(copy.channel, copy.record.appState)
+            guard let lost = members.lose(copy.record.member, of: hub, until: until) else { continue }
+            offer(lost, until: until, &out)
+        }
+        if isCoordinator {
+            for copy in members.ended(by: hub) {
+                out.append(.conclude(.isOver, names.member(copy.record.member), copy.channel, loop: 0))
+            }
+        }
+        for key in (wishes[hub] ?? [:]).keys { out.append(.keep(key, nil, hub: hub)) }
+        wishes[hub] = nil
+    }
+
+    /// The members of hubs that are gone whose windows are over are to be ended by this hub.
+    mutating func endOverdue(of isGone: (UInt64) -> Bool, at now: Int64, _ out: inout [Output]) {
+        for copy in members.overdue(of: isGone, at: now) {
+            let name = copy.record.member
+            if isInLog {
+                out.append(.tell(.over(copy.channel, name, of: copy.owner)))
+                // Once: it is asked for again if the log loses it.
+                _ = members.lose(name, of: copy.hub, until: now + Self.patience)
+            }
+        }
+    }
+
+    /// Milliseconds after which an end that did not come out of the log is asked for again.
+    private static let patience: Int64 = 2000
+
+    /// A hub says all that it has.
+    mutating func replace(_ hub: UInt64, by snapshot: Snapshot, _ out: inout [Output]) {
+        let (joined, left) = members.replace(membersOf: hub, by: snapshot.members)
+        var diffs: [ChannelKey: PresenceDiff] = [:]
+        for copy in left {
+            withdraw(copy, &out)
+            diffs[copy.channel, default: PresenceDiff()].leaves.append(meta(copy.record))
+        }
+        for copy in joined { diffs[copy.channel, default: PresenceDiff()].joins.append(meta(copy.record)) }
+        for (key, diff) in diffs { out.append(.hear(.presence(key, diff))) }
+        for copy in snapshot.members {
+            withdraw(copy, &out)
+            if let until = copy.lostUntil { offer(copy, until: until, &out) }
+        }
+        let before = wishes[hub] ?? [:]
+        for (key, wish) in snapshot.wishes where before[key] != wish { out.append(.keep(key, wish, hub: hub)) }
+        for key in before.keys where snapshot.wishes[key] == nil { out.append(.keep(key, nil, hub: hub)) }
+        wishes[hub] = snapshot.wishes.isEmpty ? nil : snapshot.wishes
+    }
+
+    // MARK: - Forms
+
+    private mutating func meta(_ member: PeerMessage.PresentMember) -> PresenceMeta {
+        PresenceMeta(
+            member: names.member(member.member), key: member.key, ref: member.ref, payload: member.payload,
+            previousRef: member.previousRef)
+    }
+
+    private static func place(_ copy: PresentMembers.Copy) -> PresenceLease.Place {
+        let record = copy.record
+        return PresenceLease.Place(
+            channel: copy.channel, user: record.user, key: record.hasMadeKey ? nil : Array(record.key.utf8))
+    }
+
+    private func presenceRecord(_ copy: PresentMembers.Copy) -> PresenceRecord? {
+        let record = copy.record
+        return PresenceRecord(
+            channel: copy.channel, ref: record.ref, key: record.key, hasMadeKey: record.hasMadeKey, user: record.user,
+            payload: record.payload, appState: record.appState)
+    }
+
+    private mutating func offer(_ copy: PresentMembers.Copy, until: Int64, _ out: inout [Output]) {
+        withdraw(copy, &out)
+        out.append(
+            .offer(
+                PresenceLease(
+                    member: names.member(copy.record.member), place: Self.place(copy), key: copy.record.key,
+                    appState: copy.record.appState, loop: PresenceLease.elsewhere, until: until)))
+    }
+
+    private mutating func withdraw(_ copy: PresentMembers.Copy, _ out: inout [Output]) {
+        guard copy.lostUntil != nil else { return }
+        out.append(.withdraw(names.member(copy.record.member), Self.place(copy)))
+    }
+
+    private func word(_ relay: TypingRelay) -> PeerMessage.TypingWord {
+        switch relay {
+        case .started(let id, let signal): .started(typist(id), .init(signal.message))
+        case .stopped(let id, let signal): .stopped(typist(id), .init(signal.message))
+        case .ended(let id): .ended(typist(id))
+        case .forgotten(let id): .forgotten(typist(id))
+        }
+    }
+
+    private func typist(_ id: ChannelTypist.ID) -> PeerMessage.Typist {
+        switch id {
+        case .user(let user): .user(user)
+        case .member(let member): .member(names.name(of: member))
+        case .payload(let payload): .payload(payload)
+        }
+    }
+
+    private mutating func typing(_ word: PeerMessage.TypingWord) -> TypingRelay? {
+        switch word {
+        case .started(let typist, let body): TypingSignal(body.message).map { .started(id(typist), $0) }
+        case .stopped(let typist, let body): TypingSignal(body.message).map { .stopped(id(typist), $0) }
+        case .ended(let typist): .ended(id(typist))
+        case .forgotten(let typist): .forgotten(id(typist))
+        }
+    }
+
+    private mutating func id(_ typist: PeerMessage.Typist) -> ChannelTypist.ID {
+        switch typist {
+        case .user(let user): .user(user)
+        case .member(let name): .member(names.member(name))
+        case .payload(let payload): .payload(payload)
+        }
+    }
+
+    private static func hash(_ key: ChannelKey, _ wish: HistoryWish) -> UInt64 {
+        var hash: UInt64 = key.isPrivate ? 0x8422_2325_cbf2_9ce4 : 0xcbf2_9ce4_8422_2325
+        func add(_ byte: UInt8) { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
+        for byte in key.topic.utf8 { add(byte) }
+        for number in [UInt64(wish.limit), UInt64(bitPattern: wish.lifetime)] {
+            for shift in stride(from: UInt64(0), to: 64, by: 8) { add(UInt8(truncatingIfNeeded: number >> shift)) }
+        }
+        hash = (hash ^ hash >> 30) &* 0xbf58_476d_1ce4_e5b9
+        return hash ^ hash >> 31
+    }
+}

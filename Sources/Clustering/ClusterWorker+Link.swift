@@ -1,0 +1,280 @@
+import Cluster
+import Hub
+import Redis
+
+/// The link with Redis: what is asked, and what comes.
+extension ClusterWorker {
+    /// Between two beats, and how long a hub's name is its own after the last of them.
+    static var beatInterval: Duration { .milliseconds(500) }
+    static var leaseMilliseconds: Int64 { 3000 }
+
+    mutating func handle(_ event: LinkEvent, at now: Instant) {
+        switch event {
+        case .whole:
+            setup.logger.info("Redis is reached: \(setup.address)")
+            // Whoever was away may have lost its name meanwhile.
+            hasLease = false
+            askForName(at: now)
+        case .away(let failure): isAway(because: "\(failure)")
+        case .message(_, let bytes): arrived(bytes, at: now)
+        case .reply(let tag, let value):
+            guard let question = questions.removeValue(forKey: tag) else { return }
+            answered(question, value, at: now)
+        case .lost(let tag): questions[tag] = nil
+        case .pong(let tag):
+            guard case .confirm(let head)? = questions.removeValue(forKey: tag) else { return }
+            var actions: [LogReaderAction] = []
+            reader.headConfirmed(head, now: Self.milliseconds, &actions)
+            perform(actions, at: now)
+        }
+    }
+
+    private mutating func isAway(because reason: String) {
+        questions.removeAll()
+        reader.linkAway()
+        writer.linkAway()
+        peers.linkAway()
+        let wasInLog = state.isInLog
+        setup.shared.history.leavesLog(chance: .random(in: .min ... .max))
+        var out: [ClusterState.Output] = []
+        state.logIsAway(&out)
+        perform(out)
+        let problem = "the other hubs are not reached: \(reason)"
+        if statistics.problem != problem {
+            setup.logger.warning("The other hubs are not reached, and this one goes on alone: \(reason)")
+        }
+        if wasInLog { statistics.disconnects += 1 }
+        statistics.problem = problem
+        if !isRefused { setup.report(problem) }
+    }
+
+    // MARK: The name
+
+    /// Takes the lease on the hub's name, or finds out who has it. The log is opened by whoever has its name.
+    mutating func askForName(at now: Instant) {
+        nextBeat = now + Self.beatInterval
+        let lease = keys.lease(of: setup.own.name)
+        _ = link.command(
+            ["SET", .text(lease), .text(String(setup.own.boot)), "PX", .integer(Self.leaseMilliseconds), "NX"],
+            tag: tag(.nothing), at: now)
+        _ = link.command(["GET", .text(lease)], tag: tag(.holder), at: now)
+    }
+
+    private mutating func learn(holder: UInt64?, at now: Instant) {
+        guard let holder, !hasLease else { return }
+        if holder == setup.own.boot {
+            hasLease = true
+            takenSince = nil
+            if isRefused {
+                setup.logger.notice("The name \(setup.own.name) is free: this hub acts as one with the others.")
+            }
+            isRefused = false
+            return open(at: now)
+        }
+        if takenSince?.holder != holder { takenSince = (holder, now) }
+        // What is left of a process that was killed is over by then.
+        guard let takenSince, now - takenSince.at > .milliseconds(Self.leaseMilliseconds + 500) else { return }
+        nameIsTaken()
+    }
+
+    mutating func nameIsTaken() {
+        guard !isRefused else { return }
+        isRefused = true
+        hasLease = false
+        setup.report("another hub of the cluster is called \(setup.own.name): give each a node.name of its own")
+        setup.logger.error(
+            "Another hub of the cluster is called \(setup.own.name), so this one stays alone. Give each a node.name of its own."
+        )
+    }
+
+    // MARK: Opening
+
+    mutating func open(at now: Instant) {
+        openedAt = now
+        let least = max(UInt64(max(0, Self.now.unix)), (reader.epoch ?? 0) + 1)
+        _ = scripts.open(leastEpoch: least, on: link, tag: tag(.open), at: now)
+    }
+
+    private mutating func opened(_ value: RedisValue, at now: Instant) {
+        do throws(LogRefusal) {
+            let opening = try LogScripts.opening(value)
+            let head = LogHead(
+                place: LogPlace(epoch: opening.head.epoch, offset: opening.head.offset), tag: opening.tag,
+                older: opening.older.map { LogPlace(epoch: $0.epoch, offset: $0.offset) })
+            peers.linkWhole(epoch: head.place.epoch, at: Self.milliseconds)
+            // Until it is known what the log has of this hub's messages.
+            writer.linkAway()
+            var actions: [LogReaderAction] = []
+            reader.opened(head, now: Self.milliseconds, &actions)
+            perform(actions, at: now)
+        } catch {
+            reconnect(because: "it cannot open the log (\(error))", at: now)
+        }
+    }
+
+    mutating func reconnect(because reason: String, at now: Instant) {
+        for event in link.reconnect(because: RedisFailure(.refusal, reason), at: now) { handle(event, at: now) }
+    }
+
+    // MARK: Reading
+
+    private mutating func arrived(_ bytes: [UInt8], at now: Instant) {
+        var actions: [LogReaderAction] = []
+        switch PublishedMessage.decode(bytes[...]) {
+        case .value(.entry(let entry)): reader.published(entry, now: Self.milliseconds, &actions)
+        case .value(.beat(let beat)):
+            reader.heard(beat, now: Self.milliseconds, &actions)
+            var found: [PeerTableAction] = []
+            peers.heard(beat, at: Self.milliseconds, &found)
+            perform(found, at: now)
+        case .value(.direct(let message)): reader.received(message, &actions)
+        case .unknownVersion, .malformed: break
+        }
+        perform(actions, at: now)
+    }
+
+    mutating func perform(_ actions: [LogReaderAction], at now: Instant) {
+        for action in actions {
+            switch action {
+            case .apply(let messages): apply(messages)
+            case .fetch(let fetch):
+                let place = LogEntryID(epoch: fetch.after.epoch, offset: fetch.after.offset)
+                _ = scripts.read(after: place, count: fetch.count, on: link, tag: tag(.fetch(fetch)), at: now)
+            case .tellGap(let gap): tell(gap)
+            case .forked: setup.shared.history.loses(at: Self.now)
+            case .reopen:
+                // What the last one did not mend, a new connection may.
+                if let openedAt, now - openedAt < .seconds(1) {
+                    reconnect(because: "its log is not the one that was opened", at: now)
+                } else {
+                    open(at: now)
+                }
+            case .caughtUp(let caughtUp): isCaughtUp(caughtUp, at: now)
+            case .deliver(let message): take(message, at: now)
+            case .stale: break
+            case .compareDigest(let hub, _, let digest):
+                var found: [PeerTableAction] = []
+                let own = state.digest(of: hub.boot)
+                peers.compared(
+                    hub, isEqual: own == digest, hasCopy: own != 0, at: Self.milliseconds, &found)
+                perform(found, at: now)
+            }
+        }
+    }
+
+    private mutating func isCaughtUp(_ caughtUp: LogCaughtUp, at now: Instant) {
+        _ = setup.shared.history.reaches(
+            history: caughtUp.place.epoch, entry: Int(caughtUp.place.offset) + 1, index: (1 << 20) - 1)
+        guard !writer.isOpen else { return }
+        state.logIsOpen()
+        var actions: [LogWriterAction] = []
+        writer.reopened(caughtUp.place, ownSequence: caughtUp.ownSequence, at: Self.milliseconds, &actions)
+        perform(actions, at: now)
+        statistics.problem = nil
+        setup.report(nil)
+        nextBeat = now
+    }
+
+    // MARK: Writing
+
+    mutating func perform(_ actions: [LogWriterAction], at now: Instant) {
+        for action in actions {
+            switch action {
+            case .publish(let publish):
+                let isSent = scripts.publish(
+                    publish.batch, in: publish.epoch, entryTag: publish.tag, length: Self.logLength, on: link,
+                    tag: tag(.publish), at: now)
+                if !isSent { writerFailed(.unknown, at: now) }
+            case .reopen: open(at: now)
+            case .dropped:
+                var out: [ClusterState.Output] = []
+                state.messagesAreLost(&out)
+                perform(out)
+            }
+        }
+    }
+
+    /// Entries that the log keeps, about: more than the hubs of a cluster write in a minute, a turn each half millisecond.
+    private static var logLength: Int { 60_000 }
+
+    private mutating func writerFailed(_ failure: LogPublishFailure, at now: Instant) {
+        var actions: [LogWriterAction] = []
+        writer.failed(failure, at: Self.milliseconds, &actions)
+        perform(actions, at: now)
+    }
+
+    private mutating func answered(_ question: ClusterQuestion, _ value: RedisValue, at now: Instant) {
+        switch question {
+        case .open: opened(value, at: now)
+        case .publish:
+            do throws(LogRefusal) {
+                let offset = try LogScripts.published(value)
+                guard let epoch = reader.epoch else { return }
+                var actions: [LogWriterAction] = []
+                writer.acknowledged(
+                    LogPlace(epoch: epoch, offset: offset), at: Self.milliseconds, &actions)
+                perform(actions, at: now)
+            } catch .otherEpoch {
+                writerFailed(.epoch, at: now)
+            } catch {
+                writerFailed(.unknown, at: now)
+                reconnect(because: "it takes no messages (\(error))", at: now)
+            }
+        case .fetch(let fetch):
+            do throws(LogRefusal) {
+                let piece = try LogScripts.piece(value)
+                let entries = piece.entries.map {
+                    LogEntry(
+                        place: LogPlace(epoch: $0.id.epoch, offset: $0.id.offset), previous: $0.tagBefore, tag: $0.tag,
+                        batch: $0.batch[...])
+                }
+                var actions: [LogReaderAction] = []
+                reader.fetched(
+                    fetch.id, entries, reachedEnd: piece.isAtEnd, now: Self.milliseconds, &actions)
+                perform(actions, at: now)
+            } catch {
+                reconnect(because: "its log cannot be read (\(error))", at: now)
+            }
+        case .look(let names): looked(names, value, at: now)
+        case .lease: break
+        case .holder: learn(holder: value.text.flatMap { UInt64($0) }, at: now)
+        case .bye: isLeaving = false
+        case .nothing, .confirm: break
+        }
+    }
+
+    // MARK: Beats
+
+    mutating func beat(at now: Instant) {
+        nextBeat = now + Self.beatInterval
+        endOverdue()
+        guard let place = writer.place, let since = writer.since else { return }
+        beats += 1
+        var flags: HubBeat.Flags = isDraining ? .draining : []
+        if isLeaving { flags.insert(.leaving) }
+        let beat = HubBeat(
+            hub: setup.own, number: beats, since: since, place: place, settled: writer.settled,
+            digest: state.digest(of: setup.own.boot), digestSequence: writer.lastSequence, flags: flags,
+            figures: setup.figures().map { UInt64(max(0, $0)) }, ended: peers.ended(at: Self.milliseconds))
+        let lease = keys.lease(of: setup.own.name)
+        _ = link.command(
+            ["SET", .text(lease), .text(String(setup.own.boot)), "PX", .integer(Self.leaseMilliseconds)],
+            tag: tag(.lease), at: now)
+        let names = peers.namesToAsk
+        _ = link.command(
+            ["MGET", .text(keys.head)] + names.map { .text(keys.lease(of: $0)) }, tag: tag(.look(names)), at: now)
+        _ = link.command(
+            ["PUBLISH", .text(keys.channel), .bytes(PublishedMessage.encode(beat))], tag: tag(.nothing), at: now)
+    }
+
+    private mutating func looked(_ names: [String], _ value: RedisValue, at now: Instant) {
+        guard let values = value.elements, values.count == names.count + 1 else { return }
+        let head = values[0].text.flatMap { LogHead($0.utf8) }
+        _ = link.publishPing(tag: tag(.confirm(head)), at: now)
+        var holders: [String: UInt64?] = [:]
+        for (name, value) in zip(names, values.dropFirst()) { holders[name] = .some(value.text.flatMap { UInt64($0) }) }
+        var found: [PeerTableAction] = []
+        peers.leases(holders, at: Self.milliseconds, &found)
+        perform(found, at: now)
+    }
+}

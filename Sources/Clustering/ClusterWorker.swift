@@ -1,0 +1,354 @@
+import Cluster
+import Glibc
+import Hub
+import Logging
+import Redis
+import Workers
+
+/// The life of the cluster's thread: keep the link, write what the loops say, hand on what comes, judge who is there.
+///
+/// It owns the state machines and carries out what they ask for; rules are theirs: `LogReader`, `LogWriter`, `PeerTable`
+/// (room `Cluster`) and `ClusterState`.
+struct ClusterWorker: ~Copyable {
+    typealias Instant = ContinuousClock.Instant
+
+    let setup: ClusterService.Setup
+    let sink: any PeerSink
+    private let mailbox: WorkerMailbox<ClusterMail>
+    private let stopSignal: StopSignal
+    private let published: Published<ClusterStatistics>
+    let keys: LogKeys
+    let scripts: LogScripts
+    let link: RedisLink
+    var reader: LogReader
+    var writer: LogWriter
+    var peers: PeerTable
+    var state: ClusterState
+    var statistics = ClusterStatistics()
+    private var rules: PresenceRules
+    /// What replies of Redis are about, by their tags.
+    var questions: [UInt64: ClusterQuestion] = [:]
+    private var lastTag: UInt64 = 0
+    /// Relays of other hubs that the loops are about to be handed.
+    private var heard: [Relay] = []
+    /// Where the message that is being applied stands in the log.
+    private var place: HistoryPlace?
+    private var snapshots: [HubIdentity: SnapshotParts] = [:]
+    var nextBeat = Instant.now
+    var beats: UInt64 = 0
+    var isDraining = false
+    var isRefused = false
+    /// The hub's name is its own: nothing is written before that.
+    var hasLease = false
+    /// Since when somebody else has it, and who.
+    var takenSince: (holder: UInt64, at: Instant)?
+    var isLeaving = false
+    /// When the log was last opened, against opening it all the time.
+    var openedAt: Instant?
+
+    init(
+        _ setup: ClusterService.Setup, _ sink: any PeerSink, _ mailbox: WorkerMailbox<ClusterMail>,
+        _ stopSignal: StopSignal, _ published: Published<ClusterStatistics>
+    ) {
+        self.setup = setup
+        self.sink = sink
+        self.mailbox = mailbox
+        self.stopSignal = stopSignal
+        self.published = published
+        rules = setup.rules
+        keys = LogKeys(cluster: setup.cluster)
+        scripts = LogScripts(keys)
+        link = RedisLink(
+            setup.address, name: "roost-\(setup.own.name)", channels: [keys.channel, keys.channel(of: setup.own.name)],
+            scripts: LogScripts.all, at: .now)
+        reader = LogReader(own: setup.own)
+        writer = LogWriter(own: setup.own)
+        peers = PeerTable(own: setup.own)
+        state = ClusterState(boot: setup.own.boot)
+    }
+
+    mutating func run() {
+        setup.report("the other hubs are not reached yet")
+        while !stopSignal.isStopping {
+            turn(at: .now)
+            rest()
+        }
+        leave()
+        published.value = statistics
+    }
+
+    private mutating func turn(at now: Instant) {
+        takeMail()
+        for event in link.advance(at: now) { handle(event, at: now) }
+        if link.isWhole, now >= nextBeat { hasLease ? beat(at: now) : askForName(at: now) }
+        var actions: [LogWriterAction] = []
+        writer.flush(at: Self.milliseconds, &actions)
+        perform(actions, at: now)
+        handOn()
+        publishStatistics()
+    }
+
+    /// Writes what waits and says good-bye, as far as there is time.
+    private mutating func leave() {
+        guard writer.isOpen, let deadline = stopSignal.deadline else { return }
+        while writer.waiting > 0, writer.isOpen, .now < deadline {
+            turn(at: .now)
+            rest(until: deadline)
+        }
+        isLeaving = true
+        beat(at: .now)
+        _ = link.command(["DEL", .text(keys.lease(of: setup.own.name))], tag: tag(.bye), at: .now)
+        while isLeaving, link.isWhole, .now < deadline {
+            for event in link.advance(at: .now) { handle(event, at: .now) }
+            rest(until: deadline)
+        }
+    }
+
+    // MARK: What the loops say
+
+    private mutating func takeMail() {
+        let mail = mailbox.take { mail in
+            defer { mail.posts = [] }
+            return mail
+        }
+        if mail.isDraining { isDraining = true }
+        if let rules = mail.rules { self.rules = rules }
+        for post in mail.posts {
+            for relay in post.relays {
+                var out: [ClusterState.Output] = []
+                let (log, history) = (setup.shared.presenceLog, setup.shared.history)
+                state.said(
+                    relay, by: post.loop, at: Self.milliseconds, shortest: isDraining ? setup.restartWindow : 0,
+                    record: { log?.record($0) },
+                    wish: { history.wish(for: $0) }, &out)
+                place = nil
+                perform(out)
+            }
+        }
+    }
+
+    // MARK: What comes out of the log
+
+    mutating func apply(_ applied: AppliedMessages) {
+        let history = setup.shared.history
+        let entry = Int(applied.place.offset) + 1
+        for (offset, bytes) in applied.messages.enumerated() {
+            place = history.reaches(history: applied.place.epoch, entry: entry, index: applied.index + offset + 1)
+            statistics.received += applied.isOwn ? 0 : 1
+            do {
+                guard let message = try PeerMessage(bytes) else { continue }
+                // A message from before anybody kept the channel is not in its history here, though it is in others'.
+                if applied.isOwn, case .broadcast(let key, _) = message { history.lacks(key, at: Self.now) }
+                var out: [ClusterState.Output] = []
+                state.heard(message, from: applied.hub.boot, at: Self.milliseconds, &out)
+                perform(out)
+            } catch {
+                setup.logger.warning("The hub \(applied.hub.name) said something that cannot be read; it is left out.")
+            }
+        }
+        place = nil
+    }
+
+    /// Messages that this hub will never have.
+    mutating func tell(_ gap: LogGap) {
+        statistics.gaps += 1
+        let name = gap.hub?.name ?? "a hub that is not known here"
+        setup.logger.warning("Messages of \(name) are missing (\(gap.reason)): members are told.")
+        setup.shared.history.loses(at: Self.now)
+        heard.append(.missing)
+    }
+
+    mutating func perform(_ out: [ClusterState.Output]) {
+        let shared = setup.shared
+        for output in out {
+            switch output {
+            case .tell(let message): write(message)
+            case .hear(.broadcast(let key, let message)):
+                let broadcast = OrderedBroadcast(message)
+                let isKept = place.map { shared.history.append(broadcast, to: key, at: $0, Self.now) } ?? false
+                heard.append(isKept ? .ordered(key, broadcast, isNumbered: true) : .broadcast(key, message))
+            case .hear(let relay): heard.append(relay)
+            case .number(let key, let broadcast):
+                let isNews = shared.history.append(broadcast, to: key, at: place, Self.now)
+                // What SQL sent comes once from each hub.
+                if isNews || broadcast.databaseID == nil {
+                    heard.append(.ordered(key, broadcast, isNumbered: true))
+                }
+            case .conclude(let conclusion, let member, let key, let loop):
+                // Behind what was said of the member before.
+                handOn()
+                sink.conclude(conclusion, of: member, in: key, loop: loop)
+            case .offer(let lease):
+                handOn()
+                shared.leases.offer([lease])
+            case .withdraw(let member, let place): shared.leases.remove(member, of: place)
+            case .extend(let member, let place, let until): shared.leases.expect(member, of: place, until: until)
+            case .keep(let key, let wish, let hub):
+                shared.history.keep(key, wish, for: hub, chance: .random(in: .min ... .max), at: Self.now)
+            case .record(let record): shared.presenceLog?.put(record)
+            case .forget(let ref): shared.presenceLog?.remove(ref)
+            }
+        }
+    }
+
+    private mutating func write(_ message: PeerMessage) {
+        var actions: [LogWriterAction] = []
+        if writer.append(message.encoded, at: Self.milliseconds, &actions) == nil {
+            setup.logger.warning("A message is too large for the other hubs: clients there do not get it.")
+        }
+        perform(actions, at: .now)
+    }
+
+    private mutating func handOn() {
+        guard !heard.isEmpty else { return }
+        sink.hear(heard)
+        heard.removeAll(keepingCapacity: true)
+    }
+
+    // MARK: Other hubs
+
+    mutating func perform(_ actions: [PeerTableAction], at now: Instant) {
+        for action in actions {
+            var out: [ClusterState.Output] = []
+            switch action {
+            case .joined(let hub):
+                setup.logger.info("The hub \(hub.name) is there.")
+                send(.askSnapshot, to: hub, after: nil, at: now)
+            case .left(let hub):
+                setup.logger.info("The hub \(hub.name) has left.")
+                isGone(hub, drained: true, &out)
+            case .died(let end):
+                setup.logger.warning("The hub \(end.hub.name) died: its members count for their windows.")
+                isGone(end.hub, drained: false, &out)
+                var actions: [LogReaderAction] = []
+                reader.publisherEnded(end, now: Self.milliseconds, &actions)
+                perform(actions, at: now)
+            case .nameTaken: nameIsTaken()
+            case .askSnapshot(let hub): send(.askSnapshot, to: hub, after: nil, at: now)
+            }
+            perform(out)
+        }
+    }
+
+    private mutating func isGone(_ hub: HubIdentity, drained: Bool, _ out: inout [ClusterState.Output]) {
+        let (rules, restart) = (rules, setup.restartWindow)
+        state.died(
+            hub.boot, at: Self.milliseconds,
+            window: { key, state in drained ? restart : rules.windows(of: key)[state] },
+            isCoordinator: peers.isCoordinator, &out)
+        snapshots[hub] = nil
+        setup.shared.history.forget(hub: hub.boot, at: Self.now)
+    }
+
+    /// The coordinator ends those of hubs that are gone whose time is over.
+    mutating func endOverdue() {
+        guard peers.isCoordinator else { return }
+        let living = Set(peers.living.map(\.boot) + [setup.own.boot])
+        var out: [ClusterState.Output] = []
+        state.endOverdue(of: { !living.contains($0) }, at: Self.milliseconds, &out)
+        perform(out)
+    }
+
+    mutating func take(_ message: DirectMessage, at now: Instant) {
+        do {
+            switch try DirectPayload(message.payload, at: Self.milliseconds) {
+            case nil: break
+            case .askSnapshot:
+                statistics.snapshots += 1
+                // Those of the dead have nobody else who would name them.
+                let dead = peers.isCoordinator ? state.knownHubs.subtracting(peers.living.map(\.boot)) : []
+                for boot in dead.union([setup.own.boot]) {
+                    for part in DirectPayload.parts(of: state.snapshot(of: boot), hub: boot) {
+                        send(part, to: message.sender, after: writer.lastSequence, at: now)
+                    }
+                }
+            case .snapshot(let hub, let part, let count, let snapshot):
+                var parts = snapshots.removeValue(forKey: message.sender) ?? SnapshotParts()
+                let whole = parts.add(part, of: count, snapshot)
+                snapshots[message.sender] = parts
+                guard let whole else { return }
+                var out: [ClusterState.Output] = []
+                state.replace(hub, by: whole, &out)
+                perform(out)
+            }
+        } catch {
+            setup.logger.warning("The hub \(message.sender.name) said something that cannot be read; it is left out.")
+        }
+    }
+
+    private mutating func send(_ payload: DirectPayload, to hub: HubIdentity, after sequence: UInt64?, at now: Instant)
+    {
+        let message = DirectMessage(
+            sender: setup.own, receiver: hub.boot, afterSequence: sequence,
+            payload: payload.encoded(at: Self.milliseconds)[...])
+        let bytes = PublishedMessage.encode(message)
+        _ = link.command(
+            ["PUBLISH", .text(keys.channel(of: hub.name)), .bytes(bytes)], tag: tag(.nothing), at: now)
+    }
+
+    // MARK: Waiting
+
+    /// - Parameter end: nil as long as the service is not to stop.
+    private mutating func rest(until end: Instant? = nil) {
+        // Readable for good, once it says to stop.
+        let signals = [end == nil ? stopSignal.descriptor : -1, mailbox.descriptor]
+        var polled = signals.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+        link.poll(into: &polled)
+        var deadline = min(link.deadline ?? .now + .seconds(1), end ?? .now + .seconds(1))
+        if link.isWhole { deadline = min(deadline, nextBeat) }
+        poll(&polled, nfds_t(polled.count), Workers.milliseconds(until: deadline))
+    }
+
+    mutating func tag(_ question: ClusterQuestion) -> UInt64 {
+        lastTag += 1
+        questions[lastTag] = question
+        return lastTag
+    }
+
+    private mutating func publishStatistics() {
+        statistics.isWhole = link.isWhole && writer.isOpen && !isRefused
+        statistics.epoch = reader.epoch ?? 0
+        statistics.sent = writer.statistics.written
+        statistics.entries = writer.statistics.calls
+        statistics.sentAgain = writer.statistics.sentAgain
+        statistics.dropped = writer.statistics.dropped
+        statistics.healed = UInt64(reader.statistics.fetches)
+        statistics.waitingBytes = writer.waitingBytes + reader.waitingBytes
+        statistics.isCoordinator = peers.isCoordinator
+        statistics.foreignMembers = state.members.count - state.members.count(of: setup.own.boot)
+        statistics.peers = peers.peers.sorted { $0.key < $1.key }.map { hub, peer in
+            ClusterStatistics.Peer(
+                name: hub.name, isThere: peer.isLiving, isDraining: peer.state == .draining,
+                connections: Int(clamping: peer.beat?.figures.first ?? 0),
+                members: state.members.count(of: hub.boot))
+        }
+        published.value = statistics
+    }
+
+    /// Monotonic, as the hub's time.
+    static var milliseconds: Int64 { now.monotonic }
+
+    static var now: HubTime {
+        var (monotonic, wall) = (timespec(), timespec())
+        clock_gettime(CLOCK_MONOTONIC, &monotonic)
+        clock_gettime(CLOCK_REALTIME, &wall)
+        return HubTime(
+            monotonic: Int64(monotonic.tv_sec) * 1000 + Int64(monotonic.tv_nsec) / 1_000_000,
+            unix: Int64(wall.tv_sec) * 1000 + Int64(wall.tv_nsec) / 1_000_000)
+    }
+}
+
+/// What a reply of Redis is about.
+enum ClusterQuestion {
+    case nothing
+    case open
+    case lease
+    case holder
+    case bye
+    case publish
+    case fetch(LogFetch)
+    /// The head of the log, and the leases of these names.
+    case look([String])
+    /// All that was published before the head was read is here.
+    case confirm(LogHead?)
+}
