@@ -134,7 +134,9 @@ let package = Package(
         .target(name: "COpsFiles"),
         .target(
             name: "Demo",
-            dependencies: ["Administration", "CDemoFiles", "HTTP", "Hub", "Identity", "Postgres", "Wire", logging],
+            dependencies: [
+                "Administration", "CDemoFiles", "HTTP", "Hub", "Identity", "Postgres", "Streams", "Wire", logging,
+            ],
             exclude: ["API.md", "SQL", "Web"], swiftSettings: strict),
         .target(name: "CDemoFiles"),
         .target(

@@ -5,6 +5,9 @@
 static const unsigned char api_js[] = {
 #embed "../Demo/Web/api.js"
 };
+static const unsigned char assistant_js[] = {
+#embed "../Demo/Web/assistant.js"
+};
 static const unsigned char backoff_js[] = {
 #embed "../Demo/Web/backoff.js"
 };
@@ -74,6 +77,12 @@ static const unsigned char realtime_js[] = {
 static const unsigned char receipts_js[] = {
 #embed "../Demo/Web/receipts.js"
 };
+static const unsigned char replies_js[] = {
+#embed "../Demo/Web/replies.js"
+};
+static const unsigned char reply_js[] = {
+#embed "../Demo/Web/reply.js"
+};
 static const unsigned char roost_svg[] = {
 #embed "../Web/roost.svg"
 };
@@ -92,9 +101,13 @@ static const unsigned char api_sql[] = {
 static const unsigned char seed_sql[] = {
 #embed "../Demo/SQL/seed.sql"
 };
+static const unsigned char assistant_sql[] = {
+#embed "../Demo/SQL/assistant.sql"
+};
 
 static const struct roost_demo_file files[] = {
     {"api.js", api_js, sizeof api_js},
+    {"assistant.js", assistant_js, sizeof assistant_js},
     {"backoff.js", backoff_js, sizeof backoff_js},
     {"channel.js", channel_js, sizeof channel_js},
     {"chat.css", chat_css, sizeof chat_css},
@@ -118,12 +131,15 @@ static const struct roost_demo_file files[] = {
     {"presence.js", presence_js, sizeof presence_js},
     {"realtime.js", realtime_js, sizeof realtime_js},
     {"receipts.js", receipts_js, sizeof receipts_js},
+    {"replies.js", replies_js, sizeof replies_js},
+    {"reply.js", reply_js, sizeof reply_js},
     {"roost.svg", roost_svg, sizeof roost_svg},
     {"session.js", session_js, sizeof session_js},
     {"typing.js", typing_js, sizeof typing_js},
     {"chat.sql", chat_sql, sizeof chat_sql},
     {"api.sql", api_sql, sizeof api_sql},
     {"seed.sql", seed_sql, sizeof seed_sql},
+    {"assistant.sql", assistant_sql, sizeof assistant_sql},
 };
 
 const struct roost_demo_file *roost_demo_files(size_t *count) {

@@ -4,6 +4,7 @@ package import Hub
 package import Identity
 package import Logging
 import Postgres
+package import Streams
 import Wire
 
 /// Serves the sample chat: its page, and the few calls behind it. Part of `roost demo` alone.
@@ -16,20 +17,25 @@ package final class DemoAPI: HTTPHandler {
     private let psql: String
     private let clock: @Sendable () -> HubTime
     private let pages = DemoPages()
+    /// Nil where no streams are kept.
+    private let assistant: Assistant?
     private let queue = DispatchQueue(label: "roost.demo")
     // Unsafe in name only: used on `queue`, which is serial.
     nonisolated(unsafe) private let database: DemoDatabase
 
-    /// - Parameter psql: the command line that reaches the database, shown on the page.
+    /// - Parameters:
+    ///   - psql: the command line that reaches the database, shown on the page.
+    ///   - streams: what keeps the assistant's replies.
     package init(
-        conninfo: String, psql: String, verifier: JWTVerifier, mint: TokenMint, logger: Logger,
-        clock: @escaping @Sendable () -> HubTime
+        conninfo: String, psql: String, verifier: JWTVerifier, mint: TokenMint, streams: (any StreamService)?,
+        logger: Logger, clock: @escaping @Sendable () -> HubTime
     ) {
         self.verifier = verifier
         self.mint = mint
         self.psql = psql
         self.clock = clock
         database = DemoDatabase(conninfo: conninfo, logger: logger)
+        assistant = streams.map { Assistant(streams: $0, conninfo: conninfo, logger: logger) }
     }
 
     package func judge(_ head: HTTPRequest) -> HTTPVerdict {
@@ -85,8 +91,9 @@ package final class DemoAPI: HTTPHandler {
 
     private func perform(_ call: DemoCall, claims: String) -> HTTPResponse {
         do {
-            let json = try database.perform(call.sql, call.parameters, role: call.role, claims: claims)
-            return .json(200, call.isSession ? try session(users: json) : Array(json.utf8))
+            let json = Array(try database.perform(call.sql, call.parameters, role: call.role, claims: claims).utf8)
+            if call.isMessage { assistant?.hear(message: try JSON(parsing: json)) }
+            return .json(200, call.isSession ? try session(users: json) : json)
         } catch let error as PostgresError {
             return Self.error(Self.status(of: error), error.message)
         } catch {
@@ -95,8 +102,8 @@ package final class DemoAPI: HTTPHandler {
     }
 
     /// `{"users":[{…,"token":…}],"psql":…}`.
-    private func session(users json: String) throws -> [UInt8] {
-        let users = try JSON(parsing: Array(json.utf8)).elements
+    private func session(users json: [UInt8]) throws -> [UInt8] {
+        let users = try JSON(parsing: json).elements
         return JSONWriter.object { session in
             session.array("users", users) { writer, user in
                 writer.object { object in
@@ -136,6 +143,8 @@ struct DemoCall {
     let sql: String
     let parameters: [String?]
     let isSession: Bool
+    /// It answers with a message that somebody wrote.
+    var isMessage = false
 
     enum Match {
         case call(DemoCall)
@@ -162,7 +171,12 @@ struct DemoCall {
             return call(
                 .get, "select demo.messages($1::uuid, $2::int, $3::bigint)",
                 [String(parts[1]), request.query["limit"], request.query["before"]])
-        case ("messages", 1): return call(.post, "select demo.send($1::jsonb)", [body])
+        case ("messages", 1):
+            guard request.method == .post else { return .wrongMethod(.post) }
+            return .call(
+                DemoCall(
+                    role: "authenticated", sql: "select demo.send($1::jsonb)", parameters: [body], isSession: false,
+                    isMessage: true))
         case ("receipts", 1): return call(.post, "select demo.mark($1::jsonb)", [body])
         default: return .unknown
         }

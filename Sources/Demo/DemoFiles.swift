@@ -55,11 +55,21 @@ package enum DemoSchema {
         for table in watchedTables { _ = try Watcher.watch(table.name, scope: table.scope, conninfo: conninfo) }
     }
 
-    /// Puts everything in place. May run at every start; what is there stays.
+    /// `streams.on_close` of the demo: the assistant's replies become messages.
+    package static let keepsReplies = "select * from demo.keep_reply($1, $2)"
+
+    /// Puts the chat in place, before Roost's own tables. May run at every start; what is there stays.
     package static func install(conninfo: String) throws {
+        try run(["chat.sql", "api.sql", "seed.sql"], conninfo: conninfo)
+    }
+
+    /// Puts in place what the assistant needs, behind Roost's own tables. May run at every start.
+    package static func installAssistant(conninfo: String) throws {
+        try run(["assistant.sql"], conninfo: conninfo)
+    }
+
+    private static func run(_ scripts: [String], conninfo: String) throws {
         let session = try DatabaseSession(conninfo: conninfo)
-        for script in ["chat.sql", "api.sql", "seed.sql"] {
-            try session.run(String(decoding: DemoFiles.all[script] ?? [], as: UTF8.self))
-        }
+        for script in scripts { try session.run(String(decoding: DemoFiles.all[script] ?? [], as: UTF8.self)) }
     }
 }

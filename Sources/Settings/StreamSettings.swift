@@ -5,7 +5,7 @@ package struct StreamSettings: Sendable {
     /// `none`, `close` or `always`.
     package let sync: String
     /// Nil: nothing is written.
-    package let onClose: String?
+    package var onClose: String?
     package let routes: [String]
     package let bytes: Int
     package let binaryBytes: Int

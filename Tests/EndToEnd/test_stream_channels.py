@@ -136,6 +136,23 @@ async def test_a_stream_that_is_made_later_is_told_of_at_once(hub, connect, http
     await frames(watcher, text, lambda text: text.text == "again")
 
 
+async def test_who_joins_again_is_sent_all_of_it_or_what_it_lacks(connect, stream, service):
+    """As docs/streams.md tells clients to take it: a frame at 0 begins anew."""
+    await stream.append(b"Hello")
+    client = await connect(apikey=service)
+    await client.join(topic(stream), config=PRIVATE)
+    first = told(await client.next("broadcast"))
+    await client.ask(topic(stream), "phx_leave", {})
+    await stream.append(b", world")
+    await client.join(topic(stream), config=PRIVATE)
+    again = told(await client.next("broadcast"))
+    assert (again["id"], again["at"], again["delta"]) == (first["id"], 0, "Hello, world")
+    await client.ask(topic(stream), "phx_leave", {})
+    await client.join(topic(stream), config={**PRIVATE, "stream": {"id": first["id"], "at": first["next"]}})
+    rest = told(await client.next("broadcast"))
+    assert (rest["id"], rest["at"], rest["delta"]) == (first["id"], 5, ", world")
+
+
 async def test_the_channel_is_private(connect, stream, service):
     client = await connect(apikey=service)
     reply = await client.ask(topic(stream), "phx_join", {"config": {}})

@@ -9,12 +9,18 @@
 create schema if not exists demo;
 grant usage on schema demo to authenticated, service_role;
 
+-- The author of scripted replies (assistant.sql). It is nobody's to be, and a member of no conversation.
+create or replace function demo.assistant() returns uuid
+language sql immutable set search_path = '' as $$
+    select 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa'::uuid
+$$;
+
 -- The people one can be in the demo. For the session route only, which runs as service_role.
 create or replace function demo.users() returns json
 language sql stable set search_path = '' as $$
     select coalesce(json_agg(
         json_build_object('id', u.id, 'name', u.name, 'color', u.avatar_color) order by u.id), '[]')
-    from public.users u
+    from public.users u where u.id <> demo.assistant()
 $$;
 
 -- One message as the API shows it: the columns of the table, so that a row from postgres_changes looks the same.
@@ -152,6 +158,6 @@ end
 $$;
 
 revoke all on all functions in schema demo from public;
-grant execute on function demo.users() to service_role;
+grant execute on function demo.users(), demo.assistant() to service_role;
 grant execute on function demo.message_json(public.messages), demo.must_be_member(uuid), demo.conversations(),
     demo.messages(uuid, int, bigint), demo.send(jsonb), demo.mark(jsonb) to authenticated;

@@ -2,6 +2,7 @@
 -- has a fixed key (messages: sender and local_id), and what exists is left as it is.
 --
 --   Ada 11111111-…   Grace 22222222-…   Linus 33333333-…   Margaret 44444444-…   Katherine 55555555-…
+--   Assistant aaaaaaaa-…, who writes replies (assistant.sql) and is in no conversation
 --
 -- Ada is not in "Compiler corner": open it as Grace, and see that nothing of it reaches Ada.
 
@@ -10,7 +11,8 @@ insert into public.users (id, name, avatar_color) values
     ('22222222-2222-4222-8222-222222222222', 'Grace', '#0369a1'),
     ('33333333-3333-4333-8333-333333333333', 'Linus', '#b45309'),
     ('44444444-4444-4444-8444-444444444444', 'Margaret', '#be185d'),
-    ('55555555-5555-4555-8555-555555555555', 'Katherine', '#15803d')
+    ('55555555-5555-4555-8555-555555555555', 'Katherine', '#15803d'),
+    ('aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa', 'Assistant', '#0f766e')
 on conflict do nothing;
 
 insert into public.conversations (id, kind, title, created_by) values

@@ -24,12 +24,16 @@ export class Channel extends Emitter {
   #tracked = null;
   #backoff = new Backoff();
   #timer = 0;
+  #isPrivate;
+  #config;
 
-  constructor(client, topic, { presenceKey } = {}) {
+  constructor(client, topic, { presenceKey, private: isPrivate = false, config = () => ({}) } = {}) {
     super();
     this.#client = client;
     this.topic = topic;
     this.presenceKey = presenceKey;
+    this.#isPrivate = isPrivate;
+    this.#config = config;
   }
 
   /**
@@ -82,8 +86,9 @@ export class Channel extends Emitter {
         broadcast: { self: false, ack: false },
         presence: { key: this.presenceKey ?? "", enabled: this.presenceKey !== undefined },
         postgres_changes: this.#changes.map((change) => change.params),
-        private: false,
+        private: this.#isPrivate,
         app_state: this.#client.appState,
+        ...this.#config(),
       },
       access_token: this.#client.accessToken,
     }, this.joinRef);

@@ -1,8 +1,10 @@
+import { questionOf } from "./assistant.js";
 import { icon } from "./dom.js";
 import { el } from "./element.js";
 
 /**
- * The line one writes in: Enter sends, Shift+Enter breaks the line.
+ * The line one writes in: Enter sends, Shift+Enter breaks the line. The star asks the assistant what is written, or what
+ * this is about.
  * @param {{label: string, onSend: (body: string) => void, onKeystroke: (hasText: boolean) => void,
  *   onLeave: () => void}} hooks
  * @returns {{element: HTMLElement, focus: () => void}}
@@ -27,14 +29,22 @@ export function composer({ label, onSend, onKeystroke, onLeave }) {
     class: "send", type: "submit", disabled: true, "aria-label": "Send", dataset: { testid: "send-button" },
   }, icon("send"));
 
+  const ask = el("button", {
+    class: "ask", type: "button", "aria-label": "Ask the assistant", title: "Ask the assistant",
+    dataset: { testid: "ask-button" }, onclick: () => {
+      send(questionOf(field.value));
+      field.focus();
+    },
+  }, icon("star"));
+
   function resize() {
     field.style.height = "auto";
     field.style.height = `${field.scrollHeight}px`;
     button.disabled = field.value.trim() === "";
   }
 
-  function send() {
-    const body = field.value.trim();
+  function send(text = field.value) {
+    const body = text.trim();
     if (body === "") return;
     field.value = "";
     resize();
@@ -48,6 +58,6 @@ export function composer({ label, onSend, onKeystroke, onLeave }) {
       send();
       field.focus();
     },
-  }, field, button);
+  }, ask, field, button);
   return { element, focus: () => field.focus() };
 }

@@ -1,6 +1,8 @@
+import { ASSISTANT } from "./assistant.js";
 import { Emitter } from "./emitter.js";
 import { addPage, catchUp } from "./history.js";
 import { MessageStore } from "./message-store.js";
+import { Replies } from "./replies.js";
 import { TypingAnnouncer, TypingSet } from "./typing.js";
 
 const MOST_HELD = 400;
@@ -20,6 +22,7 @@ export class Conversation extends Emitter {
   #context;
   #channel;
   #announcer;
+  #replies;
   #mark;
   #complete = false;
   #closed = new AbortController();
@@ -38,6 +41,10 @@ export class Conversation extends Emitter {
     this.typing.on("change", () => this.emit("typing"));
     this.#announcer = new TypingAnnouncer((typing) =>
       this.#channel.broadcast("typing", { typing, user_id: this.me.id, name: this.me.name }));
+    this.#replies = new Replies({
+      client: context.client, conversationId: info.id, store: this.store,
+      onChange: () => this.#changedReply(), onProblem: (problem) => this.emit("problem", problem),
+    });
   }
 
   open() {
@@ -65,6 +72,7 @@ export class Conversation extends Emitter {
     this.#announcer.stop();
     this.#closed.abort();
     this.#channel.leave();
+    this.#replies.close();
     this.typing.clear();
   }
 
@@ -89,6 +97,11 @@ export class Conversation extends Emitter {
     this.#context.outbox.retry(localId);
   }
 
+  /** @param {string} localId of the question whose reply is to stop here, for everybody */
+  stopReply(localId) {
+    this.#replies.stop(localId);
+  }
+
   /** @param {boolean} hasText */
   keystroke(hasText) {
     this.#announcer.keystroke(hasText);
@@ -107,6 +120,7 @@ export class Conversation extends Emitter {
   /** @param {import("./api.js").MessageRow} row the server's answer to a send; it may come before or after the push */
   putSent(row) {
     this.store.put(row);
+    this.#replies.look();
     this.emit("messages");
   }
 
@@ -147,6 +161,7 @@ export class Conversation extends Emitter {
       this.more = more ?? this.more;
       // Complete only if pushes were already coming in while we read, and still are.
       this.#complete = live && this.live;
+      if (!this.#closed.signal.aborted) this.#replies.look();
       this.#read();
     } catch (error) {
       // Without a connection the next `live` tries again; with one, nobody else would.
@@ -168,13 +183,20 @@ export class Conversation extends Emitter {
     // Another machine's clock, or a message that waited for us: not a latency worth showing.
     if (this.#complete && latency >= 0 && latency < 10_000) this.latency = entry.latency ??= latency;
     this.typing.end(record.sender_id);
-    if (isNew) this.#read();
+    this.#replies.look();
+    // A reply that was watched is not new, but only now a message that can be read.
+    if (isNew || record.sender_id === ASSISTANT.id) this.#read();
     this.emit("messages");
     this.emit("state");
   }
 
   #changed({ record }) {
     this.store.put(record);
+    this.emit("messages");
+  }
+
+  #changedReply() {
+    this.#replies.look();
     this.emit("messages");
   }
 

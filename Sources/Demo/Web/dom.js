@@ -13,6 +13,8 @@ const ICONS = {
   plug: ["M8.500 15.5a5 5 0 0 1 7 0", "M5 12a10 10 0 0 1 14 0", "M12 19v.1"],
   group: ["M9 11a3 3 0 1 0 0-6 3 3 0 0 0 0 6Z", "M3.5 19a5.5 5.5 0 0 1 11 0", "M16 5.4a3 3 0 0 1 0 5.2",
     "M17.5 14.2A5.5 5.5 0 0 1 20.5 19"],
+  star: ["M12 3.5 14 10l6.5 2-6.5 2-2 6.5-2-6.5L3.5 12l6.5-2Z"],
+  stop: ["M7 7h10v10H7Z"],
   down: ["M12 5v13", "m6 12.5 6 6 6-6"],
 };
 
@@ -40,13 +42,14 @@ export function icon(name, label) {
 }
 
 /**
- * A coloured circle with an initial. Decoration: the name always stands beside it.
- * @param {{name: string, color: string}|null} person null for a group
+ * A coloured circle with an initial or a symbol. Decoration: the name always stands beside it.
+ * @param {{name: string, color: string, symbol?: keyof typeof ICONS}|null} person null for a group
  * @param {{online?: boolean}} [state]
  */
 export function avatar(person, { online = false } = {}) {
+  const symbol = person ? person.symbol : "group";
   const circle = el("span", { class: person ? "avatar" : "avatar avatar-group", "aria-hidden": "true" },
-    person ? person.name.slice(0, 1) : icon("group"));
+    symbol ? icon(symbol) : person.name.slice(0, 1));
   if (person) circle.style.setProperty("--avatar", person.color);
   if (online) circle.append(el("span", { class: "dot" }));
   return circle;

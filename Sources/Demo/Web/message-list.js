@@ -1,3 +1,4 @@
+import { ASSISTANT } from "./assistant.js";
 import { avatar, icon } from "./dom.js";
 import { el } from "./element.js";
 
@@ -13,6 +14,13 @@ const TICKS = {
   sent: ["check", "Sent"],
   delivered: ["checks", "Delivered"],
   read: ["checks", "Read"],
+};
+/** How a reply stands that is not a row, in words. */
+const STANDS = {
+  streaming: "answering",
+  stalled: "waiting for the assistant",
+  stopped: "stopped",
+  broken: "the assistant broke off",
 };
 
 /**
@@ -122,7 +130,8 @@ export class MessageList {
   #bubble(entry) {
     const own = entry.senderId === this.#conversation.me.id;
     const direct = this.#conversation.info.kind === "direct";
-    const sender = this.#conversation.info.participants.find(({ id }) => id === entry.senderId)
+    const isReply = entry.senderId === ASSISTANT.id;
+    const sender = [ASSISTANT, ...this.#conversation.info.participants].find(({ id }) => id === entry.senderId)
       ?? { name: "Someone", color: "#64748b" };
     return el("li", {
       class: own ? "message own" : "message",
@@ -131,14 +140,15 @@ export class MessageList {
       own ? null : avatar(sender),
       el("div", { class: "bubble" },
         // Between two people the side says it; a screen reader still needs the name.
-        el("span", { class: own || direct ? "visually-hidden" : "sender" }, own ? "You" : sender.name),
+        el("span", { class: own || (direct && !isReply) ? "visually-hidden" : "sender" }, own ? "You" : sender.name),
         el("p", { class: "body", dir: "auto" }),
         el("span", { class: "meta" }, el("span", { class: "edited" }), el("time", {}), el("span", { class: "tick" }))));
   }
 
   #update(node, entry, others) {
     const own = entry.senderId === this.#conversation.me.id;
-    const status = own ? this.#conversation.store.status(entry, others) : "received";
+    const theirs = entry.stage === "stored" ? "received" : entry.stage;
+    const status = own ? this.#conversation.store.status(entry, others) : theirs;
     // A changed message is a new object; most have not changed.
     if (this.#shown.get(node) === entry && node.dataset.status === status) return;
     this.#shown.set(node, entry);
@@ -146,7 +156,7 @@ export class MessageList {
     if (entry.latency !== undefined) node.dataset.latencyMs = entry.latency;
     const body = node.querySelector(".body");
     if (body.textContent !== entry.body) body.textContent = entry.body;
-    node.querySelector(".edited").textContent = entry.editedAt ? "edited" : "";
+    node.querySelector(".edited").textContent = STANDS[status] ?? (entry.editedAt ? "edited" : "");
     const time = node.querySelector("time");
     time.textContent = CLOCK.format(new Date(entry.createdAt));
     time.dateTime = entry.createdAt;
@@ -154,11 +164,31 @@ export class MessageList {
     if (node.dataset.status === status) return;
     node.dataset.status = status;
     if (own) node.querySelector(".tick").replaceChildren(icon(...TICKS[status]));
+    this.#offerStop(node, entry, status);
     node.querySelector(".retry")?.remove();
     if (status === "failed") {
       node.querySelector(".bubble").append(el("button", {
         class: "retry", type: "button", onclick: () => this.#conversation.retry(entry.localId),
       }, "Not sent. Try again"));
+    }
+  }
+
+  /** While a reply grows, a button stops it, and a screen reader waits: it reads the text once, when it is whole. */
+  #offerStop(node, entry, status) {
+    const grows = status === "streaming" || status === "stalled";
+    if (grows) node.setAttribute("aria-busy", "true");
+    else node.removeAttribute("aria-busy");
+    const button = node.querySelector(".stop");
+    if (grows === (button !== null)) return;
+    if (grows) {
+      node.querySelector(".bubble").append(el("button", {
+        class: "quiet stop", type: "button", dataset: { testid: "stop-button" },
+        onclick: () => this.#conversation.stopReply(entry.localId),
+      }, icon("stop"), "Stop"));
+    } else {
+      // Whoever pressed it by a key is not thrown back to the top of the page.
+      if (button === document.activeElement) this.scroller.focus();
+      button.remove();
     }
   }
 

@@ -3,7 +3,7 @@
  * The same message may arrive by all three ways and in any order; it is one entry, known by its id and, if it was
  * sent from here, by its local id. Receipts are kept apart, because one may overtake its message.
  *
- * @typedef {"pending"|"failed"|"stored"} Stage
+ * @typedef {"pending"|"failed"|"streaming"|"stalled"|"stopped"|"broken"|"stored"} Stage
  * @typedef {{key: string, id: number|null, localId: string|null, senderId: string, body: string, createdAt: string,
  *   editedAt: string|null, stage: Stage, latency?: number}} Entry
  */
@@ -41,6 +41,22 @@ export class MessageStore {
     if (this.#entries.get(key)?.stage === "stored") return;
     this.#entries.set(key, { key, id: null, editedAt: null, ...draft });
     this.#sorted = null;
+  }
+
+  /** For a draft that has become nothing. */
+  dropDraft(senderId, localId) {
+    if (this.find(senderId, localId)?.stage === "stored") return;
+    this.#entries.delete(keyOf(senderId, localId, null));
+    this.#sorted = null;
+  }
+
+  /**
+   * @param {string} senderId
+   * @param {string} localId
+   * @returns {Entry|undefined}
+   */
+  find(senderId, localId) {
+    return this.#entries.get(keyOf(senderId, localId, null));
   }
 
   /** @param {import("./api.js").ReceiptRow} receipt */

@@ -73,7 +73,8 @@ export class RealtimeClient extends Emitter {
 
   /**
    * @param {string} topic with its `realtime:` prefix
-   * @param {{presenceKey?: string}} [options]
+   * @param {{presenceKey?: string, private?: boolean, config?: () => object}} [options] `config`: what each join adds to
+   *   its own
    * @returns {Channel} which joins when it is given to {@link join}
    */
   channel(topic, options) {

@@ -66,15 +66,18 @@ struct DemoServer {
         }
         let psql = "psql \(conninfo)"
         let verifier = JWTVerifier(secret: secret)
-        let api = DemoAPI(
-            conninfo: conninfo, psql: psql, verifier: verifier, mint: TokenMint(secret: secret),
-            logger: configuration.logger, clock: { Clock.now() })
         let page = "\(configuration.pageScheme)://\(configuration.httpHost):\(configuration.httpPort)/demo/"
         let ops = configuration.opsPort.map { "http://\(configuration.opsHost):\($0)/" }
         var streams = configuration.streams
         streams.directory = streams.directory ?? folder.appending(path: "streams").path
+        streams.onClose = streams.onClose ?? DemoSchema.keepsReplies
         let server = Server(
-            configuration, databaseURL: conninfo, tokens: verifier, handler: api,
+            configuration, databaseURL: conninfo, tokens: verifier,
+            handler: { [logger = configuration.logger] streams in
+                DemoAPI(
+                    conninfo: conninfo, psql: psql, verifier: verifier, mint: TokenMint(secret: secret),
+                    streams: streams, logger: logger, clock: { Clock.now() })
+            },
             statements: .ofSampleChat, streams: streams,
             whenReady: {
                 StandardOutput.line("")
@@ -100,6 +103,7 @@ struct DemoServer {
         try cluster.createDatabase("chat")
         try DemoSchema.install(conninfo: conninfo)
         _ = try Migrator.migrate(conninfo: conninfo)
+        try DemoSchema.installAssistant(conninfo: conninfo)
         try DemoSchema.watch(conninfo: conninfo)
         return try DemoSecret.load(from: folder)
     }

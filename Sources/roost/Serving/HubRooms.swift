@@ -119,7 +119,7 @@ struct HubRooms: Sendable {
         let access = OpsAccess(host: configuration.opsHost, token: configuration.opsToken)
         let handlers: [any HTTPHandler] =
             [PushAPI(service: pushService, verifier: tokens, clock: { Clock.now() }), ClientHealth()]
-            + (server.handler.map { [$0] } ?? [])
+            + (server.handler.map { [$0(streams)] } ?? [])
         var services = GatewayServices(verifier: tokens)
         services.feed = subscriptions
         services.authority = authority

@@ -9,12 +9,13 @@ import Ops
 import Postgres
 import Push
 import Settings
+import Streams
 
 /// A hub to be run: what its rooms are made from. `run` makes them and lets them run until a signal.
 struct Server {
     let configuration: RoostConfiguration
-    /// Serves what the hub does not.
-    let handler: (any HTTPHandler)?
+    /// Makes what serves what the hub does not; it is given what keeps streams, if there are to be any.
+    let handler: (((any StreamService)?) -> any HTTPHandler)?
     /// Taken where the configuration has none.
     let statements: Statements
     let databaseURL: String
@@ -38,7 +39,8 @@ struct Server {
 
     init(
         _ configuration: RoostConfiguration, databaseURL: String, tokens: any TokenVerifier,
-        handler: (any HTTPHandler)? = nil, statements: Statements = Statements(), streams: StreamSettings? = nil,
+        handler: (((any StreamService)?) -> any HTTPHandler)? = nil, statements: Statements = Statements(),
+        streams: StreamSettings? = nil,
         keys: KeyRefresher? = nil,
         read: Reload.Reader? = nil,
         whenReady: @escaping @Sendable () -> Void = {}

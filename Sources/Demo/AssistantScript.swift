@@ -1,0 +1,69 @@
+/// What the demo's assistant says. No model is asked: it is a text about what the reader sees, or numbers.
+package enum AssistantScript {
+    /// How a message begins that is for the assistant, in any case.
+    package static let call = "@assistant"
+
+    /// A message may have 8,000 characters; numbers up to here need 6,892.
+    package static let mostNumbers = 1600
+
+    /// - Returns: nil where the message is not for the assistant.
+    package static func question(in message: String) -> Substring? {
+        guard message.prefix(call.count).lowercased() == call else { return nil }
+        return message.dropFirst(call.count)
+    }
+
+    /// The reply to a question in pieces, about as large as a model's tokens, each of whole characters. A question with `count` and a
+    /// number gets the numbers up to it, for a reply that is as long as one likes.
+    package static func tokens(answering question: some StringProtocol) -> [String] {
+        if question.lowercased().contains("count"), let last = number(in: question) {
+            return (1...min(max(last, 1), mostNumbers)).map { "\($0) " }
+        }
+        return pieces(of: greeting(question) + text)
+    }
+
+    package static func refusal(busyWith count: Int) -> String {
+        "I am answering \(count) questions already. Ask me again in a moment."
+    }
+
+    private static func number(in question: some StringProtocol) -> Int? {
+        question.split { !$0.isASCII || !$0.isNumber }.last.map { Int($0) ?? mostNumbers }
+    }
+
+    /// Says the question again, as text that a page must not take for markup.
+    private static func greeting(_ question: some StringProtocol) -> String {
+        let words = question.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        guard !words.isEmpty else { return "" }
+        return "You asked: “\(words.prefix(200))\(words.count > 200 ? " …" : "")”\n\n"
+    }
+
+    /// Words with the white space behind them, long ones in halves.
+    private static func pieces(of text: String) -> [String] {
+        var pieces: [String] = []
+        var rest = text[...]
+        while !rest.isEmpty {
+            let word = rest.prefix { !$0.isWhitespace }
+            let space = rest[word.endIndex...].prefix(while: \.isWhitespace)
+            if word.count > 6 {
+                let middle = word.index(word.startIndex, offsetBy: word.count / 2)
+                pieces.append(String(word[..<middle]))
+                pieces.append(String(rest[middle..<space.endIndex]))
+            } else {
+                pieces.append(String(rest[..<space.endIndex]))
+            }
+            rest = rest[space.endIndex...]
+        }
+        return pieces
+    }
+
+    private static let text = """
+        This reply is a stream. No model is asked: a script appends it token by token, about thirty a second. Each append has \
+        a number, so one that is sent twice counts once.
+
+        Both panes watch it, and a watcher is no more than an offset. Reload the page now: it gets everything so far in one \
+        frame and goes on from there. Drop a connection, and it comes back to where it was.
+
+        Press Stop in either pane, and the reply ends there for both: nobody is shown a byte behind that place, and the script \
+        is told. If you let it run, its last append closes the stream, and in the same commit the reply becomes a row of the \
+        table messages. Your panes take the row for the stream's text, so you never see it twice.
+        """
+}
