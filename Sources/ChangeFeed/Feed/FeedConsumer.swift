@@ -18,8 +18,8 @@ package protocol FeedConsumer: WindowConsumer {
     /// - Throws: as `consume`.
     func pollEnded() throws
 
-    /// All that was consumed up to now is covered by this mark. Not after every window; marks grow.
-    func marked(_ mark: Int)
+    /// All that was consumed up to now is covered by this mark, and by the cursor. Not after every window; marks grow.
+    func marked(_ mark: Int, at cursor: FeedCursor)
 
     /// Changes were deleted that were not consumed yet. Comes before a mark that covers what came after them.
     ///
@@ -43,7 +43,7 @@ extension FeedConsumer {
     package func hears(_ table: Table) -> Bool { true }
     package func windowBegan(_ cursors: CursorWindow) {}
     package func pollEnded() throws {}
-    package func marked(_ mark: Int) {}
+    package func marked(_ mark: Int, at cursor: FeedCursor) {}
     package func changesAreGone(upTo pruned: Snapshot) {}
     package var oldestMark: Int? { nil }
     package func nobodyIsFromBefore() {}

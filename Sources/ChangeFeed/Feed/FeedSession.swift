@@ -297,7 +297,9 @@ final class FeedSession {
         state.tables.windowRead(upTo: next)
         state.position.windowEnded(
             at: next, isEmpty: window.isEmpty, taken: window.isEmpty ? 0 : loop.consumer.observed.taken)
-        if let mark = state.recovery.windowEnded(at: next, now: .now) { loop.consumer.marked(mark) }
+        if let mark = state.recovery.windowEnded(at: next, now: .now) {
+            loop.consumer.marked(mark, at: FeedCursor(epoch: window.start.epoch, at: next))
+        }
         return nil
     }
 

@@ -156,11 +156,13 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
 
     // MARK: Marks
 
-    func marked(_ mark: Int) {
+    func marked(_ mark: Int, at cursor: FeedCursor) {
         // Who is told that it has all up to here must not lack what waits.
         guard pipeline.postponed.isEmpty else { return }
         guard undecided.changes.isEmpty else { return undecided.hold(mark) }
-        covered(mark)
+        for loop in watermarks.loops(toHearOf: mark, at: .now) {
+            sink.deliver([.boundary(mark), .reached(cursor: cursor.text)], to: loop, whenTaken: {})
+        }
     }
 
     func changesAreGone(upTo pruned: Snapshot) {
@@ -241,6 +243,7 @@ extension ChangeDispatcher: DecisionDelivery {
         return ended
     }
 
+    /// A mark that waited for decisions. Its cursor is not told: some may be further already, who waited for none.
     func covered(_ mark: Int) {
         guard pipeline.postponed.isEmpty else { return }
         for loop in watermarks.loops(toHearOf: mark, at: .now) {

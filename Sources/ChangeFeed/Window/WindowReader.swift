@@ -68,7 +68,7 @@ final class WindowReader {
     private let skip: Set<DeliveredChanges.Key>
     private let unheard: [Table]
     private let willHandOn: () -> Void
-    private let start: FeedCursor
+    let start: FeedCursor
     private var snapshot: Snapshot?
     /// The window's end, until the consumer was told of it: an empty window has no cursors.
     private var window: Snapshot?

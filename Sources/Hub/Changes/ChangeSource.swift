@@ -98,6 +98,8 @@ package enum FeedEvent: Sendable {
     case recovery(RecoveryID, RecoveryStep)
     /// All that came before is covered by this mark; marks only grow. See `RecoveryPoint.mark`.
     case boundary(Int)
+    /// Behind a boundary: whoever hears changes by this loop has all up to this cursor, also where none of it was for the loop.
+    case reached(cursor: String)
     /// Until the next boundary some change waits for somebody, as a policy fails on it: who has all up to a later change
     /// may lack it.
     case withheld

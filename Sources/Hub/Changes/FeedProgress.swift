@@ -5,7 +5,8 @@ package struct FeedProgress {
     /// The cursor of the last change that was passed on since the mark, where all before it was as well; nil if there was
     /// none.
     private(set) var cursor: String?
-    /// The last cursor before the one whose changes are being passed on: of it all have been, to everybody here.
+    /// The last cursor of which all was passed on, to everybody here: before the one whose changes are being passed on, or where the
+    /// feed says that it is.
     private(set) var passed: Passed?
     private var last: Passed?
     /// Since the mark something came that no cursor stands for: a change waits for a policy, or changes are gone.
@@ -40,6 +41,12 @@ package struct FeedProgress {
         self.mark = max(self.mark, mark)
         cursor = nil
         hasGap = false
+    }
+
+    /// Behind a boundary: all up to the cursor was passed on, whether something of it was for this loop or not.
+    package mutating func reach(cursor: String) {
+        let reached = Passed(cursor: cursor, serial: serial + 1)
+        (passed, last) = (reached, reached)
     }
 
     mutating func leaveGap() { hasGap = true }

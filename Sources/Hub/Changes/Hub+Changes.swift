@@ -9,6 +9,7 @@ extension Hub {
         case .broadcast(let message): deliver(message)
         case .recovery(let id, let step): recovery(id, step)
         case .boundary(let mark): rows.progress.reach(mark)
+        case .reached(let cursor): rows.progress.reach(cursor: cursor)
         case .withheld: rows.progress.leaveGap()
         case .gap: changesAreGone()
         case .broadcastGap(let patterns): broadcastsAreGone(patterns)

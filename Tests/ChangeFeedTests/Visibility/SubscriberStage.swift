@@ -169,6 +169,7 @@ final class SubscriberStage: ChangeSink {
                 case .change(let change): content.seen.append(Self.seen(change))
                 case .broadcast(let message): content.broadcasts.append(message)
                 case .boundary(let mark): content.marks.append(mark)
+                case .reached: break
                 case .withheld: content.withheldAt.append(content.seen.count)
                 case .gap: content.gapsAt.append(content.seen.count)
                 case .broadcastGap: break

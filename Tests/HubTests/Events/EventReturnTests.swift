@@ -15,6 +15,12 @@ import Wire
         #expect(world.sent.allSatisfy { $0.count > 40 })
         #expect(world.got == world.sent)
     }
+
+    /// The feed hands a loop only what its subscribers hear; how far it is, it says to all.
+    @Test func aQuietReaderGoesOnWithWhatOtherLoopsAreSent() throws {
+        var world = try ReaderWorld(seed: 1, lines: false)
+        #expect(try world.position(whenAllIsPassedOnUpTo: "c41").contains("!rc41"))
+    }
 }
 
 private struct ReaderWorld {
@@ -26,6 +32,7 @@ private struct ReaderWorld {
     private(set) var sent: [[Int]] = [[], [], []]
     private(set) var got: [[Int]] = [[], [], []]
     private(set) var cuts = 0
+    private var boundaries = 0
     private var lastID: String?
     private var slot = Slot(0)
     private var isConnected = false
@@ -52,7 +59,8 @@ private struct ReaderWorld {
     private mutating func below(_ bound: Int) -> Int { Int(random.next() % UInt64(bound)) }
 
     mutating func step() throws {
-        switch below(12) {
+        switch below(13) {
+        case 12: try reached("c\(sent[0].count - 1)")
         case 0...1: try row()
         case 2...4: try message(1 + below(2))
         case 5...8: try read(below(400))
@@ -94,6 +102,25 @@ private struct ReaderWorld {
         guard let group else { return }
         _ = try stage.watch { $0.deliver(.change(change(sent[0].count - 1, group))) }
         try take()
+    }
+
+    private mutating func reached(_ cursor: String) throws {
+        boundaries += 1
+        _ = try stage.watch {
+            $0.deliver(.boundary(boundaries))
+            $0.deliver(.reached(cursor: cursor))
+        }
+        try take()
+    }
+
+    mutating func position(whenAllIsPassedOnUpTo cursor: String) throws -> String {
+        try reached(cursor)
+        for _ in 0..<2 {
+            try stage.tick(after: 15_000)
+            try take()
+        }
+        try read(.max)
+        return lastID ?? ""
     }
 
     private func change(_ row: Int, _ group: ChangeGroupID) -> ChangeDelivery {
