@@ -177,12 +177,14 @@ async def test_late_joiners_drops_and_resumes_are_byte_exact(hub, connect, strea
     """Watchers of both protocol versions that come at any time, break off, and go on where they were."""
     rounds = int(os.environ.get("ROOST_STREAM_JOINS", "200"))
     pieces = ["word ", "Grüße ", "a\nb\n", "🐦", "\"\\"]
-    rng, said = random.Random(3), ""
+    rng, said, joins = random.Random(3), "", 0
 
     async def watch(seed):
+        nonlocal joins
         rng, text = random.Random(seed), Text()
         for _ in range(rounds // 20):
             client = await connect(rng.choice([1, 2]), apikey=service)
+            joins += 1
             resume = {"stream": {"id": text.id, "at": text.next, "every_ms": rng.choice([0, 5, 40])}}
             if text.id:
                 # The answer to a resumed join begins where this one is.
@@ -209,3 +211,4 @@ async def test_late_joiners_drops_and_resumes_are_byte_exact(hub, connect, strea
     await stream.close(**stamp(number))
     for watcher in watchers:
         assert await watcher == said
+    print(f"{joins} joins")

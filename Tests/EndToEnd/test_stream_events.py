@@ -162,7 +162,7 @@ async def test_late_joiners_drops_and_resumes_are_byte_exact(hub, stream):
     """Readers that come at any time, break off at any time, and go on at the offset of their last control."""
     rounds = int(os.environ.get("ROOST_STREAM_JOINS", "200"))
     rng = random.Random(7)
-    said, done = bytearray(), False
+    said, done, joins = bytearray(), False, {"events": 0, "polls": 0}
 
     async def write():
         nonlocal done
@@ -179,6 +179,7 @@ async def test_late_joiners_drops_and_resumes_are_byte_exact(hub, stream):
         rng, got, at = random.Random(seed), "", 0
         for _ in range(rounds // 20):
             await asyncio.sleep(rng.random() * 0.01)
+            joins["events"] += 1
             async with await watch(hub, stream, at) as events:
                 parts = ""
                 for _ in range(rng.randrange(1, 12)):
@@ -205,6 +206,7 @@ async def test_late_joiners_drops_and_resumes_are_byte_exact(hub, stream):
             if rng.random() < 0.3:
                 http.writer.transport.abort()
                 http = await HTTPConnection.open(hub.port)
+            joins["polls"] += 1
             page = await Stream(http, stream.name).read(f"?offset={at}&live=long-poll{cursor}", within=40)
             got, at = got + page.body, page.headers["stream-next-offset"]
             assert int(at) == len(got), "what was read is what the offset says"
@@ -218,6 +220,7 @@ async def test_late_joiners_drops_and_resumes_are_byte_exact(hub, stream):
     assert done
     for reader in readers:
         assert (await reader).encode() == bytes(said)
+    print(joins)
 
 
 async def test_over_the_hubs_own_tls_there_are_pages_and_polls_but_no_events(cluster, tmp_path):
