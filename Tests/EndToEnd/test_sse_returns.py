@@ -17,6 +17,8 @@ from support.tokens import token
 from test_sse import both_formats, say
 
 pytestmark = pytest.mark.anyio
+#: Messages of which none may be so old that it is not kept any more (`limits.history_messages`).
+AHEAD = 50
 #: How often all readers together are cut off.
 CUTS = int(os.environ.get("ROOST_SSE_RECONNECTS", 120))
 
@@ -70,9 +72,11 @@ def busy(own_hub, cluster):
 
 
 async def write(hub, sql, count, readers):
-    """Rows and messages in turn, as fast as the readers that are cut off most come after."""
+    """Rows and messages in turn, as fast as the reader that is cut off most comes after: the hub keeps so many messages."""
     async with await HTTPConnection.open(hub.port) as http:
         for number in range(count):
+            while min(len(reader.messages) for reader in readers) < number - AHEAD:
+                await asyncio.sleep(0.001)
             sql.execute(f"insert into t values ({number})")
             await say(http, "talk", "n", {"n": number})
             await asyncio.sleep(0.002)
