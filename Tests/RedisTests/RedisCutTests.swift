@@ -84,33 +84,42 @@ import Testing
         try driver.expect("the message") { $0 == .message(channel: "{roost:test}:c", [120]) ? () : nil }
     }
 
+    /// The commands' connection lives on, and what it was asked before the other one fell is answered afterwards: to nobody.
     @Test func aReplyToACommandOfBeforeIsNotTold() throws {
         let server = try RedisFixture()
-        let proxy = try TestProxy(to: server.port)
-        defer { proxy.stop() }
-        let driver = LinkDriver(RedisAddress(.tcp(.init(host: "127.0.0.1", port: proxy.port))))
+        let driver = LinkDriver(server.address)
         try driver.becomesWhole()
-        proxy.holdBack(true)
-        #expect(driver.link.command(["INCR", "n"], tag: 1, at: .now))
-        #expect(driver.link.publishPing(tag: 2, at: .now))
-        var none: [pollfd] = []
-        driver.link.poll(into: &none)
-        try eventuallyOnRedis("it is done") { try server.session().ask("GET", "n").text == "1" }
-        // Of the server's: the proxy passes it on once it holds nothing back.
-        _ = try server.session().ask("CLIENT", "KILL", "TYPE", "pubsub")
-        proxy.holdBack(false)
-        try driver.falls(.cut)
-        let told = driver.events
-        try driver.becomesWhole()
-        // Either the reply was read before the end of the other connection, or it is lost: never both.
-        let outcomes = driver.events.filter {
-            switch $0 {
-            case .reply(1, _), .lost(1): true
-            default: false
-            }
+        let session = try server.session()
+        #expect(driver.link.command(["BLPOP", "list", 0], tag: 1, at: .now))
+        try eventuallyOnRedis("it waits") {
+            driver.turn(until: .now)
+            return try session.ask("INFO", "clients").text?.contains("blocked_clients:1\r\n") == true
         }
-        #expect(outcomes.count == 1, "\(told) \(driver.events)")
-        #expect(try driver.reply(to: "GET", "n", tag: 3).text == "1")
+        _ = try session.ask("CLIENT", "KILL", "TYPE", "pubsub")
+        try driver.falls(.cut)
+        try driver.expect("lost") { $0 == .lost(tag: 1) ? () : nil }
+        #expect(try session.ask("RPUSH", "list", "x") == .integer(1))
+        try driver.becomesWhole()
+        #expect(try driver.reply(to: "LLEN", "list", tag: 3) == .integer(0))
+        #expect(!driver.events.contains { if case .reply(1, _) = $0 { true } else { false } })
+        #expect(driver.events.filter { $0 == .lost(tag: 1) }.count == 1)
+    }
+
+    @Test func theCommandsConnectionFallsAlone() throws {
+        let server = try RedisFixture()
+        let driver = LinkDriver(server.address)
+        try driver.becomesWhole()
+        let session = try server.session()
+        for tag: UInt64 in 1...2 { #expect(driver.link.command(["BLPOP", "list", 0], tag: tag, at: .now)) }
+        try eventuallyOnRedis("they wait") {
+            driver.turn(until: .now)
+            return try session.ask("INFO", "clients").text?.contains("blocked_clients:1\r\n") == true
+        }
+        _ = try session.ask("CLIENT", "KILL", "TYPE", "normal")
+        try driver.falls(.cut)
+        for tag: UInt64 in 1...2 { try driver.expect("lost \(tag)") { $0 == .lost(tag: tag) ? () : nil } }
+        try driver.becomesWhole()
+        #expect(try driver.reply(to: "PING", tag: 3) == .status("PONG"))
     }
 
     @Test func aFrozenServer() throws {
