@@ -4,6 +4,10 @@ import Hub
 /// What this hub and the others know together, beside what each keeps for itself: who is present where, which channels are kept, and
 /// which messages of this hub's are still on their way through the log.
 ///
+/// **Who is present** is a table that changes by the log alone (`PresentMembers`): every hub that has read the same of the log has the
+/// same, what it says itself included. The loops are ahead of it by what this hub has said and not read yet (`own`); where the log
+/// decides otherwise, they are put right.
+///
 /// Pure: it is told what the loops say (`said`), what comes out of the log (`heard`), and which hubs come and go, and answers with
 /// what is to be done, in order. Confined to the thread of the cluster's worker.
 struct ClusterState {
@@ -34,10 +38,12 @@ struct ClusterState {
     let boot: UInt64
     private var names: MemberNames
     private(set) var members = PresentMembers()
+    /// This hub's members as its loops have them: what is said of them and has not come out of the log yet included.
+    private var own: [PeerMessage.MemberName: Own] = [:]
     /// What members of each hub want to be kept.
     private var wishes: [UInt64: [ChannelKey: HistoryWish]] = [:]
-    /// This hub's claims that have not come out of the log yet, and the loops that made them.
-    private var claims: [PeerMessage.MemberName: Claim] = [:]
+    /// This hub's claims that have not come out of the log yet, in their order: whether each is known to be void already.
+    private var claims: [PeerMessage.MemberName: [Bool]] = [:]
     /// This hub's messages to channels with history, in their order, that have not come out of the log yet.
     private var ordered: Deque<(key: ChannelKey, broadcast: OrderedBroadcast)> = []
     /// Of messages that were told of without waiting for the log, how many are still to come out of it.
@@ -45,20 +51,9 @@ struct ClusterState {
     /// The log can be written to.
     private(set) var isInLog = false
 
-    private struct Claim {
-        let loop: Int
-        /// How many of them are on their way: it was lost and came back since the first.
-        var count = 1
-        /// It is known already that it is void.
-        var isVoid = false
-        /// What the loops said of the member since, which counts if the claim does.
-        var since: [Since] = []
-    }
-
-    private enum Since {
-        case joined(PeerMessage.PresentMember, ChannelKey)
-        case left(ref: String)
-        case lost(until: Int64)
+    private struct Own {
+        var record: PeerMessage.PresentMember
+        let channel: ChannelKey
     }
 
     init(boot: UInt64) {
@@ -74,8 +69,16 @@ struct ClusterState {
         (wishes[hub] ?? [:]).reduce(members.digest(of: hub)) { $0 ^ Self.hash($1.key, $1.value) }
     }
 
+    /// What is known of a hub; of this one, what it has said, whether it has come out of the log or not.
     func snapshot(of hub: UInt64) -> Snapshot {
-        Snapshot(members: members.members(of: hub), wishes: wishes[hub] ?? [:])
+        guard hub == boot else { return Snapshot(members: members.members(of: hub), wishes: wishes[hub] ?? [:]) }
+        let mine = own.map { name, member in
+            let copy = members[name]
+            return PresentMembers.Copy(
+                record: member.record, channel: member.channel, hub: boot, turn: copy.map { owner(of: $0).turn } ?? 0,
+                lostUntil: copy?.lostUntil)
+        }
+        return Snapshot(members: mine, wishes: wishes[hub] ?? [:])
     }
 
     // MARK: - What the loops say
@@ -98,7 +101,7 @@ struct ClusterState {
         case .lease(let key, let notice): said(notice, in: key, loop, at: now, &out)
         case .appState(let key, let member, let state):
             let name = names.name(of: member)
-            members.set(state, of: name)
+            own[name]?.record.appState = state
             out.append(.tell(.appState(key, name, state)))
         case .keeping(let key):
             let wish = wish(key)
@@ -117,7 +120,7 @@ struct ClusterState {
         let replaced = Set(diff.joins.map(\.member))
         for meta in diff.leaves where !replaced.contains(meta.member) {
             let name = names.name(of: meta.member)
-            leave(name, meta.ref)
+            if own[name]?.record.ref == meta.ref { own[name] = nil }
             leaves.append(.init(member: name, ref: meta.ref))
         }
         let joins = diff.joins.map { meta in
@@ -127,27 +130,18 @@ struct ClusterState {
                 hasMadeKey: record?.hasMadeKey ?? true, user: record?.user, payload: meta.payload,
                 appState: record?.appState)
         }
-        for member in joins { join(member, in: key) }
+        for member in joins {
+            var member = member
+            member.appState = member.appState ?? own[member.member]?.record.appState
+            own[member.member] = Own(record: member, channel: key)
+        }
         out.append(.tell(.presence(key, joins: joins, leaves: leaves)))
     }
 
-    private mutating func join(_ member: PeerMessage.PresentMember, in key: ChannelKey) {
-        guard !isPending(member.member) else { return claims[member.member]?.since.append(.joined(member, key)) ?? () }
-        members.join(member, in: key, of: boot)
-    }
-
-    private mutating func leave(_ name: PeerMessage.MemberName, _ ref: String) {
-        guard !isPending(name) else { return claims[name]?.since.append(.left(ref: ref)) ?? () }
-        members.leave(name, ref: ref, by: boot)
-    }
-
-    /// This hub has claimed the member, and does not know yet whether that counts.
-    private func isPending(_ name: PeerMessage.MemberName) -> Bool { claims[name]?.isVoid == false }
-
     /// Whose the member is when what is said now comes out of the log.
     private func owner(of copy: PresentMembers.Copy) -> PeerMessage.MemberOwner {
-        guard let claim = claims[copy.record.member], !claim.isVoid else { return copy.owner }
-        return PeerMessage.MemberOwner(hub: boot, turn: copy.turn + claim.count)
+        let pending = (claims[copy.record.member] ?? []).count { !$0 }
+        return pending == 0 ? copy.owner : PeerMessage.MemberOwner(hub: boot, turn: copy.turn + pending)
     }
 
     private mutating func said(
@@ -155,30 +149,10 @@ struct ClusterState {
     ) {
         switch notice {
         case .lost(let member, let time):
-            let name = names.name(of: member)
-            if isPending(name) {
-                claims[name]?.since.append(.lost(until: now + time))
-            } else if members.lose(name, of: boot, until: now + time) == nil {
-                return
-            }
-            out.append(.tell(.lost(key, name, milliseconds: Int(time))))
+            out.append(.tell(.lost(key, names.name(of: member), milliseconds: Int(time))))
         case .expected(let member, let time):
             out.append(.tell(.expected(key, names.name(of: member), milliseconds: Int(time))))
-        case .claimed(let member, _):
-            let name = names.name(of: member)
-            guard let copy = members[name], copy.endedBy == nil else {
-                // It ended while the claim was on its way here.
-                let payload = members[name]?.record.payload ?? []
-                return out.append(.conclude(.claimIsVoid(payload: payload), member, key, loop: loop))
-            }
-            let owner = owner(of: copy)
-            if isPending(name) {
-                claims[name]?.count += 1
-            } else {
-                claims[name] = Claim(loop: loop)
-            }
-            if copy.hub != boot, let record = presenceRecord(copy) { out.append(.record(record)) }
-            out.append(.tell(.claimed(key, name, of: owner)))
+        case .claimed(let member, _): claims(member, in: key, loop, &out)
         case .over(let member):
             let name = names.name(of: member)
             guard isInLog, let copy = members[name] else {
@@ -186,6 +160,31 @@ struct ClusterState {
             }
             out.append(.tell(.over(key, name, of: owner(of: copy))))
         }
+    }
+
+    /// A member of this hub took a presence over.
+    private mutating func claims(_ member: MemberID, in key: ChannelKey, _ loop: Int, _ out: inout [Output]) {
+        let name = names.name(of: member)
+        let mine = own[name]?.record
+        guard let copy = members[name] else {
+            // It is gone; or it is so new that the log does not have it yet, and nobody else can have it.
+            if mine == nil { out.append(.conclude(.goesOnAnew(payload: []), member, key, loop: loop)) }
+            return
+        }
+        guard copy.endedBy == nil else {
+            own[name] = nil
+            let payload = (mine ?? copy.record).payload
+            return out.append(.conclude(.goesOnAnew(payload: payload), member, key, loop: loop))
+        }
+        let owner = owner(of: copy)
+        claims[name, default: []].append(false)
+        if mine == nil {
+            // The loops may have taken it away for a member that left here, and whose leave did not count.
+            show(copy, &out)
+            own[name] = Own(record: copy.record, channel: key)
+            out.append(.record(presenceRecord(copy)))
+        }
+        out.append(.tell(.claimed(key, name, of: owner)))
     }
 
     private mutating func order(
@@ -214,18 +213,18 @@ struct ClusterState {
                 return out.append(.number(key, broadcast))
             }
             ownOrderedCame(&out)
-        case .presence(let key, let joins, let leaves): if !isOwn { heard(joins, leaves, in: key, from: hub, &out) }
+        case .presence(let key, let joins, let leaves): heard(joins, leaves, in: key, from: hub, &out)
         case .typing(let key, let word):
             if !isOwn, let relay = typing(word) { out.append(.hear(.typing(key, relay))) }
         case .lost(_, let name, let time):
-            guard !isOwn, let copy = members.lose(name, of: hub, until: now + Int64(time)) else { return }
+            guard let copy = members.lose(name, of: hub, until: now + Int64(time)), !isOwn else { return }
             offer(copy, until: now + Int64(time), &out)
         case .expected(_, let name, let time):
-            guard let copy = members.expect(name, until: now + Int64(time)), copy.hub == boot || !isOwn else { return }
+            guard let copy = members.expect(name, until: now + Int64(time)), !isOwn else { return }
             out.append(.extend(names.member(name), Self.place(copy), until: now + Int64(time)))
         case .claimed(_, let name, let owner): claimed(name, owner, by: hub, &out)
         case .over(_, let name, let owner): over(name, owner, by: hub, &out)
-        case .appState(_, let name, let state): if !isOwn { members.set(state, of: name) }
+        case .appState(_, let name, let state): members.set(state, of: name)
         case .keep(let key, let wish):
             guard !isOwn else { return }
             wishes[hub, default: [:]][key] = wish
@@ -240,57 +239,59 @@ struct ClusterState {
         var diff = PresenceDiff()
         for member in joins {
             let before = members[member.member]
-            guard members.join(member, in: key, of: hub) else { continue }
-            if let before, before.lostUntil != nil { withdraw(before, &out) }
+            guard members.join(member, in: key, of: hub) else {
+                if hub == boot { putRight(member.member, &out) }
+                continue
+            }
+            guard hub != boot else { continue }
+            // What this hub has said of it since counts for nothing.
+            voidOwnClaim(of: member.member, &out)
+            if let before { withdraw(before, &out) }
             diff.joins.append(meta(member))
             if let before { diff.leaves.append(meta(before.record)) }
         }
         for gone in leaves {
-            guard let copy = members.leave(gone.member, ref: gone.ref, by: hub) else { continue }
+            guard let copy = members.leave(gone.member, ref: gone.ref, by: hub) else {
+                if hub == boot { putRight(gone.member, &out) }
+                continue
+            }
             withdraw(copy, &out)
-            diff.leaves.append(meta(copy.record))
+            if hub != boot { diff.leaves.append(meta(copy.record)) }
         }
         guard !diff.joins.isEmpty || !diff.leaves.isEmpty else { return }
         out.append(.hear(.presence(key, diff)))
     }
 
+    /// The loops said something of a member that another hub has by then: they show what that one says.
+    private mutating func putRight(_ name: PeerMessage.MemberName, _ out: inout [Output]) {
+        guard let copy = members[name], copy.hub != boot, own[name] == nil else { return }
+        show(copy, &out)
+    }
+
+    private mutating func show(_ copy: PresentMembers.Copy, _ out: inout [Output]) {
+        var diff = PresenceDiff()
+        diff.joins = [meta(copy.record)]
+        out.append(.hear(.presence(copy.channel, diff)))
+    }
+
     private mutating func claimed(
         _ name: PeerMessage.MemberName, _ owner: PeerMessage.MemberOwner, by hub: UInt64, _ out: inout [Output]
     ) {
-        let own = hub == boot ? claims[name] : nil
-        claims[name] =
-            own.flatMap { own in
-                guard own.count > 1 else { return nil }
-                var rest = own
-                rest.count -= 1
-                return rest
-            } ?? (hub == boot ? nil : claims[name])
+        let wasVoid = hub == boot ? claims[name]?.removeFirst() : nil
+        if claims[name]?.isEmpty == true { claims[name] = nil }
         guard let before = members.claim(name, of: owner, by: hub) else {
-            // Void: somebody else was first, or it had ended.
-            guard let own, !own.isVoid else { return }
-            if own.count > 1 { claims[name]?.isVoid = true }
-            return isVoid(name, own.loop, &out)
-        }
-        guard hub != boot else {
-            guard own?.count == 1 else { return }
-            for since in own?.since ?? [] {
-                switch since {
-                case .joined(let member, let key): members.join(member, in: key, of: boot)
-                case .left(let ref): members.leave(name, ref: ref, by: boot)
-                case .lost(let until): _ = members.lose(name, of: boot, until: until)
-                }
+            // Void: somebody else was first, or it had ended. So are those that counted on it.
+            if wasVoid == false {
+                voidOwnClaims(of: name)
+                goesOnAnew(name, &out)
             }
             return
         }
-        let member = names.member(name)
-        withdraw(before, &out)
+        guard hub != boot else { return }
         voidOwnClaim(of: name, &out)
-        guard before.hub == boot else { return }
         // What this hub has of it, it has no more.
-        out.append(.forget(ref: before.record.ref))
-        if member.loop >= 0, member.loop < MemberID.firstForeignLoop {
-            out.append(.conclude(.isElsewhere, member, before.channel, loop: member.loop))
-        }
+        goesOnAnew(name, &out)
+        withdraw(before, &out)
     }
 
     private mutating func over(
@@ -298,33 +299,44 @@ struct ClusterState {
     ) {
         guard let copy = members.end(name, of: owner, by: hub) else { return }
         let member = names.member(name)
-        withdraw(copy, &out)
-        voidOwnClaim(of: name, &out)
-        if hub == boot {
-            out.append(.conclude(.isOver, member, copy.channel, loop: loop(of: member)))
-        } else if copy.hub == boot, member.loop >= 0, member.loop < MemberID.firstForeignLoop {
-            // This hub seemed to be dead. If the member is here, it goes on as somebody else.
-            out.append(.conclude(.isElsewhere, member, copy.channel, loop: member.loop))
+        guard hub != boot else {
+            return out.append(.conclude(.isOver, member, copy.channel, loop: loop(of: member)))
         }
+        voidOwnClaim(of: name, &out)
+        // This hub seemed to be dead. If the member is here, it goes on as somebody else.
+        if copy.hub == boot { goesOnAnew(name, &out) }
+        withdraw(copy, &out)
     }
 
     /// What came before a claim of this hub's makes it void: its loop is told before it hears of what follows.
     private mutating func voidOwnClaim(of name: PeerMessage.MemberName, _ out: inout [Output]) {
-        guard let claim = claims[name], !claim.isVoid else { return }
-        claims[name]?.isVoid = true
-        isVoid(name, claim.loop, &out)
+        guard claims[name]?.contains(false) == true else { return }
+        voidOwnClaims(of: name)
+        goesOnAnew(name, &out)
     }
 
-    private mutating func isVoid(_ name: PeerMessage.MemberName, _ loop: Int, _ out: inout [Output]) {
-        let copy = members[name]
-        guard let copy, copy.endedBy == nil else {
-            let key = copy?.channel
-            guard let key else { return }
-            let payload = copy?.record.payload ?? []
-            return out.append(.conclude(.claimIsVoid(payload: payload), names.member(name), key, loop: loop))
-        }
-        out.append(.conclude(.isElsewhere, names.member(name), copy.channel, loop: loop))
+    private mutating func voidOwnClaims(of name: PeerMessage.MemberName) {
+        if let pending = claims[name] { claims[name] = pending.map { _ in true } }
     }
+
+    /// A member that is here had ended, or another hub has it: here it is somebody else from now on.
+    private mutating func goesOnAnew(_ name: PeerMessage.MemberName, _ out: inout [Output]) {
+        guard let mine = own.removeValue(forKey: name) else { return }
+        out.append(.forget(ref: mine.record.ref))
+        let copy = PresentMembers.Copy(record: mine.record, channel: mine.channel, hub: boot)
+        out.append(.withdraw(names.member(name), Self.place(copy)))
+        let conclusion = LeaseConclusion.goesOnAnew(payload: mine.record.payload)
+        out.append(.conclude(conclusion, names.member(name), mine.channel, loop: Self.allLoops))
+        if let copy = members[name], copy.hub != boot, copy.endedBy == nil { return show(copy, &out) }
+        // Where it was lost here, nobody else takes away what the loops show of it.
+        guard members[name]?.record.ref != mine.record.ref else { return }
+        var diff = PresenceDiff()
+        diff.leaves = [meta(mine.record)]
+        out.append(.hear(.presence(mine.channel, diff)))
+    }
+
+    /// In place of a loop: whoever has the member.
+    static let allLoops = -1
 
     /// The loop that takes a member away: its own, or for those of other hubs the first.
     private func loop(of member: MemberID) -> Int {
@@ -349,12 +361,19 @@ struct ClusterState {
         ordered.removeAll()
     }
 
-    /// The log will never have some of this hub's messages: what hangs on them is given up.
+    /// The log will never have some of this hub's messages: what hangs on them is given up, and who is here is said anew.
     mutating func messagesAreLost(_ out: inout [Output]) {
         tellOrdered(&out)
         toldAlready = 0
-        for name in claims.keys { voidOwnClaim(of: name, &out) }
+        for name in Array(claims.keys) { voidOwnClaim(of: name, &out) }
         claims.removeAll()
+        for (name, mine) in own where members[name]?.record.ref != mine.record.ref {
+            out.append(.tell(.presence(mine.channel, joins: [mine.record], leaves: [])))
+        }
+        for copy in members.members(of: boot) where own[copy.record.member] == nil {
+            let gone = PeerMessage.GonePresence(member: copy.record.member, ref: copy.record.ref)
+            out.append(.tell(.presence(copy.channel, joins: [], leaves: [gone])))
+        }
     }
 
     // MARK: - The log, and the other hubs
@@ -439,7 +458,7 @@ struct ClusterState {
             channel: copy.channel, user: record.user, key: record.hasMadeKey ? nil : Array(record.key.utf8))
     }
 
-    private func presenceRecord(_ copy: PresentMembers.Copy) -> PresenceRecord? {
+    private func presenceRecord(_ copy: PresentMembers.Copy) -> PresenceRecord {
         let record = copy.record
         return PresenceRecord(
             channel: copy.channel, ref: record.ref, key: record.key, hasMadeKey: record.hasMadeKey, user: record.user,
@@ -447,6 +466,7 @@ struct ClusterState {
     }
 
     private mutating func offer(_ copy: PresentMembers.Copy, until: Int64, _ out: inout [Output]) {
+        guard own[copy.record.member] == nil else { return }
         withdraw(copy, &out)
         out.append(
             .offer(
@@ -456,7 +476,8 @@ struct ClusterState {
     }
 
     private mutating func withdraw(_ copy: PresentMembers.Copy, _ out: inout [Output]) {
-        guard copy.lostUntil != nil else { return }
+        // What is this hub's own, or is to be, ends otherwise (`goesOnAnew`).
+        guard copy.lostUntil != nil, own[copy.record.member] == nil else { return }
         out.append(.withdraw(names.member(copy.record.member), Self.place(copy)))
     }
 

@@ -253,8 +253,8 @@ extension ClusterWorker {
         var flags: HubBeat.Flags = isDraining ? .draining : []
         if isLeaving { flags.insert(.leaving) }
         let beat = HubBeat(
-            hub: setup.own, number: beats, since: since, place: place, settled: writer.settled,
-            digest: state.digest(of: setup.own.boot), digestSequence: writer.lastSequence, flags: flags,
+            hub: setup.own, number: beats, since: since, base: writer.base, place: place, settled: writer.settled,
+            digest: state.digest(of: setup.own.boot), digestSequence: ownApplied, flags: flags,
             figures: setup.figures().map { UInt64(max(0, $0)) }, ended: peers.ended(at: Self.milliseconds))
         let lease = keys.lease(of: setup.own.name)
         _ = link.command(

@@ -31,6 +31,8 @@ struct ClusterWorker: ~Copyable {
     private var lastTag: UInt64 = 0
     /// Relays of other hubs that the loops are about to be handed.
     private var heard: [Relay] = []
+    /// This hub's newest message that came out of the log.
+    var ownApplied: UInt64 = 0
     /// Where the message that is being applied stands in the log.
     private var place: HistoryPlace?
     private var snapshots: [HubIdentity: SnapshotParts] = [:]
@@ -131,10 +133,14 @@ struct ClusterWorker: ~Copyable {
 
     mutating func apply(_ applied: AppliedMessages) {
         let history = setup.shared.history
+        var found: [PeerTableAction] = []
+        peers.wrote(applied.hub, since: applied.since, at: Self.milliseconds, &found)
+        perform(found, at: .now)
         let entry = Int(applied.place.offset) + 1
         for (offset, bytes) in applied.messages.enumerated() {
             place = history.reaches(history: applied.place.epoch, entry: entry, index: applied.index + offset + 1)
             statistics.received += applied.isOwn ? 0 : 1
+            if applied.isOwn { ownApplied = applied.sequence + UInt64(offset) }
             do {
                 guard let message = try PeerMessage(bytes) else { continue }
                 // A message from before anybody kept the channel is not in its history here, though it is in others'.

@@ -153,7 +153,12 @@ extension Gateway: PeerSink {
     }
 
     package func conclude(_ conclusion: LeaseConclusion, of member: MemberID, in channel: ChannelKey, loop: Int) {
-        inboxes[loop].post(.conclude(conclusion, member, channel))
+        let task = LoopTask.conclude(conclusion, member, channel)
+        if inboxes.indices.contains(loop) {
+            inboxes[loop].post(task)
+        } else {
+            for inbox in inboxes { inbox.post(task) }
+        }
     }
 }
 

@@ -42,7 +42,7 @@ package enum LeaseNotice: Sendable, Equatable {
     case expected(MemberID, for: Int64)
     /// It is back, here or on another hub, and goes by the same id.
     case claimed(MemberID, loop: Int)
-    /// Nobody came back for it in time. It ends by `Hub.leaseIsOver`, once it is known that this stands first.
+    /// Nobody came back for it in time. It ends by `LeaseConclusion.isOver`, once it is known that this stands first.
     case over(MemberID)
 }
 
@@ -86,45 +86,5 @@ extension Hub {
                     message: "Messages from another hub may be missing: load what you show again.")
             }
         }
-    }
-
-    // MARK: Leases of a cluster
-
-    /// Nobody came back anywhere for a member of this loop, or of a hub that died.
-    func leaseIsOver(_ member: MemberID, in key: ChannelKey) {
-        guard let channel = channels[key], channel.presence.list[member] != nil else { return }
-        // Its join was counted by the other hub.
-        if member.isForeign { counters.presenceJoins += 1 }
-        presence.withdraw(member, in: channel, &context)
-        discardIfIdle(channel)
-    }
-
-    /// A member of this loop took a presence over from another hub, where it had ended just before: it is present anew.
-    ///
-    /// - Parameter payload: what it said of itself there.
-    func claimIsVoid(_ member: MemberID, saying payload: [UInt8], in key: ChannelKey) {
-        guard let (channel, membership) = owner(of: member, in: key) else { return }
-        presence.renew(membership, saying: payload, in: channel, &context)
-    }
-
-    /// Another hub took the presence over that a member of this loop has: while this one seemed to be dead, its client came
-    /// back there. What is here still goes on as somebody else.
-    func memberIsElsewhere(_ member: MemberID, in key: ChannelKey) {
-        guard let (channel, membership) = owner(of: member, in: key), let meta = channel.presence.list[member] else {
-            counters.presenceLeaves += 1
-            return
-        }
-        membership.presence.id = context.nextMember()
-        presence.renew(membership, saying: meta.payload, in: channel, &context)
-    }
-
-    /// Whose presence it is, among the members of this loop.
-    private func owner(of presence: MemberID, in key: ChannelKey) -> (LocalChannel, Membership)? {
-        guard let channel = channels[key] else { return nil }
-        for connection in context.openConnections {
-            guard let membership = connection.memberships[channel], membership.presence.id == presence else { continue }
-            return (channel, membership)
-        }
-        return nil
     }
 }

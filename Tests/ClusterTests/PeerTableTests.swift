@@ -141,7 +141,10 @@ import Testing
     @Test mutating func deathsAreHeardOfFromOthers() {
         let end = HubBeat.Ended(hub: zoe, since: LogPlace(epoch: 7, offset: 7), silence: 4_000)
         #expect(beat(ann, at: 0, ended: [end]) == [.joined(ann), .died(end)])
-        #expect(beat(ann, at: 500, ended: [end]) == [])
+        #expect(beat(ann, at: 99, ended: [end]) == [])
+        // Somebody heard it later than the first who told.
+        let later = HubBeat.Ended(hub: zoe, since: end.since, silence: 2_000)
+        #expect(beat(ann, at: 600, ended: [later]) == [.died(later)])
         // Of one that this hub knows it judges by itself.
         var known = end
         known.hub = ann

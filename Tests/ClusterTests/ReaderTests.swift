@@ -270,6 +270,7 @@ struct LogStage {
         let since = LogPlace(epoch: 100, offset: -1)
         _ = log.publish(log.write(ann, 1))
         #expect(log.ended(ann, since: since) == ["gap ann after 1 endedUnsent"])
+        #expect(log.ended(ann, since: since) == [])
         _ = log.publish(log.write(bob, 1))
         (log.epoch, log.next, log.tag) = (200, 0, 0)
         _ = log.open(LogHead(place: LogPlace(epoch: 200, offset: -1), tag: 0, older: [LogPlace(epoch: 100, offset: 0)]))

@@ -33,6 +33,8 @@ package struct PeerTable {
         /// When a beat or a message of it came last.
         package internal(set) var heardAt: Int64
         package internal(set) var changedAt: Int64
+        /// Known by what other hubs said of its end alone.
+        var isHearsay = false
         /// A beat that came after its end. Its lease decides whether it is back.
         var isBack = false
         /// How many answers in a row had not its lease.
@@ -102,6 +104,7 @@ package struct PeerTable {
             guard beat.number > peer.beat?.number ?? 0 else { return }
             peer.beat = beat
             peer.since = beat.since
+            peer.isHearsay = false
             peer.heardAt = now
             switch (peer.isLiving, beat.flags.contains(.leaving)) {
             case (true, true):
@@ -115,12 +118,21 @@ package struct PeerTable {
         } else if !beat.flags.contains(.leaving) {
             join(hub, beat, since: beat.since, at: now, &actions)
         }
-        for end in beat.ended where end.hub != own && peers[end.hub] == nil && peers.count < Self.mostPeers {
-            let heardAt = now - end.silence
-            peers[end.hub] = Peer(
-                state: .died, since: end.since, joinedAt: heardAt, heardAt: heardAt, changedAt: now)
-            actions.append(.died(end))
+        for end in beat.ended where end.hub != own { heardOfEnd(end, at: now, &actions) }
+    }
+
+    /// Another hub says that one died. Of one that this hub knows by itself it judges by itself. One that is known by
+    /// others alone is told again where somebody heard it later than the first who told.
+    private mutating func heardOfEnd(_ end: HubBeat.Ended, at now: Int64, _ actions: inout [PeerTableAction]) {
+        let heardAt = now - end.silence
+        if let known = peers[end.hub] {
+            guard known.isHearsay, heardAt >= known.heardAt + timing.beat / 5 else { return }
+        } else {
+            guard peers.count < Self.mostPeers else { return }
         }
+        peers[end.hub] = Peer(
+            state: .died, since: end.since, joinedAt: heardAt, heardAt: heardAt, changedAt: now, isHearsay: true)
+        actions.append(.died(end))
     }
 
     /// Messages of a hub came; maybe of one whose beat did not come yet, or will not any more.

@@ -139,6 +139,8 @@ extension LogReader {
             guard end.since >= origin || now - end.silence >= beganAt - limits.unheardAtStart else { return }
             progress = PublisherProgress(applied: 0)
         }
+        // What it sent since would have begun anew.
+        if progress?.isEnded ?? false { return }
         let isWhole = isCaughtUp && progress?.heardIn != nil && progress?.heardIn == epoch
         actions.append(
             .tellGap(

@@ -18,7 +18,7 @@ package struct LogReader {
         /// log was lost as well, is told of where this reader was away for longer.
         package var unheardOf: Int64 = 3_000
         /// Milliseconds: a hub of which others heard last so long before this reader began may have lived then.
-        package var unheardAtStart: Int64 = 1_000
+        package var unheardAtStart: Int64 = 1_500
 
         package init() {}
     }

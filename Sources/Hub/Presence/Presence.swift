@@ -84,19 +84,26 @@ struct Presence {
         announce(diff, in: channel, &hub)
     }
 
-    /// Announces a member's presence under a new ref: what others heard of the one before does not count any more.
-    mutating func renew(
-        _ membership: Membership, saying payload: [UInt8], in channel: LocalChannel, _ hub: inout HubContext
+    /// Announces a member that took a presence over which another hub has, or which had ended: here it is somebody else.
+    ///
+    /// - Parameters:
+    ///   - old: what it went by.
+    ///   - payload: what that one said, where the list does not have it any more.
+    mutating func goOn(
+        _ membership: Membership, insteadOf old: MemberID, saying payload: [UInt8], in channel: LocalChannel,
+        _ hub: inout HubContext
     ) {
-        var meta = PresenceMeta(
-            member: membership.presence.id, key: membership.presence.key, ref: hub.nextRef(), payload: payload)
+        let known = channel.presence.list[old]
+        let payload = known?.payload ?? payload
         var diff = PresenceDiff()
-        if let old = channel.presence.list[meta.member] {
-            meta.previousRef = old.ref
-            diff.leaves = [old]
+        if let known { diff.leaves = [known] }
+        if !payload.isEmpty {
+            let meta = PresenceMeta(
+                member: membership.presence.id, key: membership.presence.key, ref: hub.nextRef(), payload: payload,
+                previousRef: known?.ref)
+            diff.joins = [meta]
+            log?.put(record(of: meta, membership))
         }
-        diff.joins = [meta]
-        log?.put(record(of: meta, membership))
         announce(diff, in: channel, &hub)
     }
 

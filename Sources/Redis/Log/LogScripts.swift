@@ -14,7 +14,7 @@ package struct LogEntryID: Sendable, Hashable, Comparable, CustomStringConvertib
     /// Nil for what is none.
     package init?(_ text: String) {
         let parts = text.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
-        guard parts.count == 2, let epoch = UInt64(parts[0]), let offset = Int64(parts[1]), offset >= 0 else {
+        guard parts.count == 2, let epoch = UInt64(parts[0]), let offset = Int64(parts[1]), offset >= -1 else {
             return nil
         }
         self.init(epoch: epoch, offset: offset)

@@ -10,8 +10,8 @@
 --   - An epoch belongs to one primary in one life (its replication id): a new primary, a restart and a head that is gone each
 --     begin a new one. So no two servers ever write one epoch.
 --   - A new epoch is greater than any that the head or the log knows: XADD never meets a greater id.
---   - An epoch with entries leaves its last one behind among the older heads, so that readers know how far to read it. One
---     without entries leaves nothing.
+--   - Every epoch leaves its last entry behind among the older heads, so that readers know how far to read it; one without
+--     entries leaves EPOCH--1.
 --   - On a replica nothing is answered that a caller could write by.
 --   - Where the epoch goes on, nothing is written: it opens on a server that is full, too.
 
@@ -35,7 +35,7 @@ else
     older = older or ''
     if epoch then
         least = math.max(least, tonumber(epoch) + 1)
-        if tonumber(offset) >= 0 then older = ' ' .. epoch .. '-' .. offset .. older end
+        older = ' ' .. epoch .. '-' .. offset .. older
     end
     -- A head can be gone without its log: it was evicted, or deleted by hand.
     local last = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]

@@ -146,7 +146,7 @@ final class SimulatedHub {
         guard link === subscription, let engine = command?.engine else { return }
         // The other connection may be well: what came meanwhile is found by its head.
         peers.linkAway()
-        guard engine.isUp else { return disconnect() }
+        guard engine.isUp, writer.isOpen else { return disconnect() }
         subscribe(engine) { [self] in
             if let epoch = reader.epoch { peers.linkWhole(epoch: epoch, at: simulation.milliseconds) }
             confirmHead()

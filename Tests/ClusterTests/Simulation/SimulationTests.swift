@@ -71,7 +71,7 @@ import Testing
     @Test(arguments: [Simulation.Mutation.noNewEpoch, .noTags, .noBeats, .noResend, .noSequences])
     func eachRuleIsNeeded(_ rule: Simulation.Mutation) {
         func run(_ mutation: Simulation.Mutation) -> SimulationReport {
-            Self.run(301...303) { configuration in
+            Self.run(301...308) { configuration in
                 configuration.mutation = mutation
                 Self.favour(rule, &configuration)
             }
@@ -102,7 +102,11 @@ import Testing
             // What nothing follows is found by beats alone.
             configuration.kinds = [.silentDrop, .subscriptionKilled]
             configuration.endsWithDrop = true
-        case .noNewEpoch, .none: break
+        case .noNewEpoch:
+            configuration.kinds = [
+                .failoverWithLostTail, .restartWithCutTail, .splitBrain, .hubCutOffWhileEngineEmpties, .hubFreezes,
+            ]
+        case .none: break
         }
     }
 }
