@@ -1,6 +1,7 @@
 """Readers of events that are cut off and come back (docs/sse.md): nothing is missing and nothing comes twice."""
 
 import asyncio
+import base64
 import json
 import os
 import random
@@ -146,6 +147,32 @@ async def test_rows_outlive_the_hub(own_hub, busy, lines):
         assert events.channels["talk"]["reason"].startswith("The id is of another process of the hub")
         rows = [(await events.until("postgres_changes")).payload["data"]["record"]["id"] for _ in range(2)]
         assert rows == [1, 2]
+
+
+async def test_ids_of_several_epochs_that_come_at_once_are_all_known(own_hub, busy):
+    """What the database knows of an id's epoch is asked of it; others come while it is asked."""
+    rows = channel("rows", postgres_changes=[{"event": "*", "schema": "public", "table": "t"}])
+    ids = {}
+    async with await Subscription.to(own_hub.port, rows) as events:
+        await events.until("system")
+
+        async def three_epochs():
+            busy.execute("insert into t select coalesce(max(id), 0) + 1 from t")
+            await events.until("postgres_changes")
+            # A cursor begins with its version and its epoch (docs/recovery.md).
+            cursor = events.id.split("!r")[1]
+            ids.setdefault(base64.urlsafe_b64decode(cursor.split(".")[0] + "===")[1:5], events.id)
+            return len(ids) == 3
+        await eventually(three_epochs, 40, what="cursors of three epochs", every=0.1)
+
+    async def come_back(last, after):
+        await asyncio.sleep(after)
+        async with await Subscription.to(own_hub.port, rows, last_id=last) as events:
+            return events.first
+    chance, (oldest, older, _) = random.Random(1), ids.values()
+    for number in range(400):
+        came = await asyncio.gather(come_back(oldest, 0), come_back(older, chance.uniform(0, 0.004)))
+        assert all(first["resumed"] for first in came), (number, came)
 
 
 async def test_a_quiet_channel_does_not_fall_behind(own_hub, busy):

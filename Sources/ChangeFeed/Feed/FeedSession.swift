@@ -172,11 +172,14 @@ final class FeedSession {
         return (0..<rows.count).map { row in (0..<rows.width).map { rows.text(row, $0) } }
     }
 
-    /// As `ask`. Whoever came meanwhile would be taken in by the registry that is just being bound, so nobody is let in.
-    private func askAlone(_ sql: String) throws -> [[String?]] {
+    /// As `ask`. Whoever came meanwhile would be taken in by the registry that is just being bound.
+    private func askAlone(_ sql: String) throws -> [[String?]] { try alone { try ask(sql) } }
+
+    /// Lets nobody in while Postgres is asked.
+    private func alone<Answer>(_ question: () throws -> Answer) throws -> Answer {
         sockets.servesInbox = false
         defer { sockets.servesInbox = true }
-        return try ask(sql)
+        return try question()
     }
 
     // MARK: Recovery
@@ -210,10 +213,12 @@ final class FeedSession {
         guard let epoch = state.epochs.current, let present = state.position.cursor,
             let restart = state.recovery.restart
         else { return }
+        // Of whoever came behind this question the epoch would not be known, and a good cursor would be refused.
+        let known = try alone { try epochs.known(of: scheduler.epochsOfNewcomers.subtracting([epoch])) }
         scheduler.begin(
             on: FeedHistory(
-                epoch: epoch, epochs: try epochs.known(of: scheduler.epochsOfNewcomers.subtracting([epoch])),
-                present: present, marks: state.recovery.marks, restart: restart, pruned: pruned),
+                epoch: epoch, epochs: known, present: present, marks: state.recovery.marks, restart: restart,
+                pruned: pruned),
             slicesOf: RecoveryReader.sliceRows, asking: { try self.askAlone($0) })
     }
 
