@@ -1,4 +1,4 @@
-package import HTTP
+import HTTP
 package import Streams
 
 /// What a GET asks for (Durable Streams, sections 5.6 to 5.8).

@@ -1,5 +1,5 @@
-package import HTTP
-package import Streams
+import HTTP
+import Streams
 
 /// A path of the application's own at which a stream is read as plain events (`streams.routes`):
 /// `/reply=reply/{conversation}`, or with `;event=type` behind it, the member of a message that names its event.

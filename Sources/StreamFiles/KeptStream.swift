@@ -157,18 +157,3 @@ extension StreamRecord {
         }
     }
 }
-
-/// Who waits for a close to be committed.
-struct StreamWaiters {
-    /// Of whoever closes; nil once that is answered, and after a restart.
-    var closer: (stamp: ProducerStamp?, bearer: StreamBearer, answer: @Sendable (StreamAnswer) -> Void)?
-    /// Asked meanwhile, in order.
-    var requests: [FileStreamService.Request] = []
-    /// It was handed to whoever commits.
-    var isAsked = false
-    /// When it is to be asked what became of it.
-    var settleAt: ContinuousClock.Instant?
-
-    /// More are refused: each may have a body.
-    static let most = 100
-}

@@ -17,7 +17,7 @@ final class StreamWorker {
     var surveyedAt: ContinuousClock.Instant?
     private var sink: (any StreamSink)?
     /// Outcomes of commits go there.
-    private var mailbox: WorkerMailbox<FileStreamService.Mail>?
+    private(set) var mailbox: WorkerMailbox<FileStreamService.Mail>?
     /// In the batch in hand, in the order in which they were asked for.
     private var touched: [KeptStream] = []
     private var random = SystemRandomNumberGenerator()
@@ -98,7 +98,8 @@ final class StreamWorker {
         }
     }
 
-    private func commit() {
+    /// Writes what was decided, answers whoever asked for it and tells loops.
+    func commit() {
         // Whoever waited for a close that is out goes on with it, and touches streams anew.
         while !touched.isEmpty {
             let batch = touched
@@ -128,6 +129,15 @@ final class StreamWorker {
         }
     }
 
+    /// The batch in hand has to write the stream, or to answer somebody about it.
+    func touch(_ stream: KeptStream) { touched.append(stream) }
+
+    /// Streams grow by so many bytes, as soon as they are written.
+    func count(bytes: Int) { totalBytes += bytes }
+
+    /// A stream has ended like that.
+    func count(_ ending: StreamEnding.Reason) { figures.ended[ending, default: 0] += 1 }
+
     private func failed(_ stream: KeptStream, _ added: Int) {
         totalBytes -= added
         figures.failures += 1
@@ -156,25 +166,21 @@ final class StreamWorker {
 
     // MARK: Requests
 
-    private func refused(_ refusal: StreamRefusal) -> StreamAnswer {
+    func refused(_ refusal: StreamRefusal) -> StreamAnswer {
         figures.refused[refusal.reason, default: 0] += 1
         return .refused(refusal)
     }
 
-    private func perform(_ asked: FileStreamService.Request) {
+    func perform(_ asked: FileStreamService.Request) {
+        guard !waits(asked) else { return }
         let (now, monotonic) = (Self.unix, Self.monotonic)
-        if let stream = streams[asked.name], let waiting = stream.waiting, asked.waitsForClose {
-            guard waiting.requests.count < StreamWaiters.most else { return asked.answer(refused(.unavailable)) }
-            stream.waiting?.requests.append(asked)
-            return
-        }
         if case .create(let configuration, let body, let closes) = asked.request {
             return create(asked, configuration, body, closes: closes, at: now)
         }
         guard let stream = streams[asked.name], !isExpired(stream, at: now) else {
             return asked.answer(refused(.notFound))
         }
-        touched.append(stream)
+        touch(stream)
         switch asked.request {
         case .create: break
         case .append(let append): self.append(append, to: stream, asked, at: now, monotonic)
@@ -208,7 +214,7 @@ final class StreamWorker {
     ) {
         if let stream = streams[asked.name] {
             guard isExpired(stream, at: now) else {
-                touched.append(stream)
+                touch(stream)
                 let isSame = stream.log.configuration.isAlike(configuration) && (stream.log.ending != nil) == closes
                 return stream.answer(isSame ? .existed(stream.snapshot) : refused(.otherConfiguration), asked.answer)
             }
@@ -231,11 +237,11 @@ final class StreamWorker {
         if !bytes.isEmpty || closes {
             let ending = closes ? StreamEnding(.complete, at: now) : nil
             stream.write(.appended(bytes, ending, producer: nil, sequence: nil))
-            totalBytes += bytes.count
-            if closes { figures.ended[.complete, default: 0] += 1 }
+            count(bytes: bytes.count)
+            if closes { count(.complete) }
         }
         streams[asked.name] = stream
-        touched.append(stream)
+        touch(stream)
         stream.answer(.created(stream.snapshot), asked.answer)
     }
 
@@ -250,108 +256,26 @@ final class StreamWorker {
             _ = stream.lease.heard(at: monotonic)
             stream.answer(.appended(stream.snapshot, isRepeated: true, stamp: stamp), asked.answer)
         case .write(let record, let stamp):
-            guard case .appended(let bytes, let ending, let producer, let sequence) = record else { return }
+            guard case .appended(let bytes, let ending, _, _) = record else { return }
             do throws(StreamRefusal) {
                 try makeRoom(for: bytes.count, limit: .max, isNew: false)
             } catch {
                 return stream.answer(refused(error), asked.answer)
             }
             stream.usedAt = now
-            if let ending, setup.commitsRows, let bearer = append.bearer {
-                stream.write(.closing(bytes, ending, producer: producer, sequence: sequence))
-                stream.waiting = StreamWaiters(closer: (stamp, bearer, asked.answer))
-                return
-            }
+            if beginClose(of: stream, record, stamp: stamp, bearer: append.bearer, asked) { return }
             stream.write(record)
             stream.countAppend(at: now)
-            totalBytes += bytes.count
-            if let ending { figures.ended[ending.reason, default: 0] += 1 }
+            count(bytes: bytes.count)
+            if let ending { count(ending.reason) }
             _ = stream.lease.heard(at: monotonic)
             stream.answer(.appended(stream.snapshot, isRepeated: false, stamp: stamp), asked.answer)
         }
     }
 
-    // MARK: Closes with a row
-
-    /// A close that is written down is handed to whoever commits it.
-    private func goOn(with stream: KeptStream) {
-        guard let waiting = stream.waiting, !waiting.isAsked, let closer = waiting.closer else { return }
-        guard let closing = stream.log.closing, let committer = setup.committer else {
-            // It could not be written down.
-            closer.answer(refused(.noRoom))
-            return release(stream)
-        }
-        stream.waiting?.isAsked = true
-        let name = stream.log.name
-        let commit = StreamCommit(
-            key: closing.key, name: name, content: stream.content(closing: closing),
-            isBinary: stream.log.configuration.content == .binary, status: closing.ending.reason,
-            startedAt: stream.log.createdAt, endedAt: closing.ending.at, bearer: closer.bearer)
-        committer.commit(commit) { [mailbox] outcome in
-            mailbox?.post { $0.outcomes.append((commit.key, name, outcome)) }
-        }
-    }
-
-    /// What became of a commit.
-    private func take(_ outcome: StreamCommitOutcome, of key: StreamCommitKey, _ name: StreamName) {
-        guard let stream = streams[name], let closing = stream.log.closing, closing.key == key else { return }
-        touched.append(stream)
-        switch outcome {
-        case .committed(let row):
-            stream.write(.closed(row: row))
-            stream.countAppend(at: Self.unix)
-            totalBytes += closing.bytes.count
-            let closer = stream.waiting?.closer
-            if let closer {
-                stream.answer(.appended(stream.snapshot, isRepeated: false, stamp: closer.stamp), closer.answer)
-                stream.waiting?.closer = nil
-            }
-            commit()
-            // The disk did not take it: what is committed is found again by asking.
-            guard stream.log.ending != nil else { return settle(stream, at: .now + Self.settleInterval) }
-            figures.ended[closing.ending.reason, default: 0] += 1
-            setup.committer?.forget(key)
-            release(stream)
-        case .refused(let sentence):
-            stream.write(.reopened)
-            if let closer = stream.waiting?.closer { stream.answer(refused(.closeFailed(sentence)), closer.answer) }
-            stream.waiting?.closer = nil
-            commit()
-            guard stream.log.closing == nil else { return settle(stream, at: .now + Self.settleInterval) }
-            setup.committer?.forget(key)
-            release(stream)
-        case .unknown:
-            if let closer = stream.waiting?.closer { stream.answer(refused(.unavailable), closer.answer) }
-            for request in stream.waiting?.requests ?? [] { stream.answer(refused(.unavailable), request.answer) }
-            settle(stream, at: .now + Self.settleInterval)
-            commit()
-        }
-    }
-
-    private static let settleInterval = Duration.seconds(1)
-
-    private func settle(_ stream: KeptStream, at time: ContinuousClock.Instant) {
-        stream.waiting = StreamWaiters(isAsked: true, settleAt: time)
-    }
-
-    private func askWhatBecame(of stream: KeptStream) {
-        guard let time = stream.waiting?.settleAt, time <= .now, let key = stream.log.closing?.key else { return }
-        guard let committer = setup.committer else { return }
-        stream.waiting?.settleAt = nil
-        let name = stream.log.name
-        committer.settle(key) { [mailbox] outcome in mailbox?.post { $0.outcomes.append((key, name, outcome)) } }
-    }
-
-    /// Whoever waited for the close goes on.
-    private func release(_ stream: KeptStream) {
-        let requests = stream.waiting?.requests ?? []
-        stream.waiting = nil
-        for request in requests { perform(request) }
-    }
-
     private func end(_ stream: KeptStream, _ reason: StreamEnding.Reason, at now: Int64) {
         stream.write(.ended(StreamEnding(reason, at: now)))
-        figures.ended[reason, default: 0] += 1
+        count(reason)
     }
 
     func limit(of configuration: StreamConfiguration) -> Int {
@@ -433,20 +357,10 @@ final class StreamWorker {
     private func look(after stream: KeptStream, at now: Int64, _ monotonic: Int64) {
         switch stream.lease.advance(to: monotonic, setup.lease, hasProducer: stream.log.hasProducer) {
         case .aborted:
-            touched.append(stream)
+            touch(stream)
             end(stream, .aborted, at: now)
         case .stalled, .open: tell(stream.show(), of: stream.buffer)
         case nil: break
-        }
-    }
-}
-
-extension FileStreamService.Request {
-    /// What it is answered depends on whether the stream is closed.
-    fileprivate var waitsForClose: Bool {
-        switch request {
-        case .create, .append, .cancel, .delete: true
-        case .hold, .release, .touch: false
         }
     }
 }

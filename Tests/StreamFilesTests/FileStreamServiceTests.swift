@@ -99,7 +99,8 @@ import Testing
         #expect(try stage.create("b", body: long).refusal == .noRoom)
         #expect(try stage.text("a") == "kept" && stage.status("b") == nil)
         #expect(try stage.afterKill().text("a") == "kept")
-        #expect(stage.service.statistics.failures == 2 && stage.service.statistics.bytes == 4)
+        let statistics = try stage.statistics()
+        #expect(statistics.failures == 2 && statistics.bytes == 4)
         limit = unlimited
         setrlimit(__rlimit_resource_t(1), &limit)
         guard case .appended(_, isRepeated: false, _) = try stage.append(long, to: "a", by: stamp) else {
@@ -140,7 +141,7 @@ import Testing
         #expect(try stage.append(forty, to: "open").refusal == .tooMuch(limit: "streams.total_bytes"))
         #expect(try stage.create("fourth", body: forty).refusal == .tooMuch(limit: "streams.total_bytes"))
         #expect(try stage.text("open") == forty && stage.text("third") == forty)
-        #expect(stage.service.statistics.bytes == 80)
+        #expect(try stage.statistics().bytes == 80)
     }
 
     @Test func thereAreOnlySoMany() throws {

@@ -93,6 +93,12 @@ final class ServiceStage {
         return service.buffer(of: name)?.snapshot.status
     }
 
+    /// The figures of all that was answered so far: they are published behind the answers of a turn, and a survey comes behind that.
+    func statistics() throws -> StreamStatistics {
+        _ = try wait { (then: @escaping @Sendable (StreamSurvey) -> Void) in service.survey(limit: 1, then: then) }
+        return service.statistics
+    }
+
     var files: [String] {
         get throws { try FileManager.default.contentsOfDirectory(atPath: directory).filter { $0 != "lock" } }
     }

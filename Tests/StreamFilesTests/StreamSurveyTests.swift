@@ -108,23 +108,17 @@ import Testing
         committer.answer(.committed(row: nil))
         try eventually("the end") { try stage.status("a")?.ending?.reason == .complete }
         #expect(try self.report(stage, on: "a")?.line.isClosing == false)
-        #expect(try self.report(stage, on: "a")?.line.appends == 1 && stage.service.statistics.appends == 1)
+        #expect(try self.report(stage, on: "a")?.line.appends == 1 && stage.statistics().appends == 1)
     }
 
     // MARK: Figures
-
-    /// They are published behind the answers of a turn, and a survey comes behind that.
-    private func statistics(_ stage: ServiceStage) throws -> StreamStatistics {
-        _ = try survey(stage)
-        return stage.service.statistics
-    }
 
     @Test func appendsAndTheirBytesAreCountedOnce() throws {
         let stage = try ServiceStage()
         try stage.create("a", body: "1234")
         let stamp = ProducerStamp(id: "w", epoch: 0, sequence: 0)
         for _ in 0..<3 { try stage.append("567", to: "a", by: stamp) }
-        let statistics = try statistics(stage)
+        let statistics = try stage.statistics()
         #expect(statistics.appends == 1 && statistics.appendedBytes == 7)
     }
 
@@ -140,7 +134,7 @@ import Testing
         try stage.append("x", to: "a", by: ProducerStamp(id: "w", epoch: 1, sequence: 0))
         try stage.append("", to: "a", closes: true)
         try stage.append("late", to: "a")
-        let refused = try statistics(stage).refused.filter { $0.value > 0 }
+        let refused = try stage.statistics().refused.filter { $0.value > 0 }
         #expect(
             refused == [
                 .notFound: 1, .otherConfiguration: 1, .content: 1, .tooLarge: 1, .order: 1, .fenced: 1, .ended: 1,
@@ -153,7 +147,7 @@ import Testing
         try stage.create("b")
         try stage.create("c")
         try stage.create("d")
-        let statistics = try statistics(stage)
+        let statistics = try stage.statistics()
         #expect(statistics.evicted == 1 && statistics.refused[.full] == 1 && statistics.streams == 2)
     }
 }

@@ -1,5 +1,5 @@
-package import Streams
-package import Wire
+import Streams
+import Wire
 
 /// How far a member has the stream of its channel.
 struct StreamPlace {
