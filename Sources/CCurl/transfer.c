@@ -1,9 +1,15 @@
-// One HTTP request of the command line, whose body and whose answer go on for as long as they like. It waits on the calling thread.
+// HTTP requests of the command line, whose bodies and answers go on for as long as they like. They wait on the calling thread.
 
 #include "CCurl.h"
 
 #include <curl/curl.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct roost_requests {
+    CURL *curl;
+};
 
 struct transfer {
     const struct roost_transfer *asked;
@@ -23,13 +29,31 @@ static size_t take(char *data, size_t one, size_t count, void *user) {
     return transfer->asked->write(transfer->asked->context, status, (const unsigned char *)data, one * count) ? 0 : one * count;
 }
 
-long roost_transfer(const struct roost_transfer *asked, char *problem) {
-    struct transfer transfer = {asked, curl_easy_init()};
-    CURL *curl = transfer.curl;
-    if (!curl) {
-        snprintf(problem, ROOST_FETCH_PROBLEM_SIZE, "libcurl cannot start");
-        return -1;
-    }
+struct roost_requests *roost_requests_create(void) {
+    struct roost_requests *requests = malloc(sizeof *requests);
+    if (!requests) return NULL;
+    requests->curl = curl_easy_init();
+    if (requests->curl) return requests;
+    free(requests);
+    return NULL;
+}
+
+void roost_requests_destroy(struct roost_requests *requests) {
+    if (!requests) return;
+    curl_easy_cleanup(requests->curl);
+    free(requests);
+}
+
+const char *roost_answer_header(struct roost_requests *requests, const char *name) {
+    struct curl_header *header = NULL;
+    return curl_easy_header(requests->curl, name, 0, CURLH_HEADER, -1, &header) == CURLHE_OK ? header->value : NULL;
+}
+
+long roost_transfer(struct roost_requests *requests, const struct roost_transfer *asked, char *problem) {
+    CURL *curl = requests->curl;
+    struct transfer transfer = {asked, curl};
+    // Connections stay.
+    curl_easy_reset(curl);
     // What is read comes in pieces of unknown number; nobody is asked first whether they are wanted.
     struct curl_slist *headers = curl_slist_append(NULL, "Expect:");
     if (asked->read) headers = curl_slist_append(headers, "Transfer-Encoding: chunked");
@@ -47,14 +71,15 @@ long roost_transfer(const struct roost_transfer *asked, char *problem) {
         curl_easy_setopt(curl, CURLOPT_READDATA, &transfer);
     }
     curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, asked->method);
+    if (strcmp(asked->method, "GET") != 0) curl_easy_setopt(curl, CURLOPT_FRESH_CONNECT, 1L);
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take);
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, &transfer);
 
     long status = 0;
     CURLcode code = curl_easy_perform(curl);
     curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+    curl_easy_setopt(curl, CURLOPT_HTTPHEADER, NULL);
     curl_slist_free_all(headers);
-    curl_easy_cleanup(curl);
     // An answer that came before all was sent is an answer.
     if (code == CURLE_OK || status >= 400) return status;
     snprintf(problem, ROOST_FETCH_PROBLEM_SIZE, "%s", curl_easy_strerror(code));

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import signal
 import subprocess
 
 import pytest
@@ -18,9 +19,9 @@ def command(hub, *arguments, **options):
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
 
 
-async def ended(process, within=20):
+async def ended(process, within=20, as_bytes=False):
     out, err = await asyncio.wait_for(asyncio.to_thread(process.communicate), within)
-    return process.returncode, out.decode(), err.decode()
+    return (process.returncode, out, err) if as_bytes else (process.returncode, out.decode(), err.decode())
 
 
 async def test_what_comes_in_is_read_as_it_comes(hub, http):
@@ -61,7 +62,7 @@ async def test_a_stream_from_its_making_to_its_end(hub):
     writer = command(hub, "append", name, "--type", "application/json")
     writer.stdin.write(json.dumps([{"n": 1}]).encode())
     assert (await ended(writer))[0] == 0
-    assert await ended(command(hub, "read", name, "--once")) == (0, '[\n{"n": 1}\n]', "")
+    assert await ended(command(hub, "read", name, "--once")) == (0, '{"n": 1}\n', "")
     assert await ended(command(hub, "cancel", name)) == (0, "", "")
     status, _, sentence = await ended(command(hub, "read", name))
     assert status == 1 and sentence == "Error: The stream ended: cancelled.\n"
@@ -72,6 +73,52 @@ async def test_a_stream_from_its_making_to_its_end(hub):
     assert await ended(command(hub, "delete", name)) == (0, "", "")
     status, _, sentence = await ended(command(hub, "close", name))
     assert status == 1 and "no such stream" in sentence.lower()
+
+
+@pytest.mark.parametrize("kind, pieces", [
+    ("text/plain", ["eins\r\nzwei\r".encode(), "\n\r\rdrei\0\ufeff\u2028".encode(), b"\r"]),
+    # More than one answer has, and all bytes that there are.
+    ("application/octet-stream", [bytes(range(256)) * 9000, b"\r\n\r", b"\xff\x00"]),
+], ids=["text", "bytes"])
+async def test_what_is_read_is_what_was_written(hub, http, kind, pieces):
+    stream = Stream(http)
+    assert (await stream.create(kind, body=pieces[0])).status == 201
+    reader = command(hub, "read", stream.name)
+    # Two come while it reads, each behind what it has printed.
+    shown = b""
+    for number, piece in enumerate(pieces):
+        if number:
+            assert (await stream.append(piece, kind)).status == 204
+        while len(shown) < len(b"".join(pieces[:number + 1])):
+            got = await asyncio.wait_for(asyncio.to_thread(reader.stdout.read1), 20)
+            assert got, await ended(reader)
+            shown += got
+        assert shown == b"".join(pieces[:number + 1])
+    assert await ended(command(hub, "read", stream.name, "--once"), as_bytes=True) == (0, shown, b"")
+    await stream.close()
+    assert await ended(reader) == (0, "", "")
+
+
+async def test_messages_are_printed_in_lines(hub, http):
+    stream = Stream(http)
+    await stream.create("application/json", body=b'[{"a": [1, "\\r"]},\n  "two"]')
+    # Unbuffered: what is behind the line is left for `ended`.
+    reader = command(hub, "read", stream.name, bufsize=0)
+    line = await asyncio.wait_for(asyncio.to_thread(reader.stdout.readline), 20)
+    assert json.loads(line) == {"a": [1, "\r"]}
+    await stream.append(b"[3, [4]]", "application/json")
+    await stream.close()
+    assert await ended(reader) == (0, '"two"\n3\n[4]\n', "")
+
+
+async def test_a_reader_of_the_command_may_leave(hub, http):
+    stream = Stream(http)
+    await stream.create(body=b"x")
+    reader = command(hub, "read", stream.name)
+    assert await asyncio.wait_for(asyncio.to_thread(reader.stdout.read, 1), 20) == b"x"
+    reader.stdout.close()
+    await stream.append(b"y")
+    assert await asyncio.wait_for(asyncio.to_thread(reader.wait), 20) == -signal.SIGPIPE
 
 
 async def test_a_hub_that_is_not_there(hub):

@@ -35,7 +35,17 @@ struct roost_transfer {
     int (*write)(void *context, long status, const unsigned char *bytes, size_t count);
 };
 
+// Requests one after the other, of one thread at a time. A GET goes over the connection of the one before, where that is still open. Any
+// other request gets a connection of its own: libcurl sends one again whose old connection ends without an answer, and an append
+// must not be sent twice. NULL where libcurl cannot start.
+struct roost_requests;
+struct roost_requests *roost_requests_create(void);
+void roost_requests_destroy(struct roost_requests *requests);
+
 // Waits until the answer is whole. Returns its status, or -1 and why in `problem` (ROOST_FETCH_PROBLEM_SIZE bytes).
-long roost_transfer(const struct roost_transfer *asked, char *problem);
+long roost_transfer(struct roost_requests *requests, const struct roost_transfer *asked, char *problem);
+
+// A header of the last answer, valid until the next request; NULL where it had none of the name.
+const char *roost_answer_header(struct roost_requests *requests, const char *name);
 
 #endif

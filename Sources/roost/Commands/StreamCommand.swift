@@ -46,7 +46,7 @@ struct StreamOptions: ParsableArguments {
         guard hub.hasPrefix("http://") || hub.hasPrefix("https://") else {
             throw RunFailure("--url must be http://HOST:PORT or https://HOST:PORT, not \(Mask.url(hub)).", .usage)
         }
-        return StreamTransfer(url: hub + "/streams/" + Self.encoded(name), token: token)
+        return try StreamTransfer(url: hub + "/streams/" + Self.encoded(name), token: token)
     }
 
     /// What may stand in a path as it is (RFC 3986, section 3.3), and percent signs for all else.
@@ -117,8 +117,8 @@ struct ReadStreamCommand: AsyncParsableCommand {
         commandName: "read",
         abstract: "Print what a stream has and what comes, until it ends.",
         discussion: """
-            Ends with 0 if the stream is complete, with 1 if it was cancelled or aborted, or cannot be read. Of JSON it \
-            prints arrays of messages, of bytes base64.
+            Ends with 0 if the stream is complete, with 1 if it was cancelled or aborted, or cannot be read. Text and bytes \
+            are printed to the byte, but for control characters on a terminal; of JSON a message in each line.
             """)
 
     @OptionGroup var stream: StreamOptions

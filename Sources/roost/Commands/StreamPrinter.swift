@@ -1,0 +1,50 @@
+import Wire
+
+/// `roost stream read`: what a stream has and what comes, on the standard output.
+///
+/// It is read by long-polls, whose bodies are the stream's own bytes. An event stream would lose carriage returns, which end a line
+/// there as line feeds do (WHATWG HTML, 9.2.6).
+struct StreamPrinter {
+    private let client: StreamTransfer
+    private let isOnce: Bool
+
+    /// - Parameter isOnce: whether it ends where the stream ends for now.
+    init(_ client: StreamTransfer, isOnce: Bool) {
+        self.client = client
+        self.isOnce = isOnce
+    }
+
+    /// Prints until the stream ends, or until nobody reads any more.
+    ///
+    /// - Throws: `RunFailure` where the stream cannot be read, or was not completed.
+    func run() throws {
+        var (offset, cursor) = ("-1", "")
+        while true {
+            let live = isOnce ? "" : "&live=long-poll\(cursor)"
+            let page = try client.perform("GET", [], behind: "?offset=\(offset)\(live)")
+            guard try show(page) else { return }
+            let isUpToDate = client.header("Stream-Up-To-Date") == "true"
+            if isUpToDate, client.header("Stream-Closed") == "true" {
+                let ending = client.header("Stream-Status") ?? "complete"
+                guard ending == "complete" else { throw RunFailure("The stream ended: \(ending).", .refused) }
+                return
+            }
+            if isOnce, isUpToDate { return }
+            guard let next = client.header("Stream-Next-Offset") else {
+                throw RunFailure("What answers at --url speaks of no streams: it names no offset.", .refused)
+            }
+            offset = next
+            cursor = client.header("Stream-Cursor").map { "&cursor=\($0)" } ?? ""
+        }
+    }
+
+    /// Text and bytes as they are, and of JSON a message in each line.
+    ///
+    /// - Returns: false where nobody reads any more.
+    private func show(_ page: [UInt8]) throws -> Bool {
+        guard client.header("Content-Type")?.hasPrefix("application/json") == true, !page.isEmpty else {
+            return StandardOutput.write(page)
+        }
+        return try JSON(parsing: page).elements.allSatisfy { StandardOutput.write(Array($0.bytes) + [0x0A]) }
+    }
+}
