@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import contextlib
 import json
 import os
 import random
@@ -176,21 +177,28 @@ async def test_ids_of_several_epochs_that_come_at_once_are_all_known(own_hub, bu
 
 
 async def test_a_quiet_channel_does_not_fall_behind(own_hub, busy):
-    """Where a reader is goes on with what others are sent, so that it is never older than what is kept."""
+    """Where a reader is goes on with what others are sent, on its loop or on another, so that it is never older than what is kept."""
+    own_hub.environment["ROOST_LOOPS"] = "2"
+    own_hub.stop()
+    own_hub.start()
     busy.execute("create table other (id int primary key)")
     own_hub.watch("other")
     quiet = channel("quiet", postgres_changes=[{"event": "*", "schema": "public", "table": "t"}])
     loud = channel("loud", postgres_changes=[{"event": "*", "schema": "public", "table": "other"}])
-    async with await Subscription.to(own_hub.port, quiet) as events, \
-            await Subscription.to(own_hub.port, loud) as others:
-        await events.known(lambda position: "!r" in position)
-        before = events.id
+    async with await Subscription.to(own_hub.port, loud) as others, contextlib.AsyncExitStack() as stack:
+        # As many that some are on the loop of what is loud, and some are not.
+        readers = [await stack.enter_async_context(await Subscription.to(own_hub.port, quiet)) for _ in range(8)]
+        for events in readers:
+            await events.known(lambda position: "!r" in position)
+        before = [events.id for events in readers]
         await others.until("system")
 
-        async def goes_on():
+        async def go_on():
             busy.execute("insert into other select coalesce(max(id), 0) + 1 from other")
-            return await events.knows(lambda position: position != before)
-        await eventually(goes_on, 40, what="a new id without an event", every=0.2)
+            known = await asyncio.gather(*(
+                events.knows(lambda position, was=was: position != was) for events, was in zip(readers, before)))
+            return all(known)
+        await eventually(go_on, 40, what="a new id without an event", every=0.2)
 
 
 async def test_a_slow_reader_is_cut_off_and_comes_back(own_hub, busy):
