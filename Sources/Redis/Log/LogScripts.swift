@@ -168,7 +168,7 @@ package struct LogScripts: Sendable {
         if case .null = value { return nil }
         let words = (value.text ?? "").split(separator: " ")
         guard words.count >= 4, let epoch = UInt64(words[0]), let offset = Int64(words[1]), offset >= -1,
-            let tag = UInt64(words[3], radix: 16)
+            let tag = UInt64(words[3])
         else { throw refusal(value) }
         return LogOpening(
             head: LogEntryID(epoch: epoch, offset: offset), tag: tag,
