@@ -1,4 +1,4 @@
-"""One Postgres, one hub with all that it can be configured to count, and one Prometheus that scrapes it."""
+"""One Postgres, one Redis, one hub with all that it can be configured to count, and one Prometheus that scrapes it."""
 
 import asyncio
 
@@ -11,6 +11,7 @@ from support.certificates import Authority
 from support.cluster import Cluster
 from support.hub import Hub
 from support.ports import free_port
+from support.redis import Redis
 from support.websocket import Refused, WebSocket
 from support.wsclient import Client
 
@@ -25,9 +26,16 @@ def cluster():
 
 
 @pytest.fixture(scope="session")
-def hub(cluster, tmp_path_factory):
+def redis():
+    # With its data on the disk: a log that is gone is a gap, and told.
+    with Redis("appendonly yes") as redis:
+        yield redis
+
+
+@pytest.fixture(scope="session")
+def hub(cluster, redis, tmp_path_factory):
     hub = Hub(cluster.create_database("scraped"), ROOST_LIMITS_FAILURES_PER_MINUTE="0",
-              ROOST_NOTIFY_CHANNELS="c -> t / e", ROOST_FEED_CAPTURE="wal",
+              ROOST_NOTIFY_CHANNELS="c -> t / e", ROOST_FEED_CAPTURE="wal", ROOST_CLUSTER_URL=redis.url(),
               ROOST_STREAMS_ON_CLOSE="insert into t values (length($1)) returning id", **pushes())
     authority = Authority(tmp_path_factory.mktemp("tls"))
     hub.secure(authority.pair(), authority.trust)
@@ -64,5 +72,7 @@ async def use(hub, sql):
         await client.watch("realtime:room", {"event": "*", "schema": "public", "table": "t"})
         sql.execute("insert into t values (1)")
         await client.next("postgres_changes")
+        client.push("realtime:room", "broadcast", {"type": "broadcast", "event": "e", "payload": {}})
+        await client.settled()
     with pytest.raises(Refused):
         await WebSocket.open(hub.port, "/realtime/v1/websocket?apikey=wrong", tls=hub.trust)

@@ -29,6 +29,19 @@ def test_postgres_and_the_hub_go_and_come_back(prometheus, hub, cluster):
     fires()
 
 
+def test_redis_goes_and_comes_back(prometheus, hub, redis):
+    def fires(*names):
+        until(lambda: set(prometheus.firing) == set(names), 30, f"{names or 'nothing'} to fire", every=0.2)
+
+    fires()
+    redis.kill()
+    fires("RoostClusterNotReached")
+    assert "/readyz says why" in prometheus.firing["RoostClusterNotReached"]["description"]
+    assert hub.ops("/readyz")[0] == 200, "balancers go on sending it clients"
+    redis.start()
+    fires()
+
+
 def test_strangers_are_noticed(prometheus, hub):
     """The last, because the rule remembers it for five minutes."""
     assert "RoostTokensRefused" not in prometheus.firing
