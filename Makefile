@@ -28,6 +28,12 @@ run: setup ## build and run the demo: a private Postgres, the hub, a chat page (
 	@$(RELEASE) --product roost
 	exec .build/release/roost demo $(ARGS)
 
+.PHONY: run-cluster
+run-cluster: ## build and run three hubs as one on the demo's database, with Redis and HAProxy
+	@scripts/setup.sh --tests
+	$(RELEASE) --product roost
+	exec scripts/run-cluster.sh $(ARGS)
+
 .PHONY: test
 test: ## every test: the Swift ones, end to end with real clients, and a short stress run
 	@scripts/setup.sh --tests

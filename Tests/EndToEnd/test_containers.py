@@ -1,18 +1,30 @@
-"""config/Dockerfile and config/compose.yaml. Nobody builds images here, so what can be known without one is looked at."""
+"""config/Dockerfile and the compose files beside it. Nobody builds images here, so what can be known without one is looked at."""
 
 import json
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
 import pytest
 import yaml
 
+from support.deadline import until
+from support.redis import ACL, Redis, RedisError
+
 CONFIG = pathlib.Path(__file__).resolve().parents[2] / "config"
 DOCKERFILE = (CONFIG / "Dockerfile").read_text()
 COMPOSE = yaml.safe_load((CONFIG / "compose.yaml").read_text())
-HUBS = {name: service for name, service in COMPOSE["services"].items() if service["image"] == "roost"}
+CLUSTER = yaml.safe_load((CONFIG / "compose.cluster.yaml").read_text())
+
+
+def hubs_of(compose):
+    return {name: service for name, service in compose["services"].items() if service["image"] == "roost"}
+
+
+HUBS = hubs_of(COMPOSE)
+MEMBERS = {name: service for name, service in hubs_of(CLUSTER).items() if service["command"] == ["serve"]}
 
 
 @pytest.fixture
@@ -27,7 +39,7 @@ def test_the_linter_has_nothing_to_say_about_the_dockerfile():
 
 
 def test_they_set_what_there_is_to_set(settings):
-    used = {name for service in HUBS.values() for name in service["environment"]}
+    used = {name for service in [*HUBS.values(), *MEMBERS.values()] for name in service["environment"]}
     used |= set(re.findall(r"\b(ROOST_[A-Z_]+)=", DOCKERFILE))
     assert len(used) > 3 and used <= set(settings)
 
@@ -40,10 +52,13 @@ def test_they_run_commands_that_there_are(hub):
         hub.run(command, "--help")
 
 
-@pytest.mark.parametrize("name", HUBS)
-def test_the_hub_takes_the_settings(hub, name):
-    given = {key: re.sub(r"\$\{\w+(:\?[^}]*)?\}", "x" * 32, value) for key, value in HUBS[name]["environment"].items()}
-    hub.run("config", "check", **given)
+def filled(text):
+    return re.sub(r"\$\{\w+(:\?[^}]*)?\}", "x" * 32, str(text))
+
+
+@pytest.mark.parametrize("service", [*HUBS.values(), *MEMBERS.values()], ids=[*HUBS, *MEMBERS])
+def test_the_hub_takes_the_settings(hub, service):
+    hub.run("config", "check", **{key: filled(value) for key, value in service["environment"].items()})
 
 
 def test_ports_and_times_are_those_of_the_hub(settings):
@@ -53,3 +68,44 @@ def test_ports_and_times_are_those_of_the_hub(settings):
     assert published == [f"127.0.0.1:{port}:{port}" for port in (settings["ROOST_HTTP_PORT"]["default"],)]
     patience = int(HUBS["roost"]["stop_grace_period"].rstrip("s"))
     assert patience > int(settings["ROOST_DRAIN_SECONDS"]["default"]) + int(settings["ROOST_DRAIN_DELAY_SECONDS"]["default"])
+
+
+def test_hubs_of_a_cluster_have_names_of_their_own_and_time_to_drain(settings):
+    names = [service["environment"]["ROOST_NODE_NAME"] for service in MEMBERS.values()]
+    assert names == list(MEMBERS) and len(names) == 2
+    for service in MEMBERS.values():
+        patience = int(service["stop_grace_period"].rstrip("s"))
+        drain = settings["ROOST_DRAIN_SECONDS"]["default"] + service["environment"]["ROOST_DRAIN_DELAY_SECONDS"]
+        assert patience > drain
+
+
+def test_the_redis_of_a_cluster_has_the_user_of_the_hubs_and_nobody_else():
+    lines, password = filled(CLUSTER["configs"]["redis"]["content"]).splitlines(), "x" * 32
+    assert f"user roost on >{password} {ACL}" in lines
+    redis = Redis(*lines)
+    try:
+        redis.start(wait=False)
+        until(lambda: entered(redis, password), what="Redis answers")
+        for command in [("GET", "x"), ("AUTH", password), ("AUTH", "default", "")]:
+            with pytest.raises(RedisError, match="NOAUTH|WRONGPASS"):
+                redis.ask(*command)
+    finally:
+        redis.remove()
+
+
+def entered(redis, password):
+    try:
+        return redis.ask("AUTH", "roost", password) == "OK"
+    except OSError:
+        return False
+
+
+def test_the_balancer_of_a_cluster_knows_its_hubs(tmp_path):
+    text = CLUSTER["configs"]["haproxy"]["content"]
+    servers = re.findall(r"^ +server (\w+) (\w+):(\d+)$", text, re.MULTILINE)
+    assert servers == [(name, name, "4000") for name in MEMBERS]
+    (tmp_path / "haproxy.cfg").write_text(text)
+    program = shutil.which("haproxy", path="/usr/sbin:/usr/bin:/bin")
+    assert program, "scripts/setup.sh --tests installs haproxy"
+    done = subprocess.run([program, "-c", "-f", tmp_path / "haproxy.cfg"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
