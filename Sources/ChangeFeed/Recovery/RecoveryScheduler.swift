@@ -214,9 +214,19 @@ package final class RecoveryScheduler: @unchecked Sendable {
         }
     }
 
-    /// All that the present sees was told: what comes next comes live.
+    /// All that the present sees was told: what comes next comes live. Where what was to come live for a member was decided and
+    /// delivered while it was read for, it goes on from there.
     func finish(_ served: [RecoveryMember], at present: FeedCursor) {
-        for member in served { finish(member, at: member.end ?? present) }
+        let first = undecided.changes.first(for: Set(served.lazy.filter { $0.end != nil }.map(\.question.group)))
+        for member in served {
+            guard let end = member.end, first[member.question.group]?.before != end else {
+                finish(member, at: member.end ?? present)
+                continue
+            }
+            member.isAt(end)
+            member.end = nil
+            near.append(member)
+        }
     }
 
     private func finish(_ member: RecoveryMember, at present: FeedCursor) {
