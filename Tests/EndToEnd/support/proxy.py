@@ -14,6 +14,8 @@ class Proxy:
         self._server = None
         self._writers = set()
         self._tasks = set()
+        self._flows = asyncio.Event()
+        self._flows.set()
 
     async def __aenter__(self):
         await self.open()
@@ -49,6 +51,14 @@ class Proxy:
             writer.transport.abort()
         self._writers = set()
 
+    def stall(self):
+        """Connections stay, and nothing passes any more."""
+        self._flows.clear()
+
+    def flow(self):
+        """What was held up passes, in its order."""
+        self._flows.set()
+
     async def _connect(self, reader, writer):
         task = asyncio.current_task()
         self._tasks.add(task)
@@ -69,6 +79,7 @@ class Proxy:
     async def _pump(self, source, sink, both):
         try:
             while data := await source.read(65536):
+                await self._flows.wait()
                 sink.write(data)
                 await sink.drain()
         except OSError:
