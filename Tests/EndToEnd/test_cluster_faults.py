@@ -29,8 +29,12 @@ async def test_nothing_is_lost_silently_whatever_fails(cluster):
         except BaseException:
             print(run.summary, *run.notes, run.story, *(f"hub{n}: {hub.log[-6000:]}" for n, hub in enumerate(run.hubs)), sep="\n")
             raise
-        kinds = {message.source[0][:2] for sitting in run.history.sittings for heard in sitting.heard.values() for message in heard}
-        assert kinds and len(run.faults.done) == FAULTS
+        # Of a run in which little happened nothing follows.
+        assert len(run.faults.done) == FAULTS
+        heard = {sitting.person: 0 for sitting in run.history.sittings}
+        for sitting in run.history.sittings:
+            heard[sitting.person] += len(sitting.heard.get(TALK, []))
+        assert min(heard.values()) > 10 * FAULTS and len(run.history.committed) > 10 * FAULTS, (heard, run.summary)
 
 
 # The check
