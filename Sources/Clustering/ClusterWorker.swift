@@ -272,7 +272,7 @@ struct ClusterWorker: ~Copyable {
                 var parts = snapshots.removeValue(forKey: message.sender) ?? SnapshotParts()
                 let whole = parts.add(part, of: count, snapshot)
                 snapshots[message.sender] = parts
-                guard let whole else { return }
+                guard let whole, mayName(hub, message.sender) else { return }
                 var out: [ClusterState.Output] = []
                 state.replace(hub, by: whole, &out)
                 perform(out)
@@ -280,6 +280,12 @@ struct ClusterWorker: ~Copyable {
         } catch {
             setup.logger.warning("The hub \(message.sender.name) said something that cannot be read; it is left out.")
         }
+    }
+
+    /// Whether what the sender says of a hub's members counts: each hub speaks for itself, and others for the dead alone. Who
+    /// took this hub for dead, while it was cut off, says nothing of it.
+    private func mayName(_ boot: UInt64, _ sender: HubIdentity) -> Bool {
+        boot == sender.boot || boot != setup.own.boot && !peers.living.contains { $0.boot == boot }
     }
 
     private mutating func send(_ payload: DirectPayload, to hub: HubIdentity, after sequence: UInt64?, at now: Instant)
