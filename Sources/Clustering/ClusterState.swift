@@ -410,8 +410,12 @@ struct ClusterState {
     }
 
     /// The members of hubs that are gone whose windows are over are to be ended by this hub.
-    mutating func endOverdue(of isGone: (UInt64) -> Bool, at now: Int64, _ out: inout [Output]) {
-        for copy in members.overdue(of: isGone, at: now) {
+    ///
+    /// - Parameter rank: how many hubs would have done so before this one, each of which is given some time.
+    mutating func endOverdue(
+        of isGone: (UInt64) -> Bool, at now: Int64, rank: Int = 0, _ out: inout [Output]
+    ) {
+        for copy in members.overdue(of: isGone, at: now - Int64(rank) * Self.patience) {
             let name = copy.record.member
             if isInLog {
                 out.append(.tell(.over(copy.channel, name, of: copy.owner)))

@@ -246,12 +246,12 @@ struct ClusterWorker: ~Copyable {
         setup.shared.history.forget(hub: hub.boot, at: Self.now)
     }
 
-    /// The coordinator ends those of hubs that are gone whose time is over.
+    /// The coordinator ends those of hubs that are gone whose time is over. If it does not, as it came after they had gone and has
+    /// none of them, the hub behind it does; of several that do, the first in the log counts.
     mutating func endOverdue() {
-        guard peers.isCoordinator else { return }
         let living = Set(peers.living.map(\.boot) + [setup.own.boot])
         var out: [ClusterState.Output] = []
-        state.endOverdue(of: { !living.contains($0) }, at: Self.milliseconds, &out)
+        state.endOverdue(of: { !living.contains($0) }, at: Self.milliseconds, rank: peers.rank, &out)
         perform(out)
     }
 
@@ -262,7 +262,8 @@ struct ClusterWorker: ~Copyable {
             case .askSnapshot:
                 statistics.snapshots += 1
                 // Those of the dead have nobody else who would name them.
-                let dead = peers.isCoordinator ? state.knownHubs.subtracting(peers.living.map(\.boot)) : []
+                let speaks = peers.speaksForDead(to: message.sender)
+                let dead = speaks ? state.knownHubs.subtracting(peers.living.map(\.boot)) : []
                 for boot in dead.union([setup.own.boot]) {
                     for part in DirectPayload.parts(of: state.snapshot(of: boot), hub: boot) {
                         send(part, to: message.sender, after: writer.lastSequence, at: now)

@@ -151,6 +151,16 @@ import Testing
         #expect(beat(zoe, at: 1_000, ended: [known]) == [])
     }
 
+    @Test mutating func whoHasJustComeIsToldOfTheDeadByTheHubBehindIt() {
+        _ = beat(zoe, at: 0)
+        #expect(table.rank == 0)
+        #expect(table.speaksForDead(to: zoe))
+        _ = beat(ann, at: 0)
+        #expect(table.rank == 1)
+        #expect(table.speaksForDead(to: ann))
+        #expect(!table.speaksForDead(to: zoe))
+    }
+
     @Test mutating func aNameThatIsTakenIsNoticed() {
         whole(1, at: 0)
         #expect(leases(["own": 8], at: 1_000) == [])

@@ -230,6 +230,35 @@ import Wire
         }
     }
 
+    /// A hub that was killed and started anew has the first name again, and knows nothing of who was on it.
+    @Test func membersThatTheCoordinatorDoesNotKnowAreEndedByTheHubBehindIt() {
+        var world = World(nodes: (1...3).map { Node($0) }, random: SeededGenerator(seed: 1))
+        world.nodes[0].mine.insert(MemberID(loop: 0, serial: 1))
+        world.track(world.nodes[0], MemberID(loop: 0, serial: 1))
+        world.settle()
+        let newcomer = Node(4)
+        newcomer.read = world.log.count
+        world.nodes[0] = newcomer
+        for node in world.nodes {
+            var out: [ClusterState.Output] = []
+            node.state.died(1, at: world.now, window: { _, _ in 100 }, isCoordinator: node.boot == 4, &out)
+            world.perform(out, node)
+        }
+        func endAll(after time: Int64) -> [Int] {
+            world.now += time
+            for (rank, node) in world.nodes.enumerated() {
+                var out: [ClusterState.Output] = []
+                node.state.endOverdue(of: { $0 == 1 }, at: world.now, rank: rank, &out)
+                world.perform(out, node)
+            }
+            world.settle()
+            return world.nodes.map(\.shown.count)
+        }
+        #expect(endAll(after: 101) == [0, 1, 1], "the coordinator would have ended it")
+        #expect(endAll(after: 2000) == [0, 0, 0])
+        #expect(world.nodes.map(\.left.count) == [0, 1, 1])
+    }
+
     @Test func withoutTheLogNobodyWaitsForIt() {
         var state = ClusterState(boot: 1)
         let broadcast = OrderedBroadcast(.text(Array("{}".utf8)))

@@ -81,6 +81,12 @@ package struct PeerTable {
     /// The hub that acts for the dead: the living one whose name comes first.
     package var coordinator: HubIdentity { min(own, living.first ?? own) }
     package var isCoordinator: Bool { coordinator == own }
+    /// How many living hubs come before this one: 0 on the coordinator.
+    package var rank: Int { living.count { $0 < own } }
+
+    /// Whether this hub tells that one of the members of the dead. The coordinator would; one that has just come, and is the
+    /// coordinator itself, is told by the hub behind it.
+    package func speaksForDead(to asker: HubIdentity) -> Bool { !living.contains { $0 != asker && $0 < own } }
 
     // MARK: - Inputs
 
