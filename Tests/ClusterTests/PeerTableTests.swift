@@ -151,6 +151,21 @@ import Testing
         #expect(beat(zoe, at: 1_000, ended: [known]) == [])
     }
 
+    /// Hubs that told each other of a death took turns in forgetting it, and it was news to one of them every minute.
+    @Test mutating func aDeathIsNewsOnce() {
+        whole(1, at: 0)
+        _ = beat(ann, at: 0)
+        _ = leases(["ann": gone], at: 4_000)
+        _ = leases(["ann": gone], at: 4_500)
+        #expect(table.ended(at: 56_000).map(\.hub) == [ann])
+        // Nobody is told of it any more, a while before the first may have forgotten it.
+        #expect(table.ended(at: 57_000) == [])
+        _ = leases([:], at: 64_500)
+        #expect(table.peers[ann] == nil)
+        let end = HubBeat.Ended(hub: ann, since: LogPlace(epoch: 1, offset: 0), silence: 64_600)
+        #expect(beat(zoe, at: 64_600, ended: [end]) == [.joined(zoe)])
+    }
+
     @Test mutating func whoHasJustComeIsToldOfTheDeadByTheHubBehindIt() {
         _ = beat(zoe, at: 0)
         #expect(table.rank == 0)

@@ -72,7 +72,8 @@ package struct PeerTable {
     }
     /// For this hub's beats: those that died of late, the last first.
     package func ended(at now: Int64) -> [HubBeat.Ended] {
-        peers.filter { $0.value.state == .died }
+        // Each hub tells it for less time than any remembers it: whoever forgot it is not told anew.
+        peers.filter { $0.value.state == .died && now - $0.value.heardAt < timing.memory - timing.lease }
             .sorted { ($0.value.changedAt, $0.key) > ($1.value.changedAt, $1.key) }
             .prefix(HubBeat.mostEnded).map {
                 HubBeat.Ended(hub: $0.key, since: $0.value.since, silence: now - $0.value.heardAt)
@@ -130,6 +131,7 @@ package struct PeerTable {
     /// Another hub says that one died. Of one that this hub knows by itself it judges by itself. One that is known by
     /// others alone is told again where somebody heard it later than the first who told.
     private mutating func heardOfEnd(_ end: HubBeat.Ended, at now: Int64, _ actions: inout [PeerTableAction]) {
+        guard end.silence < timing.memory else { return }
         let heardAt = now - end.silence
         if let known = peers[end.hub] {
             guard known.isHearsay, heardAt >= known.heardAt + timing.beat / 5 else { return }
