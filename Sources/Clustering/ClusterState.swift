@@ -22,7 +22,7 @@ struct ClusterState {
         case withdraw(MemberID, PresenceLease.Place)
         case extend(MemberID, PresenceLease.Place, until: Int64)
         /// A message is numbered, and then all loops hear it.
-        case number(ChannelKey, OrderedBroadcast)
+        case number(ChannelKey, OrderedBroadcast, isOwn: Bool)
         case keep(ChannelKey, HistoryWish?, hub: UInt64)
         /// It is written down who is present on this hub.
         case record(PresenceRecord)
@@ -210,7 +210,7 @@ struct ClusterState {
             guard isOwn else {
                 let sender = sender.map { MessageSender(elsewhere: names.member($0)) }
                 let broadcast = OrderedBroadcast(body.message, sender: sender, databaseID: databaseID)
-                return out.append(.number(key, broadcast))
+                return out.append(.number(key, broadcast, isOwn: false))
             }
             ownOrderedCame(&out)
         case .presence(let key, let joins, let leaves): heard(joins, leaves, in: key, from: hub, &out)
@@ -351,12 +351,12 @@ struct ClusterState {
             return
         }
         guard let (key, broadcast) = ordered.popFirst() else { return }
-        out.append(.number(key, broadcast))
+        out.append(.number(key, broadcast, isOwn: true))
     }
 
     /// The log is away, so that nobody may wait for it.
     private mutating func tellOrdered(_ out: inout [Output]) {
-        for (key, broadcast) in ordered { out.append(.number(key, broadcast)) }
+        for (key, broadcast) in ordered { out.append(.number(key, broadcast, isOwn: true)) }
         toldAlready += ordered.count
         ordered.removeAll()
     }

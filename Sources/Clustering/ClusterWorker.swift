@@ -174,8 +174,9 @@ struct ClusterWorker: ~Copyable {
                 let isKept = place.map { shared.history.append(broadcast, to: key, at: $0, Self.now) } ?? false
                 heard.append(isKept ? .ordered(key, broadcast, isNumbered: true) : .broadcast(key, message))
             case .hear(let relay): heard.append(relay)
-            case .number(let key, let broadcast):
+            case .number(let key, let broadcast, let isOwn):
                 let isNews = shared.history.append(broadcast, to: key, at: place, Self.now)
+                if isOwn { shared.history.arrives(key) }
                 // What SQL sent comes once from each hub.
                 if isNews || broadcast.databaseID == nil {
                     heard.append(.ordered(key, broadcast, isNumbered: true))

@@ -69,6 +69,7 @@ extension Hub {
             if isOrdered(membership.channel.key) {
                 let sender = except.map { MessageSender(member: $0.member, slot: $0.slot) }
                 let ordered = OrderedBroadcast(message, sender: sender)
+                history.store.sends(membership.channel.key)
                 actions.append(.relay(.ordered(membership.channel.key, ordered, isNumbered: false)))
             } else {
                 deliver(message, in: membership.channel, except: except?.slot)
@@ -101,6 +102,7 @@ extension Hub {
             return discardIfIdle(channel)
         }
         if isOrdered(key) {
+            history.store.sends(key)
             return actions.append(.relay(.ordered(key, OrderedBroadcast(message), isNumbered: false)))
         }
         if let channel = channels[key] {

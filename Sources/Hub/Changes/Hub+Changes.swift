@@ -68,6 +68,7 @@ extension Hub {
             history.keep(message, &context)
         } else if context.loop == 0 {
             let ordered = OrderedBroadcast(message.broadcast, databaseID: message.id)
+            history.store.sends(message.key)
             context.relay(.ordered(message.key, ordered, isNumbered: false))
         }
         guard let channel = channels[message.key] else { return }

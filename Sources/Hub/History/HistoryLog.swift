@@ -78,9 +78,21 @@ extension HistoryStore {
         state.withLock { $0.channels[key]?.loses(at: now) }
     }
 
-    /// Whether a message to the channel has to go through the log first.
+    /// Whether a message to the channel has to go through the log first. While some are on their way, also where the log has just
+    /// been lost: those behind them would overtake them.
     func orders(_ key: ChannelKey) -> Bool {
-        isUsed && state.withLock { $0.isInLog && $0.channels[key] != nil }
+        isUsed && state.withLock { ($0.isInLog || $0.onTheirWay[key] != nil) && $0.channels[key] != nil }
+    }
+
+    /// A message of this hub's goes through the log first.
+    func sends(_ key: ChannelKey) { state.withLock { $0.onTheirWay[key, default: 0] += 1 } }
+
+    /// One that went is numbered, or nobody keeps its channel any more.
+    package func arrives(_ key: ChannelKey) {
+        state.withLock { state in
+            let rest = (state.onTheirWay[key] ?? 0) - 1
+            state.onTheirWay[key] = rest > 0 ? rest : nil
+        }
     }
 
     /// What members of this hub want to be kept of the channel; nil where there are none.

@@ -151,6 +151,8 @@ struct KeptChannels {
     var log: HistoryPlace?
     /// It can be reached.
     var isInLog = false
+    /// How many messages of this hub's are to be numbered and are not yet.
+    var onTheirWay: [ChannelKey: Int] = [:]
     /// The highest position of any channel.
     private(set) var highest = 0
     /// Milliseconds, monotonic.

@@ -35,6 +35,7 @@ import Wire
             guard case .ordered(let key, let broadcast, isNumbered: false) = relay else { continue }
             let place = store.reaches(history: 77, entry: entry, index: index)
             #expect(store.append(broadcast, to: key, at: place, stage.now))
+            store.arrives(key)
             numbered.append(.ordered(key, broadcast, isNumbered: true))
         }
         return try numbered.map { relay in try stage.watch { $0.apply(relay) } }
@@ -51,6 +52,25 @@ import Wire
         #expect(all.filter { $0.hasPrefix("3 ⇐") }.count == 2)
         #expect(!all.contains { $0.hasPrefix("1 ⇐") && $0.contains(#""n":1"#) })
         #expect(!all.contains { $0.hasPrefix("2 ⇐") && $0.contains(#""n":2"#) })
+    }
+
+    /// The log is lost while messages are on their way through it: those behind them wait until they are numbered.
+    @Test func nothingOvertakesWhatIsOnItsWayWhenTheLogIsLost() throws {
+        let stage = try room()
+        let first = try say(stage, 1, from: 1)
+        store.leavesLog(chance: 5)
+        let second = try say(stage, 2, from: 1)
+        for relay in [first, second] {
+            guard case .ordered(let key, let broadcast, isNumbered: false) = relay else { continue }
+            #expect(store.append(broadcast, to: key, at: nil, stage.now))
+            store.arrives(key)
+        }
+        // Nobody waits for anybody any more.
+        let told = try stage.say(
+            #"["1","9","realtime:a","broadcast",{"type":"broadcast","event":"e","payload":{"n":3}}]"#, from: 1)
+        let heard = told.filter { $0.hasPrefix("2 ⇐") || $0.hasPrefix("1,2 ⇐") }.joined()
+        let places = (1...3).compactMap { heard.firstRange(of: "\"n\":\($0)")?.lowerBound }
+        #expect(places.count == 3 && places == places.sorted(), "\(told)")
     }
 
     @Test func anIDOfOneHubCountsOnAnother() throws {
