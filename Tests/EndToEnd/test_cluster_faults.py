@@ -10,7 +10,7 @@ import pytest
 
 from support import cluster_check
 from support.cluster_faults import KINDS, plan
-from support.cluster_history import Absence, History, Row, Sent, Sitting
+from support.cluster_history import Absence, History, Row, Sent, Sitting, Trouble
 from support.cluster_people import KEPT, TALK
 from support.cluster_run import ClusterRun
 
@@ -93,6 +93,9 @@ def test_the_check_finds_histories_of_different_orders():
     assert any("behind e.2" in text for text in found(publisher, talked(heard=[1, 2, 3], topic=KEPT, ids=["e.2", "e.1", "e.3"])))
     several = found(publisher, talked(heard=[1, 2, 3], topic=KEPT, ids=["f.1", "f.2", "f.3"]))
     assert len(several) == 3 and "without any trouble" in several[0]
+    # A hub that has just been started is alone for a moment.
+    listener = talked(heard=[1, 2, 3], topic=KEPT, ids=["f.1", "f.2", "f.3"])
+    assert found(publisher, listener, starts=[Trouble(0, 5, "hub0 starts")]) == []
 
 
 def test_the_check_finds_rows_that_are_lost_and_out_of_order():

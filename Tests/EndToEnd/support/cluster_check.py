@@ -137,7 +137,10 @@ def ids(history, kept):
     for publisher in history.sittings:
         for n, sent in publisher.sent.get(kept, {}).items():
             known = given.get((publisher.source, n), set())
-            if len(known) > 1 and sent.accepted and not history.is_trouble(sent.at - 1, sent.accepted + 2):
+            if len(known) < 2 or not sent.accepted:
+                continue
+            moment = sent.at - 1, sent.accepted + 2
+            if not history.is_trouble(*moment) and not history.is_start(*moment):
                 yield f"{_message(publisher.source, n)} has several ids, without any trouble: {sorted(known)}"
 
 

@@ -113,6 +113,8 @@ class History:
     committed: list = field(default_factory=list)  # Row, in the order of the commits
     absences: list = field(default_factory=list)
     troubles: list = field(default_factory=list)
+    #: Times in which a hub that had just been started was not one of the others yet, and numbered what was kept alone.
+    starts: list = field(default_factory=list)
     #: Who is to be present at the end, and what each hub shows a newcomer: {hub: {key: refs}}.
     truth: set = field(default_factory=set)
     shown: dict = field(default_factory=dict)
@@ -128,4 +130,11 @@ class History:
         return float("inf") if until is None else until + late
 
     def is_trouble(self, since, until):
-        return any(trouble.since <= until and (trouble.until is None or trouble.until >= since) for trouble in self.troubles)
+        return _touches(self.troubles, since, until)
+
+    def is_start(self, since, until):
+        return _touches(self.starts, since, until)
+
+
+def _touches(times, since, until):
+    return any(time.since <= until and (time.until is None or time.until >= since) for time in times)

@@ -93,6 +93,7 @@ class ClusterRun:
         self.url = database_url
         self.hubs, self.people, self.packaged, self.balancers, self._tasks = [], [], [], [], []
         self._ended, self._drained, self._draining, self._starting = {}, {}, set(), set()
+        self._starts = {}  # those of hubs that are not whole yet
         self._whole, self._asked = [False] * HUBS, [0.0] * HUBS
         self.lag = 0.0
         self.faults = Faults(self)
@@ -207,6 +208,8 @@ class ClusterRun:
     async def start(self, hub):
         self._starting.add(hub)
         self._whole[hub] = False
+        self.history.starts.append(Trouble(time.monotonic(), None, f"hub{hub} starts"))
+        self._starts[hub] = self.history.starts[-1]
         self.hubs[hub].start(wait=False)
         self._draining.discard(hub)
         await eventually(lambda: self.hubs[hub].is_listening or self.hubs[hub].process.poll() is not None, 60)
@@ -232,6 +235,8 @@ class ClusterRun:
             self._whole[number] = figures == (1, HUBS - 1)
             if self._whole[number]:
                 self._starting.discard(number)
+                if number in self._starts:
+                    self._starts.pop(number).until = time.monotonic()
                 if trouble:
                     trouble.until, trouble = time.monotonic(), None
             elif figures and figures[0] == 0 and number not in self._starting and not trouble:
