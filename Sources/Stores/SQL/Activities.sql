@@ -52,11 +52,15 @@ returning {activity}
 -- is true, of users who are online here and not at the hub that has them; or else of those whose hub gave no sign for
 -- 30 s.
 --
--- Invariant: whoever sends an activity something asks for it first (StampActivities), so a hub that is not the
--- owner any more, and does not know it yet, sends nothing.
+-- Invariants
+--   * Whoever sends an activity something asks for it first (StampActivities), so a hub that is not the owner any more,
+--     and does not know it yet, sends nothing.
+--   * Of hubs that adopt at once, one gets each activity: a row that another hub took since this statement's snapshot
+--     has another owner than the one that was judged. (Judging again what was locked would not do: the snapshot may not
+--     have the hub that took it, so it would pass for dead.)
 -- Locks: the activities' rows; what somebody else has locked, and what is more than 5,000, is left for the next time.
-with theirs as (
-    select id from roost.push_activity a
+with judged as materialized (
+    select id, node from roost.push_activity a
     where a.node <> $1 and a.ended_at is null and case
         when $2::text[] is not null then a.user_id = any ($2)
         when $4::text is not null then a.id = $4
@@ -67,7 +71,11 @@ with theirs as (
             select from roost.push_hub h where h.node = a.node and h.at > statement_timestamp() - interval '30 seconds')
         end
     order by id limit 5000
-    for update skip locked
+), theirs as (
+    select a.id from roost.push_activity a join judged j on j.id = a.id and j.node = a.node
+    where a.ended_at is null
+    order by a.id
+    for update of a skip locked
 )
 update roost.push_activity a set node = $1 from theirs t where a.id = t.id
 returning {activity}
