@@ -36,14 +36,14 @@ struct ClusterState {
     }
 
     let boot: UInt64
-    private var names: MemberNames
-    private(set) var members = PresentMembers()
+    var names: MemberNames
+    var members = PresentMembers()
     /// This hub's members as its loops have them: what is said of them and has not come out of the log yet included.
-    private var own: [PeerMessage.MemberName: Own] = [:]
+    var own: [PeerMessage.MemberName: Own] = [:]
     /// What members of each hub want to be kept.
-    private var wishes: [UInt64: [ChannelKey: HistoryWish]] = [:]
+    var wishes: [UInt64: [ChannelKey: HistoryWish]] = [:]
     /// This hub's claims that have not come out of the log yet, in their order: whether each is known to be void already.
-    private var claims: [PeerMessage.MemberName: [Bool]] = [:]
+    var claims: [PeerMessage.MemberName: [Bool]] = [:]
     /// This hub's messages to channels with history, in their order, that have not come out of the log yet.
     private var ordered: Deque<(key: ChannelKey, broadcast: OrderedBroadcast)> = []
     /// Of messages that were told of without waiting for the log, how many are still to come out of it.
@@ -51,7 +51,7 @@ struct ClusterState {
     /// The log can be written to.
     private(set) var isInLog = false
 
-    private struct Own {
+    struct Own {
         var record: PeerMessage.PresentMember
         let channel: ChannelKey
     }
@@ -197,161 +197,25 @@ struct ClusterState {
         if !isInLog { tellOrdered(&out) }
     }
 
-    // MARK: - What comes out of the log
-
-    /// - Parameters:
-    ///   - hub: the process that said it; this hub's own messages come, too.
-    ///   - windows: for how long a member counts that was cut off.
-    mutating func heard(_ message: PeerMessage, from hub: UInt64, at now: Int64, _ out: inout [Output]) {
-        let isOwn = hub == boot
-        switch message {
-        case .broadcast(let key, let body): if !isOwn { out.append(.hear(.broadcast(key, body.message))) }
-        case .ordered(let key, let body, let sender, let databaseID):
-            guard isOwn else {
-                let sender = sender.map { MessageSender(elsewhere: names.member($0)) }
-                let broadcast = OrderedBroadcast(body.message, sender: sender, databaseID: databaseID)
-                return out.append(.number(key, broadcast, isOwn: false))
-            }
-            ownOrderedCame(&out)
-        case .presence(let key, let joins, let leaves): heard(joins, leaves, in: key, from: hub, &out)
-        case .typing(let key, let word):
-            if !isOwn, let relay = typing(word) { out.append(.hear(.typing(key, relay))) }
-        case .lost(_, let name, let time):
-            guard let copy = members.lose(name, of: hub, until: now + Int64(time)), !isOwn else { return }
-            offer(copy, until: now + Int64(time), &out)
-        case .expected(_, let name, let time):
-            guard let copy = members.expect(name, until: now + Int64(time)), !isOwn else { return }
-            out.append(.extend(names.member(name), Self.place(copy), until: now + Int64(time)))
-        case .claimed(_, let name, let owner): claimed(name, owner, by: hub, &out)
-        case .over(_, let name, let owner): over(name, owner, by: hub, &out)
-        case .appState(_, let name, let state): members.set(state, of: name)
-        case .keep(let key, let wish):
-            guard !isOwn else { return }
-            wishes[hub, default: [:]][key] = wish
-            out.append(.keep(key, wish, hub: hub))
-        }
-    }
-
-    private mutating func heard(
-        _ joins: [PeerMessage.PresentMember], _ leaves: [PeerMessage.GonePresence], in key: ChannelKey,
-        from hub: UInt64, _ out: inout [Output]
-    ) {
-        var diff = PresenceDiff()
-        for member in joins {
-            let before = members[member.member]
-            guard members.join(member, in: key, of: hub) else {
-                if hub == boot { putRight(member.member, &out) }
-                continue
-            }
-            guard hub != boot else { continue }
-            // What this hub has said of it since counts for nothing.
-            voidOwnClaim(of: member.member, &out)
-            if let before { withdraw(before, &out) }
-            diff.joins.append(meta(member))
-            if let before { diff.leaves.append(meta(before.record)) }
-        }
-        for gone in leaves {
-            guard let copy = members.leave(gone.member, ref: gone.ref, by: hub) else {
-                if hub == boot { putRight(gone.member, &out) }
-                continue
-            }
-            withdraw(copy, &out)
-            if hub != boot { diff.leaves.append(meta(copy.record)) }
-        }
-        guard !diff.joins.isEmpty || !diff.leaves.isEmpty else { return }
-        out.append(.hear(.presence(key, diff)))
-    }
-
-    /// The loops said something of a member that another hub has by then: they show what that one says.
-    private mutating func putRight(_ name: PeerMessage.MemberName, _ out: inout [Output]) {
-        guard let copy = members[name], copy.hub != boot, own[name] == nil else { return }
-        show(copy, &out)
-    }
-
-    private mutating func show(_ copy: PresentMembers.Copy, _ out: inout [Output]) {
-        var diff = PresenceDiff()
-        diff.joins = [meta(copy.record)]
-        out.append(.hear(.presence(copy.channel, diff)))
-    }
-
-    private mutating func claimed(
-        _ name: PeerMessage.MemberName, _ owner: PeerMessage.MemberOwner, by hub: UInt64, _ out: inout [Output]
-    ) {
-        let wasVoid = hub == boot ? claims[name]?.removeFirst() : nil
-        if claims[name]?.isEmpty == true { claims[name] = nil }
-        guard let before = members.claim(name, of: owner, by: hub) else {
-            // Void: somebody else was first, or it had ended. So are those that counted on it.
-            if wasVoid == false {
-                voidOwnClaims(of: name)
-                goesOnAnew(name, &out)
-            }
-            return
-        }
-        guard hub != boot else { return }
-        voidOwnClaim(of: name, &out)
-        // What this hub has of it, it has no more.
-        goesOnAnew(name, &out)
-        withdraw(before, &out)
-    }
-
-    private mutating func over(
-        _ name: PeerMessage.MemberName, _ owner: PeerMessage.MemberOwner, by hub: UInt64, _ out: inout [Output]
-    ) {
-        guard let copy = members.end(name, of: owner, by: hub) else { return }
-        let member = names.member(name)
-        guard hub != boot else {
-            return out.append(.conclude(.isOver, member, copy.channel, loop: loop(of: member)))
-        }
-        voidOwnClaim(of: name, &out)
-        // This hub seemed to be dead. If the member is here, it goes on as somebody else.
-        if copy.hub == boot { goesOnAnew(name, &out) }
-        withdraw(copy, &out)
-    }
-
-    /// What came before a claim of this hub's makes it void: its loop is told before it hears of what follows.
-    private mutating func voidOwnClaim(of name: PeerMessage.MemberName, _ out: inout [Output]) {
-        guard claims[name]?.contains(false) == true else { return }
-        voidOwnClaims(of: name)
-        goesOnAnew(name, &out)
-    }
-
-    private mutating func voidOwnClaims(of name: PeerMessage.MemberName) {
-        if let pending = claims[name] { claims[name] = pending.map { _ in true } }
-    }
-
-    /// A member that is here had ended, or another hub has it: here it is somebody else from now on.
-    private mutating func goesOnAnew(_ name: PeerMessage.MemberName, _ out: inout [Output]) {
-        guard let mine = own.removeValue(forKey: name) else { return }
-        out.append(.forget(ref: mine.record.ref))
-        let copy = PresentMembers.Copy(record: mine.record, channel: mine.channel, hub: boot)
-        out.append(.withdraw(names.member(name), Self.place(copy)))
-        let conclusion = LeaseConclusion.goesOnAnew(payload: mine.record.payload)
-        out.append(.conclude(conclusion, names.member(name), mine.channel, loop: Self.allLoops))
-        if let copy = members[name], copy.hub != boot, copy.endedBy == nil { return show(copy, &out) }
-        // Where it was lost here, nobody else takes away what the loops show of it.
-        guard members[name]?.record.ref != mine.record.ref else { return }
-        var diff = PresenceDiff()
-        diff.leaves = [meta(mine.record)]
-        out.append(.hear(.presence(mine.channel, diff)))
-    }
-
-    /// In place of a loop: whoever has the member.
-    static let allLoops = -1
-
-    /// The loop that takes a member away: its own, or for those of other hubs the first.
-    private func loop(of member: MemberID) -> Int {
-        0..<MemberID.firstForeignLoop ~= member.loop ? member.loop : 0
-    }
-
     // MARK: - Messages in one order
 
-    private mutating func ownOrderedCame(_ out: inout [Output]) {
+    mutating func ownOrderedCame(_ out: inout [Output]) {
         guard toldAlready == 0 else {
             toldAlready -= 1
             return
         }
         guard let (key, broadcast) = ordered.popFirst() else { return }
         out.append(.number(key, broadcast, isOwn: true))
+    }
+
+    /// The log does not take the newest message to a channel with history: this hub's members have it alone. Otherwise the next one
+    /// to come out of the log would be taken for it.
+    mutating func newestIsTooLarge(_ out: inout [Output]) {
+        if let (key, broadcast) = ordered.popLast() {
+            out.append(.number(key, broadcast, isOwn: true))
+        } else {
+            toldAlready -= 1
+        }
     }
 
     /// The log is away, so that nobody may wait for it.
@@ -446,87 +310,5 @@ struct ClusterState {
         for (key, wish) in snapshot.wishes where before[key] != wish { out.append(.keep(key, wish, hub: hub)) }
         for key in before.keys where snapshot.wishes[key] == nil { out.append(.keep(key, nil, hub: hub)) }
         wishes[hub] = snapshot.wishes.isEmpty ? nil : snapshot.wishes
-    }
-
-    // MARK: - Forms
-
-    private mutating func meta(_ member: PeerMessage.PresentMember) -> PresenceMeta {
-        PresenceMeta(
-            member: names.member(member.member), key: member.key, ref: member.ref, payload: member.payload,
-            previousRef: member.previousRef)
-    }
-
-    private static func place(_ copy: PresentMembers.Copy) -> PresenceLease.Place {
-        let record = copy.record
-        return PresenceLease.Place(
-            channel: copy.channel, user: record.user, key: record.hasMadeKey ? nil : Array(record.key.utf8))
-    }
-
-    private func presenceRecord(_ copy: PresentMembers.Copy) -> PresenceRecord {
-        let record = copy.record
-        return PresenceRecord(
-            channel: copy.channel, ref: record.ref, key: record.key, hasMadeKey: record.hasMadeKey, user: record.user,
-            payload: record.payload, appState: record.appState)
-    }
-
-    private mutating func offer(_ copy: PresentMembers.Copy, until: Int64, _ out: inout [Output]) {
-        guard own[copy.record.member] == nil else { return }
-        withdraw(copy, &out)
-        out.append(
-            .offer(
-                PresenceLease(
-                    member: names.member(copy.record.member), place: Self.place(copy), key: copy.record.key,
-                    appState: copy.record.appState, loop: PresenceLease.elsewhere, until: until)))
-    }
-
-    private mutating func withdraw(_ copy: PresentMembers.Copy, _ out: inout [Output]) {
-        // What is this hub's own, or is to be, ends otherwise (`goesOnAnew`).
-        guard copy.lostUntil != nil, own[copy.record.member] == nil else { return }
-        out.append(.withdraw(names.member(copy.record.member), Self.place(copy)))
-    }
-
-    private func word(_ relay: TypingRelay) -> PeerMessage.TypingWord {
-        switch relay {
-        case .started(let id, let signal): .started(typist(id), .init(signal.message))
-        case .stopped(let id, let signal): .stopped(typist(id), .init(signal.message))
-        case .ended(let id): .ended(typist(id))
-        case .forgotten(let id): .forgotten(typist(id))
-        }
-    }
-
-    private func typist(_ id: ChannelTypist.ID) -> PeerMessage.Typist {
-        switch id {
-        case .user(let user): .user(user)
-        case .member(let member): .member(names.name(of: member))
-        case .payload(let payload): .payload(payload)
-        }
-    }
-
-    private mutating func typing(_ word: PeerMessage.TypingWord) -> TypingRelay? {
-        switch word {
-        case .started(let typist, let body): TypingSignal(body.message).map { .started(id(typist), $0) }
-        case .stopped(let typist, let body): TypingSignal(body.message).map { .stopped(id(typist), $0) }
-        case .ended(let typist): .ended(id(typist))
-        case .forgotten(let typist): .forgotten(id(typist))
-        }
-    }
-
-    private mutating func id(_ typist: PeerMessage.Typist) -> ChannelTypist.ID {
-        switch typist {
-        case .user(let user): .user(user)
-        case .member(let name): .member(names.member(name))
-        case .payload(let payload): .payload(payload)
-        }
-    }
-
-    private static func hash(_ key: ChannelKey, _ wish: HistoryWish) -> UInt64 {
-        var hash: UInt64 = key.isPrivate ? 0x8422_2325_cbf2_9ce4 : 0xcbf2_9ce4_8422_2325
-        func add(_ byte: UInt8) { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
-        for byte in key.topic.utf8 { add(byte) }
-        for number in [UInt64(wish.limit), UInt64(bitPattern: wish.lifetime)] {
-            for shift in stride(from: UInt64(0), to: 64, by: 8) { add(UInt8(truncatingIfNeeded: number >> shift)) }
-        }
-        hash = (hash ^ hash >> 30) &* 0xbf58_476d_1ce4_e5b9
-        return hash ^ hash >> 31
     }
 }

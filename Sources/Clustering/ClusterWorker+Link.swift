@@ -31,14 +31,9 @@ extension ClusterWorker {
 
     private mutating func isAway(because reason: String) {
         questions.removeAll()
-        reader.linkAway()
-        writer.linkAway()
         peers.linkAway()
         let wasInLog = state.isInLog
-        setup.shared.history.leavesLog(chance: .random(in: .min ... .max))
-        var out: [ClusterState.Output] = []
-        state.logIsAway(&out)
-        perform(out)
+        goAlone()
         let problem = "the other hubs are not reached: \(reason)"
         if statistics.problem != problem {
             setup.logger.warning("The other hubs are not reached, and this one goes on alone: \(reason)")
@@ -48,16 +43,39 @@ extension ClusterWorker {
         if !isRefused { setup.report(problem) }
     }
 
+    /// Nothing is written or read before the log is opened again; nobody waits for what is on its way.
+    private mutating func goAlone() {
+        reader.linkAway()
+        writer.linkAway()
+        setup.shared.history.leavesLog(chance: .random(in: .min ... .max))
+        var out: [ClusterState.Output] = []
+        state.logIsAway(&out)
+        perform(out)
+    }
+
+    /// A whole link that takes no more leaves too much unanswered. What was not sent is never answered, and others would wait for that
+    /// answer for good: the link is made anew at the end of the turn.
+    mutating func asked(_ isSent: Bool) {
+        if !isSent { isOverfull = true }
+    }
+
+    mutating func replaceOverfull(at now: Instant) {
+        guard isOverfull else { return }
+        isOverfull = false
+        if link.isWhole { reconnect(because: "it leaves too much unanswered", at: now) }
+    }
+
     // MARK: The name
 
     /// Takes the lease on the hub's name, or finds out who has it. The log is opened by whoever has its name.
     mutating func askForName(at now: Instant) {
         nextBeat = now + Self.beatInterval
         let lease = keys.lease(of: setup.own.name)
-        _ = link.command(
-            ["SET", .text(lease), .text(String(setup.own.boot)), "PX", .integer(Self.leaseMilliseconds), "NX"],
-            tag: tag(.nothing), at: now)
-        _ = link.command(["GET", .text(lease)], tag: tag(.holder), at: now)
+        asked(
+            link.command(
+                ["SET", .text(lease), .text(String(setup.own.boot)), "PX", .integer(Self.leaseMilliseconds), "NX"],
+                tag: tag(.nothing), at: now))
+        asked(link.command(["GET", .text(lease)], tag: tag(.holder), at: now))
     }
 
     private mutating func learn(holder: UInt64?, at now: Instant) {
@@ -81,6 +99,7 @@ extension ClusterWorker {
         guard !isRefused else { return }
         isRefused = true
         hasLease = false
+        goAlone()
         setup.report("another hub of the cluster is called \(setup.own.name): give each a node.name of its own")
         setup.logger.error(
             "Another hub of the cluster is called \(setup.own.name), so this one stays alone. Give each a node.name of its own."
@@ -92,10 +111,12 @@ extension ClusterWorker {
     mutating func open(at now: Instant) {
         openedAt = now
         let least = max(UInt64(max(0, Self.now.unix)), (reader.epoch ?? 0) + 1)
-        _ = scripts.open(leastEpoch: least, on: link, tag: tag(.open), at: now)
+        asked(scripts.open(leastEpoch: least, on: link, tag: tag(.open), at: now))
     }
 
     private mutating func opened(_ value: RedisValue, at now: Instant) {
+        // It was asked before the name was taken.
+        guard hasLease else { return }
         do throws(LogRefusal) {
             let opening = try LogScripts.opening(value)
             let head = LogHead(
@@ -139,7 +160,7 @@ extension ClusterWorker {
             case .apply(let messages): apply(messages)
             case .fetch(let fetch):
                 let place = LogEntryID(epoch: fetch.after.epoch, offset: fetch.after.offset)
-                _ = scripts.read(after: place, count: fetch.count, on: link, tag: tag(.fetch(fetch)), at: now)
+                asked(scripts.read(after: place, count: fetch.count, on: link, tag: tag(.fetch(fetch)), at: now))
             case .tellGap(let gap): tell(gap)
             case .forked: setup.shared.history.loses(at: Self.now)
             case .reopen:
@@ -184,6 +205,7 @@ extension ClusterWorker {
                 let isSent = scripts.publish(
                     publish.batch, in: publish.epoch, entryTag: publish.tag, length: Self.logLength, on: link,
                     tag: tag(.publish), at: now)
+                asked(isSent)
                 if !isSent { writerFailed(.unknown, at: now) }
             case .reopen: open(at: now)
             case .dropped:
@@ -257,20 +279,23 @@ extension ClusterWorker {
             digest: state.digest(of: setup.own.boot), digestSequence: ownApplied, flags: flags,
             figures: setup.figures().map { UInt64(max(0, $0)) }, ended: peers.ended(at: Self.milliseconds))
         let lease = keys.lease(of: setup.own.name)
-        _ = link.command(
-            ["SET", .text(lease), .text(String(setup.own.boot)), "PX", .integer(Self.leaseMilliseconds)],
-            tag: tag(.lease), at: now)
+        asked(
+            link.command(
+                ["SET", .text(lease), .text(String(setup.own.boot)), "PX", .integer(Self.leaseMilliseconds)],
+                tag: tag(.lease), at: now))
         let names = peers.namesToAsk
-        _ = link.command(
-            ["MGET", .text(keys.head)] + names.map { .text(keys.lease(of: $0)) }, tag: tag(.look(names)), at: now)
-        _ = link.command(
-            ["PUBLISH", .text(keys.channel), .bytes(PublishedMessage.encode(beat))], tag: tag(.nothing), at: now)
+        asked(
+            link.command(
+                ["MGET", .text(keys.head)] + names.map { .text(keys.lease(of: $0)) }, tag: tag(.look(names)), at: now))
+        asked(
+            link.command(
+                ["PUBLISH", .text(keys.channel), .bytes(PublishedMessage.encode(beat))], tag: tag(.nothing), at: now))
     }
 
     private mutating func looked(_ names: [String], _ value: RedisValue, at now: Instant) {
         guard let values = value.elements, values.count == names.count + 1 else { return }
         let head = values[0].text.flatMap { LogHead($0.utf8) }
-        _ = link.publishPing(tag: tag(.confirm(head)), at: now)
+        asked(link.publishPing(tag: tag(.confirm(head)), at: now))
         var holders: [String: UInt64?] = [:]
         for (name, value) in zip(names, values.dropFirst()) { holders[name] = .some(value.text.flatMap { UInt64($0) }) }
         var found: [PeerTableAction] = []

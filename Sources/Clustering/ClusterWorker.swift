@@ -45,6 +45,8 @@ struct ClusterWorker: ~Copyable {
     /// Since when somebody else has it, and who.
     var takenSince: (holder: UInt64, at: Instant)?
     var isLeaving = false
+    /// The link did not take what it was asked.
+    var isOverfull = false
     /// When the log was last opened, against opening it all the time.
     var openedAt: Instant?
 
@@ -86,6 +88,7 @@ struct ClusterWorker: ~Copyable {
         var actions: [LogWriterAction] = []
         writer.flush(at: Self.milliseconds, &actions)
         perform(actions, at: now)
+        replaceOverfull(at: now)
         handOn()
         publishStatistics()
     }
@@ -99,7 +102,7 @@ struct ClusterWorker: ~Copyable {
         }
         isLeaving = true
         beat(at: .now)
-        _ = link.command(["DEL", .text(keys.lease(of: setup.own.name))], tag: tag(.bye), at: .now)
+        isLeaving = link.command(["DEL", .text(keys.lease(of: setup.own.name))], tag: tag(.bye), at: .now)
         while isLeaving, link.isWhole, .now < deadline {
             for event in link.advance(at: .now) { handle(event, at: .now) }
             rest(until: deadline)
@@ -202,6 +205,11 @@ struct ClusterWorker: ~Copyable {
         var actions: [LogWriterAction] = []
         if writer.append(message.encoded, at: Self.milliseconds, &actions) == nil {
             setup.logger.warning("A message is too large for the other hubs: clients there do not get it.")
+            if case .ordered = message {
+                var out: [ClusterState.Output] = []
+                state.newestIsTooLarge(&out)
+                perform(out)
+            }
         }
         perform(actions, at: .now)
     }
@@ -296,6 +304,7 @@ struct ClusterWorker: ~Copyable {
             sender: setup.own, receiver: hub.boot, afterSequence: sequence,
             payload: payload.encoded(at: Self.milliseconds)[...])
         let bytes = PublishedMessage.encode(message)
+        // What is lost of a snapshot, for whatever reason, is asked for again.
         _ = link.command(
             ["PUBLISH", .text(keys.channel(of: hub.name)), .bytes(bytes)], tag: tag(.nothing), at: now)
     }

@@ -280,6 +280,28 @@ import Wire
         #expect(out.count == 2)
     }
 
+    @Test(arguments: [true, false]) func whatTheLogDoesNotTakeIsNotTakenForTheNext(_ isInLog: Bool) {
+        var state = ClusterState(boot: 1)
+        if isInLog { state.logIsOpen() }
+        let (tooLarge, next) = ("1", "2")
+        let body = PeerMessage.BroadcastBody.text(Array("{}".utf8))
+        var out: [ClusterState.Output] = []
+        var numbered: [String?] {
+            out.compactMap { if case .number(_, let broadcast, _) = $0 { broadcast.databaseID } else { nil } }
+        }
+        for id in [tooLarge, next] {
+            let broadcast = OrderedBroadcast(body.message, sender: nil, databaseID: id)
+            state.said(
+                .ordered(Self.key, broadcast, isNumbered: false), by: 0, at: 0, record: { _ in nil },
+                wish: { _ in nil }, &out)
+            if id == tooLarge { state.newestIsTooLarge(&out) }
+        }
+        #expect(numbered == (isInLog ? [tooLarge] : [tooLarge, next]), "the second waits for the log, if it is there")
+        state.logIsOpen()
+        state.heard(.ordered(Self.key, body, sender: nil, databaseID: next), from: 1, at: 0, &out)
+        #expect(numbered == [tooLarge, next])
+    }
+
     @Test func aSnapshotComesInPartsAndGoesAsBytes() throws {
         var state = ClusterState(boot: 1)
         state.logIsOpen()

@@ -1,0 +1,147 @@
+import Hub
+
+/// What comes out of the log, and what it decides.
+extension ClusterState {
+    /// - Parameters:
+    ///   - hub: the process that said it; this hub's own messages come, too.
+    mutating func heard(_ message: PeerMessage, from hub: UInt64, at now: Int64, _ out: inout [Output]) {
+        let isOwn = hub == boot
+        switch message {
+        case .broadcast(let key, let body): if !isOwn { out.append(.hear(.broadcast(key, body.message))) }
+        case .ordered(let key, let body, let sender, let databaseID):
+            guard isOwn else {
+                let sender = sender.map { MessageSender(elsewhere: names.member($0)) }
+                let broadcast = OrderedBroadcast(body.message, sender: sender, databaseID: databaseID)
+                return out.append(.number(key, broadcast, isOwn: false))
+            }
+            ownOrderedCame(&out)
+        case .presence(let key, let joins, let leaves): heard(joins, leaves, in: key, from: hub, &out)
+        case .typing(let key, let word):
+            if !isOwn, let relay = typing(word) { out.append(.hear(.typing(key, relay))) }
+        case .lost(_, let name, let time):
+            guard let copy = members.lose(name, of: hub, until: now + Int64(time)), !isOwn else { return }
+            offer(copy, until: now + Int64(time), &out)
+        case .expected(_, let name, let time):
+            guard let copy = members.expect(name, until: now + Int64(time)), !isOwn else { return }
+            out.append(.extend(names.member(name), Self.place(copy), until: now + Int64(time)))
+        case .claimed(_, let name, let owner): claimed(name, owner, by: hub, &out)
+        case .over(_, let name, let owner): over(name, owner, by: hub, &out)
+        case .appState(_, let name, let state): members.set(state, of: name)
+        case .keep(let key, let wish):
+            guard !isOwn else { return }
+            wishes[hub, default: [:]][key] = wish
+            out.append(.keep(key, wish, hub: hub))
+        }
+    }
+
+    private mutating func heard(
+        _ joins: [PeerMessage.PresentMember], _ leaves: [PeerMessage.GonePresence], in key: ChannelKey,
+        from hub: UInt64, _ out: inout [Output]
+    ) {
+        var diff = PresenceDiff()
+        for member in joins {
+            let before = members[member.member]
+            guard members.join(member, in: key, of: hub) else {
+                if hub == boot { putRight(member.member, &out) }
+                continue
+            }
+            guard hub != boot else { continue }
+            // What this hub has said of it since counts for nothing.
+            voidOwnClaim(of: member.member, &out)
+            if let before { withdraw(before, &out) }
+            diff.joins.append(meta(member))
+            if let before { diff.leaves.append(meta(before.record)) }
+        }
+        for gone in leaves {
+            guard let copy = members.leave(gone.member, ref: gone.ref, by: hub) else {
+                if hub == boot { putRight(gone.member, &out) }
+                continue
+            }
+            withdraw(copy, &out)
+            if hub != boot { diff.leaves.append(meta(copy.record)) }
+        }
+        guard !diff.joins.isEmpty || !diff.leaves.isEmpty else { return }
+        out.append(.hear(.presence(key, diff)))
+    }
+
+    /// The loops said something of a member that another hub has by then: they show what that one says.
+    private mutating func putRight(_ name: PeerMessage.MemberName, _ out: inout [Output]) {
+        guard let copy = members[name], copy.hub != boot, own[name] == nil else { return }
+        show(copy, &out)
+    }
+
+    mutating func show(_ copy: PresentMembers.Copy, _ out: inout [Output]) {
+        var diff = PresenceDiff()
+        diff.joins = [meta(copy.record)]
+        out.append(.hear(.presence(copy.channel, diff)))
+    }
+
+    private mutating func claimed(
+        _ name: PeerMessage.MemberName, _ owner: PeerMessage.MemberOwner, by hub: UInt64, _ out: inout [Output]
+    ) {
+        let wasVoid = hub == boot ? claims[name]?.removeFirst() : nil
+        if claims[name]?.isEmpty == true { claims[name] = nil }
+        guard let before = members.claim(name, of: owner, by: hub) else {
+            // Void: somebody else was first, or it had ended. So are those that counted on it.
+            if wasVoid == false {
+                voidOwnClaims(of: name)
+                goesOnAnew(name, &out)
+            }
+            return
+        }
+        guard hub != boot else { return }
+        voidOwnClaim(of: name, &out)
+        // What this hub has of it, it has no more.
+        goesOnAnew(name, &out)
+        withdraw(before, &out)
+    }
+
+    private mutating func over(
+        _ name: PeerMessage.MemberName, _ owner: PeerMessage.MemberOwner, by hub: UInt64, _ out: inout [Output]
+    ) {
+        guard let copy = members.end(name, of: owner, by: hub) else { return }
+        let member = names.member(name)
+        guard hub != boot else {
+            return out.append(.conclude(.isOver, member, copy.channel, loop: loop(of: member)))
+        }
+        voidOwnClaim(of: name, &out)
+        // This hub seemed to be dead. If the member is here, it goes on as somebody else.
+        if copy.hub == boot { goesOnAnew(name, &out) }
+        withdraw(copy, &out)
+    }
+
+    /// What came before a claim of this hub's makes it void: its loop is told before it hears of what follows.
+    mutating func voidOwnClaim(of name: PeerMessage.MemberName, _ out: inout [Output]) {
+        guard claims[name]?.contains(false) == true else { return }
+        voidOwnClaims(of: name)
+        goesOnAnew(name, &out)
+    }
+
+    private mutating func voidOwnClaims(of name: PeerMessage.MemberName) {
+        if let pending = claims[name] { claims[name] = pending.map { _ in true } }
+    }
+
+    /// A member that is here had ended, or another hub has it: here it is somebody else from now on.
+    mutating func goesOnAnew(_ name: PeerMessage.MemberName, _ out: inout [Output]) {
+        guard let mine = own.removeValue(forKey: name) else { return }
+        out.append(.forget(ref: mine.record.ref))
+        let copy = PresentMembers.Copy(record: mine.record, channel: mine.channel, hub: boot)
+        out.append(.withdraw(names.member(name), Self.place(copy)))
+        let conclusion = LeaseConclusion.goesOnAnew(payload: mine.record.payload)
+        out.append(.conclude(conclusion, names.member(name), mine.channel, loop: Self.allLoops))
+        if let copy = members[name], copy.hub != boot, copy.endedBy == nil { return show(copy, &out) }
+        // Where it was lost here, nobody else takes away what the loops show of it.
+        guard members[name]?.record.ref != mine.record.ref else { return }
+        var diff = PresenceDiff()
+        diff.leaves = [meta(mine.record)]
+        out.append(.hear(.presence(mine.channel, diff)))
+    }
+
+    /// In place of a loop: whoever has the member.
+    static let allLoops = -1
+
+    /// The loop that takes a member away: its own, or for those of other hubs the first.
+    private func loop(of member: MemberID) -> Int {
+        0..<MemberID.firstForeignLoop ~= member.loop ? member.loop : 0
+    }
+}
