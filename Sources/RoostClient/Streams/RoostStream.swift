@@ -24,9 +24,9 @@ public final class RoostStream: Sendable {
     public var updates: StreamUpdates {
         let bell = Mailbox<Void>(limit: 1, countsMissed: false)
         let lease = channel.attach(.stream(bell))
-        let (replica, bookmark) = (channel.replica, StreamBookmark(channel.replica))
+        let (replica, position) = (channel.replica, StreamReadPosition(channel.replica))
         return RoostThrowingSequence { () async throws(RoostError) in
-            try await bell.value(lease) { bookmark.update(replica) }
+            try await bell.value(lease) { position.update(replica) }
         }
     }
 
@@ -36,9 +36,9 @@ public final class RoostStream: Sendable {
     public var texts: StreamTexts {
         let bell = Mailbox<Void>(limit: 1, countsMissed: false)
         let lease = channel.attach(.stream(bell))
-        let (replica, bookmark) = (channel.replica, StreamBookmark(channel.replica))
+        let (replica, position) = (channel.replica, StreamReadPosition(channel.replica))
         return RoostThrowingSequence { () async throws(RoostError) in
-            try await bell.value(lease) { bookmark.text(replica) }
+            try await bell.value(lease) { position.text(replica) }
         }
     }
 

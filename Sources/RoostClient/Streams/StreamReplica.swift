@@ -32,7 +32,7 @@ final class StreamReplica: Sendable {
 }
 
 /// How far one sequence has told its consumer of a stream.
-final class StreamBookmark: Sendable {
+final class StreamReadPosition: Sendable {
     private struct Place {
         var generation = 0
         var offset = 0
@@ -129,7 +129,7 @@ extension Mailbox<Void> {
     ///
     /// - Parameter lease: is held while somebody may still wait.
     func value<Value>(
-        _ lease: Lease, _ look: () -> StreamBookmark.Look<Value>
+        _ lease: Lease, _ look: () -> StreamReadPosition.Look<Value>
     ) async throws(RoostError) -> Value? {
         while !Task.isCancelled {
             switch look() {
