@@ -15,14 +15,16 @@ extension RoostConfiguration {
         environment: [String: String] = ProcessInfo.processInfo.environment,
         files: [String] = standardFiles, cores: Int = ProcessInfo.processInfo.activeProcessorCount
     ) throws(ConfigurationError) -> RoostConfiguration {
-        let variables = try Layer(environment: environment)
+        let variables = Layer(environment: environment)
         let variable = environment[Setting.fileVariable].flatMap { $0.isEmpty ? nil : $0 }
         let path = try SettingsPath.find(flag: file, variable: variable, files: files)
         var layers = [Layer(flags: flags), variables]
         if let path { layers.append(try SettingsFile(path: path).layer()) }
         var values: [EffectiveValue] = []
         for setting in Setting.all { values.append(try effective(setting, layers)) }
-        return try RoostConfiguration(values: EffectiveValues(values), file: path, cores: cores)
+        return try RoostConfiguration(
+            values: EffectiveValues(values), file: path, cores: cores,
+            warnings: UnknownVariables(in: environment).sentences)
     }
 
     /// The first layer that sets it wins, but a wrong value below it is an error all the same: it would come to light
@@ -69,15 +71,9 @@ struct Layer {
         self.init(entries)
     }
 
-    /// What environment variables set; an empty one sets nothing.
-    ///
-    /// Refuses variables that start with `ROOST_` and that nobody knows: a misspelt one would otherwise be a setting
-    /// that is silently not made.
-    init(environment: [String: String]) throws(ConfigurationError) {
+    /// What environment variables set; an empty one sets nothing. Those that nobody knows are for `UnknownVariables`.
+    init(environment: [String: String]) {
         let variables = environment.filter { !$0.value.isEmpty }
-        for name in variables.keys.sorted() where name.hasPrefix(Setting.environmentPrefix + "_") {
-            try Self.check(variable: name)
-        }
         var entries: [String: Entry] = [:]
         for setting in Setting.all {
             let names = [setting.environmentName] + (setting.alias.map { [$0] } ?? [])
@@ -87,29 +83,26 @@ struct Layer {
         self.init(entries)
     }
 
-    private static func check(variable name: String) throws(ConfigurationError) {
-        let known = Setting.all.map(\.environmentName) + [Setting.fileVariable, Setting.postgresProgramsVariable]
-        if known.contains(name) { return }
-        let advice =
-            NearestName.find(name, among: known).map { "did you mean \($0)?" }
-            ?? "a variable is named after its key, as ROOST_HTTP_PORT after http.port, and `roost config print` shows the keys."
-        throw ConfigurationError(message: "there is no environment variable \(Quotation.of(name)); \(advice)")
-    }
-
     /// Nil: this layer does not set it.
     func value(of setting: Setting) throws(ConfigurationError) -> EffectiveValue? {
         guard let entry = entries[setting.key] else { return nil }
         guard case .text(let text) = entry.content else { throw wrong(setting, entry, found: "a list") }
         guard let value = setting.kind.read(text) else {
             let shown = setting.isSecret ? "\(text.utf8.count) bytes of something else" : "'\(Quotation.of(text))'"
-            throw wrong(setting, entry, found: shown)
+            throw wrong(setting, entry, found: shown, hint: hint(entry, text))
         }
         return EffectiveValue(setting: setting, value: value, origin: entry.origin)
     }
 
-    private func wrong(_ setting: Setting, _ entry: Entry, found: String) -> ConfigurationError {
+    /// Kubernetes sets variables for each service, which for one that is named `roost-http` are some of ours.
+    private func hint(_ entry: Entry, _ text: String) -> String {
+        guard case .variable(let name) = entry.origin, ServiceLink.isOne(name, text) else { return "" }
+        return "; Kubernetes sets it for a service of that name, and `enableServiceLinks: false` in the pod stops that"
+    }
+
+    private func wrong(_ setting: Setting, _ entry: Entry, found: String, hint: String = "") -> ConfigurationError {
         ConfigurationError(
-            message: "\(entry.origin.subject(setting)) is \(found), expected \(setting.kind.expectation).")
+            message: "\(entry.origin.subject(setting)) is \(found), expected \(setting.kind.expectation)\(hint).")
     }
 }
 

@@ -1,18 +1,14 @@
 extension RoostConfiguration {
-    /// The effective values as YAML, each with who set it; secrets are masked.
+    /// The effective values as YAML for a terminal of 80 columns, each with who set it; secrets are masked.
     package func printed() -> String {
-        var lines: [(text: String, comment: String?)] = []
+        var out = ""
         var section: Substring?
         for value in values {
-            if let next = value.setting.section, next != section { lines.append(("\(next):", nil)) }
+            if let next = value.setting.section, next != section { out += "\(next):\n" }
             section = value.setting.section
-            lines.append(value.line)
+            for line in value.lines { out += line + "\n" }
         }
-        let width = lines.map(\.text.count).max() ?? 0
-        return lines.map { line in
-            guard let comment = line.comment else { return line.text + "\n" }
-            return line.text + String(repeating: " ", count: width - line.text.count) + "  # \(comment)\n"
-        }.joined()
+        return out
     }
 }
 
@@ -24,17 +20,47 @@ extension Setting {
 }
 
 extension EffectiveValue {
-    fileprivate var line: (text: String, comment: String?) {
-        let name = setting.key.split(separator: ".").last ?? ""
+    private static let width = 80
+    /// Where comments begin, as far as values leave room for it.
+    private static let margin = 44
+
+    /// `name: value  # who`, or where that is too wide the value in lines below.
+    fileprivate var lines: [String] {
         let indent = setting.section == nil ? "" : "  "
-        return ("\(indent)\(name): \(yaml)", value == nil ? "not set" : "\(origin)")
+        let name = "\(indent)\(setting.key.split(separator: ".").last ?? ""):"
+        let comment = "  # " + (value == nil ? "not set" : "\(origin)")
+        let line = "\(name) \(yaml)"
+        let padding = String(repeating: " ", count: max(0, Self.margin - line.count))
+        if line.count + padding.count + comment.count <= Self.width { return [line + padding + comment] }
+        if line.count + comment.count <= Self.width { return [line + comment] }
+        let inner = indent + "  "
+        return [name + comment] + folded(to: Self.width - inner.count).map { inner + $0 }
+    }
+
+    /// A quoted text over several lines. A backslash at the end of a line joins it to the next, whose indentation does not count
+    /// (YAML 1.2, 7.3.1).
+    private func folded(to width: Int) -> [String] {
+        var lines: [String] = []
+        var rest = yaml.hasPrefix("\"") ? yaml[...] : "\"\(yaml)\""
+        while rest.count > width {
+            let most = rest.index(rest.startIndex, offsetBy: width - 1)
+            var end = rest[..<most].lastIndex(of: " ").map(rest.index(after:)) ?? most
+            // No escape is cut in two, and no line begins with a space, which would not count.
+            while end < rest.endIndex, rest[..<end].last == "\\" || rest[end] == " " { end = rest.index(before: end) }
+            guard end > rest.startIndex else { break }
+            lines.append(rest[..<end] + "\\")
+            rest = rest[end...]
+        }
+        return lines + [String(rest)]
     }
 
     private var yaml: String {
         guard case .text = value else { return printed }
         let isPlain = printed.allSatisfy { $0.isLetter || $0.isNumber || "-_./:@".contains($0) } && !printed.isEmpty
-        return isPlain ? printed : "\"" + printed.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
+        return isPlain ? printed : "\"" + Self.escapes.reduce(printed) { $0.replacing($1.0, with: $1.1) } + "\""
     }
+
+    private static let escapes = [("\\", "\\\\"), ("\"", "\\\""), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t")]
 }
 
 /// Takes passwords out of what gets printed. Where it is not clear what belongs to the password, more is hidden.

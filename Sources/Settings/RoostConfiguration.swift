@@ -127,8 +127,12 @@ package struct RoostConfiguration: Sendable {
     package let file: String?
     /// Every setting in the order of the table, with who set it.
     package let values: [EffectiveValue]
+    /// What is worth a word and stops nothing, a sentence each; no value of a variable is in them.
+    package let warnings: [String]
 
-    init(values: EffectiveValues, file: String?, cores: Int) throws(ConfigurationError) {
+    init(
+        values: EffectiveValues, file: String?, cores: Int, warnings: [String] = []
+    ) throws(ConfigurationError) {
         databaseURL = values.text(.databaseURL)
         nodeName = values.requiredText(.nodeName)
         cluster = ClusterSettings(values)
@@ -207,6 +211,7 @@ package struct RoostConfiguration: Sendable {
         drainSeconds = values.integer(.drainSeconds)
         self.file = file
         self.values = values.ordered
+        self.warnings = warnings
         try Self.checkTogether(values)
     }
 }

@@ -53,6 +53,9 @@ package struct Setting: Sendable {
     /// The environment variable that names the folder of Postgres' own programs (initdb, pg_ctl) for `roost demo` and
     /// the tests; not a setting, since a hub starts no Postgres.
     package static let postgresProgramsVariable = "ROOST_POSTGRES_BIN"
+
+    /// The environment variable from which `roost-load` takes its token; nothing to a hub.
+    package static let tokenVariable = "ROOST_TOKEN"
 }
 
 /// A setting's value, read and within its bounds.

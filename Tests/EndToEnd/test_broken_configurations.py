@@ -76,3 +76,19 @@ def test_what_they_are_made_from_is_right(tmp_path):
     result = subprocess.run(
         [BINARY, "config", "check", "--config", str(path)], env={**PLAIN, **RIGHT}, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
+
+
+def test_variables_of_others_stop_nothing(tmp_path):
+    """Kubernetes' for a service named roost, roost-load's token, a slip: no value of them is shown, and no start ends for them."""
+    link = {
+        "ROOST_PORT": "tcp://10.96.7.7:4000", "ROOST_SERVICE_HOST": "10.96.7.7", "ROOST_SERVICE_PORT": "4000",
+        "ROOST_PORT_4000_TCP": "tcp://10.96.7.7:4000", "ROOST_PORT_4000_TCP_ADDR": "10.96.7.7"}
+    others = {"ROOST_TOKEN": "eyJhbGciOiJIUzI1NiJ9.hidden", "ROOST_JWT_SECERT": "hidden-value", "ROOST_COLOUR": "hidden-colour"}
+    result = subprocess.run(
+        [BINARY, "config", "check"], env={**PLAIN, **RIGHT, **link, **others}, cwd=tmp_path, capture_output=True, text=True)
+    assert result.returncode == 0 and "configuration is valid" in result.stdout, result.stderr
+    warnings = result.stderr.splitlines()
+    assert len(warnings) == 3 and all(" warning [" in line for line in warnings), result.stderr
+    assert "ROOST_JWT_SECERT" in warnings[1] and "did you mean ROOST_JWT_SECRET?" in warnings[1]
+    assert "ROOST_PORT and 4 more" in warnings[2]
+    assert "hidden" not in result.stderr and "10.96" not in result.stderr and "ROOST_TOKEN" not in result.stderr

@@ -131,7 +131,7 @@ def test_doctor_finds_what_is_wrong(hub, cluster):
 
 @pytest.mark.parametrize("settings, said", [
     ({"ROOST_HTTP_PORT": "x"}, "ROOST_HTTP_PORT"), ({"ROOST_HTTP_PORT": "70000"}, "65535"),
-    ({"ROOST_HTP_PORT": "4000"}, "did you mean ROOST_HTTP_PORT?"), ({"ROOST_JWT_SECRET": "short"}, "32 bytes"),
+    ({"ROOST_JWT_SECRET": "short"}, "32 bytes"),
     ({"ROOST_JWT_SECRET": ""}, "jwt.secret"), ({"ROOST_DATABASE_URL": ""}, "database.url"),
     ({"ROOST_LOG_LEVEL": "loud"}, "ROOST_LOG_LEVEL"), ({"ROOST_CONFIG": "/nowhere.yaml"}, "/nowhere.yaml"),
     ({"ROOST_TIMEOUTS_PING_AFTER": "90"}, "idle"),

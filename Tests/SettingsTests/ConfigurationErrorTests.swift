@@ -10,7 +10,11 @@ struct ConfigurationErrorTests {
             ("ROOST_HTTP_PORT", "http", "ROOST_HTTP_PORT is 'http', expected a whole number from 1 to 65535."),
             ("ROOST_HTTP_PORT", "0", "ROOST_HTTP_PORT is '0', expected a whole number from 1 to 65535."),
             ("ROOST_HTTP_PORT", "1_", "ROOST_HTTP_PORT is '1_', expected a whole number from 1 to 65535."),
-            ("ROOST_HTTP_PROT", "1", "there is no environment variable ROOST_HTTP_PROT; did you mean ROOST_HTTP_PORT?"),
+            (
+                "ROOST_HTTP_PORT", "tcp://10.0.0.1:4000",
+                "ROOST_HTTP_PORT is 'tcp://10.0.0.1:4000', expected a whole number from 1 to 65535; Kubernetes sets it for a "
+                    + "service of that name, and `enableServiceLinks: false` in the pod stops that."
+            ),
             ("ROOST_LIMITS_PRIVATE_ONLY", "ja", "ROOST_LIMITS_PRIVATE_ONLY is 'ja', expected true or false."),
             (
                 "ROOST_LOG_LEVEL", "loud",
@@ -54,11 +58,6 @@ struct ConfigurationErrorTests {
             (
                 "ROOST_JWKS_URL", "ftp://me:s3cret@host/keys",
                 "ROOST_JWKS_URL is 25 bytes of something else, expected a URL that begins with https:// or http://."
-            ),
-            (
-                "ROOST_NONSENSE", "1",
-                "there is no environment variable ROOST_NONSENSE; a variable is named after its key, as ROOST_HTTP_PORT "
-                    + "after http.port, and `roost config print` shows the keys."
             ),
             ("ROOST_CONFIG", "/dev/zero", "/dev/zero is no file that can be read to its end; name a YAML file."),
             ("ROOST_CONFIG", "/tmp", "/tmp is a folder; name a YAML file."),

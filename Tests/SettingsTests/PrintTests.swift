@@ -55,4 +55,20 @@ struct PrintTests {
         #expect(lines.contains("port: 4001 # default"))
         #expect(lines.contains("loops: 0 # default"))
     }
+
+    @Test("long values are folded, and read back as they were")
+    func folded() throws {
+        let statement =
+            "select\n\t'a \\ \"quoted\" text   with   spaces', "
+            + (0..<40).map { "column_\($0)" }.joined(separator: ", ") + String(repeating: "y", count: 200)
+            + " from app.notes where author = $1 and seen = $2 and at = $3"
+        let configuration = try RoostConfiguration.load(environment: ["ROOST_USERS_STATEMENT": statement], files: [])
+        let printed = configuration.printed()
+        #expect(printed.split(separator: "\n").allSatisfy { $0.count <= 80 })
+        try withFile(printed) { path in
+            let again = try RoostConfiguration.load(file: path, environment: [:])
+            #expect(again.usersStatement == statement)
+            #expect(again.values.map(\.value) == configuration.values.map(\.value))
+        }
+    }
 }

@@ -33,10 +33,11 @@ struct ConfigurationOptions: ParsableArguments {
     @Option(help: ArgumentHelp("How much is logged, trace to critical (log.level).", valueName: "level"))
     var logLevel: String?
 
-    /// The configuration in force. The log speaks as it says from here on.
+    /// The configuration in force. The log speaks as it says from here on, and warns of what is wrong and stops nothing.
     func load() throws(ConfigurationError) -> RoostConfiguration {
         let configuration = try read()
         LogOutput.standard.adopt(configuration)
+        for sentence in configuration.warnings { configuration.logger.warning("\(sentence)") }
         return configuration
     }
 

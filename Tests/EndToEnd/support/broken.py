@@ -41,11 +41,10 @@ class Maker:
     def __init__(self, settings, seed, folder):
         self.settings, self.random, self.folder = settings, random.Random(seed), folder
         self.keys = [setting["key"] for setting in settings]
-        self.variables = [setting["variable"] for setting in settings]
 
     def all(self):
         return [
-            *self.wrong_values(), *self.wrong_shapes(), *self.unknown_keys(), *self.unknown_variables(), *self.bad_yaml(),
+            *self.wrong_values(), *self.wrong_shapes(), *self.unknown_keys(), *self.bad_yaml(),
             *self.contradictions(), *self.bad_files(), *self.bad_keys(), *self.bad_flags(), *self.too_little()]
 
     # Values
@@ -101,14 +100,6 @@ class Maker:
         for key in ("database.colour", "nothing", "nothing.at.all", "http.level", "port"):
             text, line = self.file(key, "1")
             yield Broken(f"the key {key}", [f"FILE:{line}: ", f"there is no key {key}; "], text)
-
-    def unknown_variables(self):
-        for _ in range(25):
-            name = self.random.choice(self.variables)
-            wrong = "ROOST_" + self.misspelt(name.removeprefix("ROOST_"), [v.removeprefix("ROOST_") for v in self.variables])
-            yield Broken(
-                f"{wrong} for {name}", [f"there is no environment variable {wrong}; did you mean ROOST_"], variables={wrong: "1"})
-        yield Broken("ROOST_COLOUR", ["there is no environment variable ROOST_COLOUR; "], variables={"ROOST_COLOUR": "1"})
 
     def misspelt(self, name, names):
         """A slip of the finger that makes no other name, no section, and nothing below a setting."""
