@@ -187,7 +187,8 @@ let package = Package(
         .testTarget(name: "LoadTests", dependencies: ["roost-load", "Wire"], swiftSettings: quick),
         .testTarget(name: "WireTests", dependencies: ["Documents", "Wire", "TestSupport"], swiftSettings: strict),
         .testTarget(
-            name: "ClusteringTests", dependencies: ["Clustering", "Hub", "Wire", "TestSupport"], swiftSettings: quick),
+            name: "ClusteringTests", dependencies: ["Cluster", "Clustering", "Hub", "Wire", "TestSupport"],
+            swiftSettings: quick),
         .testTarget(name: "DocumentsTests", dependencies: ["Documents"], swiftSettings: quick),
         .testTarget(name: "StreamsTests", dependencies: ["Streams", "TestSupport"], swiftSettings: quick),
         .testTarget(

@@ -2,7 +2,6 @@ package import Cluster
 package import Hub
 package import Logging
 package import Redis
-import Synchronization
 import Workers
 
 /// Makes several hubs act as one: tells the others what happens here, and the loops what happens there.
@@ -13,7 +12,7 @@ import Workers
 /// Safe from any thread.
 package final class ClusterService: PeerService {
     private let setup: Setup
-    private let mailbox = WorkerMailbox<ClusterMail>(ClusterMail())
+    let mailbox = WorkerMailbox<ClusterMail>(ClusterMail())
     private let stopSignal = StopSignal()
     private let published = Published(ClusterStatistics())
     private let thread = WorkerThread(named: "roost-cluster")
@@ -78,6 +77,8 @@ package final class ClusterService: PeerService {
         let restartWindow: Int64
         /// What other hubs show of this one: connections.
         let figures: @Sendable () -> [Int]
+        /// Who answers what other hubs ask.
+        let answers: [PeerSubject: any PeerAnswering]
         let logger: Logger
         /// Called on the service's thread: nil while the hubs act as one, else why they do not, a sentence without a full stop.
         let report: @Sendable (_ problem: String?) -> Void
@@ -85,7 +86,8 @@ package final class ClusterService: PeerService {
         /// - Parameter own: its boot is drawn anew for each process.
         package init(
             address: RedisAddress, cluster: String, own: HubIdentity, shared: HubShared, rules: PresenceRules,
-            restartWindow: Int64, figures: @escaping @Sendable () -> [Int], logger: Logger,
+            restartWindow: Int64, figures: @escaping @Sendable () -> [Int],
+            answers: [PeerSubject: any PeerAnswering] = [:], logger: Logger,
             report: @escaping @Sendable (_ problem: String?) -> Void
         ) {
             self.address = address
@@ -95,6 +97,7 @@ package final class ClusterService: PeerService {
             self.rules = rules
             self.restartWindow = restartWindow
             self.figures = figures
+            self.answers = answers
             self.logger = logger
             self.report = report
         }
@@ -108,7 +111,26 @@ struct ClusterMail: Sendable {
         let relays: [Relay]
     }
 
+    struct Question: Sendable {
+        let subject: PeerSubject
+        let body: [UInt8]
+        let hubs: [String]?
+        /// In monotonic milliseconds.
+        let deadline: Int64
+        let done: PeerQuestions.Done
+    }
+
+    struct Answer: Sendable {
+        let hub: HubIdentity
+        let id: UInt64
+        let body: [UInt8]?
+    }
+
     var posts: [Post] = []
+    var questions: [Question] = []
+    var answers: [Answer] = []
+    /// The worker has ended.
+    var isClosed = false
     var isDraining = false
     var rules: PresenceRules?
 }
@@ -144,6 +166,10 @@ package struct ClusterStatistics: Sendable, Equatable {
     package var gaps: UInt64 = 0
     package var disconnects: UInt64 = 0
     package var snapshots: UInt64 = 0
+    /// Questions to other hubs; those without an answer in time, and those that were not asked because too many were open.
+    package var questions: UInt64 = 0
+    package var questionsUnanswered: UInt64 = 0
+    package var questionsRefused: UInt64 = 0
     package var waitingBytes = 0
 
     package init() {}

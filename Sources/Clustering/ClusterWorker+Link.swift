@@ -31,6 +31,7 @@ extension ClusterWorker {
 
     private mutating func isAway(because reason: String) {
         questions.removeAll()
+        finish(peerQuestions.endAll())
         peers.linkAway()
         let wasInLog = state.isInLog
         goAlone()

@@ -14,7 +14,7 @@ struct ClusterWorker: ~Copyable {
 
     let setup: ClusterService.Setup
     let sink: any PeerSink
-    private let mailbox: WorkerMailbox<ClusterMail>
+    let mailbox: WorkerMailbox<ClusterMail>
     private let stopSignal: StopSignal
     private let published: Published<ClusterStatistics>
     let keys: LogKeys
@@ -29,6 +29,7 @@ struct ClusterWorker: ~Copyable {
     /// What replies of Redis are about, by their tags.
     var questions: [UInt64: ClusterQuestion] = [:]
     private var lastTag: UInt64 = 0
+    var peerQuestions = PeerQuestions()
     /// Relays of other hubs that the loops are about to be handed.
     private var heard: [Relay] = []
     /// This hub's newest message that came out of the log.
@@ -78,17 +79,25 @@ struct ClusterWorker: ~Copyable {
             rest()
         }
         leave()
+        finish(peerQuestions.endAll())
+        let left = mailbox.take { mail in
+            mail.isClosed = true
+            defer { mail.questions = [] }
+            return mail.questions
+        }
+        for question in left { question.done((question.hubs ?? []).map { PeerAnswer(hub: $0, body: nil) }) }
         published.value = statistics
     }
 
     private mutating func turn(at now: Instant) {
-        takeMail()
+        takeMail(at: now)
         for event in link.advance(at: now) { handle(event, at: now) }
         if link.isWhole, now >= nextBeat { hasLease ? beat(at: now) : askForName(at: now) }
         var actions: [LogWriterAction] = []
         writer.flush(at: Self.milliseconds, &actions)
         perform(actions, at: now)
         replaceOverfull(at: now)
+        expireQuestions()
         handOn()
         publishStatistics()
     }
@@ -111,9 +120,9 @@ struct ClusterWorker: ~Copyable {
 
     // MARK: What the loops say
 
-    private mutating func takeMail() {
+    private mutating func takeMail(at now: Instant) {
         let mail = mailbox.take { mail in
-            defer { mail.posts = [] }
+            defer { (mail.posts, mail.questions, mail.answers) = ([], [], []) }
             return mail
         }
         if mail.isDraining { isDraining = true }
@@ -130,6 +139,8 @@ struct ClusterWorker: ~Copyable {
                 perform(out)
             }
         }
+        for question in mail.questions { ask(question, at: now) }
+        for answer in mail.answers { reply(answer, at: now) }
     }
 
     // MARK: What comes out of the log
@@ -252,6 +263,7 @@ struct ClusterWorker: ~Copyable {
             window: { key, state in drained ? restart : rules.windows(of: key)[state] },
             isCoordinator: peers.isCoordinator, &out)
         snapshots[hub] = nil
+        finish(peerQuestions.isGone(hub))
         setup.shared.history.forget(hub: hub.boot, at: Self.now)
     }
 
@@ -268,6 +280,9 @@ struct ClusterWorker: ~Copyable {
         do {
             switch try DirectPayload(message.payload, at: Self.milliseconds) {
             case nil: break
+            case .question(let id, let subject, let body): take(id, subject, body, from: message.sender, at: now)
+            case .answer(let id, let body):
+                if let done = peerQuestions.answered(id, by: message.sender, with: body) { finish([done]) }
             case .askSnapshot:
                 statistics.snapshots += 1
                 // Those of the dead have nobody else who would name them.
@@ -298,8 +313,7 @@ struct ClusterWorker: ~Copyable {
         boot == sender.boot || boot != setup.own.boot && !peers.living.contains { $0.boot == boot }
     }
 
-    private mutating func send(_ payload: DirectPayload, to hub: HubIdentity, after sequence: UInt64?, at now: Instant)
-    {
+    mutating func send(_ payload: DirectPayload, to hub: HubIdentity, after sequence: UInt64?, at now: Instant) {
         let message = DirectMessage(
             sender: setup.own, receiver: hub.boot, afterSequence: sequence,
             payload: payload.encoded(at: Self.milliseconds)[...])
@@ -319,6 +333,9 @@ struct ClusterWorker: ~Copyable {
         link.poll(into: &polled)
         var deadline = min(link.deadline ?? .now + .seconds(1), end ?? .now + .seconds(1))
         if link.isWhole { deadline = min(deadline, nextBeat) }
+        if let due = peerQuestions.deadline {
+            deadline = min(deadline, .now + .milliseconds(max(0, due - Self.milliseconds)))
+        }
         poll(&polled, nfds_t(polled.count), Workers.milliseconds(until: deadline))
     }
 

@@ -6,8 +6,12 @@ enum DirectPayload: Equatable {
     case askSnapshot
     /// All that a hub has, by its process, in parts. It is true behind the message that its envelope names.
     case snapshot(hub: UInt64, part: Int, of: Int, ClusterState.Snapshot)
+    /// About a subject (`PeerSubject`); its answer has the same number.
+    case question(id: UInt64, subject: UInt8, [UInt8])
+    /// Nil where the hub has none to give, as it does not know the subject.
+    case answer(id: UInt64, [UInt8]?)
 
-    private enum Kind: UInt8 { case askSnapshot = 1, snapshot }
+    private enum Kind: UInt8 { case askSnapshot = 1, snapshot, question, answer }
 
     /// Members of a part.
     static let partCount = 500
@@ -17,6 +21,15 @@ enum DirectPayload: Equatable {
         var out = RelayWriter()
         switch self {
         case .askSnapshot: out.byte(Kind.askSnapshot.rawValue)
+        case .question(let id, let subject, let body):
+            out.byte(Kind.question.rawValue)
+            out.number(id)
+            out.byte(subject)
+            out.data(body)
+        case .answer(let id, let body):
+            out.byte(Kind.answer.rawValue)
+            out.number(id)
+            out.optional(body)
         case .snapshot(let hub, let part, let parts, let snapshot):
             out.byte(Kind.snapshot.rawValue)
             out.number(hub)
@@ -45,6 +58,9 @@ enum DirectPayload: Equatable {
         switch Kind(rawValue: try fields.byte()) {
         case nil: return nil
         case .askSnapshot: self = .askSnapshot
+        case .question:
+            self = .question(id: try fields.number(), subject: try fields.byte(), Array(try fields.data()))
+        case .answer: self = .answer(id: try fields.number(), try fields.optional().map { Array($0) })
         case .snapshot:
             let (hub, part, parts) = (try fields.number(), try fields.count(), try fields.count())
             var snapshot = ClusterState.Snapshot()

@@ -1,0 +1,67 @@
+import Cluster
+package import Hub
+
+/// What other threads ask of other hubs, and what those ask of this one: direct messages with a number, outside of the log.
+extension ClusterWorker {
+    /// Bytes of an answer; a larger one is none.
+    private static var mostAnswer: Int { 4_000_000 }
+
+    mutating func ask(_ asked: ClusterMail.Question, at now: Instant) {
+        let hubs = link.isWhole && state.isInLog ? peers.living.filter { asked.hubs?.contains($0.name) ?? true } : []
+        let absent = (asked.hubs ?? []).filter { name in !hubs.contains { $0.name == name } }
+        let silent = absent.map { PeerAnswer(hub: $0, body: nil) }
+        guard !hubs.isEmpty else { return asked.done(silent) }
+        let whole = asked.done
+        let done: PeerQuestions.Done = { answers in whole(answers + silent) }
+        guard let entered = peerQuestions.ask(hubs, until: asked.deadline, then: done) else {
+            statistics.questionsRefused += 1
+            return done(hubs.map { PeerAnswer(hub: $0.name, body: nil) })
+        }
+        statistics.questions += UInt64(entered.count)
+        for (hub, id) in entered {
+            send(.question(id: id, subject: asked.subject.rawValue, asked.body), to: hub, after: nil, at: now)
+        }
+    }
+
+    mutating func expireQuestions() {
+        let over = peerQuestions.expire(at: Self.milliseconds)
+        statistics.questionsUnanswered += UInt64(over.count)
+        finish(over)
+    }
+
+    func finish(_ questions: [PeerQuestions.Finished]) {
+        for question in questions { question.done(question.answers) }
+    }
+
+    mutating func take(_ id: UInt64, _ subject: UInt8, _ body: [UInt8], from hub: HubIdentity, at now: Instant) {
+        guard let subject = PeerSubject(rawValue: subject), let answering = setup.answers[subject] else {
+            return send(.answer(id: id, nil), to: hub, after: nil, at: now)
+        }
+        let mailbox = mailbox
+        answering.answer(body, of: hub.name) { answer in
+            mailbox.post { $0.answers.append(ClusterMail.Answer(hub: hub, id: id, body: answer)) }
+        }
+    }
+
+    mutating func reply(_ answer: ClusterMail.Answer, at now: Instant) {
+        let body = answer.body.flatMap { $0.count <= Self.mostAnswer ? $0 : nil }
+        send(.answer(id: answer.id, body), to: answer.hub, after: nil, at: now)
+    }
+}
+
+extension ClusterService: PeerAsking {
+    package func ask(
+        _ subject: PeerSubject, _ body: [UInt8], of hubs: [String]?, within patience: Duration,
+        then done: @escaping @Sendable ([PeerAnswer]) -> Void
+    ) {
+        let milliseconds =
+            Int64(patience.components.seconds) * 1000 + patience.components.attoseconds / 1_000_000_000_000_000
+        let question = ClusterMail.Question(
+            subject: subject, body: body, hubs: hubs, deadline: ClusterWorker.milliseconds + milliseconds, done: done)
+        let isTaken = mailbox.post { mail in
+            if !mail.isClosed { mail.questions.append(question) }
+            return !mail.isClosed
+        }
+        if !isTaken { done((hubs ?? []).map { PeerAnswer(hub: $0, body: nil) }) }
+    }
+}
