@@ -207,7 +207,8 @@ async def test_tls(hub):
     fanout = ["fanout", "--sockets", 10, "--rate", 50, "--duration", 0.5, "--warm-up", 0]
     for trust in (["--insecure"], ["--ca-file", f"{folder}/cert.pem"]):
         result, _ = await load(secure, *fanout, *trust)
-        assert result["delivered"] == result["expected"] == 250
+        # A tick that was late when the time was over is not sent.
+        assert 0 < result["delivered"] == result["expected"] <= 250
     _, errors = await load(secure, *fanout, status=2)
     assert "certificate" in errors
     server.close()
