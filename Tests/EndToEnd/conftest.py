@@ -3,6 +3,7 @@
 import itertools
 import os
 import re
+import signal
 
 import pytest
 
@@ -17,6 +18,10 @@ from support.swift_probe import Probe
 from support.wsclient import Client
 
 _numbers = itertools.count(1)
+
+# Shells start what runs in their background with SIGINT ignored, and whoever inherits that can trap it no more (POSIX): what the
+# tests stop by Ctrl-C would not end.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
