@@ -35,6 +35,9 @@ static const unsigned char conversation_view_js[] = {
 static const unsigned char conversation_js[] = {
 #embed "../Demo/Web/conversation.js"
 };
+static const unsigned char database_js[] = {
+#embed "../Demo/Web/database.js"
+};
 static const unsigned char dom_js[] = {
 #embed "../Demo/Web/dom.js"
 };
@@ -117,6 +120,7 @@ static const struct roost_demo_file files[] = {
     {"conversation-list.js", conversation_list_js, sizeof conversation_list_js},
     {"conversation-view.js", conversation_view_js, sizeof conversation_view_js},
     {"conversation.js", conversation_js, sizeof conversation_js},
+    {"database.js", database_js, sizeof database_js},
     {"dom.js", dom_js, sizeof dom_js},
     {"element.js", element_js, sizeof element_js},
     {"emitter.js", emitter_js, sizeof emitter_js},

@@ -15,6 +15,7 @@ package final class DemoAPI: HTTPHandler {
     private let verifier: JWTVerifier
     private let mint: TokenMint
     private let psql: String
+    private let operatorPort: Int?
     private let clock: @Sendable () -> HubTime
     private let pages = DemoPages()
     /// Nil where no streams are kept.
@@ -25,14 +26,16 @@ package final class DemoAPI: HTTPHandler {
 
     /// - Parameters:
     ///   - psql: the command line that reaches the database, shown on the page.
+    ///   - operatorPort: where the operator's page is, which the chat page links; nil where there is none.
     ///   - streams: what keeps the assistant's replies.
     package init(
-        conninfo: String, psql: String, verifier: JWTVerifier, mint: TokenMint, streams: (any StreamService)?,
-        logger: Logger, clock: @escaping @Sendable () -> HubTime
+        conninfo: String, psql: String, operatorPort: Int?, verifier: JWTVerifier, mint: TokenMint,
+        streams: (any StreamService)?, logger: Logger, clock: @escaping @Sendable () -> HubTime
     ) {
         self.verifier = verifier
         self.mint = mint
         self.psql = psql
+        self.operatorPort = operatorPort
         self.clock = clock
         database = DemoDatabase(conninfo: conninfo, logger: logger)
         assistant = streams.map { Assistant(streams: $0, conninfo: conninfo, logger: logger) }
@@ -101,7 +104,7 @@ package final class DemoAPI: HTTPHandler {
         }
     }
 
-    /// `{"users":[{…,"token":…}],"psql":…}`.
+    /// `{"users":[{…,"token":…}],"psql":…,"operator_port":…}`.
     private func session(users json: [UInt8]) throws -> [UInt8] {
         let users = try JSON(parsing: json).elements
         return JSONWriter.object { session in
@@ -114,6 +117,7 @@ package final class DemoAPI: HTTPHandler {
                 }
             }
             session.member("psql", psql)
+            if let operatorPort { session.member("operator_port", operatorPort) }
         }
     }
 
@@ -126,6 +130,8 @@ package final class DemoAPI: HTTPHandler {
     private static func status(of error: PostgresError) -> UInt32 {
         guard error.kind == .server, let state = error.sqlState else { return 503 }
         switch state {
+        // Postgres is shutting down, has just been shut down, or is starting up.
+        case "57P01", "57P02", "57P03": return 503
         case "42501": return 403
         case "P0002": return 404
         default: return state.hasPrefix("22") || state.hasPrefix("23") ? 400 : 500
@@ -165,6 +171,8 @@ struct DemoCall {
             guard request.method == .get else { return .wrongMethod(.get) }
             return .call(
                 DemoCall(role: "service_role", sql: "select demo.users()", parameters: [], isSession: true))
+        case ("database", 1):
+            return call(.get, "select '{\"database\":true}'::json")
         case ("conversations", 1):
             return call(.get, "select demo.conversations()")
         case ("conversations", 3) where parts[2] == "messages":

@@ -139,17 +139,87 @@ async def test_what_was_missed_while_the_socket_was_dropped_appears(demo, sessio
     await page.until(f"{hook(1, 'presence')}.dataset.state === 'offline'")
     psql(demo, session, insert("Missed by the left"))
     await page.until(shows(1, "Missed by the left"))
-    await say(page, 0, "Sent without a socket")
-    await page.until(shows(1, "Sent without a socket"))
+    assert await page.run(f"{hook(0, 'presence')}.dataset.state") == "unknown", "whoever is cut off does not know who is there"
+    assert await page.run(f"{hook(0, 'presence')}.textContent") == "You are offline"
+    await say(page, 0, "Written in a tunnel")
+    await page.until(f"{messages(0, 'Written in a tunnel')}[0].querySelector('.why').textContent.includes('this pane is offline')")
+    assert await page.run(f"{messages(0, 'Written in a tunnel')}[0].dataset.status") == "pending"
+    assert not await page.run(shows(1, "Written in a tunnel")), "a phone in a tunnel sends nothing"
     if SCREENSHOTS:
         await page.screenshot(f"{SCREENSHOTS}/dropped.png")
     assert not await page.run(shows(0, "Missed by the left"))
     await page.run(f"{hook(0, 'drop-button')}.click()")
     await page.until(live(0))
     await page.until(shows(0, "Missed by the left"))
-    await page.until(shows(0, "Sent without a socket"))
+    await page.until(shows(1, "Written in a tunnel"))
+    await page.until(f"['sent', 'delivered', 'read'].includes({messages(0, 'Written in a tunnel')}[0].dataset.status)")
+    assert await page.run(f"{messages(0, 'Written in a tunnel')}[0].querySelector('.why').textContent") == ""
+    await page.until(f"{hook(0, 'presence')}.dataset.state === 'online'")
     ids = await page.run("[...document.querySelectorAll('[data-testid=pane-0] [data-testid=message]')].map(m => +m.dataset.messageId)")
     assert ids == sorted(set(ids)), "each once, in order"
+
+
+async def test_the_first_look_says_what_to_try_and_where_to_look(demo, open_page):
+    page = await open_page()
+    assert not await page.run("document.querySelector('[data-testid=tries]').checkVisibility()")
+    await page.run("document.querySelector('[data-testid=try-button]').click()")
+    await page.until("document.querySelector('[data-testid=tries]').checkVisibility()")
+    if SCREENSHOTS:
+        await page.screenshot(f"{SCREENSHOTS}/try.png")
+    links = await page.run("[...document.querySelectorAll('a.operator')].filter(link => !link.closest('[hidden]')).map(link => link.href)")
+    assert links == [f"http://127.0.0.1:{demo.ops_port}/"] * 2
+
+
+@pytest.mark.parametrize("query, panes, width, height, scheme", [
+    ("", (0, 1), 1280, 820, "light"), ("", (0, 1), 1280, 820, "dark"), ("", (0, 1), 390, 844, "light"), ("?user=ada", (0,), 390, 844, "dark")])
+async def test_the_page_fits_the_screen(demo, browser, query, panes, width, height, scheme):
+    page = await browser.page(demo.page + query, width=width, height=height)
+    await page.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+    for pane in panes:
+        await page.until(live(pane), 15)
+        await page.until(f"{hook(pane, 'message-list')}.dataset.state === 'ready'")
+    if SCREENSHOTS:
+        await page.screenshot(f"{SCREENSHOTS}/demo-{width}-{len(panes)}-{scheme}.png")
+    assert await page.run("document.documentElement.scrollWidth <= innerWidth")
+    for pane in panes:
+        bottom = await page.run(f"document.querySelector('[data-testid=pane-{pane}]').getBoundingClientRect().bottom")
+        assert bottom <= height, "both people are on the first screen"
+    command = "document.querySelector('[data-testid=psql-command]')"
+    assert await page.run(f"{command}.scrollWidth <= {command}.clientWidth && {command}.scrollHeight <= {command}.clientHeight"), (
+        "the whole command is shown")
+    assert page.complaints == []
+    await page.close()
+
+
+async def test_a_database_that_is_away_is_said_and_what_was_written_goes_out_when_it_is_back(demo, browser):
+    page = await browser.page(demo.page)
+    for pane in (0, 1):
+        await page.until(live(pane), 15)
+    operator = await browser.page(f"http://127.0.0.1:{demo.ops_port}/")
+    await operator.until("document.querySelector('#ready')?.textContent === 'Ready'", 15)
+    demo.postgres("stop")
+    try:
+        await operator.until("document.querySelector('#ready').textContent === 'Not ready'", 20)
+        assert (await operator.run("document.querySelector('#trouble').textContent")).startswith("Not ready: ")
+        assert not await operator.run("document.querySelector('#line').checkVisibility()"), "no green word beside a red one"
+        for pane in (0, 1):
+            await page.until(f"{hook(pane, 'connection-state')}.dataset.state === 'stalled'", 20)
+            assert "Postgres does not answer" in await page.run(f"{hook(pane, 'notice')}.textContent")
+        await say(page, 0, "Written in an outage")
+        await page.until(f"{messages(0, 'Written in an outage')}[0]?.querySelector('.why').textContent.includes('Postgres does not answer')")
+        assert await page.run(f"{messages(0, 'Written in an outage')}[0].dataset.status") == "pending"
+        if SCREENSHOTS:
+            await page.screenshot(f"{SCREENSHOTS}/outage.png")
+            await operator.screenshot(f"{SCREENSHOTS}/outage-live-page.png")
+    finally:
+        demo.postgres("restart")
+    for pane in (0, 1):
+        await page.until(live(pane), 30)
+        await page.until(shows(pane, "Written in an outage"), 30)
+        assert await page.run(f"{hook(pane, 'notice')}.textContent") == ""
+    await operator.until("document.querySelector('#ready').textContent === 'Ready'", 20)
+    for each in (page, operator):
+        await each.close()
 
 
 async def test_markup_in_a_message_is_text(demo, session, open_page):

@@ -1,4 +1,4 @@
-/** A refusal by the API; `permanent` when asking again cannot help. */
+/** Why a call failed; `permanent` when asking again cannot help. Its status is 0 where nobody answered. */
 export class ApiError extends Error {
   /**
    * @param {number} status
@@ -11,6 +11,11 @@ export class ApiError extends Error {
 
   get permanent() {
     return this.status >= 400 && this.status < 500 && ![401, 408, 429].includes(this.status);
+  }
+
+  /** Nobody answers now (0), or asks us to come again: worth waiting for, however long it takes. */
+  get isAway() {
+    return [0, 408, 429, 503].includes(this.status);
   }
 }
 
@@ -27,14 +32,25 @@ export class ApiError extends Error {
 export class Api {
   #session;
   #userId;
+  #isCut;
+  #onStatus;
 
   /**
    * @param {import("./session.js").Session} session
    * @param {string} userId
+   * @param {{isCut: () => boolean, onStatus: (status: number) => void}} line `isCut`: no call gets through now;
+   *   `onStatus` is told the status of each answer
    */
-  constructor(session, userId) {
+  constructor(session, userId, { isCut, onStatus }) {
     this.#session = session;
     this.#userId = userId;
+    this.#isCut = isCut;
+    this.#onStatus = onStatus;
+  }
+
+  /** Asks whether the database answers; whoever wants to know is told by `onStatus`. */
+  database() {
+    return this.#request("database");
   }
 
   /** @returns {Promise<Conversation[]>} the most recently active first */
@@ -66,6 +82,7 @@ export class Api {
   }
 
   async #request(path, body, renewed = false) {
+    if (this.#isCut()) throw new ApiError(0, "this pane is offline");
     const token = await this.#session.token(this.#userId, renewed);
     const response = await fetch(`/demo/api/${path}`, {
       method: body ? "POST" : "GET",
@@ -73,9 +90,13 @@ export class Api {
       body: body && JSON.stringify(body),
       cache: "no-store",
       signal: AbortSignal.timeout(10_000),
+    }).catch(() => {
+      throw new ApiError(0, "the hub does not answer");
     });
+    this.#onStatus(response.status);
     if (response.status === 401 && !renewed) return this.#request(path, body, true);
     const answer = await response.json().catch(() => ({}));
+    if (response.status === 503) throw new ApiError(503, "Postgres does not answer");
     if (!response.ok) throw new ApiError(response.status, answer.error ?? `HTTP ${response.status}`);
     return answer;
   }

@@ -26,7 +26,16 @@ async function start() {
   const shown = alone ? [first] : [first, new Pane(session, { index: 1, user: right, prefer: left.id })];
   panes.classList.toggle("alone", shown.length === 1);
   panes.replaceChildren(...shown.map((pane) => pane.element));
+  linkOperator(session.operatorPort);
   first.on("open", (conversation) => showCommand(session, conversation));
+}
+
+/** The operator's page of this hub has a port of its own. */
+function linkOperator(port) {
+  for (const link of document.querySelectorAll(".operator")) {
+    link.hidden = port === undefined;
+    if (port !== undefined) link.href = `http://${location.hostname}:${port}/`;
+  }
 }
 
 /** The command that writes into the first pane's conversation, as somebody else, from outside of all this. */

@@ -7,10 +7,12 @@ const DOWNTIME = 5_000;
 /**
  * The state of a pane's connection in words, and the button that cuts it.
  *
- * `data-state`: `connecting`, `joining` (socket open, changes not live yet), `live`, `reconnecting`, `problem`.
+ * `data-state`: `connecting`, `joining` (socket open, changes not live yet), `live`, `stalled` (socket open, and the hub's
+ * database away), `reconnecting`, `problem`.
  */
 export class ConnectionControl {
   #client;
+  #database;
   #conversation = null;
   #problem = null;
   #hasBeenLive = false;
@@ -22,9 +24,14 @@ export class ConnectionControl {
     class: "quiet drop", type: "button", dataset: { testid: "drop-button", state: "up" }, onclick: () => this.#toggle(),
   });
 
-  /** @param {import("./realtime.js").RealtimeClient} client */
-  constructor(client) {
+  /**
+   * @param {import("./realtime.js").RealtimeClient} client
+   * @param {import("./database.js").DatabaseWatch} database
+   */
+  constructor(client, database) {
     this.#client = client;
+    this.#database = database;
+    database.on("change", () => this.#show());
     client.on("state", () => this.#show());
     this.element = el("div", { class: "connection" }, this.#pill, this.#button);
     this.#show();
@@ -53,6 +60,7 @@ export class ConnectionControl {
 
   #state() {
     if (this.#client.state === "open") {
+      if (!this.#database.up) return "stalled";
       if (this.#conversation?.live) return "live";
       return this.#problem ? "problem" : "joining";
     }
@@ -63,7 +71,7 @@ export class ConnectionControl {
     const state = this.#state();
     this.#hasBeenLive ||= state === "live";
     this.#pill.dataset.state = state;
-    this.#pill.title = this.#problem ?? "";
+    this.#pill.title = this.#hint(state);
     const text = this.#text(state);
     if (this.#label.textContent !== text) this.#label.textContent = text;
 
@@ -73,7 +81,7 @@ export class ConnectionControl {
     const up = state !== "reconnecting";
     if (this.#button.dataset.state === (up ? "up" : "down") && this.#button.firstChild) return;
     this.#button.dataset.state = up ? "up" : "down";
-    this.#button.title = up ? `Cut this pane's connection; it returns in ${DOWNTIME / 1000} s` : "Reconnect at once";
+    this.#button.title = up ? `Cut this pane's connection, as a tunnel does; it is tried again after ${DOWNTIME / 1000} s` : "Reconnect at once";
     this.#button.replaceChildren(icon(up ? "unplug" : "plug"), el("span", {}, up ? "Drop" : "Reconnect"));
   }
 
@@ -84,8 +92,16 @@ export class ConnectionControl {
     }
     if (state === "reconnecting" && this.#client.state === "waiting") {
       const seconds = Math.ceil((this.#client.retryAt - Date.now()) / 1000);
-      return seconds > 0 ? `Offline · back in ${seconds} s` : "Reconnecting";
+      return seconds > 0 ? `Offline · retrying in ${seconds} s` : "Reconnecting";
     }
-    return { connecting: "Connecting", joining: "Joining", reconnecting: "Reconnecting", problem: "Not live" }[state];
+    return {
+      connecting: "Connecting", joining: "Joining", stalled: "No database", reconnecting: "Reconnecting", problem: "Not live",
+    }[state];
+  }
+
+  #hint(state) {
+    if (state === "live") return "The next commit appears here by itself; the figure is the time from the last commit to this page";
+    if (state === "stalled") return "The socket to the hub is open, but the hub's Postgres does not answer";
+    return this.#problem ?? "";
   }
 }

@@ -18,6 +18,8 @@ export function describe(conversation, myId) {
 /** The open conversation: who is there, the messages, who is typing, the composer. */
 export class ConversationView {
   #conversation;
+  /** What the notice is about; the first that is not null is shown. */
+  #news = { database: null, problem: null };
   #presence = el("p", { class: "presence", dataset: { testid: "presence" } });
   #avatar = el("span", { class: "slot" });
   #typing = el("p", {
@@ -32,7 +34,7 @@ export class ConversationView {
     const list = new MessageList(conversation);
     conversation.on("messages", () => list.schedule());
     conversation.on("typing", () => this.#showTyping());
-    conversation.on("problem", (problem) => (this.#notice.textContent = problem ?? ""));
+    conversation.on("problem", (problem) => this.#notify({ problem })); 
     this.composer = composer({
       label: `Message to ${title}`,
       onSend: (body) => conversation.send(body),
@@ -43,23 +45,34 @@ export class ConversationView {
       el("header", { class: "conversation-head" },
         this.#avatar, el("div", { class: "who" }, el("h2", {}, title), this.#presence)),
       this.#notice, list.element, this.#typing, this.composer.element);
-    this.showOnline(new Set(), new Map());
+    this.showOnline({ online: new Set(), lastSeen: new Map(), isOnlineKnown: null });
     list.schedule();
   }
 
   /**
-   * @param {Set<string>} online ids of everybody who is online anywhere
-   * @param {Map<string, string>} lastSeen when the others were, by id
+   * @param {{online: Set<string>, lastSeen: Map<string, string>, isOnlineKnown: boolean|null}} inbox `online`: ids of
+   *   everybody who is online anywhere; `lastSeen`: when the others were, by id
    */
-  showOnline(online, lastSeen) {
+  showOnline({ online, lastSeen, isOnlineKnown }) {
     const { info, me } = this.#conversation;
     const { person } = describe(info, me.id);
     const there = info.participants.filter(({ id }) => id !== me.id && online.has(id));
     Object.assign(this.#presence.dataset, {
-      state: there.length > 0 ? "online" : "offline", online: there.map(({ id }) => id).join(" "),
+      state: !isOnlineKnown ? "unknown" : there.length > 0 ? "online" : "offline", online: there.map(({ id }) => id).join(" "),
     });
-    this.#presence.textContent = person ? personLine(person, online, lastSeen) : groupLine(info, there);
+    this.#presence.textContent = !isOnlineKnown ? unknownLine(isOnlineKnown)
+      : person ? personLine(person, online, lastSeen) : groupLine(info, there);
     this.#avatar.replaceChildren(avatar(person, { online: person !== null && online.has(person.id) }));
+  }
+
+  /** @param {boolean} up whether the database answers */
+  showDatabase(up) {
+    this.#notify({ database: up ? null : "Postgres does not answer. What you write is kept here and sent when it is back." });
+  }
+
+  #notify(news) {
+    Object.assign(this.#news, news);
+    this.#notice.textContent = this.#news.database ?? this.#news.problem ?? "";
   }
 
   #showTyping() {
@@ -71,6 +84,11 @@ export class ConversationView {
     const verb = typists.length === 1 ? "is typing" : "are typing";
     this.#typing.replaceChildren(dots, `${enumerate(typists.map(({ name }) => name))} ${verb}`);
   }
+}
+
+/** Whoever is cut off does not know who is there, and says so of itself and not of the others. */
+function unknownLine(isOnlineKnown) {
+  return isOnlineKnown === null ? "…" : "You are offline";
 }
 
 function personLine({ id }, online, lastSeen) {

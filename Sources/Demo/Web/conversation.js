@@ -112,8 +112,8 @@ export class Conversation extends Emitter {
   }
 
   /** @param {import("./outbox.js").Item} item of this conversation, written here and not confirmed yet */
-  putDraft({ localId, body, createdAt, stage }) {
-    this.store.putDraft({ localId, body, createdAt, stage, senderId: this.me.id });
+  putDraft({ localId, body, createdAt, stage, reason }) {
+    this.store.putDraft({ localId, body, createdAt, stage, reason, senderId: this.me.id });
     this.emit("messages");
   }
 

@@ -10,6 +10,8 @@ export class Inbox extends Emitter {
   /** @type {import("./api.js").Conversation[]} */
   conversations = [];
   online = new Set();
+  /** Whether `online` is true now; null before it was for the first time. */
+  isOnlineKnown = null;
   /** @type {Map<string, string>} when whoever is away was there last, as ISO texts by id */
   lastSeen = new Map();
   openId = null;
@@ -38,9 +40,9 @@ export class Inbox extends Emitter {
       .track({ name: me.name, online_at: new Date().toISOString() });
     this.#channel.on("live", () => this.#reload());
     this.#channel.on("system", ({ status, message }) => status === "error" && this.emit("problem", message));
-    this.#channel.on("presence", (keys) => this.#presence(keys));
+    this.#channel.on("presence", (keys) => this.#presence(keys, true));
     // While we are away we do not know who is there; claiming the last known would be a lie.
-    this.#channel.on("state", (state) => state === "errored" && this.#presence(new Set()));
+    this.#channel.on("state", (state) => state === "errored" && this.#presence(new Set(), false));
     client.join(this.#channel);
     this.#reload();
   }
@@ -58,8 +60,9 @@ export class Inbox extends Emitter {
     this.emit("change");
   }
 
-  #presence(keys) {
+  #presence(keys, isKnown) {
     this.online = keys;
+    this.isOnlineKnown = isKnown || (this.isOnlineKnown === null ? null : false);
     this.emit("change");
   }
 

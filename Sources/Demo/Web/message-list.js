@@ -142,7 +142,8 @@ export class MessageList {
         // Between two people the side says it; a screen reader still needs the name.
         el("span", { class: own || (direct && !isReply) ? "visually-hidden" : "sender" }, own ? "You" : sender.name),
         el("p", { class: "body", dir: "auto" }),
-        el("span", { class: "meta" }, el("span", { class: "edited" }), el("time", {}), el("span", { class: "tick" }))));
+        el("span", { class: "meta" }, el("span", { class: "edited" }), el("time", {}), el("span", { class: "tick" })),
+        el("p", { class: "why", dataset: { testid: "why" } })));
   }
 
   #update(node, entry, others) {
@@ -161,6 +162,7 @@ export class MessageList {
     time.textContent = CLOCK.format(new Date(entry.createdAt));
     time.dateTime = entry.createdAt;
     if (entry.latency !== undefined) time.title = `Here ${entry.latency} ms after the commit`;
+    node.querySelector(".why").textContent = why(entry);
     if (node.dataset.status === status) return;
     node.dataset.status = status;
     if (own) node.querySelector(".tick").replaceChildren(icon(...TICKS[status]));
@@ -169,7 +171,7 @@ export class MessageList {
     if (status === "failed") {
       node.querySelector(".bubble").append(el("button", {
         class: "retry", type: "button", onclick: () => this.#conversation.retry(entry.localId),
-      }, "Not sent. Try again"));
+      }, "Try again"));
     }
   }
 
@@ -204,6 +206,12 @@ export class MessageList {
     const { scrollHeight, scrollTop, clientHeight } = this.scroller;
     return scrollHeight - scrollTop - clientHeight < NEAR_END;
   }
+}
+
+/** Why a message of one's own is still here, and what happens next. */
+function why({ stage, reason }) {
+  if (stage === "failed") return `Not sent: ${reason}.`;
+  return stage === "pending" && reason ? `Not sent yet: ${reason}. Trying again.` : "";
 }
 
 function together(a, b) {

@@ -5,7 +5,7 @@
  *
  * @typedef {"pending"|"failed"|"streaming"|"stalled"|"stopped"|"broken"|"stored"} Stage
  * @typedef {{key: string, id: number|null, localId: string|null, senderId: string, body: string, createdAt: string,
- *   editedAt: string|null, stage: Stage, latency?: number}} Entry
+ *   editedAt: string|null, stage: Stage, latency?: number, reason?: string}} Entry `reason`: why it is not sent yet
  */
 export class MessageStore {
   #entries = new Map();
@@ -35,7 +35,7 @@ export class MessageStore {
     return { entry, isNew: !known };
   }
 
-  /** @param {{localId: string, senderId: string, body: string, createdAt: string, stage: Stage}} draft */
+  /** @param {{localId: string, senderId: string, body: string, createdAt: string, stage: Stage, reason?: string}} draft */
   putDraft(draft) {
     const key = keyOf(draft.senderId, draft.localId, null);
     if (this.#entries.get(key)?.stage === "stored") return;

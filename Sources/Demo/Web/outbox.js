@@ -1,10 +1,12 @@
 import { Backoff } from "./backoff.js";
 
+/** For errors that say nothing of whether another attempt helps. */
 const MOST_ATTEMPTS = 6;
 
 /**
  * What one user has written and the server does not have yet. Sends one after the other, so that messages keep their
- * order, and repeats on failure: the local id makes repeating safe. `failed` items wait for {@link retry}.
+ * order, and repeats on failure: the local id makes repeating safe. While nobody answers it repeats for as long as that
+ * takes, and says why (`reason`). `failed` items wait for {@link retry}.
  *
  * @typedef {{conversationId: string, localId: string, body: string, createdAt: string, stage: "pending"|"failed",
  *   reason?: string}} Item
@@ -40,11 +42,12 @@ export class Outbox {
     const item = this.#items.find((candidate) => candidate.localId === localId && candidate.stage === "failed");
     if (!item) return;
     item.stage = "pending";
+    delete item.reason;
     this.#onChange(item);
     this.#run();
   }
 
-  /** The connection is back: do not sit out the rest of a waiting time. */
+  /** The connection or the database is back: do not sit out the rest of a waiting time. */
   hurry() {
     this.#wake?.();
   }
@@ -70,12 +73,10 @@ export class Outbox {
         this.#onSent(row);
         return;
       } catch (error) {
-        if (error.permanent || attempt === MOST_ATTEMPTS) {
-          item.stage = "failed";
-          item.reason = error.message;
-          this.#onChange(item);
-          return;
-        }
+        item.reason = error.message;
+        if (error.permanent || (attempt >= MOST_ATTEMPTS && !error.isAway)) item.stage = "failed";
+        this.#onChange(item);
+        if (item.stage === "failed") return;
       }
       await new Promise((resolve) => {
         this.#wake = resolve;

@@ -4,6 +4,7 @@ import { ConversationList } from "./conversation-list.js";
 import { ConversationView } from "./conversation-view.js";
 import { Conversation } from "./conversation.js";
 import { avatar } from "./dom.js";
+import { DatabaseWatch } from "./database.js";
 import { el } from "./element.js";
 import { Emitter } from "./emitter.js";
 import { Inbox } from "./inbox.js";
@@ -47,11 +48,14 @@ export class Pane extends Emitter {
   #start(me) {
     this.#me = me;
     this.#ended = new AbortController();
-    const api = new Api(this.#session, me.id);
     const scheme = location.protocol === "https:" ? "wss" : "ws";
     const client = new RealtimeClient({
       url: `${scheme}://${location.host}/realtime/v1/websocket`,
       token: (renew) => this.#session.token(me.id, renew),
+    });
+    const database = new DatabaseWatch();
+    const api = new Api(this.#session, me.id, {
+      isCut: () => client.isDropped, onStatus: (status) => database.heard(status !== 503),
     });
     const reporter = new ReceiptReporter(api);
     const inbox = new Inbox({ me, client, api, reporter });
@@ -61,16 +65,19 @@ export class Pane extends Emitter {
       onSent: (row) => this.conversation?.info.id === row.conversation_id && this.conversation.putSent(row),
       onChange: (item) => this.conversation?.info.id === item.conversationId && this.conversation.putDraft(item),
     });
-    const connection = new ConnectionControl(client);
-    const context = { me, client, api, reporter, inbox, outbox, connection };
+    const connection = new ConnectionControl(client, database);
+    const context = { me, client, api, database, reporter, inbox, outbox, connection };
     this.#running = context;
     this.#build(context);
 
-    client.on("state", (state) => {
-      if (state !== "open") return;
+    const catchUp = () => {
+      if (client.state !== "open" || !database.up) return;
       outbox.hurry();
       reporter.flush();
-    });
+    };
+    client.on("state", catchUp);
+    database.on("change", catchUp);
+    database.on("change", () => this.#view?.showDatabase(database.up));
     inbox.on("change", () => this.#running === context && this.#inboxChanged());
     inbox.on("problem", (problem) => this.conversation?.emit("problem", problem));
     const tellState = () => (client.appState = document.hidden ? "background" : "active");
@@ -83,6 +90,7 @@ export class Pane extends Emitter {
     }, { signal: this.#ended.signal });
     client.connect();
     inbox.start();
+    database.start(api, client);
   }
 
   #stop() {
@@ -91,6 +99,7 @@ export class Pane extends Emitter {
     this.conversation = null;
     this.#view = null;
     this.#running.connection.stop();
+    this.#running.database.stop();
     this.#running.client.disconnect();
   }
 
@@ -116,7 +125,7 @@ export class Pane extends Emitter {
     if (!inbox.openId && inbox.conversations.length > 0) this.#open(this.#first(inbox.conversations).id);
     if (inbox.conversations.length === 0) this.stage.firstChild.textContent = "No conversations yet";
     this.list.render();
-    this.#view?.showOnline(inbox.online, inbox.lastSeen);
+    this.#view?.showOnline(inbox);
   }
 
   #first(conversations) {
@@ -126,12 +135,13 @@ export class Pane extends Emitter {
   }
 
   #open(id, { focus = false } = {}) {
-    const { inbox, connection } = this.#running;
+    const { inbox, connection, database } = this.#running;
     if (this.conversation?.info.id === id) return;
     this.conversation?.close();
     const info = inbox.conversations.find((conversation) => conversation.id === id);
     this.conversation = new Conversation(info, this.#running);
     this.#view = new ConversationView(this.conversation);
+    this.#view.showDatabase(database.up);
     this.stage.replaceChildren(this.#view.element);
     this.conversation.open();
     connection.follow(this.conversation);

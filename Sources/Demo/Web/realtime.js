@@ -18,6 +18,8 @@ export class RealtimeClient extends Emitter {
   state = "closed";
   retryAt = 0;
   accessToken = "";
+  /** The line was cut by `drop` and has not come back: nothing else of this user gets through either. */
+  isDropped = false;
   #appState = "active";
   #url;
   #token;
@@ -56,6 +58,7 @@ export class RealtimeClient extends Emitter {
    * @param {number} downtime milliseconds
    */
   drop(downtime) {
+    this.isDropped = true;
     this.#lose(downtime);
   }
 
@@ -89,6 +92,7 @@ export class RealtimeClient extends Emitter {
 
   async #open() {
     clearTimeout(this.#timers.retry);
+    this.isDropped = false;
     const attempt = (this.#attempt += 1);
     this.#setState("connecting");
     const token = await this.#token(!this.#everOpened).catch(() => null);

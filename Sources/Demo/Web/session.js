@@ -9,6 +9,8 @@ export class Session {
   #users = [];
   #loading = null;
   psql = "";
+  /** The port of the operator's page on this host; undefined where there is none. */
+  operatorPort = undefined;
 
   /** @returns {Promise<void>} */
   load() {
@@ -50,10 +52,12 @@ export class Session {
 
   async #fetch() {
     const response = await fetch("/demo/api/session", { cache: "no-store", signal: AbortSignal.timeout(10_000) });
+    if (response.status === 503) throw new Error("The hub runs, but its Postgres does not answer");
     if (!response.ok) throw new Error(`The demo's session could not be read (${response.status})`);
-    const { users, psql } = await response.json();
+    const { users, psql, operator_port: operatorPort } = await response.json();
     this.#users = users;
     this.psql = psql;
+    this.operatorPort = operatorPort;
   }
 }
 

@@ -73,10 +73,10 @@ struct DemoServer {
         streams.onClose = streams.onClose ?? DemoSchema.keepsReplies
         let server = Server(
             configuration, databaseURL: conninfo, tokens: verifier,
-            handler: { [logger = configuration.logger] streams in
+            handler: { [logger = configuration.logger, operatorPort = configuration.opsPort] streams in
                 DemoAPI(
-                    conninfo: conninfo, psql: psql, verifier: verifier, mint: TokenMint(secret: secret),
-                    streams: streams, logger: logger, clock: { Clock.now() })
+                    conninfo: conninfo, psql: psql, operatorPort: operatorPort, verifier: verifier,
+                    mint: TokenMint(secret: secret), streams: streams, logger: logger, clock: { Clock.now() })
             },
             statements: .ofSampleChat, streams: streams,
             whenReady: {

@@ -1,5 +1,6 @@
 """`roost demo` in a folder of its own."""
 
+import glob
 import os
 import shutil
 import signal
@@ -64,6 +65,26 @@ class Demo:
             return True
         except psycopg.OperationalError as error:
             return "starting up" in str(error) or "shutting down" in str(error)
+
+    def command(self, *arguments):
+        """What `roost` prints for a command on the demo's database, with the demo's secret."""
+        with open(f"{self.folder}/.roost/jwt-secret") as file:
+            secret = file.read()
+        done = subprocess.run(
+            [BINARY, *arguments], cwd="/", check=True, capture_output=True, text=True,
+            env={"PATH": os.environ["PATH"], "ROOST_JWT_SECRET": secret,
+                 "ROOST_DATABASE_URL": f"postgresql://postgres@127.0.0.1:{self.postgres_port}/chat"})
+        return done.stdout
+
+    def postgres(self, *command):
+        """`pg_ctl` for the demo's Postgres: `stop`, or `restart`, which starts it as `roost demo` did."""
+        pg_ctl = max(glob.glob("/usr/lib/postgresql/*/bin/pg_ctl"), key=lambda path: int(path.split("/")[4]))
+        programs = os.environ.get("ROOST_POSTGRES_BIN")
+        as_postgres = ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups"] if os.geteuid() == 0 else []
+        subprocess.run(
+            [*as_postgres, f"{programs}/pg_ctl" if programs else pg_ctl, "-D", f"{self.folder}/.roost/postgres",
+             "-l", f"{self.folder}/.roost/postgres.log", "-w", "-m", "fast", *command],
+            check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, cwd="/")
 
     def remove(self):
         if self.process and self.process.poll() is None:
