@@ -38,6 +38,9 @@ static const unsigned char element_js[] = {
 static const unsigned char format_js[] = {
 #embed "../Ops/Web/format.js"
 };
+static const unsigned char hints_js[] = {
+#embed "../Ops/Web/hints.js"
+};
 static const unsigned char log_js[] = {
 #embed "../Ops/Web/log.js"
 };
@@ -85,6 +88,7 @@ static const struct roost_ops_file files[] = {
     {"dom.js", dom_js, sizeof dom_js},
     {"element.js", element_js, sizeof element_js},
     {"format.js", format_js, sizeof format_js},
+    {"hints.js", hints_js, sizeof hints_js},
     {"log.js", log_js, sizeof log_js},
     {"overview.js", overview_js, sizeof overview_js},
     {"plot.js", plot_js, sizeof plot_js},

@@ -4,10 +4,10 @@ package import Logging
 import Synchronization
 import Wire
 
-/// The last warnings of the log, for the operator's page.
+/// The last lines of the log, for the operator's page: more notices and warnings than a flood of lesser lines can push out.
 package final class RecentLog: Sendable {
     package struct Line: Sendable {
-        /// The line's number, from 1 on and without gaps.
+        /// The line's number, from 1 on; of lines that are not kept the numbers are missing.
         package let number: Int
         /// When it was logged, in seconds since 1970.
         package let at: Double
@@ -16,7 +16,10 @@ package final class RecentLog: Sendable {
     }
 
     private struct State {
-        var lines = Ring<Line>(capacity: 100)
+        /// From notices on.
+        var notable = Ring<Line>(capacity: 100)
+        /// Whatever else the log's level lets through.
+        var rest = Ring<Line>(capacity: 200)
         var count = 0
     }
 
@@ -24,21 +27,22 @@ package final class RecentLog: Sendable {
 
     package init() {}
 
-    /// The lines that are kept, from the one behind that with this number on.
+    /// The lines that are kept, from the one behind that with this number on, in their order.
     package func lines(after number: Int) -> [Line] {
-        state.withLock { $0.lines.elements.filter { $0.number > number } }
+        let lines = state.withLock { $0.notable.elements + $0.rest.elements }
+        return lines.filter { $0.number > number }.sorted { $0.number < $1.number }
     }
 
-    /// Notes what operators should see: from notices on.
+    /// Notes a line that is logged.
     package func note(_ level: Logger.Level, _ text: String) {
-        guard level >= .notice else { return }
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)
         let at = Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
         let shown = Excerpt.redacted(text)
         state.withLock { state in
             state.count += 1
-            state.lines.append(Line(number: state.count, at: at, level: level.rawValue, text: shown))
+            let line = Line(number: state.count, at: at, level: level.rawValue, text: shown)
+            if level >= .notice { state.notable.append(line) } else { state.rest.append(line) }
         }
     }
 }

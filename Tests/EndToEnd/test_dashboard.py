@@ -117,6 +117,24 @@ async def test_one_channel(operator, connect, topic):
     assert '"n":7' in event["excerpt"] and "sesame" not in event["excerpt"]
 
 
+async def test_an_event_is_listed_once_whatever_the_number_of_loops(hub, operator, connect, topic):
+    clients = [await connect(apikey=token(sub=str(number))) for number in range(4)]
+    refs = [(await client.join(topic))[0] for client in clients]
+    name = f"ops:channel:{topic}"
+    seen = await watch(operator, name)
+    assert len({member["id"].split("-")[0] for member in seen["members"]}) == 2, "members on both loops"
+    for _ in range(2):
+        clients[0].push(topic, "broadcast", {"type": "broadcast", "event": "the same twice", "payload": {}}, None, refs[0])
+    clients[0].push(topic, "broadcast", {"type": "broadcast", "event": "other", "payload": {}}, None, refs[0])
+
+    def is_whole(payload):
+        return sum(event["receivers"] for event in payload["events"]) == 9 and payload
+    events = is_whole(await state_where(operator, name, is_whole))["events"]
+    assert [event["receivers"] for event in events] == [3, 3, 3]
+    assert ["the same twice" in event["excerpt"] for event in events] == [True, True, False]
+    assert len({(event["loop"], event["number"]) for event in events}) == 3, "each has a key of its own"
+
+
 async def test_a_channel_that_is_not_there(operator):
     assert await watch(operator, "ops:channel:realtime:nobody-is-here") == {"rooms": [], "members": [], "events": []}
 
@@ -227,10 +245,13 @@ async def test_the_log_and_its_level(own_hub):
     reply = await operator.ask("ops:log", "log_level", {"level": "debug"})
     assert reply.payload["response"] == {"level": "debug"}
     lines = (await operator.next("lines", "ops:log", within=3)).payload
-    assert lines["level"] == "debug" and "set the level of the log to debug" in lines["lines"][-1]["text"]
+    assert lines["level"] == "debug" and any("set the level of the log to debug" in line["text"] for line in lines["lines"])
     client.send_text("no JSON either")
     await client.settled()
     assert "malformed" in own_hub.log
+    async with asyncio.timeout(8):
+        while not any("malformed" in line["text"] and line["level"] == "debug" for line in lines["lines"]):
+            lines = (await operator.next("lines", "ops:log", within=5)).payload
     assert (await operator.ask("ops:log", "log_level", {"level": "loud"})).payload["status"] == "error"
     for each in (operator, client):
         await each.close()
@@ -365,8 +386,17 @@ async def test_the_page_shows_what_happens(hub, connect, open_page, topic):
     await page.until(f"parseFloat({hook('messages-1')}.textContent) >= 10")
     assert await page.run(f"{hook('ready')}.textContent") == "Ready"
     assert "changes flow" in await page.run(f"{hook('feed')}.textContent")
+    assert await page.run(f"{hook('ready')}.checkVisibility() && !{hook('line')}.checkVisibility()"), "one word of how it stands"
+    hint = "[...document.querySelectorAll('[data-testid=feed] button')].find(each => each.textContent === 'Reads of the outbox')"
+    assert not await page.run(f"{hint}.closest('div').querySelector('.hint').checkVisibility()")
+    await page.run(f"{hint}.click()")
+    assert "snapshot" in await page.run(f"{hint}.closest('div').querySelector('.hint:not([hidden])').textContent")
     await page.run("location.hash = '#/channels'")
     await page.until(f"{hook('channels')}?.textContent.includes({json.dumps(topic)})")
+    short = topic.removeprefix("realtime:")
+    await page.run(f"document.querySelector('#topic').value = {json.dumps(short)}")
+    await page.run("document.querySelector('#topic').form.requestSubmit()")
+    await page.until(f"document.querySelector('.subject')?.textContent === {json.dumps('realtime:' + short)}")
     await page.run("location.hash = '#/configuration'")
     await page.until(f"{hook('configuration')}?.textContent.includes('http.port')")
     assert "end-to-end-tests-sign" not in await page.run("document.body.textContent")
@@ -438,3 +468,6 @@ async def test_on_a_phone_nothing_is_wider_than_the_screen(connect, open_page, t
         await page.run(f"location.hash = '#/{view}'")
         await page.until("Boolean(document.querySelector('main .card'))")
         assert await page.run("document.documentElement.scrollWidth") <= 390, view
+    await page.run("location.hash = '#/configuration'")
+    await page.until(f"{hook('configuration')}?.textContent.includes('http.port')")
+    assert await page.run("[...document.querySelectorAll('.settings td')].every(cell => cell.getBoundingClientRect().right <= 390)")

@@ -4,16 +4,24 @@ import Testing
 @Suite struct RecentLogTests {
     private let log = RecentLog()
 
-    @Test func whatOperatorsShouldSeeIsNoted() {
+    @Test func whatIsLoggedIsNoted() {
         log.note(.info, "one")
         log.note(.notice, "two")
-        log.note(.error, "three")
-        #expect(log.lines(after: 0).map(\.text) == ["two", "three"])
-        #expect(log.lines(after: 1).map(\.level) == ["error"])
-        #expect(log.lines(after: 2).isEmpty)
+        log.note(.debug, "three")
+        #expect(log.lines(after: 0).map(\.text) == ["one", "two", "three"])
+        #expect(log.lines(after: 2).map(\.level) == ["debug"])
+        #expect(log.lines(after: 3).isEmpty)
     }
 
-    @Test func theLastHundredAreKept() {
+    @Test func aFloodOfLesserLinesPushesOutNoWarning() {
+        log.note(.warning, "what matters")
+        for number in 1...1000 { log.note(.debug, "\(number)") }
+        let kept = log.lines(after: 0)
+        #expect(kept.first?.text == "what matters")
+        #expect(kept.dropFirst().map(\.number) == Array(802...1001))
+    }
+
+    @Test func theLastHundredWarningsAreKept() {
         for number in 1...250 { log.note(.error, "\(number)") }
         #expect(log.lines(after: 0).map(\.number) == Array(151...250))
         #expect(log.lines(after: 248).map(\.text) == ["249", "250"])

@@ -140,12 +140,18 @@ select (select count(*) from oldest), (select count(*) from gone), (select xid f
        pg_notification_queue_usage()
 
 -- name: Outbox
--- How much the outbox holds: about how many rows (as vacuum or analyze counted them last), bytes with what is stored apart,
--- and the age of the oldest in seconds. Read now and then, while somebody reads the metrics.
+-- How much the outbox holds: about how many rows, bytes with what is stored apart, and the age of the oldest in seconds. Read
+-- now and then, while somebody reads the metrics.
+--
+-- Few rows are counted, many are what vacuum or analyze counted last: after a quiet hour that may be none while some are there.
+-- A table that is large on disk is not counted through, as most of it may be rows that are gone.
 --
 -- The oldest is the first of the primary key: a transaction that began earlier may have written later, by less than it
 -- lasted. Locks: none.
-select greatest(reltuples, 0)::bigint, pg_table_size(oid),
+select case when reltuples < 10000 and pg_table_size(oid) < 64 * 1024 * 1024
+            then (select count(*) from (select from roost.change limit 10001) few)
+            else greatest(reltuples, 0)::bigint end,
+       pg_table_size(oid),
        coalesce((select extract(epoch from clock_timestamp() - at) from roost.change order by xid, id limit 1), 0)
 from pg_class
 where oid = 'roost.change'::regclass

@@ -69,7 +69,7 @@ enum OpsTopic: Hashable, Sendable {
     /// The streams that grow most, and the newest ones.
     case streams
     case stream(StreamName)
-    /// The last warnings.
+    /// The last lines of the log.
     case log
     /// The configuration in force.
     case configuration

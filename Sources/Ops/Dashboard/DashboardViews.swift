@@ -111,10 +111,10 @@ extension Dashboard {
                 "typing": .integer(views.map(\.typing).max() ?? 0),
             ]
         }
-        let events = reports.flatMap { report in report.view.events.map { (report.loop, $0) } }
+        let notes = reports.flatMap { report in report.view.events.map { (loop: report.loop, event: $0) } }
         return [
             "rooms": .array(rooms), "members": .array(members),
-            "events": .array(events.sorted { $0.1.at < $1.1.at }.map { json($0.1, loop: $0.0) }),
+            "events": .array(ListedEvent.joined(notes).map(json)),
         ]
     }
 
@@ -126,11 +126,11 @@ extension Dashboard {
         ]
     }
 
-    private static func json(_ event: TrafficEvent, loop: Int) -> JSONDocument {
+    private static func json(_ event: ListedEvent) -> JSONDocument {
         [
-            "number": .integer(event.number), "loop": .integer(loop), "at": .integer(Int(event.at)),
-            "event": .text(event.event), "receivers": .integer(event.receivers), "bytes": .integer(event.bytes),
-            "excerpt": .text(event.excerpt),
+            "number": .integer(event.number), "loop": .integer(event.loop), "at": .integer(Int(event.first.at)),
+            "event": .text(event.first.event), "receivers": .integer(event.receivers),
+            "bytes": .integer(event.first.bytes), "excerpt": .text(event.first.excerpt),
         ]
     }
 }

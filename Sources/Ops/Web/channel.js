@@ -24,7 +24,7 @@ export class Channel {
     { title: "To", class: "number", cell: (row) => format.exact(row.receivers) },
     { title: "Bytes", class: "number", cell: (row) => format.exact(row.bytes) },
     { title: "Payload", class: "text code", cell: (row) => row.excerpt },
-  ], { key: (row) => `${row.loop} ${row.number}`, empty: "Nothing was said since you look.", caption: "Recent events", testid: "events" });
+  ], { key: (row) => `${row.loop} ${row.number}`, empty: "No events since you opened this page.", caption: "Recent events", testid: "events" });
 
   constructor(topic) {
     this.title = topic;

@@ -3,6 +3,11 @@ import { el } from "./element.js";
 import * as format from "./format.js";
 import { Table } from "./table.js";
 
+/** Clients of Supabase write `room-1` and send `realtime:room-1`, and so does `roost tail`. */
+function topicOf(text) {
+  return text.startsWith("realtime:") ? text : `realtime:${text}`;
+}
+
 /** The busiest channels, and the way to any other. */
 export class Channels {
   title = "Channels";
@@ -19,13 +24,13 @@ export class Channels {
 
   constructor() {
     const input = el("input", {
-      id: "topic", name: "topic", required: true, placeholder: "realtime:room-1", autocomplete: "off", spellcheck: "false",
+      id: "topic", name: "topic", required: true, placeholder: "room-1", autocomplete: "off", spellcheck: "false",
     });
     const form = el("form", {
       class: "find",
       onsubmit: (event) => {
         event.preventDefault();
-        location.hash = paths.channel(input.value.trim());
+        location.hash = paths.channel(topicOf(input.value.trim()));
       },
     }, el("label", { for: "topic" }, "Topic"), input, el("button", {}, "Look at it"));
     this.element = el("div", { class: "view" },

@@ -13,8 +13,9 @@ export class Configuration {
 
   constructor() {
     this.element = el("div", { class: "view" },
-      el("section", { class: "card" }, el("h2", {}, "Configuration in force"),
-        el("p", { class: "note" }, "Secrets are hidden. `roost config print` says the same."), this.#table.element));
+      el("section", { class: "card settings" }, el("h2", {}, "Configuration in force"),
+        el("p", { class: "note" }, "Secrets are hidden. ", el("code", {}, "roost config print"), " prints the same."),
+        this.#table.element));
   }
 
   take(_topic, event, payload) {

@@ -30,7 +30,7 @@ export class Connection {
     { title: "Bytes", class: "number", cell: (row) => format.exact(row.bytes) },
     { title: "Queue", class: "number wide", cell: (row) => format.bytes(row.queue) },
     { title: "Payload", class: "text code", cell: (row) => row.excerpt },
-  ], { key: (row) => row.number, empty: "Nothing went over it since you look.", caption: "Frames", testid: "trace" });
+  ], { key: (row) => row.number, empty: "No frames since you opened this page.", caption: "Frames", testid: "trace" });
 
   /**
    * @param {string} id
@@ -51,7 +51,7 @@ export class Connection {
       el("div", { class: "columns" }, this.#facts.element,
         el("section", { class: "card" }, el("h2", {}, "Channels"), this.#joins.element)),
       el("section", { class: "card" }, el("h2", {}, "Frames"),
-        el("p", { class: "note" }, "From when you look, the last 100. Tokens are hidden, payloads are cut."),
+        el("p", { class: "note" }, "The last 100 since you opened this page. Tokens are hidden, long payloads are cut."),
         this.#trace.element));
   }
 
@@ -68,8 +68,8 @@ export class Connection {
     }
     this.#facts.show([
       ["Address", socket.address],
-      ["User", socket.user ?? "names nobody"],
-      ["Role of its key", payload.role],
+      ["User", socket.user ?? "its token names nobody"],
+      ["Role of its token", payload.role],
       ["Open for", format.duration(socket.seconds)],
       ["Last heard", `${format.duration(payload.silence)} ago`],
       ["Queue", format.bytes(socket.pending), socket.behind ? "bad" : ""],
@@ -85,7 +85,7 @@ export class Connection {
   async #disconnect(id) {
     const isSure = await confirmed({
       title: `Disconnect ${id}?`,
-      text: "Its socket is closed with code 1012. Its client comes back by itself, and is brought the row changes that it missed.",
+      text: "Its socket is closed with code 1012. Its client comes back by itself, and receives the row changes that it missed.",
       action: "Disconnect",
     });
     if (!isSure) return;

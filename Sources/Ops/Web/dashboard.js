@@ -17,6 +17,7 @@ import { User } from "./user.js";
 const main = document.getElementById("main");
 const line = document.getElementById("line");
 const ready = document.getElementById("ready");
+const trouble = document.getElementById("trouble");
 
 takeToken();
 await admission(main);
@@ -79,11 +80,19 @@ function decode(text) {
 function showStore() {
   view?.refresh?.(store);
   setText(document.getElementById("node"), store.node ? `${store.node} · ${store.version}` : "");
-  ready.hidden = !store.figures;
   ready.dataset.state = store.problem ? "bad" : "good";
-  ready.title = store.problem ?? "";
   setText(ready, store.problem ? "Not ready" : "Ready");
+  setText(trouble, store.problem ? `Not ready: ${store.problem}` : "");
+  showPills();
   showTitle();
+}
+
+/** One of the two: how the hub stands, as long as this page hears of it, and else why it does not. */
+function showPills() {
+  const hears = socket.state === "live" && store.figures !== null;
+  ready.hidden = !hears;
+  line.hidden = hears;
+  trouble.hidden = !hears || !store.problem;
 }
 
 function showTitle() {
@@ -95,6 +104,9 @@ function showTitle() {
 function showLine(state) {
   line.dataset.state = state;
   document.body.dataset.line = state;
-  setText(line, { connecting: "Connecting", live: "Live", stale: "Stale", waiting: "No connection" }[state]);
+  setText(line, {
+    connecting: "Connecting", live: "Connected", stale: "No news from the hub", waiting: "No connection to the hub",
+  }[state]);
+  showPills();
   if (view) showTitle();
 }

@@ -4,9 +4,11 @@ import * as format from "./format.js";
 import { Table } from "./table.js";
 
 const LEVELS = ["trace", "debug", "info", "notice", "warning", "error", "critical"];
-const MOST = 100;
+const MOST = 300;
+/** What is shown where only warnings are wanted. */
+const NOTABLE = LEVELS.slice(LEVELS.indexOf("notice"));
 
-/** The last warnings and notices, and the level of the log. */
+/** The last lines of the log, and its level. */
 export class Log {
   title = "Log";
   topics = ["ops:log"];
@@ -14,11 +16,13 @@ export class Log {
   #lines = new Map();
   #level = null;
   #select;
+  #filter = el("select", { id: "show", dataset: { testid: "show" }, onchange: () => this.#show() },
+    el("option", { value: "all" }, "all lines"), el("option", { value: "notable" }, "notices and warnings"));
   #table = new Table([
     { title: "Time", cell: (row) => format.clock(row.at * 1000) },
     { title: "Level", cell: (row) => row.level },
     { title: "What", class: "text", cell: (row) => row.text },
-  ], { key: (row) => row.number, empty: "There was no warning.", caption: "Last warnings", testid: "log" });
+  ], { key: (row) => row.number, empty: "Nothing to show.", caption: "Last lines of the log", testid: "log" });
 
   /** @param {import("./socket.js").OpsSocket} socket */
   constructor(socket) {
@@ -27,8 +31,9 @@ export class Log {
       ...LEVELS.map((level) => el("option", { value: level }, level)));
     this.element = el("div", { class: "view" },
       el("section", { class: "card" },
-        el("div", { class: "head" }, el("h2", {}, "Last warnings and notices"),
-          el("div", { class: "find" }, el("label", { for: "level" }, "Level of the log"), this.#select)),
+        el("div", { class: "head" }, el("h2", {}, "Last lines of the log"),
+          el("div", { class: "find" }, el("label", { for: "show" }, "Show"), this.#filter,
+            el("label", { for: "level" }, "Level of the log"), this.#select)),
         this.#table.element));
   }
 
@@ -38,7 +43,13 @@ export class Log {
     if (payload.lines[0]?.number === 1) this.#lines.clear();
     for (const line of payload.lines) this.#lines.set(line.number, line);
     this.#showLevel(payload.level);
-    this.#table.show([...this.#lines.values()].slice(-MOST).reverse());
+    this.#show();
+  }
+
+  #show() {
+    const all = [...this.#lines.values()];
+    const shown = this.#filter.value === "all" ? all : all.filter(({ level }) => NOTABLE.includes(level));
+    this.#table.show(shown.slice(-MOST).reverse());
   }
 
   /** Whoever changes it, this page or another. */

@@ -1,5 +1,6 @@
 import { el } from "./element.js";
 import * as format from "./format.js";
+import { HINTS } from "./hints.js";
 import { Plot } from "./plot.js";
 import { Facts, Table } from "./table.js";
 
@@ -18,13 +19,13 @@ export class Overview {
     { title: "Connections", class: "number", cell: (loop) => format.exact(loop.connections) },
     { title: "Busy", class: "number", cell: (loop) => format.percent(loop.busy) },
     { title: "Turn p99", class: "number", cell: (loop) => format.milliseconds(loop.turn) },
-  ], { key: (loop) => loop.index, empty: "No loop has told of itself yet.", caption: "Event loops" });
-  #feed = new Facts("Postgres and row changes", { "data-testid": "feed" });
-  #hub = new Facts("Channels");
-  #slow = new Facts("Slow readers");
-  #streams = new Facts("Streams", { "data-testid": "streams" });
-  #push = new Facts("Pushes");
-  #process = new Facts("Process");
+  ], { key: (loop) => loop.index, empty: "No figures yet.", caption: "Event loops" });
+  #feed = new Facts("Postgres and row changes", { "data-testid": "feed" }, HINTS);
+  #hub = new Facts("Channels", {}, HINTS);
+  #slow = new Facts("Slow readers", {}, HINTS);
+  #streams = new Facts("Streams", { "data-testid": "streams" }, HINTS);
+  #push = new Facts("Pushes", {}, HINTS);
+  #process = new Facts("Process", {}, HINTS);
 
   /** @param {import("./store.js").Store} store */
   constructor(store) {
@@ -95,22 +96,22 @@ export class Overview {
     this.#feed.show([
       ["State", up ? "changes flow" : (problem ?? "not connected"), up ? "good" : "bad"],
       ["Changes read", exact("roost_feed_changes_total")],
-      ["Windows read", exact("roost_feed_polls_total")],
-      ["Woken by a notification", exact("roost_feed_rings_total")],
+      ["Reads of the outbox", exact("roost_feed_polls_total")],
+      ["Woken by a commit", exact("roost_feed_rings_total")],
       ["Found by the safety poll", exact("roost_feed_missed_rings_total"), figures.roost_feed_missed_rings_total ? "bad" : ""],
       ["Connections made to Postgres", exact("roost_feed_connections_total")],
-      ...known("roost_outbox_rows", "Rows in the outbox"),
+      ...known("roost_outbox_rows", "Rows in the outbox, about"),
       ...known("roost_outbox_bytes", "Size of the outbox", format.bytes),
       ...known("roost_outbox_age_seconds", "Oldest row", format.duration),
-      ["Decided by policies", exact("roost_visibility_asked_total")],
-      ["Questions to policies", exact("roost_visibility_round_trips_total")],
+      ["Rows that policies decided", exact("roost_visibility_asked_total")],
+      ["Round trips for policies", exact("roost_visibility_round_trips_total")],
     ]);
     this.#hub.show([
-      ["Channels", exact("roost_channels")],
+      ["Channels", channelCount(figures.roost_channels, newest.loops.length)],
       ["Sockets in them", exact("roost_memberships")],
-      ["Groups that watch rows", exact("roost_subscriptions")],
+      ["Subscriptions to rows", exact("roost_subscriptions")],
       ["Present", exact("roost_presence_members")],
-      ["Leaves avoided by grace", exact("roost_presence_leaves_avoided_total")],
+      ["Reconnected in time", exact("roost_presence_leaves_avoided_total")],
       ["Joins", exact('roost_joins_total{result="ok"}')],
       ["Joins refused", exact('roost_joins_total{result="refused"}')],
       ["Caught up after a cut", exact('roost_recoveries_total{result="resumed"}')],
@@ -118,9 +119,9 @@ export class Overview {
     ]);
     this.#slow.show([
       ["Waiting for sockets", format.bytes(newest.pending)],
-      ["Presence frames spared", exact("roost_slow_reader_coalesced_total")],
-      ["Not waited for any more", exact("roost_slow_reader_written_off_total")],
-      ["Closed at their cap", exact("roost_slow_reader_closed_total"), figures.roost_slow_reader_closed_total ? "bad" : ""],
+      ["Presence updates skipped", exact("roost_slow_reader_coalesced_total")],
+      ["Readers left behind", exact("roost_slow_reader_written_off_total")],
+      ["Closed: queue full", exact("roost_slow_reader_closed_total"), figures.roost_slow_reader_closed_total ? "bad" : ""],
       ["Cut off", exact("roost_slow_reader_cut_total")],
       ["Changes held back", format.duration(figures.roost_changes_held_seconds_total)],
       ["Stalled turns", exact("roost_loop_stalls_total")],
@@ -144,7 +145,7 @@ export class Overview {
       ["Sent again", exact("roost_push_retries_total")],
       ["Servers that refuse the key", exact("roost_push_circuit_open"), figures.roost_push_circuit_open ? "bad" : ""],
       ["Age of the provider token", format.duration(figures.roost_push_provider_token_age_seconds)],
-      ["Messages nobody was alerted of", exact("roost_push_messages_lost_total"), figures.roost_push_messages_lost_total ? "bad" : ""],
+      ["Messages without their alert", exact("roost_push_messages_lost_total"), figures.roost_push_messages_lost_total ? "bad" : ""],
       ["Live Activities", exact("roost_push_activities")],
     ]);
   }
@@ -164,12 +165,17 @@ export class Overview {
       ["Appends", exact("roost_stream_appends_total")],
       ["Requests refused", format.exact(sum(figures, "roost_stream_refused_total"))],
       ["Cancelled", exact('roost_streams_ended_total{reason="cancelled"}')],
-      ["Ended as their producer was gone", exact('roost_streams_ended_total{reason="aborted"}')],
-      ["Went early to make room", exact("roost_streams_evicted_total")],
-      ["Writes that the disk did not take", format.exact(failures), failures ? "bad" : ""],
+      ["Ended: producer gone", exact('roost_streams_ended_total{reason="aborted"}')],
+      ["Removed early to make room", exact("roost_streams_evicted_total")],
+      ["Writes that failed", format.exact(failures), failures ? "bad" : ""],
       ...('roost_stream_commits_total{result="committed"}' in figures ? [["Closes without their row", format.exact(unwritten), unwritten ? "bad" : ""]] : []),
     ]);
   }
+}
+
+/** Each loop knows of its own channels alone, so the hub's figure has one on two loops twice. */
+function channelCount(count, loops) {
+  return loops > 1 ? `${format.exact(count)} on ${loops} loops` : format.exact(count);
 }
 
 /** Of a figure with labels. */

@@ -1,6 +1,7 @@
 import { clock } from "./format.js";
 import { setText, svg } from "./dom.js";
 import { el } from "./element.js";
+import { HINTS } from "./hints.js";
 
 /** Seconds that a plot shows. */
 const SPAN = 300;
@@ -48,7 +49,7 @@ export class Plot {
       return el("li", {}, el("i", { class: `key s${index}`, "aria-hidden": "true" }), value, " ", el("span", {}, name));
     }));
     this.element = el("figure", { class: "card plot" },
-      el("figcaption", {}, el("h2", {}, title), this.#when), legend, this.#chart);
+      el("figcaption", {}, el("h2", { title: HINTS[title] }, title), this.#when), legend, this.#chart);
     this.title = title;
     new ResizeObserver(([entry]) => {
       this.#width = Math.max(160, Math.round(entry.contentRect.width));

@@ -19,7 +19,7 @@ export function socketTable(options) {
 /** What a socket's queue has led to, in a word. */
 export function standing(socket) {
   if (socket.closing) return "closing";
-  if (socket.writtenOff) return "not waited for";
+  if (socket.writtenOff) return "left behind";
   return socket.behind ? "behind" : "";
 }
 
@@ -27,7 +27,7 @@ export function standing(socket) {
 export class Connections {
   title = "Connections";
   topics = ["ops:slow", "ops:newest"];
-  #table = socketTable({ empty: "Nothing waits for anybody: every reader keeps up.", testid: "slow" });
+  #table = socketTable({ empty: "No slow readers: every socket keeps up.", testid: "slow" });
   #newest = socketTable({ empty: "Nobody is connected.", testid: "newest" });
 
   constructor() {

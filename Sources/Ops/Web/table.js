@@ -62,12 +62,19 @@ export class Table {
   }
 }
 
-/** Names and values, brought up to date in place. */
+/** Names and values, brought up to date in place. A name that has a hint shows it to a pointer, and to whoever presses it. */
 export class Facts {
   #values = new Map();
   #list = el("dl", { class: "facts" });
+  #hints;
 
-  constructor(title, attributes = {}) {
+  /**
+   * @param {string} title
+   * @param {Record<string, any>} [attributes] of the element
+   * @param {Record<string, string>} [hints] what a name means
+   */
+  constructor(title, attributes = {}, hints = {}) {
+    this.#hints = hints;
     this.element = el("section", { class: "card", ...attributes }, el("h2", {}, title), this.#list);
   }
 
@@ -83,7 +90,7 @@ export class Facts {
       let entry = this.#values.get(name);
       if (!entry) {
         const value = el("dd");
-        entry = { value, row: el("div", {}, el("dt", {}, name), value) };
+        entry = { value, row: factRow(name, value, this.#hints[name]) };
         this.#values.set(name, entry);
         this.#list.append(entry.row);
       }
@@ -91,4 +98,16 @@ export class Facts {
       entry.value.className = tone ?? "";
     }
   }
+}
+
+function factRow(name, value, hint) {
+  if (!hint) return el("div", {}, el("dt", {}, name), value);
+  const text = el("dd", { class: "hint", hidden: true }, hint);
+  const button = el("button", {
+    class: "hinted", type: "button", title: hint, "aria-expanded": "false", onclick: () => {
+      text.hidden = !text.hidden;
+      button.setAttribute("aria-expanded", String(!text.hidden));
+    },
+  }, name);
+  return el("div", {}, el("dt", {}, button), value, text);
 }

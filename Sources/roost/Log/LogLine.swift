@@ -26,10 +26,13 @@ struct LogLine {
     }
 
     /// `2026-01-31T12:00:00.000Z info [Gateway] connection ended code=1000 by=peer`
-    var text: String {
-        var out = "\(time) \(level) [\(source)] \(Self.onOneLine(message))"
+    var text: String { "\(time) \(level) [\(source)] \(body)\n" }
+
+    /// What is said, without when and by whom: `connection ended code=1000 by=peer`
+    var body: String {
+        var out = Self.onOneLine(message)
         for (key, value) in fields { out += " \(key)=\(Self.word("\(value)"))" }
-        return out + "\n"
+        return out
     }
 
     /// One object, in which the metadata are fields beside the others; numbers are numbers.

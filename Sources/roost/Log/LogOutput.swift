@@ -14,7 +14,7 @@ final class LogOutput: Sendable {
     }
 
     private let state = Mutex(State())
-    /// The newest lines that operators should know, for their page.
+    /// The newest lines, for the operator's page.
     let recent = RecentLog()
     private let rank = Atomic<Int>(Logger.Level.info.rank)
 
@@ -39,8 +39,9 @@ final class LogOutput: Sendable {
         }
         switch verdict {
         case .logged:
-            recent.note(event.level, event.message.description)
-            write(LogLine(time: now, event.level, event.message.description, event.source, metadata), format)
+            let line = LogLine(time: now, event.level, event.message.description, event.source, metadata)
+            recent.note(event.level, line.body)
+            write(line, format)
         case .firstSuppressed:
             // Their number has to be logged also where no line of the kind follows.
             DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(RepeatLimit.span)) { self.logRest() }
