@@ -106,14 +106,14 @@ extension Doctor {
 
 /// What can be told without a database.
 extension Doctor {
-    /// Whether this machine's clock is kept by anything; nil where that cannot be told.
+    /// Whether this machine's clock is synchronised; nil where that cannot be told.
     package static func machineClock() -> Finding? {
         switch roost_clock_is_kept() {
-        case 1: Finding(.good, "clock", "This machine's clock is kept.")
+        case 1: Finding(.good, "clock", "This machine's clock is synchronised.")
         case 0:
             Finding(
                 .warning, "clock",
-                "Nothing keeps this machine's clock, by which tokens expire and Apple judges pushes; run "
+                "No time synchronisation is running on this machine, and tokens expire by its clock; run "
                     + "systemd-timesyncd or chrony.")
         default: nil
         }

@@ -89,8 +89,8 @@ package enum Doctor {
         let skew = max(0, before - theirs, theirs - after)
         let shown = String(format: "%.1f", skew)
         return skew <= 1
-            ? [Finding(.good, "clock", "The clocks here and at the database agree.")]
-            : [Finding(.warning, "clock", "The clocks here and there differ by \(shown) s; run NTP on both.")]
+            ? [Finding(.good, "clock", "This clock and Postgres' agree.")]
+            : [Finding(.warning, "clock", "This clock and Postgres' differ by \(shown) s; run NTP on both.")]
     }
 
     private static func schema(_ connection: PostgresConnection) throws -> [Finding] {

@@ -86,10 +86,10 @@ struct Layer {
     /// Nil: this layer does not set it.
     func value(of setting: Setting) throws(ConfigurationError) -> EffectiveValue? {
         guard let entry = entries[setting.key] else { return nil }
-        guard case .text(let text) = entry.content else { throw wrong(setting, entry, found: "a list") }
+        guard case .text(let text) = entry.content else { throw wrong(setting, entry, found: "is a list") }
         guard let value = setting.kind.read(text) else {
-            let shown = setting.isSecret ? "\(text.utf8.count) bytes of something else" : "'\(Quotation.of(text))'"
-            throw wrong(setting, entry, found: shown, hint: hint(entry, text))
+            let found = setting.isSecret ? "has \(text.utf8.count) bytes" : "is '\(Quotation.of(text))'"
+            throw wrong(setting, entry, found: found, hint: hint(entry, text))
         }
         return EffectiveValue(setting: setting, value: value, origin: entry.origin)
     }
@@ -102,7 +102,7 @@ struct Layer {
 
     private func wrong(_ setting: Setting, _ entry: Entry, found: String, hint: String = "") -> ConfigurationError {
         ConfigurationError(
-            message: "\(entry.origin.subject(setting)) is \(found), expected \(setting.kind.expectation)\(hint).")
+            message: "\(entry.origin.subject(setting)) \(found), expected \(setting.kind.expectation)\(hint).")
     }
 }
 

@@ -174,7 +174,7 @@ extension Setting {
     static let feedCapture = Setting(
         "feed.capture", .choice(["triggers", "wal"]), standard: .text("triggers"),
         "How changes of the tables that are watched from now on get into the outbox. triggers: what writes a row also writes "
-            + "its change; needs nothing else. wal: the hub reads Postgres' log, and writers pay nothing; needs wal_level = "
+            + "its change; needs nothing else. wal: the hub reads Postgres' log, without triggers; needs wal_level = "
             + "logical and a role that may replicate. docs/capture.md says how to choose and to change.")
 
     static let recoveryWindowSeconds = Setting(

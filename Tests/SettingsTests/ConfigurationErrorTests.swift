@@ -22,17 +22,17 @@ struct ConfigurationErrorTests {
             ),
             (
                 "ROOST_JWT_SECRET", "short",
-                "ROOST_JWT_SECRET is 5 bytes of something else, expected at least 32 bytes "
+                "ROOST_JWT_SECRET has 5 bytes, expected at least 32 bytes "
                     + "(`openssl rand -hex 32` makes a good one)."
             ),
             (
                 "ROOST_DATABASE_URL", "chat",
-                "ROOST_DATABASE_URL is 4 bytes of something else, expected a connection string such as "
+                "ROOST_DATABASE_URL has 4 bytes, expected a connection string such as "
                     + "postgres://USER:PASSWORD@HOST:5432/DATABASE."
             ),
             (
                 "ROOST_JWT_PREVIOUS_SECRETS", "0123456789012345678901234567890123456789 short",
-                "ROOST_JWT_PREVIOUS_SECRETS is 46 bytes of something else, expected secrets of at least 32 bytes each, "
+                "ROOST_JWT_PREVIOUS_SECRETS has 46 bytes, expected secrets of at least 32 bytes each, "
                     + "with a space between them."
             ),
             (
@@ -57,7 +57,7 @@ struct ConfigurationErrorTests {
             ),
             (
                 "ROOST_JWKS_URL", "ftp://me:s3cret@host/keys",
-                "ROOST_JWKS_URL is 25 bytes of something else, expected a URL that begins with https:// or http://."
+                "ROOST_JWKS_URL has 25 bytes, expected a URL that begins with https:// or http://."
             ),
             ("ROOST_CONFIG", "/dev/zero", "/dev/zero is no file that can be read to its end; name a YAML file."),
             ("ROOST_CONFIG", "/tmp", "/tmp is a folder; name a YAML file."),

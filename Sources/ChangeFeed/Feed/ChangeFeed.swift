@@ -105,7 +105,7 @@ final class FeedLoop {
         switch status {
         case .ready:
             logger.info("The change feed is ready.", metadata: ["tables": "\(state.tables.catalog.tables.count)"])
-        case .connecting(let reason?): logger.warning("The change feed is down, and keeps trying: \(reason)")
+        case .connecting(let reason?): logger.warning("The change feed is down; reconnecting: \(reason)")
         case .connecting(nil), .stopped: break
         }
         consumer.statusChanged(status)

@@ -8,7 +8,7 @@ struct MigrateCommand: AsyncParsableCommand {
         abstract: "Install or upgrade Roost's schema in the database.",
         discussion: """
             Creates the schema `roost` with its outbox table and functions; your own tables are not touched before \
-            `roost watch`. It can be repeated at any time, and does nothing where nothing is to do.
+            `roost watch`. Safe to repeat.
             """
     )
 
