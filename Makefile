@@ -103,6 +103,11 @@ package: ## build the Debian packages roost and roost-load in .build/package (AR
 	@scripts/setup.sh --package
 	scripts/package.sh $(ARGS)
 
+.PHONY: release
+release: ## make what a release gives away, in .build/release-VERSION: an archive, the packages, SHA256SUMS
+	@scripts/setup.sh --package
+	scripts/release.sh $(ARGS)
+
 .PHONY: test-package
 test-package: ## install, run, upgrade and remove the packages in a clean Debian of their own; as root
 	@scripts/setup.sh --tests --package --test-package

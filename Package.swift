@@ -12,6 +12,9 @@ let quick = strict + [.unsafeFlags(["-Onone"], .when(configuration: .release))]
 let testable = strict + [.unsafeFlags(["-enable-testing"], .when(configuration: .release))]
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 
+/// The commit of a build that is given away, as `ROOST_COMMIT=0123456789ab swift build`; empty in a build for development.
+let commit = (Context.environment["ROOST_COMMIT"] ?? "").filter { $0.isHexDigit || "+changes".contains($0) }
+
 let package = Package(
     name: "roost",
     // RoostClient's: the hub itself runs on Linux.
@@ -61,6 +64,7 @@ let package = Package(
         .target(
             name: "CWebSockets", linkerSettings: [.linkedLibrary("websockets"), .linkedLibrary("uv")]),
         .target(name: "CSendRing", linkerSettings: [.linkedLibrary("uring")]),
+        .target(name: "CBuild", cSettings: commit.isEmpty ? [] : [.define("ROOST_COMMIT", to: "\"\(commit)\"")]),
         .systemLibrary(name: "CMalloc"),
         .systemLibrary(name: "CPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
         .target(
@@ -151,7 +155,7 @@ let package = Package(
         .executableTarget(
             name: "roost",
             dependencies: [
-                "Administration", "CCurl", "CLinux", "Capture", "ChangeFeed", "Cluster", "Clustering", "Demo",
+                "Administration", "CBuild", "CCurl", "CLinux", "Capture", "ChangeFeed", "Cluster", "Clustering", "Demo",
                 "Documents",
                 "DurableStreams", "Gateway", "HTTP", "Hub", "Identity", "Listening", "Notify", "Ops", "Postgres",
                 "Push",

@@ -60,7 +60,9 @@ END
 
 # A package of the same commit is the same, byte by byte.
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || date +%s)}
-export SOURCE_DATE_EPOCH PYTHONDONTWRITEBYTECODE=1 LC_ALL=C.UTF-8
+# `roost --version` names it. Where there is no repository, as in a container, whoever builds says it.
+ROOST_COMMIT=${ROOST_COMMIT:-$(scripts/commit.sh)}
+export SOURCE_DATE_EPOCH ROOST_COMMIT PYTHONDONTWRITEBYTECODE=1 LC_ALL=C.UTF-8
 
 [[ -n $binaries ]] || build
 stage=$output/stage
@@ -72,7 +74,7 @@ rm "$stage/debian/environment"
 cp config/debian/environment config/roost.yaml "$stage/"
 cp config/roost.service "$stage/debian/roost.service"
 cp docs/*.md "$stage/docs/"
-[[ -n $version ]] || version=$("$stage/bin/roost" --version)
+[[ -n $version ]] || version=$("$stage/bin/roost" --version | cut -d" " -f1)
 describe roost
 describe roost-load
 python3 scripts/manual settings config/roost.yaml "$version" >"$stage/man/roost.yaml.5"

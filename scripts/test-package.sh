@@ -116,7 +116,7 @@ cleanup() {
 
 say "packages"
 scripts/package.sh "$@" >"$folder/package.log" || { cat "$folder/package.log" && fail "the package is built"; }
-version=$("$packages/stage/bin/roost" --version)
+version=$("$packages/stage/bin/roost" --version | cut -d" " -f1)
 architecture=$(dpkg --print-architecture)
 binaries=$folder/binaries
 rm -rf "$binaries"
@@ -129,6 +129,17 @@ new=$packages/roost_${version}+next_$architecture.deb
 dpkg-deb --info "$old" control | grep -E '^(Version|Depends|Installed-Size)'
 ls -l "$old" "$old_load" "$new"
 check "lintian finds nothing to complain of" lintian --fail-on error,warning "$old" "$old_load"
+check "the program names its commit" grep -qE "^$version \((commit [0-9a-f]{12}(\+changes)?|development build)\)$" <("$packages/stage/bin/roost" --version)
+
+say "a release"
+scripts/release.sh --any --binaries "$binaries" --output "$folder/release" >"$folder/release.log" 2>&1 ||
+    { tail -n 20 "$folder/release.log" && fail "the release is made"; }
+check "the sums are those of the files" sh -c "cd '$folder/release' && sha256sum --quiet --check SHA256SUMS && test \$(wc -l <SHA256SUMS) = 3"
+tar -C "$folder" -xzf "$folder"/release/roost-"$version"-linux-"$architecture".tar.gz
+check "the program of the archive runs" "$folder/roost-$version-linux-$architecture/bin/roost" --version
+(cd "$folder/release" && sha256sum -- *.tar.gz) >"$folder/once"
+scripts/release.sh --any --binaries "$binaries" --output "$folder/release" >>"$folder/release.log" 2>&1
+check "the same tree makes the same archive" sh -c "cd '$folder/release' && sha256sum --quiet --check '$folder/once'"
 
 say "a clean Debian 12"
 trap cleanup EXIT

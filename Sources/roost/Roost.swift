@@ -1,4 +1,5 @@
 import ArgumentParser
+import CBuild
 
 /// The command line. Each command is a file in `Commands/`; what a command does lives in the room it belongs to.
 @main
@@ -10,7 +11,7 @@ struct Roost: AsyncParsableCommand {
             Configuration comes from flags, ROOST_… environment variables and config/roost.yaml, in this order; \
             `roost config print` shows what is in force. To see it work without any of that: `roost demo`.
             """,
-        version: version,
+        version: versionAndCommit,
         subcommands: [
             ServeCommand.self, DemoCommand.self, MigrateCommand.self, WatchCommand.self, UnwatchCommand.self,
             TokenCommand.self, PushCommand.self, TailCommand.self, StreamCommand.self, DoctorCommand.self,
@@ -19,6 +20,12 @@ struct Roost: AsyncParsableCommand {
     )
 
     static let version = "0.1.0"
+
+    /// `0.1.0 (commit 0123456789ab)`. The version is the first word.
+    static var versionAndCommit: String {
+        let commit = String(cString: roost_commit())
+        return commit.isEmpty ? "\(version) (development build)" : "\(version) (commit \(commit))"
+    }
 
     /// As ArgumentParser's own, except that our failures are one sentence and say by their status what is wrong.
     static func main() async {

@@ -30,7 +30,7 @@ def main(arguments):
     match arguments:
         case ["commands", binary, fragment]:
             told = json.loads(output(binary, "--experimental-dump-help"))["command"]
-            version = output(binary, "--version").strip() if commands.has_version(told) else ""
+            version = output(binary, "--version").split()[0] if commands.has_version(told) else ""
             with open(fragment) as file:
                 print(commands.page(told, version, date(), file.read()), end="")
         case ["settings", path, version]:
