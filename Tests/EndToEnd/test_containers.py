@@ -9,6 +9,7 @@ import sys
 
 import pytest
 import yaml
+from compose_spec import PyCompose
 
 from support.deadline import until
 from support.redis import ACL, Redis, RedisError
@@ -38,9 +39,18 @@ def test_the_linter_has_nothing_to_say_about_the_dockerfile():
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.parametrize("compose", [COMPOSE, CLUSTER], ids=["compose.yaml", "compose.cluster.yaml"])
+def test_the_compose_files_are_what_the_specification_says(compose):
+    # The model takes a merged mapping, and not the `<<` that merges it.
+    assert PyCompose.from_yaml(yaml.safe_dump(compose)).service_names()
+    wrong = {**compose, "services": {**compose["services"], "migrate": {**compose["services"]["migrate"], "ports": "many"}}}
+    with pytest.raises(ValueError, match="services.migrate.ports"):
+        PyCompose.from_yaml(yaml.safe_dump(wrong))
+
+
 def test_they_set_what_there_is_to_set(settings):
     used = {name for service in [*HUBS.values(), *MEMBERS.values()] for name in service["environment"]}
-    used |= set(re.findall(r"\b(ROOST_[A-Z_]+)=", DOCKERFILE))
+    used |= set(re.findall(r"^ENV (ROOST_[A-Z_]+)=", DOCKERFILE, re.MULTILINE))
     assert len(used) > 3 and used <= set(settings)
 
 
