@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Makes sure of what Roost is built and run with: Debian's packages, Swift. With --tests also of what the tests use:
 # a browser, and a Python environment in .venv with the pinned packages of Tests/EndToEnd/requirements.txt. With
-# --package also of what Debian packages are built with, with --test-package of what these are tested with.
+# --package also of what Debian packages are built with, with --test-package of what these are tested with, with --pictures
+# of what makes docs/pictures smaller.
 #
 # Installs only what is missing, and needs root only then. Where all is there it takes a few hundredths of a second, so
 # every `make` target may call it.
@@ -32,8 +33,9 @@ for option in "$@"; do
         ;;
     --package) packages+=(debhelper dpkg-dev python3) ;;
     --test-package) packages+=(debootstrap lintian) ;;
+    --pictures) packages+=(pngquant) ;;
     *)
-        echo "usage: scripts/setup.sh [--tests] [--package] [--test-package]" >&2
+        echo "usage: scripts/setup.sh [--tests] [--package] [--test-package] [--pictures]" >&2
         exit 64
         ;;
     esac
