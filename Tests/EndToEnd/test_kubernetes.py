@@ -3,6 +3,8 @@
 import json
 import pathlib
 import re
+import shutil
+import subprocess
 
 import kubernetes_validate
 import pytest
@@ -61,6 +63,19 @@ def test_a_kustomization_names_all_that_is_beside_it(name):
     for image in spec.get("images", []):
         assert image["newTag"] == VERSION, "of the tree's version"
     assert f"config/kubernetes/{name}" in PAGE, "the page says what it is for"
+
+
+@pytest.mark.skipif(not shutil.which("kubectl"), reason="kubectl is not here, and nothing else renders kustomizations")
+@pytest.mark.parametrize("name", KUSTOMIZATIONS)
+def test_what_kubectl_makes_of_a_kustomization_is_valid(name):
+    done = subprocess.run(["kubectl", "kustomize", FOLDER / name], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    rendered = list(yaml.safe_load_all(done.stdout))
+    for manifest in rendered:
+        kubernetes_validate.validate(manifest, KUBERNETES[-1], strict=True)
+    environment = {entry["name"] for manifest in rendered if manifest["kind"] == "StatefulSet"
+                   for entry in manifest["spec"]["template"]["spec"]["containers"][0].get("env", [])}
+    assert ("ROOST_CLUSTER_URL" in environment) == (name == "hubs"), "one hub alone has no Redis"
 
 
 def test_nobody_gets_the_variables_of_services_or_more_rights_than_it_needs():

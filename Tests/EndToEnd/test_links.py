@@ -51,6 +51,12 @@ def test_every_link_resolves(page):
     assert not broken, "\n".join(broken)
 
 
+def test_pictures_are_small():
+    """Whoever looks at the README loads them."""
+    large = [path.name for path in (ROOT / "docs/pictures").iterdir() if path.stat().st_size > 200_000]
+    assert large == []
+
+
 def test_the_index_names_every_page():
     """docs/README.md has a line for each page."""
     named = set(re.findall(r"\]\(([\w-]+\.md)\)", (ROOT / "docs/README.md").read_text()))
