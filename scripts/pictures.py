@@ -63,6 +63,11 @@ async def chat(camera, demo):
     await page.run(f"{hook('composer', 1)}.focus()")
     await page.type("Just now. Ask it something!", enter=True)
     await page.until(f"{hook('message-list', 0)}.textContent.includes('Ask it')")
+    phone = await camera.page(demo.page, 390, 844, "dark")
+    for pane in (0, 1):
+        await phone.until(f"{hook('connection-state', pane)}?.dataset.state === 'live'", 15)
+    await camera.take(phone, "demo-phone")
+    await phone.close()
     await page.run(f"{hook('ask-button', 0)}.click()")
     streaming = "[...document.querySelectorAll('[data-status=streaming] .body')].every(body => body.textContent.length > 260)"
     await page.until(f"document.querySelectorAll('[data-status=streaming]').length === 2 && {streaming}", 20)
@@ -70,11 +75,6 @@ async def chat(camera, demo):
     await page.run(f"{hook('stop-button', 1)}.click()")
     await page.until("document.querySelectorAll('[data-status=streaming]').length === 0")
     await page.close()
-    phone = await camera.page(demo.page, 390, 844, "dark")
-    for pane in (0, 1):
-        await phone.until(f"{hook('connection-state', pane)}?.dataset.state === 'live'", 15)
-    await camera.take(phone, "demo-phone")
-    await phone.close()
 
 
 async def live_page(camera, demo, views=()):
