@@ -29,6 +29,7 @@ import sockets
 import storm
 import streams
 import tls
+import together
 import visibility
 import writers
 from cluster import Cluster
@@ -39,10 +40,12 @@ PARTS = {"fanout": fanout.measure, "sockets": sockets.measure, "changes": change
          "presence": members.presence, "typing": members.typing, "push": push.measure, "channels": channels.measure,
          "idle": idle.measure, "inbound": inbound.measure, "posts": posts.measure, "rows": rows.measure, "bigtx": bigtx.measure,
          "loops": loops.measure, "scrape": scrape.measure, "tls": tls.measure, "hostile": hostile.measure, "quiet": quiet.measure,
-         "streams": streams.measure}
+         "streams": streams.measure, "cluster": together.measure, "cluster-latency": together.latency,
+         "cluster-busy": together.saturation, "cluster-linear": together.linear, "cluster-sockets": together.crowded}
 #: These take minutes, or kill hubs, stall readers and fill channels.
 BY_NAME = ("storm", "slow", "presence", "typing", "push", "channels", "idle", "inbound", "posts", "rows", "bigtx", "loops",
-           "scrape", "tls", "hostile", "quiet", "streams")
+           "scrape", "tls", "hostile", "quiet", "streams", "cluster", "cluster-latency", "cluster-busy", "cluster-linear",
+           "cluster-sockets")
 
 
 def parse_arguments():
@@ -52,6 +55,7 @@ def parse_arguments():
     parser.add_argument("--quick", action="store_true", help="about three minutes: fewer rounds, shorter runs")
     parser.add_argument("--rounds", type=int, help="interleaved rounds instead of 5 (fan-out) and 3 (the rest)")
     parser.add_argument("--minutes", type=int, help="how long the part quiet lasts instead of 60")
+    parser.add_argument("--sockets", type=int, help="how many the part cluster-sockets has instead of 100,000")
     parser.add_argument("--roost", type=pathlib.Path, default=".build/release/roost", help="the hub to measure")
     parser.add_argument("--roost-load", type=pathlib.Path, default=".build/release/roost-load", help="the load tester")
     parser.add_argument("--referee", type=pathlib.Path, default="../shared/bench", help="the folder of rawfan and wsload")
