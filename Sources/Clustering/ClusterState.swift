@@ -50,6 +50,7 @@ struct ClusterState {
     private var toldAlready = 0
     /// The log can be written to.
     private(set) var isInLog = false
+    private var wasInLog = false
 
     struct Own {
         var record: PeerMessage.PresentMember
@@ -242,7 +243,13 @@ struct ClusterState {
 
     // MARK: - The log, and the other hubs
 
-    mutating func logIsOpen() { isInLog = true }
+    /// The first time, whoever is here already has not heard the others: what they said before this hub was in their log is missing.
+    mutating func logIsOpen(_ out: inout [Output]) {
+        isInLog = true
+        guard !wasInLog else { return }
+        wasInLog = true
+        out.append(.hear(.missing))
+    }
 
     mutating func logIsAway(_ out: inout [Output]) {
         guard isInLog else { return }

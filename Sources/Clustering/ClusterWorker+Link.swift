@@ -188,7 +188,9 @@ extension ClusterWorker {
         _ = setup.shared.history.reaches(
             history: caughtUp.place.epoch, entry: Int(caughtUp.place.offset) + 1, index: (1 << 20) - 1)
         guard !writer.isOpen else { return }
-        state.logIsOpen()
+        var out: [ClusterState.Output] = []
+        state.logIsOpen(&out)
+        perform(out)
         var actions: [LogWriterAction] = []
         writer.reopened(caughtUp.place, ownSequence: caughtUp.ownSequence, at: Self.milliseconds, &actions)
         perform(actions, at: now)

@@ -174,8 +174,7 @@ struct ClusterWorker: ~Copyable {
         statistics.gaps += 1
         let name = gap.hub?.name ?? "a hub that is not known here"
         setup.logger.warning("Messages of \(name) are missing (\(gap.reason)): members are told.")
-        setup.shared.history.loses(at: Self.now)
-        heard.append(.missing)
+        perform([.hear(.missing)])
     }
 
     mutating func perform(_ out: [ClusterState.Output]) {
@@ -187,6 +186,9 @@ struct ClusterWorker: ~Copyable {
                 let broadcast = OrderedBroadcast(message)
                 let isKept = place.map { shared.history.append(broadcast, to: key, at: $0, Self.now) } ?? false
                 heard.append(isKept ? .ordered(key, broadcast, isNumbered: true) : .broadcast(key, message))
+            case .hear(.missing):
+                shared.history.loses(at: Self.now)
+                heard.append(.missing)
             case .hear(let relay): heard.append(relay)
             case .number(let key, let broadcast, let isOwn):
                 let isNews = shared.history.append(broadcast, to: key, at: place, Self.now)

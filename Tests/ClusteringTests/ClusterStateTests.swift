@@ -280,6 +280,18 @@ import Wire
         #expect(out.count == 2)
     }
 
+    /// A hub that is started while Redis is away, or whose name is still its predecessor's, takes clients before it is in the log.
+    @Test func whoCameBeforeThisHubWasInTheLogIsToldThatMessagesAreMissing() {
+        var state = ClusterState(boot: 1)
+        var out: [ClusterState.Output] = []
+        var gaps: Int { out.count { if case .hear(.missing) = $0 { true } else { false } } }
+        state.logIsOpen(&out)
+        #expect(gaps == 1)
+        state.logIsAway(&out)
+        state.logIsOpen(&out)
+        #expect(gaps == 1, "what it missed since, it reads")
+    }
+
     @Test(arguments: [true, false]) func whatTheLogDoesNotTakeIsNotTakenForTheNext(_ isInLog: Bool) {
         var state = ClusterState(boot: 1)
         if isInLog { state.logIsOpen() }
@@ -335,5 +347,12 @@ import Wire
         #expect(other.members.count == 1201)
         let isWhole = gathered.add(1, of: 3, ClusterState.Snapshot()) != nil
         #expect(!isWhole, "a part is missing")
+    }
+}
+
+extension ClusterState {
+    fileprivate mutating func logIsOpen() {
+        var out: [Output] = []
+        logIsOpen(&out)
     }
 }
