@@ -77,6 +77,17 @@ struct FeedHistory {
     }
 }
 
+extension RecoveryPoint {
+    /// Of all cursors that it is made of: whoever judges it has to know them (`FeedHistory.epochs`).
+    package var epochs: Set<DatabaseEpoch> {
+        switch self {
+        case .cursor(let text): FeedCursor(text).map { [$0.epoch] } ?? []
+        case .earliest(let points): points.reduce(into: []) { $0.formUnion($1.epochs) }
+        case .mark, .restart, .snapshot: []
+        }
+    }
+}
+
 /// Where clients go on that the hub's last process served.
 package enum RestartPoint: Sendable, Equatable {
     /// Where nothing was stored, where this process began: a member that came before the first mark starts there, too.

@@ -102,10 +102,7 @@ package final class RecoveryScheduler: @unchecked Sendable {
     var hasNewcomers: Bool { newcomers.contains { !$0.isGone } }
     /// Of the cursors that those who have just come bring.
     var epochsOfNewcomers: Set<DatabaseEpoch> {
-        Set(
-            newcomers.compactMap { member in
-                if case .cursor(let text) = member.question.from { FeedCursor(text)?.epoch } else { nil }
-            })
+        newcomers.reduce(into: []) { $0.formUnion($1.question.from.epochs) }
     }
 
     /// Tells those who have just come whether they can be told what they missed.

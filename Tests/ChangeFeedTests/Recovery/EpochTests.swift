@@ -1,4 +1,5 @@
 import ChangeFeed
+import Hub
 import Testing
 
 @testable import PostgresFixtures
@@ -30,6 +31,15 @@ extension FeedTests {
             #expect(known.start(from: Self.cursor(101, 105)) == FeedCursor(epoch: epoch, at: certain))
             let promoted = KnownEpoch.earlierRun(upTo: certain, sameTimeline: false)
             #expect(promoted.start(from: Self.cursor(95, 105)) == nil)
+        }
+
+        /// A client of another hub that was cut off while it was brought what it missed: both its cursor and where that hub left its
+        /// clients count. Epochs are drawn anew every few seconds, and one that is not known is refused.
+        @Test func allCursorsOfAPointAreJudged() {
+            let text = Self.cursor(80, 90).text
+            #expect(RecoveryPoint.cursor(text).epochs.map(\.value) == [7])
+            #expect(RecoveryPoint.earliest([.cursor(text), .snapshot("80:90:")]).epochs.map(\.value) == [7])
+            #expect(RecoveryPoint.earliest([.restart, .mark(3), .cursor("none")]).epochs.isEmpty)
         }
 
         @Test func anEpochIsUsedWhenItIsSafe() {
