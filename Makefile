@@ -7,7 +7,7 @@ MAKEFLAGS += --no-print-directory
 
 SWIFT := swift
 RELEASE := $(SWIFT) build -c release
-SWIFT_SOURCES := Package.swift Sources Tests loadtest
+SWIFT_SOURCES := Package.swift Sources Tests loadtest examples
 
 .PHONY: help
 help: ## list the targets

@@ -183,6 +183,10 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "loadtest/micro", exclude: ["thresholds.txt"], swiftSettings: strict),
+        // examples/swift-chat, which is a package of its own for whoever copies it.
+        .executableTarget(
+            name: "example-chat", dependencies: ["RoostClient"], path: "examples/swift-chat/Sources/chat",
+            swiftSettings: strict),
         // What the end-to-end tests drive RoostClient with.
         .executableTarget(
             name: "client-probe", dependencies: ["RoostClient"], path: "Tests/ClientProbe", swiftSettings: strict),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds every Swift type of this tree to a name of its own, over Sources, Tests and loadtest: a name that stands twice sends
+"""Holds every Swift type of this tree to a name of its own, over Sources, Tests, loadtest and examples: a name that stands twice sends
 a reader to the wrong file, and an import can change which of the two is meant. Prints each name that stands twice, with its
 places, and ends with 1 where there is one. Part of `make lint`.
 
@@ -18,7 +18,7 @@ TYPE = re.compile(r"^(?:(?:@\w+(?:\([^)]*\))?|[a-z]+(?:\([a-z]+\))?)\s+)*?(?:act
 
 def main():
     places = defaultdict(list)
-    for folder in ("Sources", "Tests", "loadtest"):
+    for folder in ("Sources", "Tests", "loadtest", "examples"):
         for path in sorted((ROOT / folder).rglob("*.swift")):
             if not any(part.endswith(".docc") for part in path.parts):
                 for name in TYPE.findall(path.read_text(encoding="utf-8")):

@@ -17,13 +17,13 @@ from support.deadline import eventually
 
 
 class Browser:
-    def __init__(self):
+    def __init__(self, *options):
         self.folder = tempfile.mkdtemp(prefix="roost-e2e-browser-", dir="/tmp")
         # Port 0: Chromium picks one and writes it down. No sandbox: it refuses one for root, and opens our page alone.
         self.process = subprocess.Popen(
             ["chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
              "--no-first-run", "--disable-background-networking", "--remote-debugging-port=0",
-             f"--user-data-dir={self.folder}", "about:blank"],
+             f"--user-data-dir={self.folder}", *options, "about:blank"],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
 
     async def page(self, url, width=1280, height=820):

@@ -16,7 +16,8 @@ from support.ports import free_port
 
 
 class Demo:
-    def __init__(self):
+    def __init__(self, **settings):
+        self.settings = settings
         # Short, because a Unix socket lies below it; reachable for the postgres user, because /tmp is.
         self.folder = tempfile.mkdtemp(prefix="roost-e2e-demo-", dir="/tmp")
         os.chmod(self.folder, 0o755)
@@ -34,7 +35,7 @@ class Demo:
         self.process = subprocess.Popen(
             [BINARY, "demo", "--http-port", str(self.port), "--ops-port", str(self.ops_port),
              "--postgres-port", str(self.postgres_port), *arguments],
-            env={**environment, "ROOST_DRAIN_SECONDS": "1"}, cwd=self.folder, stdin=subprocess.DEVNULL,
+            env={**environment, "ROOST_DRAIN_SECONDS": "1", **self.settings}, cwd=self.folder, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
         threading.Thread(target=self._read, args=(self.process,), daemon=True).start()
         if wait:
