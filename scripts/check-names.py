@@ -20,7 +20,7 @@ def main():
     places = defaultdict(list)
     for folder in ("Sources", "Tests", "loadtest", "examples"):
         for path in sorted((ROOT / folder).rglob("*.swift")):
-            if not any(part.endswith(".docc") for part in path.parts):
+            if not any(part.endswith(".docc") or part == ".build" for part in path.parts):
                 for name in TYPE.findall(path.read_text(encoding="utf-8")):
                     places[name].append(str(path.relative_to(ROOT)))
     twice = {name: paths for name, paths in places.items() if len(paths) > 1}
