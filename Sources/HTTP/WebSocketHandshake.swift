@@ -33,7 +33,7 @@ package enum WebSocketHandshake {
     package static func sentence(to head: some RequestHead, at address: String) -> HTTPResponse {
         guard head.method == "GET" || head.method == "HEAD" else {
             var response = HTTPResponse.error(405, "This is the address of a WebSocket: connect to it with GET")
-            response.headers = [("allow", "GET")]
+            response.headers = [("allow", "GET, HEAD")]
             return response
         }
         var response = HTTPResponse.error(

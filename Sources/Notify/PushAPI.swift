@@ -45,16 +45,13 @@ package struct PushAPI: HTTPHandler {
 
     package func respond(to request: HTTPRequest, later reply: HTTPReply) -> HTTPAnswer? {
         guard let route = PushRoute(path: request.path), let service, let token = request.token else { return nil }
+        let claims: Claims
+        do throws(Refusal) { claims = try verifier.verify(token, at: clock()) } catch {
+            return .now(.pushProblem(401, error.message))
+        }
         let call: PushCall
-        do {
-            let claims = try verifier.verify(token, at: clock())
-            call = try service.reader.call(route, request, by: claims)
-        } catch let refusal as Refusal {
-            return .now(.pushProblem(401, refusal.message))
-        } catch let problem as PushCallReader.Problem {
-            return .now(.pushProblem(problem.status, problem.sentence))
-        } catch {
-            return .now(.pushProblem(500, "The request could not be read."))
+        do throws(PushCallReader.Problem) { call = try service.reader.call(route, request, by: claims) } catch {
+            return .now(.pushProblem(error.status, error.sentence))
         }
         guard service.take(call, reply) else {
             return .now(.pushProblem(503, "Too many requests wait for the database; try again in a moment."))

@@ -75,7 +75,7 @@ package struct ClientHealth: HTTPHandler {
         case "/api/ping", "/realtime/v1/api/ping": response = .json(200, Array(#"{"message":"Success"}"#.utf8))
         default: return .notServed
         }
-        return head.method == .get || head.method == .head ? .answered(response) : .notServed
+        return .answered(head.method == .get || head.method == .head ? response : .getOnly)
     }
 
     package func respond(to request: HTTPRequest, later reply: HTTPReply) -> HTTPAnswer? { nil }

@@ -36,7 +36,7 @@ async def test_what_the_original_answers_on_the_port_of_clients(hub):
                 ("/realtime/v1/api/ping", "application/json", b'{"message":"Success"}')):
             answer = await http.request("GET", path)
             assert (answer.status, answer.headers["content-type"], answer.body) == (200, type, body)
-            assert (await http.request("POST", path, b"{}")).status == 404
+            assert (await http.request("POST", path, b"{}")).status == 405
         # The operator's pages are not among them.
         for path in ("/livez", "/readyz", "/healthz", "/metrics"):
             assert (await http.request("GET", path)).status == 404

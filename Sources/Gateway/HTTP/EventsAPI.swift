@@ -241,8 +241,8 @@ enum EventRoute: Equatable {
         case "sse": self = .channels
         case "sse/ticket": self = .ticket
         default:
-            guard method != "POST" else { return nil }
             if case .message(let topic, let event)? = BroadcastRoute(path: path) {
+                guard method != "POST" else { return nil }
                 self = .broadcasts(topic: topic, event: event)
             } else if rest.utf8.starts(with: "broadcast/".utf8), rest.hasSuffix("/events") {
                 let topic = rest.dropFirst("broadcast/".count).dropLast("/events".count)
@@ -258,7 +258,7 @@ enum EventRoute: Equatable {
         switch self {
         case .channels: ["GET", "POST"]
         case .ticket: ["POST"]
-        case .broadcasts: ["GET", "POST"]
+        case .broadcasts(_, let event): event == nil ? ["GET"] : ["GET", "POST"]
         }
     }
 }

@@ -47,6 +47,8 @@ final class RequestRouter {
     private var exchanges = 0
 
     private static let nothingHere = HTTPResponse.error(404, "Nothing is served here")
+    /// Served nowhere, but methods of HTTP's own (RFC 9110, section 9.3, and QUERY, which came later), so that 501 would be the wrong word.
+    private static let knownMethods: Set<String> = ["TRACE", "CONNECT", "QUERY"]
 
     init(loop: EventLoop) {
         self.loop = loop
@@ -71,7 +73,7 @@ final class RequestRouter {
     /// What a request cannot be, whatever is served where. Nil where nothing is wrong with it.
     func refusal(of head: some RequestHead, isOps: Bool) -> HTTPResponse? {
         guard HTTPRequest.Method(rawValue: head.method) != nil, !head.method.isEmpty else {
-            guard head.method == "TRACE" || head.method == "CONNECT" else {
+            guard Self.knownMethods.contains(head.method) else {
                 return .error(501, "This method is not known here")
             }
             var response = HTTPResponse.error(405, "This method is not served here")
