@@ -301,7 +301,7 @@ async def test_upgrades_that_are_none(front, changes, status, sentence):
         if "sec_websocket_version" in changes:
             assert answer.headers["sec-websocket-version"] == "13"
         if status == 405:
-            assert answer.headers["allow"] == "GET"
+            assert answer.headers["allow"] == "GET, HEAD"
 
 
 async def test_a_plain_get_says_what_it_is(http):
