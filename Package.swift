@@ -135,6 +135,9 @@ let package = Package(
             name: "Ops",
             dependencies: ["CMalloc", "COpsFiles", "Documents", "Gateway", "HTTP", "Hub", "Streams", "Wire", logging],
             exclude: ["Web"], swiftSettings: strict),
+        .target(
+            name: "Webhooks", dependencies: ["CCurl", "Hub", "Signatures", "Wire", "Workers", logging],
+            swiftSettings: strict),
         .target(name: "COpsFiles"),
         .target(
             name: "Demo",
@@ -159,7 +162,7 @@ let package = Package(
                 "Documents",
                 "DurableStreams", "Gateway", "HTTP", "Hub", "Identity", "Listening", "Notify", "Ops", "Postgres",
                 "Push",
-                "Redis", "RoostClient", "Settings", "Stores", "StreamFiles", "Streams", "Wire", logging,
+                "Redis", "RoostClient", "Settings", "Stores", "StreamFiles", "Streams", "Webhooks", "Wire", logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: testable

@@ -1,15 +1,11 @@
 // HTTP requests of the command line, whose bodies and answers go on for as long as they like. They wait on the calling thread.
 
-#include "CCurl.h"
+#include "requests.h"
 
 #include <curl/curl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct roost_requests {
-    CURL *curl;
-};
 
 struct transfer {
     const struct roost_transfer *asked;

@@ -24,6 +24,8 @@ package final class Connection {
     var appState: ReportedAppState?
     /// Where it reads events from an HTTP answer; nil for a WebSocket.
     var reader: EventReader?
+    /// What a backend is told it by; empty where none is.
+    var client = ""
     /// Whom it makes count as online.
     var user: String?
     /// And which of that user's devices.

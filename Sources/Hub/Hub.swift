@@ -26,6 +26,8 @@ package final class Hub {
     let summaries: Summaries
     var streams: StreamChannels
     let verifier: any TokenVerifier
+    /// What a backend is told; nil where none is.
+    let happenings: Happenings?
     var channels: [ChannelKey: LocalChannel] = [:]
     /// Applies the relays that have been posted to this hub, at once; set by whoever posts them. Not called back for
     /// anything but `apply`.
@@ -54,6 +56,7 @@ package final class Hub {
         users = Users(online: shared.users, devices: shared.devices, limiter: userLimiter)
         summaries = Summaries(joins: shared.summaryJoins)
         streams = StreamChannels(service: shared.streams)
+        happenings = shared.happenings
         self.verifier = verifier
         catchUp = CatchUp(sessions: shared.recovery)
     }
@@ -83,6 +86,10 @@ package final class Hub {
         if isCounted { users.adopt(connection) }
         users.comeOnline(connection, as: claims, at: context.now)
         connectionCount += 1
+        if let happenings {
+            connection.client = context.nextRef()
+            happenings.connected(connection.client, claims.subject, at: context.now)
+        }
     }
 
     /// - Parameters:
@@ -97,6 +104,7 @@ package final class Hub {
         users.goOffline(connection, window: window, at: context.now)
         context.remove(connection)
         connectionCount -= 1
+        happenings?.disconnected(connection.client, connection.claims.subject, at: context.now)
     }
 
     // MARK: Frames
@@ -256,6 +264,8 @@ package struct HubShared: Sendable {
     package let typing: TypingRegistry?
     /// Who joins a Live Activity's channel, for whoever shows it; nil if nobody does.
     package let summaryJoins: SummaryJoins?
+    /// Where it is noted what a backend is told; nil if none is.
+    package var happenings: Happenings?
     /// Keeps streams; nil where none are served.
     package var streams: (any StreamService)?
     /// Other hubs act as one with this one.

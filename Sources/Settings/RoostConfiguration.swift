@@ -114,6 +114,7 @@ package struct RoostConfiguration: Sendable {
     package let readyLagSeconds: Int
     /// Nil: no channels are listened to.
     package let notifyChannels: String?
+    package let webhooks: WebhookSettings
     package let streams: StreamSettings
 
     /// One of swift-log's level names.
@@ -204,6 +205,7 @@ package struct RoostConfiguration: Sendable {
         safetyPollSeconds = values.integer(.safetyPollSeconds)
         readyLagSeconds = values.integer(.readyLagSeconds)
         notifyChannels = values.text(.notifyChannels)
+        webhooks = WebhookSettings(values)
         streams = StreamSettings(values)
         logLevel = values.requiredText(.logLevel)
         logFormat = values.requiredText(.logFormat)

@@ -21,7 +21,7 @@ extension Setting {
         alertTables, alertAudience, alertTitle, alertBody, alertTitleKey, alertTitleArguments, alertBodyKey,
         alertBodyArguments, alertSound, alertHours,
         pingAfter, idleTimeout, bodyTimeout, feedCapture, recoveryWindowSeconds, retentionHours, policySessions,
-        safetyPollSeconds, readyLagSeconds, notifyChannels,
+        safetyPollSeconds, readyLagSeconds, notifyChannels, webhooksURL, webhooksSecret, webhooksQueue,
         streamsDirectory, streamsSync, streamsOnClose, streamsRoutes, streamBytes, streamBinaryBytes, streamTotalBytes,
         streamCount,
         streamKeepAfterEnd, streamStalledAfter, streamAbortedAfter, streamAbandonedAfter, logLevel, logFormat,
@@ -206,6 +206,21 @@ extension Setting {
         "Channels of Postgres (NOTIFY) whose notifications become broadcasts, with commas or line breaks between them: "
             + "CHANNEL -> TOPIC / EVENT, where {field} stands for a field of the JSON payload. Members of private channels "
             + "get them; with the word public before the topic those of the public one. docs/notify.md has more.")
+
+    static let webhooksURL = Setting(
+        "webhooks.url", .webURL, standard: nil, isSecret: true,
+        "Where your backend is told what happens on this hub: channels that get members and lose them, who is present, who "
+            + "is connected. docs/webhooks.md has the messages.")
+
+    static let webhooksSecret = Setting(
+        "webhooks.secret", .secret(minimumBytes: 24), standard: nil, isSecret: true,
+        "What messages to webhooks.url are signed with, as Standard Webhooks has it: whsec_ and the base64 of 24 to 64 "
+            + "random bytes.")
+
+    static let webhooksQueue = Setting(
+        "webhooks.queue", .integer(100...1_000_000), standard: .integer(20_000), unit: "events",
+        "How many events may wait in memory while webhooks.url takes none. What happens beyond that is not told; how much "
+            + "it was is.")
 
     static let logLevel = Setting(
         "log.level", .choice(["trace", "debug", "info", "notice", "warning", "error", "critical"]),

@@ -45,6 +45,12 @@ void roost_requests_destroy(struct roost_requests *requests);
 // Waits until the answer is whole. Returns its status, or -1 and why in `problem` (ROOST_FETCH_PROBLEM_SIZE bytes).
 long roost_transfer(struct roost_requests *requests, const struct roost_transfer *asked, char *problem);
 
+// Posts a body that is there as a whole, over the connection of the request before where that is still open, so that the server may see
+// it twice. Waits for at most `timeout_ms`, and follows no redirect. Returns the answer's status, or -1 and why in `problem`
+// (ROOST_FETCH_PROBLEM_SIZE bytes); what the answer says besides is dropped.
+long roost_post(struct roost_requests *requests, const char *url, const char *const *headers, size_t header_count,
+                const unsigned char *body, size_t length, long timeout_ms, char *problem);
+
 // A header of the last answer, valid until the next request; NULL where it had none of the name.
 const char *roost_answer_header(struct roost_requests *requests, const char *name);
 

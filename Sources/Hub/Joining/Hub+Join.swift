@@ -163,6 +163,7 @@ extension Hub {
     /// Takes a member out of every list of the channel, and the channel out of the hub when nothing is left in it.
     func remove(_ membership: Membership, _ end: MembershipEnd = .lost) {
         guard context.remove(membership) else { return }
+        if membership.pending == nil { happenings?.left(membership.channel.key, at: context.now) }
         _ = membership.join.handle(.removed)
         let channel = membership.channel
         authorization.end(of: membership)

@@ -108,6 +108,7 @@ extension Hub {
 
         counters.joins += 1
         membership.pending = nil
+        happenings?.joined(membership.channel.key, at: context.now)
         if let recovery = membership.recovery { catchUp.joinIsAnswered(recovery, &context) }
         if let grants = membership.grants { authorization.sendReplay(grants, to: membership, &context) }
         if membership.mayRead(.broadcast) { letHear(membership, after: missed) }

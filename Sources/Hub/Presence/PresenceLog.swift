@@ -25,11 +25,21 @@ package final class PresenceLog: Sendable {
     }
 
     private let state = Mutex(State())
+    private let happenings: Happenings?
+    private let clock: @Sendable () -> Int64
 
-    package init() {}
+    /// - Parameters:
+    ///   - happenings: is told who comes and who goes.
+    ///   - clock: milliseconds since 1970, for these.
+    package init(telling happenings: Happenings? = nil, clock: @escaping @Sendable () -> Int64 = { 0 }) {
+        self.happenings = happenings
+        self.clock = clock
+    }
 
     package func put(_ record: PresenceRecord) {
         state.withLock { state in
+            // Under this lock, so that they are told in their order.
+            if state.records[record.ref] == nil { happenings?.present(record, at: clock()) }
             state.records[record.ref] = record
             state.changed.append(record.ref)
             if !state.watched.isEmpty { state.watched[record.channel]?[record.ref] = record.key }
@@ -39,6 +49,7 @@ package final class PresenceLog: Sendable {
     package func remove(_ ref: String) {
         state.withLock { state in
             guard let record = state.records.removeValue(forKey: ref) else { return }
+            happenings?.absent(record, at: clock())
             state.changed.append(ref)
             if !state.watched.isEmpty { state.watched[record.channel]?[ref] = nil }
         }

@@ -9,6 +9,7 @@ import Ops
 import Push
 import Stores
 import StreamFiles
+import Webhooks
 import Wire
 
 /// What all rooms of a hub do, for the metrics.
@@ -20,6 +21,7 @@ struct HubFigures: Sendable {
     let listener: NotificationListener?
     let capture: WALCapture?
     let cluster: ClusterService?
+    let webhooks: WebhookService?
     let streams: FileStreamService?
     /// Nil where closes are committed with no rows.
     let streamRows: StreamRowWriter?
@@ -54,7 +56,7 @@ struct HubFigures: Sendable {
                     "roost_feed_lag_seconds",
                     "From a row's commit to its being handed to sockets, for each group of subscribers.", sum.lag)
             ] + (listener?.statistics.figures ?? []) + (capture?.current.figures ?? [])
-            + (cluster?.statistics.figures ?? [])
+            + (cluster?.statistics.figures ?? []) + (webhooks?.statistics.figures ?? [])
             + streamFigures(sum)
     }
 }

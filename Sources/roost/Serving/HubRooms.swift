@@ -13,6 +13,7 @@ import Push
 import Settings
 import Stores
 import StreamFiles
+import Webhooks
 
 /// The rooms of one hub. This is the place where they are made, once, each after those it leans on, and where they start.
 struct HubRooms: Sendable {
@@ -34,6 +35,8 @@ struct HubRooms: Sendable {
     let listener: NotificationListener?
     /// Nil where rows come by triggers alone.
     let capture: WALCapture?
+    /// Nil where no backend is told what happens.
+    let webhooks: WebhookService?
     /// Nil where no folder for streams is set.
     let streams: FileStreamService?
     /// Nil where the hub is alone.
@@ -102,6 +105,8 @@ struct HubRooms: Sendable {
             ? WALCapture(conninfo: databaseURL, logger: logger) { health.capture(problem: $0) } : nil
         if capture != nil { health.capture(problem: "the WAL is not read yet") }
 
+        let webhooks = try configuration.webhookService(shared.happenings, logger)
+
         try server.streams.checkRoutes()
         let streamRows = StreamRowWriter(conninfo: databaseURL, statement: server.streams.onClose, logger: logger)
         let streams = try server.streams.setup(streamRows, logger).map { try FileStreamService($0) }
@@ -114,7 +119,7 @@ struct HubRooms: Sendable {
         // What answers HTTP requests and the operator.
         let figures = HubFigures(
             health: health, gateway: gateway, history: shared.history, subscriptions: subscriptions,
-            listener: listener, capture: capture, cluster: cluster, streams: streams,
+            listener: listener, capture: capture, cluster: cluster, webhooks: webhooks, streams: streams,
             streamRows: server.streams.onClose == nil ? nil : streamRows, pushService: pushService)
         let access = OpsAccess(host: configuration.opsHost, token: configuration.opsToken)
         let handlers: [any HTTPHandler] =
@@ -154,6 +159,7 @@ struct HubRooms: Sendable {
         self.presenceWriter = presenceWriter
         self.listener = listener
         self.capture = capture
+        self.webhooks = webhooks
         self.streams = streams
         self.cluster = cluster
         self.streamRows = streamRows
@@ -183,6 +189,7 @@ struct HubRooms: Sendable {
         if configuration.recoveryWindowSeconds > 0 {
             sessions.record { [subscriptions] in subscriptions.withdrawSessionList(whenDone: $0) }
         }
+        webhooks?.start()
         streamRows.start()
         streams?.start(telling: gateway)
         try gateway.start(services, restoring: present)
@@ -220,8 +227,10 @@ struct SharedState: Sendable {
     let history: HistoryStore
     /// The presences of those who were cut off, for all loops.
     let leases = PresenceLeases()
+    /// What a backend is told; nil where none is.
+    let happenings: Happenings?
     /// Who is present, for whoever writes it down.
-    let presenceLog = PresenceLog()
+    let presenceLog: PresenceLog
     /// Which users are online; nil where nobody asks.
     let users: UserPresence?
     /// What pushes are decided by; nil where none are sent.
@@ -234,6 +243,8 @@ struct SharedState: Sendable {
         let window = Int64(configuration.recoveryWindowSeconds) * 1000
         recovery = SessionRegistry(window: window, isFeedReady: false)
         history = HistoryStore(limits: configuration.rules.limits, window: window)
+        happenings = configuration.webhooks.url.map { _ in Happenings(most: configuration.webhooks.queue) }
+        presenceLog = PresenceLog(telling: happenings) { Clock.now().unix }
         let users = tellsUsers || sendsPushes ? UserPresence() : nil
         self.users = users
         if sendsPushes, let users {
@@ -247,9 +258,11 @@ struct SharedState: Sendable {
 
     /// What the hubs of the gateway's loops share of it.
     var hub: HubShared {
-        HubShared(
+        var shared = HubShared(
             recovery: recovery, history: history, leases: leases, presenceLog: presenceLog, users: users,
             devices: presenceView?.devices, typing: presenceView?.typing, summaryJoins: presenceView?.joins)
+        shared.happenings = happenings
+        return shared
     }
 
     /// Brings back whom the hub's last process served, for a while: whoever comes back in it was never gone.

@@ -35,6 +35,8 @@ struct HubService {
         rooms.cluster?.stop(within: .seconds(1))
         deadline.enters("sending what is on its way to Apple")
         rooms.pushService?.stop(within: .seconds(2))
+        deadline.enters("telling webhooks.url what waits for it")
+        rooms.webhooks?.stop(within: .seconds(2))
         deadline.enters("writing down who is present and who was served")
         // Beside each other: each waits some seconds for a database that does not answer, and the deadline is for both.
         DispatchQueue.concurrentPerform(iterations: 2) { $0 == 0 ? rooms.presenceWriter.stop() : rooms.sessions.stop() }

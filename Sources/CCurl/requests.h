@@ -1,0 +1,14 @@
+// What transfer.c and post.c share.
+
+#ifndef ROOST_REQUESTS_H
+#define ROOST_REQUESTS_H
+
+#include "CCurl.h"
+
+#include <curl/curl.h>
+
+struct roost_requests {
+    CURL *curl;
+};
+
+#endif

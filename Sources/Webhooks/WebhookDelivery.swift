@@ -1,0 +1,65 @@
+import Workers
+
+/// What a backend answered.
+enum WebhookAnswer: Equatable, CustomStringConvertible {
+    case status(Int)
+    case problem(String)
+
+    var description: String {
+        switch self {
+        case .status(let status): "HTTP \(status)"
+        case .problem(let text): text
+        }
+    }
+
+    var isTaken: Bool { if case .status(200..<300) = self { true } else { false } }
+
+    /// The message itself is what is wrong, so that repeating it helps nobody. Not 401, 403 or 404: those pass when a key or an address is set right.
+    var isRefusal: Bool { [.status(400), .status(413), .status(415), .status(422)].contains(self) }
+}
+
+/// One message after the other, and when the one that was not taken is sent again.
+struct WebhookDelivery {
+    private(set) var message: WebhookMessage?
+    private var schedule = RetrySchedule()
+    private var failures = 0
+    private var refusals = 0
+
+    /// Attempts after which a message that is refused for its own sake is given up.
+    static let mostRefusals = 8
+
+    enum Outcome: Equatable {
+        /// After so many attempts that failed.
+        case taken(failures: Int)
+        case again(failures: Int)
+        /// Given up.
+        case refused
+    }
+
+    var retryAt: ContinuousClock.Instant? { schedule.retryAt }
+
+    func isDue(at now: ContinuousClock.Instant) -> Bool { schedule.isDue(at: now) }
+
+    mutating func begin(_ message: WebhookMessage) { self.message = message }
+
+    mutating func settle(_ answer: WebhookAnswer, at now: ContinuousClock.Instant) -> Outcome {
+        if answer.isTaken {
+            defer { end() }
+            return .taken(failures: failures)
+        }
+        refusals = answer.isRefusal ? refusals + 1 : 0
+        if refusals >= Self.mostRefusals {
+            end()
+            return .refused
+        }
+        failures += 1
+        schedule.failed(at: now)
+        return .again(failures: failures)
+    }
+
+    private mutating func end() {
+        message = nil
+        (failures, refusals) = (0, 0)
+        schedule.succeeded()
+    }
+}

@@ -1,0 +1,71 @@
+import Hub
+import Signatures
+import Wire
+
+/// The secret that a backend knows a webhook by (Standard Webhooks, "Verifying webhook authenticity").
+package struct WebhookSecret: Sendable {
+    private let key: MessageAuthenticationKey
+
+    private static let prefix = "whsec_"
+
+    /// Nil where the text is not `whsec_` and the base64 of at least 24 bytes.
+    package init?(_ text: String) {
+        guard text.hasPrefix(Self.prefix), let bytes = Base64.decode(text.dropFirst(Self.prefix.count).utf8),
+            bytes.count >= 24
+        else { return nil }
+        key = MessageAuthenticationKey(bytes, .sha256)
+    }
+
+    /// The header `webhook-signature`.
+    ///
+    /// - Parameter timestamp: seconds since 1970.
+    func signature(of body: [UInt8], id: String, timestamp: Int64) -> String {
+        var text = Array("v1,".utf8)
+        Base64.append(key.code(for: Array("\(id).\(timestamp).".utf8) + body)[...], to: &text)
+        return String(decoding: text, as: UTF8.self)
+    }
+}
+
+/// Events on their way to the backend, as one request: the same however often it is sent.
+struct WebhookMessage: Sendable {
+    let id: String
+    /// Of events.
+    let count: Int
+    /// Standard Webhooks' `type`, `timestamp` and `data`.
+    let body: [UInt8]
+
+    /// - Parameters:
+    ///   - id: that no other message has: a backend knows by it what it has already.
+    ///   - events: at least one, in the order in which they happened.
+    ///   - node: the hub's name.
+    init(id: String, _ events: [Happenings.Event], node: String) {
+        self.id = id
+        count = events.count
+        body = JSONWriter.object { writer in
+            writer.member("type", "roost.events")
+            let time = CivilTime(millisecondsSince1970: Int(events.last?.at ?? 0))
+            writer.member("timestamp", "\(time.day)T\(time.clock)Z")
+            writer.key("data")
+            writer.object { writer in
+                writer.member("node", node)
+                writer.array("events", events) { writer, event in
+                    writer.object { Self.write(event, to: &$0) }
+                }
+            }
+        }
+    }
+
+    private static func write(_ event: Happenings.Event, to writer: inout JSONWriter) {
+        writer.member("type", event.kind.rawValue)
+        writer.member("at", event.at)
+        if let channel = event.channel {
+            writer.member("channel", String(channel.name))
+            writer.member("private", channel.isPrivate)
+        }
+        if let key = event.key { writer.member("key", key) }
+        if let user = event.user { writer.member("user", user) }
+        if let client = event.client { writer.member("client", client) }
+        if let payload = event.payload { writer.member("payload", json: payload) }
+        if let count = event.count { writer.member("count", count) }
+    }
+}
