@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Kills, freezes and restarts the hub and Postgres and cuts sockets while rows are written, and then holds what every
-# client received against what it was entitled to. `make stress` calls it; `loadtest/stress.sh --help` lists the flags.
+# client received against what it was entitled to; with --hubs 3, several hubs and the Redis that they share. `make stress`
+# calls it; `loadtest/stress.sh --help` lists the flags.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 [[ -x .venv/bin/python ]] || {

@@ -28,6 +28,7 @@ for option in "$@"; do
         wants_tests=true
         packages+=(python3 python3-venv chromium fonts-dejavu-core)
         packages+=(openssl) # what the hub offers by TLS, in the eyes of another
+        packages+=(iproute2) # networks of their own for hubs, whose packets are lost
         packages+=("${services[@]}") # what stands in front of a hub, for attacks through it, and of Postgres, where the hub refuses it; what several hubs share
         packages+=(python3-h2 python3-cryptography nghttp2-server) # the stand-in for APNs, and a second referee of the client
         ;;

@@ -16,10 +16,15 @@ FAULTS_UNTIL = 0.72  # of the time; the writers go on for the rest
 
 def options():
     from plan import KINDS
+    from support.cluster_faults import KINDS as OF_HUBS
     parser = argparse.ArgumentParser(prog="loadtest/stress.sh", description=__doc__)
     parser.add_argument("--seed", type=int, help="repeats the plan of an earlier run; default: random")
     parser.add_argument("--minutes", type=float, default=0.6, help="how long to write (0.6: under a minute in all)")
-    parser.add_argument("--only", metavar="FAULT[,FAULT]", help=f"none, or some of {', '.join(KINDS)}")
+    parser.add_argument("--only", metavar="FAULT[,FAULT]", help=f"none, or some of {', '.join(KINDS)}; with --hubs 3 of {', '.join(OF_HUBS)}")
+    parser.add_argument("--hubs", type=int, choices=(1, 3), default=1,
+                        help="3: several hubs that act as one, and their Redis, fail (docs/verification.md); of the other options "
+                        "these count: --seed, --faults, --only, --hub, --keep-log")
+    parser.add_argument("--faults", type=int, default=40, help="with --hubs 3: how many (40, some five minutes)")
     parser.add_argument("--every", type=float, default=2.0, metavar="SECONDS", help="about how often a fault comes (2)")
     parser.add_argument("--clients", type=int, default=200, help="how many clients, ten of them from PyPI (200)")
     parser.add_argument("--rate", type=float, default=100, help="transactions per second that are attempted (100)")
@@ -33,9 +38,10 @@ def options():
     parser.add_argument("--self-test", action="store_true",
                         help="no faults, but clients that drop, swap and make up changes: does the check find them?")
     found = parser.parse_args()
-    found.only = set(KINDS if found.only is None else found.only.split(",")) - {"none"}
-    if unknown := found.only - set(KINDS):
-        parser.error(f"there is no fault {', '.join(unknown)}; there are {', '.join(KINDS)}")
+    kinds = KINDS if found.hubs == 1 else OF_HUBS
+    found.only = set(kinds if found.only is None else found.only.split(",")) - {"none"}
+    if unknown := found.only - set(kinds):
+        parser.error(f"there is no fault {', '.join(unknown)}; there are {', '.join(kinds)}")
     if not found.hub.exists():
         parser.error(f"{found.hub} is not there: make build")
     if found.self_test:
@@ -51,6 +57,9 @@ async def main():
     chosen = options()
     # The harness reads it when it is imported.
     os.environ["ROOST_BINARY"] = str(chosen.hub.resolve())
+    if chosen.hubs > 1:
+        import hubs
+        return await hubs.main(chosen)
     from plan import plan
     from run import Run
     from selftest import Tampering
@@ -72,5 +81,12 @@ async def main():
     return 0 if outcome.is_good else 1
 
 
+def has_several(arguments):
+    return any(word == "--hubs=3" or before == "--hubs" and word == "3" for before, word in zip(["", *arguments], arguments))
+
+
 if __name__ == "__main__":
+    from support import namespaces
+    if has_several(sys.argv) and namespaces.are_possible():
+        namespaces.become_private()
     sys.exit(asyncio.run(main()))

@@ -3,7 +3,7 @@
 -- KEYS[1]  the log, KEYS[2] its head (see Open.lua)
 -- ARGV[1]  the channel
 -- ARGV[2]  the epoch that the caller's connection opened
--- ARGV[3]  the entry's tag: a random number in hexadecimal digits, so that a rewritten log is told from a repeated one
+-- ARGV[3]  the entry's tag: a random number in decimal digits, so that a rewritten log is told from a repeated one
 -- ARGV[4]  how many entries the log keeps, about
 -- ARGV[5]  the entry
 --

@@ -1,18 +1,35 @@
-"""Judges the histories of clients of several hubs (support.cluster_history): each complaint is a sentence."""
+"""Judges the histories of clients of several hubs (support.cluster_history) by support.cluster_bounds: each complaint is a sentence."""
 
-from support.cluster_history import Sitting
+import bisect
+import math
 
-#: Of a socket that ended, what was accepted so many seconds before has come or was told. The hub keeps for ten seconds what it
-#: cannot pass on, and then says that it is lost.
-SETTLED = 30.0
-#: What was said of an absence may arrive so much later on a socket.
-LATE = 5.0
+from support.cluster_bounds import HEAL, Bounds
+from support.cluster_history import HUBS, Sitting
 
 
 def complaints(history, talk, kept):
     """All of them: `talk` is a topic without history, `kept` one with."""
-    return [*rows(history), *once_and_in_order(history), *holes(history, talk, kept), *returns(history, kept),
-            *ids(history, kept), *absences(history), *present(history)]
+    bounds, sent = Bounds(history), Published(history)
+    return [*history.late, *rows(history), *once_and_in_order(history), *holes(sent, bounds, talk, kept), *returns(sent, bounds, kept),
+            *ids(history, bounds, kept), *absences(history, bounds), *present(history)]
+
+
+class Published:
+    """What was accepted, by topic and in the order in which it was sent."""
+
+    def __init__(self, history):
+        self.sittings = history.sittings
+        self._by_topic = {}
+        for publisher in history.sittings:
+            for topic, messages in publisher.sent.items():
+                self._by_topic.setdefault(topic, []).extend(
+                    (sent.at, sent.accepted, publisher, n) for n, sent in messages.items() if sent.accepted is not None)
+        for messages in self._by_topic.values():
+            messages.sort(key=lambda message: message[0])
+
+    def since(self, topic, moment):
+        messages = self._by_topic.get(topic, [])
+        return messages[bisect.bisect_right(messages, moment, key=lambda message: message[0]):]
 
 
 # Rows
@@ -57,29 +74,33 @@ def once_and_in_order(history):
                 newest[message.source] = max(message.n, newest.get(message.source, 0))
 
 
-def holes(history, talk, kept):
-    """What a hub accepted while a socket was joined came to it, or it was told that something is missing."""
-    for sitting in history.sittings:
+def holes(sent, bounds, talk, kept):
+    """What a hub accepted while a socket was joined came to it, or it was told that something is missing: in time."""
+    for sitting in sent.sittings:
         for topic in (talk, kept):
             if topic not in sitting.joined:
                 continue
-            missing = _missing(history, topic, [sitting], sitting.joined[topic], topic == kept)
+            missing, late = _missing(sent, bounds, topic, [sitting], sitting.joined[topic], topic == kept)
             if missing:
                 yield f"{_name(sitting)} lacks in {topic}, and was not told: {_list(missing)}"
+            if late:
+                by, publisher, n = max(late, key=lambda entry: entry[0])
+                yield (f"{_name(sitting)} heard or was told of {len(late)} messages too late in {topic}, by up to {by:.2f} s "
+                       f"({_message(publisher.source, n)}): {_list([entry[1:] for entry in late])}")
 
 
-def returns(history, kept):
+def returns(sent, bounds, kept):
     """Whoever comes back with the id of its last message and is told that nothing is missing, lacks nothing."""
-    for chain in _chains(history, kept):
+    for chain in _chains(sent, kept):
         if len(chain) > 1:
-            missing = _missing(history, kept, chain, chain[0].joined[kept], True)
+            missing, _ = _missing(sent, bounds, kept, chain, chain[0].joined[kept], True)
             if missing:
                 yield f"{_name(chain[-1])} lacks in {kept} over {len(chain)} sockets, and was not told: {_list(missing)}"
 
 
-def _chains(history, kept):
+def _chains(sent, kept):
     open_chains = {}
-    for sitting in sorted(history.sittings, key=lambda sitting: (sitting.person, sitting.number)):
+    for sitting in sorted(sent.sittings, key=lambda sitting: (sitting.person, sitting.number)):
         if kept not in sitting.joined:
             continue
         chain = open_chains.get(sitting.person, [])
@@ -93,31 +114,62 @@ def _chains(history, kept):
     yield from open_chains.values()
 
 
-def _missing(history, topic, chain, since, echoes):
-    """(sitting, n) of accepted messages that these sockets of one client lack and were not told of; its own if it `echoes`."""
+def _missing(sent, bounds, topic, chain, since, echoes):
+    """(sitting, n) of accepted messages that these sockets of one client lack and were not told of, and (seconds, sitting, n) of those
+    of which it knew too late; its own if it `echoes`."""
     last: Sitting = chain[-1]
-    heard = {(message.source, message.n) for sitting in chain for message in sitting.heard.get(topic, [])}
+    heard = {}
+    for sitting in chain:
+        for message in sitting.heard.get(topic, []):
+            heard.setdefault((message.source, message.n), message.at)
     newest = {}
     for source, n in heard:
         newest[source] = max(n, newest.get(source, 0))
-    told = [at for sitting in chain for at in sitting.gaps.get(topic, [])]
-    missing = []
-    for publisher in history.sittings:
+    told = sorted(at for sitting in chain for at in sitting.gaps.get(topic, []))
+    end = math.inf if last.ended is None else last.ended
+    missing, late = [], []
+    for at, accepted, publisher, n in sent.since(topic, since):
+        if at > end:
+            break
         if publisher.person == last.person and not echoes:
             continue
-        for n, sent in publisher.sent.get(topic, {}).items():
-            if sent.accepted is None or sent.at <= since or (publisher.source, n) in heard:
-                continue
+        known = heard.get((publisher.source, n), math.inf)
+        if told and told[-1] >= at:
+            known = min(known, told[bisect.bisect_left(told, at)])
+        if known <= accepted + HEAL:
+            continue
+        due = bounds.due(accepted, publisher.hub, last.hub)
+        if known == math.inf:
             # A socket that ends takes what is on its way with it; but what came behind the message is no excuse.
-            has_ended = last.ended is not None and sent.accepted > last.ended - SETTLED
-            if has_ended and n > newest.get(publisher.source, 0):
-                continue
-            if not any(at >= sent.at for at in told):
+            if due < end or n < newest.get(publisher.source, 0):
                 missing.append((publisher, n))
-    return missing
+        elif known > due and len(chain) == 1:
+            late.append((known - due, publisher, n))
+    return missing, late
 
 
-def ids(history, kept):
+def healing(history, talk):
+    """Of messages that came, or were told of, after the end of a fault that held them up: by how many seconds."""
+    sent, bounds = Published(history), Bounds(history)
+    for sitting in history.sittings:
+        heard = {(message.source, message.n): message.at for message in sitting.heard.get(talk, [])}
+        told = sorted(sitting.gaps.get(talk, []))
+        for at, accepted, publisher, n in sent.since(talk, sitting.joined.get(talk, math.inf)):
+            if sitting.ended is not None and at > sitting.ended:
+                break
+            if publisher.person == sitting.person:
+                continue
+            known = heard.get((publisher.source, n), math.inf)
+            if told and told[-1] >= at:
+                known = min(known, told[bisect.bisect_left(told, at)])
+            if known == math.inf or known < accepted + 0.05:
+                continue
+            base = bounds.base(accepted, publisher.hub, sitting.hub)
+            if accepted < base < known:
+                yield known - base
+
+
+def ids(history, bounds, kept):
     """The ids of a channel's history stand for the same messages on all hubs, in one order."""
     meaning, given = {}, {}
     for sitting in history.sittings:
@@ -139,25 +191,31 @@ def ids(history, kept):
             known = given.get((publisher.source, n), set())
             if len(known) < 2 or not sent.accepted:
                 continue
-            moment = sent.at - 1, sent.accepted + 2
-            if not history.is_trouble(*moment) and not history.is_start(*moment):
-                yield f"{_message(publisher.source, n)} has several ids, without any trouble: {sorted(known)}"
+            if bounds.is_calm(sent.at, sent.accepted, *range(HUBS)):
+                yield (f"{_message(publisher.source, n)} of {sent.at - history.began:.2f} s on hub{publisher.hub} has several ids, "
+                       f"without any trouble: {sorted(known)}")
 
 
 # Presence
 
 
-def absences(history):
+def absences(history, bounds):
     """Nobody is told that somebody left who was there, or came back within its window."""
+    allowed = bounds.absences(history)
     for sitting in history.sittings:
         used = set()
         for gone in sitting.gone:
-            for number, absence in enumerate(history.absences):
-                if number not in used and absence.key == gone.key and absence.since <= gone.at <= history.end_of(absence, LATE):
+            for number, absence in enumerate(allowed):
+                if number not in used and absence.key == gone.key and absence.since <= gone.at <= _end(absence, bounds, sitting):
                     used.add(number)
                     break
             else:
-                yield f"{_name(sitting)} saw {gone.key} leave at {gone.at:.2f}, and it had not"
+                yield f"{_name(sitting)} saw {gone.key} leave at {gone.at - history.began:.2f} s, and it had not"
+
+
+def _end(absence, bounds, sitting):
+    """Until when a socket may be told of an absence."""
+    return math.inf if absence.until is None else bounds.due(absence.until, sitting.hub, *absence.hubs)
 
 
 def present(history):

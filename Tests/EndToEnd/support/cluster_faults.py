@@ -1,21 +1,28 @@
 """Faults of several hubs and of the Redis that they share: which come when is decided by a seed, before anything runs."""
 
 import asyncio
+import contextlib
 import os
 import random
-import shutil
 import signal
 import time
 from dataclasses import dataclass
 
-from support.cluster_history import Absence
+from support import namespaces
+from support.cluster_bounds import BEAT, INEXACT, LEASE
+from support.cluster_engine import EngineFaults
+from support.cluster_history import HUBS, Absence, Trouble
 
 HUB = ("hub-kill", "hub-freeze", "hub-drain")
-#: While these last, hubs cannot act as one.
-ENGINE = ("redis-kill", "redis-wipe", "redis-freeze", "redis-cut-commands", "redis-cut-listeners", "redis-promote", "redis-split",
-          "link-cut", "link-stall", "link-away")
+#: While these last, hubs cannot act as one: all of them, or one that is cut off.
+ENGINE = ("redis-kill", "redis-wipe", "redis-torn", "redis-freeze", "redis-cut-commands", "redis-cut-listeners", "redis-overflow",
+          "redis-promote", "redis-split", "redis-long", "link-cut", "link-stall", "link-away", "link-long")
+#: Packets are lost in silence: between a hub and Redis, one way of it, between a hub and clients and Postgres, or all of these.
+NETWORK = ("net-redis", "net-redis-out", "net-redis-in", "net-front", "net-host")
 CLIENTS = ("clients-move", "clients-away")
-KINDS = HUB + ENGINE + CLIENTS
+KINDS = HUB + ENGINE + NETWORK + CLIENTS
+#: Of the engine's, those that cut off one hub alone.
+OF_ONE_HUB = ("redis-overflow", "link-cut", "link-stall", "link-away", "link-long")
 
 
 @dataclass
@@ -26,13 +33,19 @@ class Fault:
     hub: int
     joins: bool  # it comes while the one before lasts, if that is of another group
     seed: int
+    trouble: Trouble | None = None
 
     @property
     def group(self):
-        return next(group for group in (HUB, ENGINE, CLIENTS) if self.kind in group)
+        return next(group for group in (HUB, ENGINE + NETWORK, CLIENTS) if self.kind in group)
 
     def __str__(self):
         return f"{self.kind} {self.seconds:.1f} s, hub{self.hub}{', at once' if self.joins else ''}"
+
+
+def possible():
+    """The kinds that can be had here: packets are lost where this process has networks of its own."""
+    return tuple(kind for kind in KINDS if kind not in NETWORK or namespaces.is_private())
 
 
 def plan(seed, count, kinds=KINDS):
@@ -40,141 +53,137 @@ def plan(seed, count, kinds=KINDS):
     chance, deck, faults = random.Random(seed), [], []
     while len(faults) < count:
         deck = deck or chance.sample(kinds, len(kinds))
-        faults.append(Fault(deck.pop(), chance.uniform(0.3, 1.5), chance.uniform(1, 4), chance.randrange(3),
+        faults.append(Fault(deck.pop(), chance.uniform(0.3, 1.5), chance.uniform(1, 4), chance.randrange(HUBS),
                             chance.random() < 0.25, chance.randrange(1 << 31)))
     return faults
 
 
-class Faults:
-    """Does to hubs, Redis and clients what the plan says."""
+class Faults(EngineFaults):
+    """Does to hubs, Redis, networks and clients what the plan says."""
+
+    #: Faults between two looks at who is present.
+    LOOK_EVERY = 5
 
     def __init__(self, run):
         self.run = run
         self.done = []
-        self.frozen = set()
+        self.overflows = 0
 
     async def play(self, faults):
-        running = []
+        running, looked = [], 0
         for fault in faults:
             if running and not (fault.joins and all(other.group != fault.group for other, _ in running)):
                 await asyncio.gather(*(task for _, task in running))
                 running = []
-                await self.run.whole(60)
+                await self._whole()
+                if len(self.done) - looked >= self.LOOK_EVERY:
+                    looked = len(self.done)
+                    await self.run.look()
             await asyncio.sleep(fault.pause)
             running.append((fault, asyncio.create_task(self._inject(fault))))
         await asyncio.gather(*(task for _, task in running))
+        await self._whole()
+
+    async def _whole(self):
+        began = time.monotonic()
+        await self.run.hubs.whole(60)
+        self.run.hubs.healed.append(time.monotonic() - began)
 
     async def _inject(self, fault):
         self.run.note(f"fault {fault}")
-        trouble = self.run.trouble(fault.kind) if fault.group == ENGINE else None
+        if fault.kind in ENGINE + NETWORK:
+            alone = fault.kind in OF_ONE_HUB + NETWORK
+            fault.trouble = self.run.trouble(fault.kind, frozenset([fault.hub]) if alone else None)
         try:
             await getattr(self, "_" + fault.kind.replace("-", "_"))(fault, random.Random(fault.seed))
         finally:
             self.run.note(f"fault {fault.kind} is over")
-            if trouble:
-                self.run.passes(trouble)
+            if fault.trouble and fault.trouble.until is None:
+                fault.trouble.until = time.monotonic()
         self.done.append(fault.kind)
 
     # Hubs
 
     async def _hub_kill(self, fault, chance):
-        self.run.ends(fault.hub)
-        await asyncio.to_thread(self.run.hubs[fault.hub].kill)
-        await asyncio.sleep(min(fault.seconds, 2))
-        await self.run.start(fault.hub)
+        trouble = await self.run.hubs.kill(fault.hub)
+        await asyncio.sleep(min(fault.seconds - 1, 2))
+        await self.run.hubs.start(fault.hub)
+        trouble.until = time.monotonic()
 
     async def _hub_drain(self, fault, chance):
-        self.run.drains(fault.hub)
-        status = await asyncio.to_thread(self.run.hubs[fault.hub].stop, 30)
-        assert status == 0, f"after SIGTERM hub{fault.hub} ended with {status}: {self.run.hubs[fault.hub].log[-2000:]}"
-        await self.run.start(fault.hub)
+        trouble = await self.run.hubs.drain(fault.hub)
+        await self.run.hubs.start(fault.hub)
+        trouble.until = time.monotonic()
 
     async def _hub_freeze(self, fault, chance):
-        pid, began = self.run.hubs[fault.hub].process.pid, time.monotonic()
-        self.frozen.add(fault.hub)
+        async with self._frozen(fault.hub):
+            await asyncio.sleep(fault.seconds)
+
+    @contextlib.asynccontextmanager
+    async def _frozen(self, hub):
+        pid, began = self.run.hubs[hub].process.pid, time.monotonic()
+        trouble = self.run.trouble(f"hub{hub} frozen", frozenset([hub]))
+        self.run.hubs.away.add(hub)
         os.kill(pid, signal.SIGSTOP)
         try:
-            await asyncio.sleep(fault.seconds)
+            yield
         finally:
-            os.kill(pid, signal.SIGCONT)
-            self.frozen.discard(fault.hub)
-        # Its lease is over after three seconds, and then its members' windows begin.
-        now = time.monotonic()
-        if now - began > 3 + self.run.WINDOW - 1:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+            self.run.hubs.away.discard(hub)
+            trouble.until = time.monotonic()
+        self._was_out_of_reach(hub, began, trouble.until)
+
+    def _was_out_of_reach(self, hub, since, until):
+        """Its lease is over after three seconds, renewed each half second, and then the windows of its members begin."""
+        if until - since > LEASE - BEAT + self.run.WINDOW - INEXACT:
             self.run.history.absences += [
-                Absence(person.name, began, now + 10, "its hub was frozen")
-                for person in self.run.everybody if person.sitting and person.sitting.hub == fault.hub]
+                Absence(name, since, until, "its hub was out of reach", frozenset([hub]))
+                for name in {sitting.person for sitting in self.run.history.sittings
+                             if sitting.hub == hub and (sitting.ended is None or sitting.ended >= since)}]
 
-    # Redis
+    # Networks
 
-    async def _redis_kill(self, fault, chance):
-        """What it has written down is there again."""
-        await asyncio.to_thread(self.run.primary.kill)
-        await asyncio.sleep(fault.seconds / 2)
-        await asyncio.to_thread(self.run.primary.start)
+    async def _net_redis(self, fault, chance):
+        await self._lose_packets(fault, [0])
 
-    async def _redis_wipe(self, fault, chance):
-        await asyncio.to_thread(self.run.primary.kill)
-        shutil.rmtree(f"{self.run.primary.folder}/appendonlydir", ignore_errors=True)
-        await asyncio.sleep(fault.seconds / 2)
-        await asyncio.to_thread(self.run.primary.start)
+    async def _net_redis_out(self, fault, chance):
+        await self._lose_packets(fault, [0], inward=False)
 
-    async def _redis_freeze(self, fault, chance):
-        await asyncio.to_thread(self.run.primary.freeze)
+    async def _net_redis_in(self, fault, chance):
+        await self._lose_packets(fault, [0], outward=False)
+
+    async def _net_front(self, fault, chance):
+        await self._lose_packets(fault, [1], self._leave_in_silence(fault.hub, chance))
+
+    async def _net_host(self, fault, chance):
+        await self._lose_packets(fault, [0, 1], self._leave_in_silence(fault.hub, chance))
+
+    async def _lose_packets(self, fault, wires, meanwhile=None, **ways):
+        hubs = self.run.hubs
+        wires = [hubs.wires[fault.hub][number] for number in wires]
+        began = time.monotonic()
+        if meanwhile:
+            hubs.away.add(fault.hub)
         try:
-            await asyncio.sleep(fault.seconds)
+            for wire in wires:
+                await asyncio.to_thread(wire.cut, **ways)
+            await asyncio.gather(asyncio.sleep(fault.seconds), *([meanwhile] if meanwhile else []))
         finally:
-            self.run.primary.thaw()
+            for wire in wires:
+                await asyncio.to_thread(wire.mend)
+            hubs.away.discard(fault.hub)
+        if meanwhile:
+            # TCP tries again when as much time as it has waited is over once more.
+            now = time.monotonic()
+            fault.trouble.until = now + (now - began)
 
-    async def _redis_cut_commands(self, fault, chance):
-        await asyncio.to_thread(self.run.primary.kill_clients, "normal")
-
-    async def _redis_cut_listeners(self, fault, chance):
-        await asyncio.to_thread(self.run.primary.kill_clients, "pubsub")
-
-    async def _redis_promote(self, fault, chance):
-        await self._promote(0.2 + fault.seconds / 8, ())
-
-    async def _redis_split(self, fault, chance):
-        """One hub goes on with the former primary for a while."""
-        await self._promote(0.2 + fault.seconds / 8, (fault.hub,), fault.seconds / 2)
-
-    async def _promote(self, tail, stay, seconds=0.0):
-        """The replica takes over, and lacks what came in the last `tail` seconds."""
-        run = self.run
-        old, new = run.primary, run.replica
-        await asyncio.to_thread(new.cut_off)
-        await asyncio.sleep(tail)
-        await asyncio.to_thread(new.promote)
-        run.primary, run.replica = new, old
-        for number, link in enumerate(run.links):
-            link.target = new.port if number not in stay else old.port
-            if number not in stay:
-                link.cut()
-        await asyncio.sleep(seconds)
-        for number in stay:
-            run.links[number].target = new.port
-            run.links[number].cut()
-        await asyncio.to_thread(old.kill)
-        await asyncio.to_thread(old.start)
-        await asyncio.to_thread(old.follow, new)
-
-    # Links between a hub and Redis
-
-    async def _link_cut(self, fault, chance):
-        self.run.links[fault.hub].cut()
-
-    async def _link_stall(self, fault, chance):
-        self.run.links[fault.hub].stall()
-        try:
-            await asyncio.sleep(fault.seconds)
-        finally:
-            self.run.links[fault.hub].flow()
-
-    async def _link_away(self, fault, chance):
-        await self.run.links[fault.hub].close()
-        await asyncio.sleep(fault.seconds)
-        await self.run.links[fault.hub].open()
+    async def _leave_in_silence(self, hub, chance):
+        """Half of its clients notice and go to others; it hears nothing of that."""
+        await asyncio.sleep(chance.uniform(0.2, 0.6))
+        there = [person for person in self.run.people if person.sitting and person.sitting.hub == hub]
+        for person in chance.sample(there, (len(there) + 1) // 2):
+            person.cut(chance.uniform(0, 0.3))
 
     # Clients
 
@@ -187,4 +196,3 @@ class Faults:
         """They are back when the others know that they are gone."""
         for person in chance.sample(self.run.people, 2):
             person.cut(self.run.WINDOW + fault.seconds)
-

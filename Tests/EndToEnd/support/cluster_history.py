@@ -1,7 +1,10 @@
 """What clients of several hubs saw and did: the histories that support.cluster_check judges. Times are monotonic seconds."""
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
+
+HUBS = 3
 
 #: What the hub tells members when messages of other hubs may be missing, or those of their history.
 GAPS = ("Messages from another hub may be missing", "Messages that were sent while you were away are missing")
@@ -82,20 +85,40 @@ class Sitting:
 class Absence:
     """A time in which the others may take a client for gone: each socket may be told so once.
 
-    `until` is the end of it; what was said in it may arrive later.
+    `until` is the end of it; what was said in it may arrive later. `hubs`: where it was and where it came back.
     """
     key: str
     since: float
     until: float | None
     why: str
+    hubs: frozenset = frozenset()
+
+
+@dataclass
+class Return:
+    """Somebody who was present lost his socket, and is present again: whether others may see him leave, the bounds say."""
+    key: str
+    lost: float
+    back: float
+    window: float  # seconds for which he counts meanwhile
+    hubs: frozenset
 
 
 @dataclass
 class Trouble:
-    """A time in which hubs could not act as one, as the log they share was away or cut off."""
+    """A time in which a fault kept hubs from acting as one: from its beginning until what was broken is there again.
+
+    How long the hubs need from then on is what is judged, so that is no part of it. `hubs`: those that it cut off, None for all.
+    """
     since: float
     until: float | None
     why: str
+    hubs: frozenset | None = None
+    #: The hub was killed: the others know so when its lease is over, and a new process has its name then.
+    is_death: bool = False
+
+    def concerns(self, hubs):
+        return self.hubs is None or not self.hubs.isdisjoint(hubs)
 
 
 @dataclass
@@ -112,29 +135,15 @@ class History:
     rows: dict = field(default_factory=dict)
     committed: list = field(default_factory=list)  # Row, in the order of the commits
     absences: list = field(default_factory=list)
+    returns: list = field(default_factory=list)
     troubles: list = field(default_factory=list)
-    #: Times in which a hub that had just been started was not one of the others yet, and numbered what was kept alone.
-    starts: list = field(default_factory=list)
+    #: When the run began: complaints count from there.
+    began: float = 0.0
+    #: Seconds for which the machine stood still in a time, and each time in which it did so for long (support.watchdog).
+    stalled: Callable = lambda since, until: 0.0
+    stalls: list = field(default_factory=list)
+    #: Complaints of looks at who is present in the middle of the run.
+    late: list = field(default_factory=list)
     #: Who is to be present at the end, and what each hub shows a newcomer: {hub: {key: refs}}.
     truth: set = field(default_factory=set)
     shown: dict = field(default_factory=dict)
-
-    def end_of(self, absence, late):
-        """Until when others may be told of an absence: what they are told may be held up while hubs cannot act as one."""
-        until = absence.until
-        for trouble in sorted(self.troubles, key=lambda trouble: trouble.since):
-            if until is None or trouble.until is None and trouble.since <= until + late:
-                return float("inf")
-            if trouble.since <= until + late:
-                until = max(until, trouble.until)
-        return float("inf") if until is None else until + late
-
-    def is_trouble(self, since, until):
-        return _touches(self.troubles, since, until)
-
-    def is_start(self, since, until):
-        return _touches(self.starts, since, until)
-
-
-def _touches(times, since, until):
-    return any(time.since <= until and (time.until is None or time.until >= since) for time in times)

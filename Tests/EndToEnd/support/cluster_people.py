@@ -3,24 +3,14 @@
 import asyncio
 import contextlib
 import json
-import logging
 import time
 
-from realtime import AsyncRealtimeClient
-from realtime.types import RealtimeSubscribeStates
-
 from support.cluster_history import Absence, Row, Sent, Sitting
-from support.pypi import Listener
 from support.tokens import token
 from support.websocket import Closed, Refused
 from support.wsclient import Client
 
 TALK, KEPT, ROOM, ROWS = "realtime:talk", "realtime:kept", "realtime:room", "realtime:rows"
-
-# What it says about lost connections is what this is about.
-for _name in ("realtime", "websockets"):
-    logging.getLogger(_name).setLevel(logging.CRITICAL + 1)
-
 
 #: Of one who connects and joins while hubs end.
 FAILURES = (OSError, Closed, Refused, AssertionError, TimeoutError, asyncio.IncompleteReadError)
@@ -52,12 +42,14 @@ class Person:
     #: Seconds between two messages to the one topic and the other.
     PACE = {TALK: 0.12, KEPT: 0.25}
 
-    def __init__(self, name, run, chance, restless=False):
+    def __init__(self, name, run, chance, first, restless=False):
+        self.first = first  # the hub that it comes to first
         self.name, self.run, self.chance, self.restless = name, run, chance, restless
         self.sitting = None
         self.socket = None
         self.sittings = 0
         self.away = 0.0  # seconds before it comes back after the next cut
+        self._called = asyncio.Event()
         self.hub = None
         self.is_talking = True
         self._refs = 0
@@ -90,13 +82,15 @@ class Person:
                 await asyncio.sleep(self.chance.uniform(0.05, 0.2))
             finally:
                 self._leave_socket()
-            await asyncio.sleep(self.away)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._called.wait(), self.away)
+            self._called.clear()
             self.away = 0.0
 
     async def _enter(self):
-        self.hub = await self.run.choose(self.chance)
+        self.hub = await self.run.choose(self.chance) if self.sittings else self.first
         self.sittings += 1
-        self.socket = await Socket.connect(self.run.hubs[self.hub].port, 2,
+        self.socket = await Socket.connect(self.run.hubs[self.hub].address, 2,
                                            apikey=token(sub=self.name, lifetime=3600 + self.sittings))
         self.socket.person, self.socket._refs = self, self._refs
         self.sitting = Sitting(self.name, self.sittings, self.hub)
@@ -147,7 +141,16 @@ class Person:
         """An RST; it comes back after so many seconds."""
         if self.socket and self.sitting and self.sitting.ended is None:
             self.away = away
+            self._called.clear()
             self._leave_socket()
+
+    def call_back(self):
+        """Whoever was cut for long is back now."""
+        self._called.set()
+
+    @property
+    def is_coming_or_going(self):
+        return self._absence is not None or self.sitting is not None and self.sitting.ended is None and not self.is_present
 
     # What it does
 
@@ -168,9 +171,9 @@ class Person:
     async def _come_and_go(self):
         while True:
             await asyncio.sleep(self.chance.uniform(2, 5))
-            if not self.is_talking:
+            if not self.is_talking or self.run.is_calm:
                 continue
-            absence = Absence(self.name, time.monotonic(), None, "untracked")
+            absence = Absence(self.name, time.monotonic(), None, "untracked", frozenset([self.hub]))
             self.run.history.absences.append(absence)
             self.is_present = False
             try:
@@ -226,88 +229,3 @@ class Person:
         sitting.hears(message.topic, body, id)
         if message.topic == KEPT:
             self._last_id = id
-
-
-class Packaged:
-    """The unmodified client of PyPI behind a load balancer, with its own reconnecting."""
-
-    def __init__(self, name, run, balancer):
-        self.name, self.run, self.balancer = name, run, balancer
-        self.sitting, self.is_present, self.is_subscribed = None, False, False
-        self.client = AsyncRealtimeClient(f"ws://127.0.0.1:{balancer.port}/realtime/v1", token(sub=name),
-                                          initial_backoff=0.1, max_retries=1000)
-        self._connection = None
-        self._lost = None
-        self._tasks = set()
-        run.history.rows[name] = []
-
-    async def enter(self):
-        talk = Listener(self.client, "talk")
-        talk.channel.on_broadcast("e", lambda message: self._now().hears(TALK, message["payload"]))
-        talk.channel.on_system(lambda message: self._now().is_told(TALK, message.message))
-        rows = Listener(self.client, "rows")
-        rows.channel.on_system(self._row_system)
-        rows.channel.on_postgres_changes("*", callback=self._row, schema="public", table="items")
-        self.room = Listener(self.client, "room", presence_key=self.name, presence=True)
-        await talk.channel.subscribe(self._talks)
-        await rows.channel.subscribe(lambda state, error: None)
-        await self.room.channel.subscribe(self._rooms)
-        self._listeners = talk, rows, self.room
-
-    def _row_system(self, message):
-        self.is_subscribed = self.is_subscribed or message.extension == "postgres_changes"
-
-    def _row(self, change):
-        record = change["data"]["record"]
-        self.run.history.rows[self.name].append(Row(record["id"], record["n"]))
-
-    def _now(self):
-        """What is noted of its present connection."""
-        connection = self.client._ws_connection
-        if connection is not self._connection or self.sitting is None:
-            if self.sitting and self.sitting.ended is None:
-                self.sitting.ended = time.monotonic()
-            self._connection = connection
-            self.sitting = Sitting(self.name, self.sitting.number + 1 if self.sitting else 1, self.balancer.chosen)
-            self.run.history.sittings.append(self.sitting)
-        return self.sitting
-
-    def _talks(self, state, error):
-        if state == RealtimeSubscribeStates.SUBSCRIBED:
-            self._now().joined[TALK] = time.monotonic()
-        elif self.sitting and self.sitting.ended is None:
-            self.sitting.ended = time.monotonic()
-
-    def _rooms(self, state, error):
-        """It tracks whenever it is subscribed, as applications are told to."""
-        if state == RealtimeSubscribeStates.SUBSCRIBED:
-            task = asyncio.create_task(self._track())
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
-        elif self.is_present:
-            cut_at = self.balancer.cut_at
-            self._lost = min(self.run.lost(self.sitting), cut_at if cut_at > self.sitting.began else float("inf"))
-            self.is_present = False
-
-    async def _track(self):
-        with contextlib.suppress(Exception):  # it says so if it is cut off meanwhile, and comes back
-            await self.room.channel.track({"who": self.name})
-            if self._lost is not None:
-                self.run.is_back(self.name, self._lost, self._now())
-                self._lost = None
-            self.is_present = True
-
-    def cut(self, away):
-        self.balancer.cut()
-
-    @property
-    def is_settled(self):
-        return self.client.is_connected and all(listener.channel.is_joined for listener in self._listeners)
-
-    @property
-    def shows(self):
-        """The keys that its own list has."""
-        return set(self.room.channel.presence_state())
-
-    async def end(self):
-        await self.client.close()

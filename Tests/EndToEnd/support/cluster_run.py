@@ -1,40 +1,42 @@
 """Three hubs, a Redis with a replica, clients of both kinds and a writer: what a fault run of a cluster consists of."""
 
 import asyncio
+import contextlib
 import random
-import threading
 import time
 import traceback
 
-import psycopg
-
-from support.cluster_check import complaints
+from support.cluster_bounds import PRESENCE
+from support.cluster_check import complaints, present
 from support.cluster_faults import Faults
-from support.cluster_history import Absence, History, Row, Trouble
-from support.cluster_people import KEPT, ROOM, TALK, Packaged, Person
+from support.cluster_history import HUBS, History, Return, Trouble
+from support.cluster_hubs import Hubs
+from support.cluster_packaged import Packaged
+from support.cluster_people import KEPT, ROOM, TALK, Person
+from support.cluster_rows import Items
 from support.deadline import eventually
-from support.hub import Hub
 from support.proxy import Proxy
 from support.redis import Redis
 from support.tokens import token
+from support.watchdog import Watchdog
 from support.wsclient import Client
-
-HUBS = 3
 
 
 class Balancer(Proxy):
     """Sends each connection to one of the hubs that are there."""
 
-    def __init__(self, run, chance):
+    def __init__(self, run, chance, first):
         super().__init__(None)
         self.run, self.chance = run, chance
-        self.chosen = 0
+        self.chosen, self._is_first = first, True
         self.cut_at = 0.0
 
     @property
     def target(self):
-        self.chosen = self.chance.choice(self.run.available() or range(HUBS))
-        return self.run.hubs[self.chosen].port
+        if not self._is_first:
+            self.chosen = self.chance.choice(self.run.hubs.available() or range(HUBS))
+        self._is_first = False
+        return self.run.hubs[self.chosen].address
 
     @target.setter
     def target(self, value):
@@ -45,56 +47,26 @@ class Balancer(Proxy):
         super().cut()
 
 
-class Items(threading.Thread):
-    """Inserts rows and updates them, each in a transaction of its own; `committed` has them in order."""
-
-    def __init__(self, url, seed, rate=20):
-        super().__init__(daemon=True)
-        self.url, self.chance, self.pause = url, random.Random(seed), 1 / rate
-        self.committed, self.newest = [], []
-        self.ended = threading.Event()
-        self.failure = None
-
-    def run(self):
-        try:
-            with psycopg.connect(self.url, autocommit=True) as connection:
-                while not self.ended.wait(self.pause):
-                    if self.newest and self.chance.random() < 0.5:
-                        row = self.chance.choice(self.newest[-20:])
-                        row.n += 1
-                        connection.execute("update items set n = %s where id = %s", [row.n, row.id])
-                    else:
-                        row = Row(len(self.newest) + 1, 0)
-                        connection.execute("insert into items (id, n) values (%s, 0)", [row.id])
-                        self.newest.append(row)
-                    self.committed.append(Row(row.id, row.n))
-        except BaseException as failure:  # shown by the run
-            self.failure = failure
-
-    async def stop(self):
-        self.ended.set()
-        await asyncio.to_thread(self.join, 20)
-        assert self.failure is None, self.failure
-        return self.committed
-
-
 class ClusterRun:
     #: Seconds for which a member counts that was cut off, and one whose hub drains or starts anew.
     WINDOW, RESTART = 3.0, 6.0
 
-    def __init__(self, database_url, seed):
+    def __init__(self, cluster, database, seed, restless=True):
+        """`restless`: some clients come and go by themselves."""
         self.history = History()
         self.failures = []  # of the run itself, which then proves nothing
+        self.restless = restless
         self.seed, self.notes, self.began = seed, [], time.monotonic()
         self.chance = random.Random(seed)
         # What is written is there again after a kill; a replica takes all of it at once.
         self.primary, self.replica = (Redis("appendonly yes") for _ in range(2))
-        self.links = [Proxy(self.primary.port) for _ in range(HUBS)]
-        self.url = database_url
-        self.hubs, self.people, self.packaged, self.balancers, self._tasks = [], [], [], [], []
-        self._ended, self._drained, self._draining, self._starting = {}, {}, set(), set()
-        self._starts = {}  # those of hubs that are not whole yet
-        self._whole, self._asked = [False] * HUBS, [0.0] * HUBS
+        self.hubs = Hubs(self, cluster, database, self.primary, ROOST_PRESENCE_RESTART_SECONDS=f"{self.RESTART:g}",
+                         ROOST_PRESENCE_GRACE_ACTIVE_SECONDS=f"{self.WINDOW:g}")
+        self.url = cluster.url(database)
+        self.people, self.packaged, self.balancers, self._tasks = [], [], [], []
+        #: While it is looked who is present, nobody comes or goes by himself.
+        self.is_calm = False
+        self.looks = []  # seconds until all hubs showed who is there
         self.lag = 0.0
         self.faults = Faults(self)
 
@@ -113,24 +85,16 @@ class ClusterRun:
 
     async def __aenter__(self):
         try:
+            self.watchdog = Watchdog()
+            self.history.began, self.history.stalled = self.began, self.watchdog.stalled
             await asyncio.to_thread(self._start_redis)
             self.note("Redis is there")
-            for number, link in enumerate(self.links):
-                await link.open()
-                self.hubs.append(Hub(
-                    self.url, ROOST_LOOPS="2", ROOST_NODE_NAME=f"hub{number}", ROOST_FEED_SAFETY_POLL_SECONDS="1",
-                    ROOST_CLUSTER_URL=f"redis://127.0.0.1:{link.port}", ROOST_PRESENCE_RESTART_SECONDS=f"{self.RESTART:g}",
-                    ROOST_PRESENCE_GRACE_ACTIVE_SECONDS=f"{self.WINDOW:g}", ROOST_LOG_LEVEL="info"))
-            await asyncio.to_thread(self.hubs[0].run, "migrate")
-            with psycopg.connect(self.url, autocommit=True) as connection:
-                connection.execute("create table items (id int8 primary key, n int4)")
-            await asyncio.to_thread(self.hubs[0].watch, "public.items")
-            await asyncio.gather(*map(self.start, range(HUBS)))
+            await self.hubs.open()
             for number in range(HUBS):
-                self._go(self._watch(number))
+                self._go(self.hubs.watch(number))
             self._go(self._measure_lag())
             self.note("hubs are there")
-            await self.whole(60)
+            await self.hubs.whole(60)
             self.note("hubs act as one")
             await self._populate()
             self.note("all clients are there")
@@ -146,11 +110,12 @@ class ClusterRun:
 
     async def _populate(self):
         for number in range(2 * HUBS):
-            person = Person(f"p{number}", self, random.Random(f"{self.seed} {number}"), restless=number % 3 == 2)
+            person = Person(f"p{number}", self, random.Random(f"{self.seed} {number}"), number % HUBS,
+                            restless=self.restless and number % 3 == 2)
             self.people.append(person)
             self._go(person.live())
         for number in range(HUBS):
-            balancer = Balancer(self, random.Random(f"{self.seed} balancer {number}"))
+            balancer = Balancer(self, random.Random(f"{self.seed} balancer {number}"), number)
             await balancer.open()
             self.balancers.append(balancer)
             self.packaged.append(Packaged(f"py{number}", self, balancer))
@@ -168,97 +133,22 @@ class ClusterRun:
             self.items.ended.set()
         for client in self.packaged:
             await client.end()
-        for proxy in [*self.balancers, *self.links]:
-            proxy.flow()
-            await proxy.close()
-        for hub in self.hubs:
-            await asyncio.to_thread(hub.remove)
+        for balancer in self.balancers:
+            await balancer.close()
+        await self.hubs.close()
         for redis in (self.primary, self.replica):
             await asyncio.to_thread(redis.remove)
+        self.watchdog.stop()
 
     @property
     def everybody(self):
         return [*self.people, *self.packaged]
 
-    # Hubs
-
-    def available(self):
-        """Those that a load balancer would choose."""
-        return [number for number, hub in enumerate(self.hubs)
-                if hub.is_listening and hub.process.poll() is None and number not in self._draining | self.faults.frozen]
-
     async def choose(self, chance):
-        """One of them; where it can be, mostly one that acts as one with the others."""
-        await eventually(self.available, 60, "a hub that is there")
-        available = self.available()
-        whole = [number for number in available if self._whole[number]]
-        return chance.choice(whole if whole and chance.random() < 0.9 else available)
-
-    def ends(self, hub):
-        """It is about to be killed."""
-        self._ended[hub] = time.monotonic()
-        self._whole[hub] = False
-        self._starting.add(hub)
-
-    def drains(self, hub):
-        self._draining.add(hub)
-        self._drained[hub] = time.monotonic()
-        self._starting.add(hub)
-
-    async def start(self, hub):
-        self._starting.add(hub)
-        self._whole[hub] = False
-        self.history.starts.append(Trouble(time.monotonic(), None, f"hub{hub} starts"))
-        self._starts[hub] = self.history.starts[-1]
-        self.hubs[hub].start(wait=False)
-        self._draining.discard(hub)
-        await eventually(lambda: self.hubs[hub].is_listening or self.hubs[hub].process.poll() is not None, 60)
-        assert self.hubs[hub].is_listening, self.hubs[hub].log[-2000:]
-
-    async def whole(self, within):
-        """All hubs act as one."""
-        # As of now: what was so before a fault says nothing.
-        now = time.monotonic()
-        await eventually(lambda: all(self._whole) and min(self._asked) > now, within, lambda: (
-            f"hubs act as one: {self._whole}\n" + "\n".join(self.notes[-20:] + [hub.log[-1500:] for hub in self.hubs])))
-
-    async def _watch(self, number):
-        """Asks a hub all the time whether it reaches the others. One that did and does not any more is in trouble."""
-        trouble = None
-        while True:
-            await asyncio.sleep(0.2)
-            if number in self.faults.frozen:
-                continue
-            asked = time.monotonic()
-            figures = await self._figures(number)
-            self._asked[number] = asked
-            self._whole[number] = figures == (1, HUBS - 1)
-            if self._whole[number]:
-                self._starting.discard(number)
-                if number in self._starts:
-                    self._starts.pop(number).until = time.monotonic()
-                if trouble:
-                    trouble.until, trouble = time.monotonic(), None
-            elif figures and figures[0] == 0 and number not in self._starting and not trouble:
-                trouble = self.trouble(f"hub{number} is alone", asked - 1)
-
-    async def _figures(self, number):
-        """Whether it reaches Redis, and how many others are there; nothing if it does not answer."""
-        try:
-            async with asyncio.timeout(5):
-                reader, writer = await asyncio.open_connection("127.0.0.1", self.hubs[number].ops_port)
-                try:
-                    writer.write(b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
-                    text = (await reader.read()).decode()
-                finally:
-                    writer.close()
-        except (OSError, TimeoutError):
-            return None
-        values = dict(line.rsplit(" ", 1) for line in text.splitlines() if line.startswith("roost_cluster_") and "{" not in line)
-        return (int(float(values.get("roost_cluster_reached", 0))), int(float(values.get("roost_cluster_hubs", 0))))
+        return await self.hubs.choose(chance)
 
     async def _measure_lag(self):
-        """How long this process may have looked away: times of clients are as exact as that."""
+        """How long this process may have looked away, for those who look into a complaint."""
         while True:
             before = time.monotonic()
             await asyncio.sleep(0.05)
@@ -266,97 +156,98 @@ class ClusterRun:
 
     # What clients may be taken for
 
-    def trouble(self, why, since=None):
-        trouble = Trouble(since or time.monotonic(), None, why)
+    def trouble(self, why, hubs=None):
+        trouble = Trouble(time.monotonic(), None, why, hubs)
         self.history.troubles.append(trouble)
         return trouble
 
-    def passes(self, trouble):
-        """Trouble ends when all hubs act as one again, which the run waits for before the next fault of the kind."""
-        async def end():
-            await self.whole(60)
-            trouble.until = time.monotonic()
-        self._go(end())
-
     def lost(self, sitting):
         """From when on a hub may count the end of this socket."""
-        ended = self._ended.get(sitting.hub, 0)
+        ended = self.hubs.ended.get(sitting.hub, 0)
         return ended if ended >= sitting.began else time.monotonic()
 
     def is_back(self, name, lost, sitting):
-        """Whether others may have been told that it left is decided by how long it was away, and where it came back."""
-        now = time.monotonic()
-        drained = self._drained.get(self._hub_at(name, lost), 0)
-        window = self.RESTART if lost - 3 < drained <= now else self.WINDOW
-        if now - lost > window - 1 - self.lag:
-            self.history.absences.append(Absence(name, lost, now, "away for long"))
-        elif self.history.is_trouble(lost - 1, now + 1) or not self._whole[sitting.hub]:
-            # The hub that it left may not hear of its return in time.
-            self.history.absences.append(Absence(name, lost, now + window + 1, "back where hubs do not act as one"))
+        before = self._hub_at(name, lost)
+        drained, killed = self.hubs.drained.get(before, 0), self.hubs.ended.get(before)
+        window = self.RESTART if lost - 3 < drained else self.WINDOW
+        if killed == lost:
+            # Its window begins when its hub is known to be dead, which is when the last lease is over, renewed each half second.
+            window += 2.5
+        hubs = frozenset({before, sitting.hub} - {None})
+        self.history.returns.append(Return(name, lost, time.monotonic(), window, hubs))
 
     def _hub_at(self, name, moment):
         return next((sitting.hub for sitting in reversed(self.history.sittings)
                      if sitting.person == name and sitting.began <= moment), None)
 
-    # End
+    # Who is present
 
-    async def settle(self, within=30):
-        """Stops what goes on, and waits until everything is where it belongs. What is not by then, the verdict says."""
-        await self.whole(60)
-        healed = time.monotonic()
-        for person in self.people:
-            person.is_talking = False
-        self.history.committed = await self.items.stop()
+    async def look(self, away=2):
+        """Some are gone, and each hub has to show exactly who is there, in time."""
+        self.is_calm = True
         await eventually(lambda: self.failures or all(person.is_present for person in self.everybody), 60, lambda: (
             f"everybody is back but {[person.name for person in self.everybody if not person.is_present]}"))
         assert not self.failures, self.failures[0]
-        self.history.truth = {person.name for person in self.everybody}
+        gone = self.chance.sample(self.people, away)
+        for person in gone:
+            person.cut(600)
+        self.history.truth = {person.name for person in self.everybody if person not in gone}
+        began = time.monotonic()
+        # Of some faults the network hears later.
+        delay = max([began, *(trouble.until for trouble in self.history.troubles)]) - began
+        # Those whom a drain sent away count for longer.
+        window = max(self.WINDOW, self.RESTART if began - max(self.hubs.drained.values(), default=0) < self.RESTART + PRESENCE else 0)
         while True:
-            await self._look()
-            found = self.verdict()
-            took = time.monotonic() - healed
-            if not found or took > within:
-                return found, took
-            await asyncio.sleep(0.5)
+            await self._see()
+            found = self._seen()
+            took = time.monotonic() - began
+            if not found or took > 30:
+                break
+            await asyncio.sleep(0.2)
+        self.looks.append(took)
+        stalled = self.watchdog.stalled(began, began + took)
+        if took > delay + PRESENCE + window + stalled:
+            self.note(f"presence was right after {took:.2f} s")
+            self.history.late.append(f"at {began - self.began:.2f} s it took {took:.2f} s until all hubs showed who is there "
+                                     f"(the machine stood still for {stalled:.2f} s): {found[:3]}")
+        for person in gone:
+            person.call_back()
+        self.is_calm = False
 
-    async def _look(self):
+    async def _see(self):
         """What a newcomer is shown on each hub."""
-        for number, hub in enumerate(self.hubs):
-            async with await Client.connect(hub.port, 2, apikey=token(sub="newcomer")) as client:
+        for number, hub in enumerate(self.hubs.all):
+            async with await Client.connect(hub.address, 2, apikey=token(sub="newcomer")) as client:
                 await client.join(ROOM, config={"presence": {"enabled": True}})
                 state = await client.next("presence_state", ROOM, within=15)
                 self.history.shown[number] = {key: {meta["phx_ref"] for meta in entry["metas"]}
                                               for key, entry in state.payload.items()}
 
+    def _seen(self):
+        found = list(present(self.history))
+        return found + [f"{client.name} shows {sorted(client.shows)}" for client in self.packaged
+                        if client.name in self.history.truth and client.shows != self.history.truth]
+
+    # End
+
+    async def settle(self, within=30):
+        """Stops what goes on, and waits until everything is where it belongs. What is not by then, the verdict says."""
+        await self.look(away=0)
+        self.is_calm = True
+        for person in self.people:
+            person.is_talking = False
+        self.history.committed = await self.items.stop()
+        end = time.monotonic() + within
+        wanted = {(row.id, row.n) for row in self.history.committed}
+        with contextlib.suppress(AssertionError):  # the verdict says who lacks what
+            await eventually(lambda: all(wanted <= {(row.id, row.n) for row in rows} for rows in self.history.rows.values()),
+                             end - time.monotonic(), every=0.3)
+        # All that was accepted is due by then.
+        await asyncio.sleep(2.5)
+        await self._see()
+        assert not self.failures, self.failures[0]
+        return await asyncio.to_thread(self.verdict)
+
     def verdict(self):
-        found = list(complaints(self.history, TALK, KEPT))
-        for client in self.packaged:
-            if client.shows != self.history.truth:
-                found.append(f"{client.name} shows {sorted(client.shows)}")
-        return found
-
-    @property
-    def story(self):
-        """Who was where, for those who look into a complaint."""
-        def at(moment):
-            return "-" if moment is None else f"{moment - self.began:.2f}"
-        return "\n".join([
-            *(f"{sitting.person}/{sitting.number} on hub{sitting.hub} from {at(sitting.began)} to {at(sitting.ended)}, joined "
-              f"{[at(joined) for joined in sitting.joined.values()]}, told of gaps at {[at(told) for told in sitting.gaps.get(TALK, [])]}"
-              for sitting in self.history.sittings),
-            *(f"absence {absence.key} from {at(absence.since)} to {at(absence.until)}: {absence.why}"
-              for absence in self.history.absences),
-            *(f"trouble from {at(trouble.since)} to {at(trouble.until)}: {trouble.why}" for trouble in self.history.troubles),
-            *(f"hub{hub} shows {refs}" for hub, refs in self.history.shown.items())])
-
-    @property
-    def summary(self):
-        sittings = self.history.sittings
-        sent = [message for sitting in sittings for topic in sitting.sent.values() for message in topic.values()]
-        return (f"seed {self.seed}: {len(self.faults.done)} faults, {len(sittings)} sockets, "
-                f"{sum(message.accepted is not None for message in sent)} of {len(sent)} messages accepted, "
-                f"{sum(len(heard) for sitting in sittings for heard in sitting.heard.values())} heard, "
-                f"{sum(len(told) for sitting in sittings for told in sitting.gaps.values())} gaps told, "
-                f"{len(self.history.committed)} rows, {sum(map(len, self.history.rows.values()))} of them received, "
-                f"{sum(len(sitting.gone) for sitting in sittings)} leaves seen, {len(self.history.troubles)} times of trouble, "
-                f"this process looked away for {self.lag:.2f} s at most")
+        self.history.stalls = self.watchdog.long_stalls()
+        return [*complaints(self.history, TALK, KEPT), *self._seen()]

@@ -21,10 +21,12 @@ BINARY = str(pathlib.Path(os.environ.get("ROOST_BINARY", ROOT / ".build/release/
 class Hub:
     """`roost serve` on ports of its own, which it keeps over restarts."""
 
-    def __init__(self, database_url, **settings):
+    def __init__(self, database_url, host="127.0.0.1", within=(), **settings):
+        """`within`: a command that the hub's own is handed to, such as nsenter."""
         # An empty folder of its own: no config/roost.yaml is found in it.
         self.folder = tempfile.mkdtemp(prefix="roost-e2e-hub-", dir="/tmp")
-        self.port, self.ops_port = free_port(), free_port()
+        self.host, self.port, self.ops_port = host, free_port(), free_port()
+        self.within, self.binary = list(within), BINARY
         self.environment = {
             **{key: value for key, value in os.environ.items() if not key.startswith(("ROOST_", "PG"))},
             "ROOST_DATABASE_URL": database_url,
@@ -33,6 +35,7 @@ class Hub:
             "ROOST_OPS_PORT": str(self.ops_port),
             "ROOST_DRAIN_SECONDS": "1",
             "ROOST_STREAMS_DIRECTORY": f"{self.folder}/streams",
+            **({} if host == "127.0.0.1" else {"ROOST_HTTP_HOST": host, "ROOST_OPS_HOST": host}),
             **settings,
         }
         self.process = None
@@ -49,13 +52,17 @@ class Hub:
     @property
     def url(self):
         """What a client's constructor is given."""
-        return f"{'wss' if self.trust else 'ws'}://127.0.0.1:{self.port}/realtime/v1"
+        return f"{'wss' if self.trust else 'ws'}://{self.host}:{self.port}/realtime/v1"
+
+    @property
+    def address(self):
+        return self.host, self.port
 
     def start(self, wait=True):
         self._listening.clear()
         errors = open(f"{self.folder}/stderr", "ab")
         self.process = subprocess.Popen(
-            [BINARY, "serve"], env=self.environment, cwd=self.folder, stdout=subprocess.PIPE, stderr=errors,
+            [*self.within, self.binary, "serve"], env=self.environment, cwd=self.folder, stdout=subprocess.PIPE, stderr=errors,
             stdin=subprocess.DEVNULL, text=True)
         errors.close()
         threading.Thread(target=self._read, args=(self.process,), daemon=True).start()
@@ -98,7 +105,7 @@ class Hub:
     def run(self, *arguments, check=True, **settings):
         """Another command with the hub's configuration, until it ends."""
         result = subprocess.run(
-            [BINARY, *arguments], env={**self.environment, **settings}, cwd=self.folder, capture_output=True, text=True,
+            [*self.within, self.binary, *arguments], env={**self.environment, **settings}, cwd=self.folder, capture_output=True, text=True,
             timeout=30)
         if check:
             assert result.returncode == 0, f"roost {' '.join(arguments)}: {result.stdout}{result.stderr}"
@@ -121,7 +128,7 @@ class Hub:
 
     def _ops(self, path):
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.ops_port}{path}", timeout=5) as answer:
+            with urllib.request.urlopen(f"http://{self.host}:{self.ops_port}{path}", timeout=5) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as answer:
             return answer.code, answer.read().decode()

@@ -6,10 +6,13 @@ import struct
 
 
 class Proxy:
-    """Forwards a port of its own to `target`, on 127.0.0.1."""
+    """Forwards a port of its own to `target`: a port of 127.0.0.1, or a pair of an address and a port."""
 
-    def __init__(self, target):
-        self.target = target
+    #: Bytes that a target's socket takes unread, where it is to be full soon.
+    receive_buffer = None
+
+    def __init__(self, target, host="127.0.0.1"):
+        self.target, self.host = target, host
         self.port = None
         self._server = None
         self._writers = set()
@@ -26,7 +29,7 @@ class Proxy:
 
     async def open(self):
         """The network is there."""
-        self._server = await asyncio.start_server(self._connect, "127.0.0.1", self.port or 0)
+        self._server = await asyncio.start_server(self._connect, self.host, self.port or 0)
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def close(self):
@@ -63,8 +66,15 @@ class Proxy:
         task = asyncio.current_task()
         self._tasks.add(task)
         try:
-            there_reader, there_writer = await asyncio.open_connection("127.0.0.1", self.target)
+            target = self.target if isinstance(self.target, tuple) else ("127.0.0.1", self.target)
+            there = socket.socket()
+            there.setblocking(False)
+            if self.receive_buffer:
+                there.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self.receive_buffer)
+            await asyncio.get_running_loop().sock_connect(there, target)
+            there_reader, there_writer = await asyncio.open_connection(sock=there)
         except OSError:
+            there.close()
             writer.transport.abort()
             return
         finally:

@@ -63,7 +63,7 @@ class WebSocket:
     async def open(cls, port, path, headers=None, source=None, within=5, receive_buffer=None, tls=None):
         """`source`: another address of the loopback, for those that are meant to be refused: the hub slows down
         addresses that keep failing, and that must not be ours. `receive_buffer`: bytes, for one that is full soon.
-        `tls`: an ssl.SSLContext. A `port` that is a text is the path of a Unix domain socket."""
+        `tls`: an ssl.SSLContext. A `port` that is a text is the path of a Unix domain socket; a pair is an address and a port."""
         async with asyncio.timeout(within):
             is_unix = isinstance(port, str)
             plain = socket.socket(socket.AF_UNIX if is_unix else socket.AF_INET)
@@ -72,11 +72,12 @@ class WebSocket:
                 plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
             if source:
                 plain.bind((source, 0))
-            await asyncio.get_running_loop().sock_connect(plain, port if is_unix else ("127.0.0.1", port))
+            host, port = port if isinstance(port, tuple) else ("127.0.0.1", port)
+            await asyncio.get_running_loop().sock_connect(plain, port if is_unix else (host, port))
             reader, writer = await asyncio.open_connection(
                 sock=plain, limit=1 << 20, ssl=tls, server_hostname="127.0.0.1" if tls else None)
             wanted = {
-                "Host": "localhost" if is_unix else f"127.0.0.1:{port}", "Upgrade": "websocket", "Connection": "Upgrade",
+                "Host": "localhost" if is_unix else f"{host}:{port}", "Upgrade": "websocket", "Connection": "Upgrade",
                 "Sec-WebSocket-Key": base64.b64encode(os.urandom(16)).decode(), "Sec-WebSocket-Version": "13",
                 **(headers or {}),
             }
