@@ -78,10 +78,9 @@ test-e2e: ## the end-to-end tests alone, on .build/release/roost (ARGS="-k prese
 	.venv/bin/python -m pytest Tests/EndToEnd -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 .PHONY: test-stress
-test-stress: ## half a minute of `make stress` with a fixed seed, and as much of three hubs, on .build/release/roost
+test-stress: ## half a minute of `make stress` with a fixed seed, on .build/release/roost
 	@echo "== stress"
 	loadtest/stress.sh --hub .build/release/roost --seed 4 --minutes 0.4
-	loadtest/stress.sh --hub .build/release/roost --hubs 3 --seed 1998 --faults 4
 
 # Not part of `make test`, for the time that it takes: half an hour on two cores.
 .PHONY: test-versions

@@ -191,7 +191,8 @@ def ids(history, bounds, kept):
             known = given.get((publisher.source, n), set())
             if len(known) < 2 or not sent.accepted:
                 continue
-            if bounds.is_calm(sent.at, sent.accepted, *range(HUBS)):
+            # It may still be on its way to the log when a fault begins.
+            if bounds.is_calm(sent.at, sent.accepted + HEAL, *range(HUBS)):
                 yield (f"{_message(publisher.source, n)} of {sent.at - history.began:.2f} s on hub{publisher.hub} has several ids, "
                        f"without any trouble: {sorted(known)}")
 
