@@ -132,6 +132,6 @@ func administer<Outcome>(_ task: String, _ body: () throws -> Outcome) throws ->
 /// All files of this room, for the test that holds the names to them.
 package enum AdministrationSQL {
     package static let files: [any NamedStatement.Type] = [
-        DoctorSQL.self, CaptureDoctorSQL.self, WatchingSQL.self, PublishingSQL.self, LockSQL.self,
+        DoctorSQL.self, CaptureDoctorSQL.self, ClientRolesSQL.self, WatchingSQL.self, PublishingSQL.self, LockSQL.self,
     ]
 }

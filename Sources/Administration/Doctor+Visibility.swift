@@ -24,38 +24,6 @@ extension Doctor {
             ]
     }
 
-    /// Where nothing is decided by row level security, the hub need not become anybody.
-    static func roles(_ connection: PostgresConnection) throws -> [Finding] {
-        let kind = connection.serverVersion >= 160_000 ? "SET" : "MEMBER"
-        let rows = try connection.query(DoctorSQL.rolesOutOfReach, [kind])
-        let missing = try missingRoles(connection)
-        guard rows.count > 0 || !missing.isEmpty else {
-            return [Finding(.good, "roles", "The hub may ask as the roles of its clients.")]
-        }
-        let isNeeded =
-            try CatalogReader.tables(from: connection).contains(where: \.hasRowSecurity)
-            || connection.query(DoctorSQL.realtimeState).flag(0, 3)
-        return missing
-            + (0..<rows.count).map { row in
-                let (role, own) = (rows.text(row, 0) ?? "", rows.text(row, 1) ?? "")
-                return Finding(
-                    isNeeded ? .error : .warning, "roles",
-                    "This role may not become \(role), so tokens with that role see nothing that row level security decides; "
-                        + "run `grant \(role) to \(own)`.")
-            }
-    }
-
-    /// Tokens may name other roles, so it is no error.
-    private static func missingRoles(_ connection: PostgresConnection) throws -> [Finding] {
-        let rows = try connection.query(DoctorSQL.missingRoles)
-        return (0..<rows.count).compactMap { rows.text($0, 0) }.map {
-            Finding(
-                .warning, "roles",
-                "The database has no role \($0), so tokens with that role get no row changes and enter no private channel; "
-                    + "if your clients have such tokens, run `create role \($0)` and grant it what they may read.")
-        }
-    }
-
     static func policies(_ connection: PostgresConnection) throws -> [Finding] {
         let tables = try CatalogReader.tables(from: connection).filter(\.hasRowSecurity)
         let oids = "{" + tables.map { String($0.oid) }.joined(separator: ",") + "}"

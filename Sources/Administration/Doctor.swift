@@ -34,8 +34,8 @@ package enum Doctor {
         }
         run([
             ("tables", { try tables($0, hub) }), ("capture", { try capture($0, hub, limits) }), ("writers", writers),
-            ("realtime", realtime), ("roles", roles), ("policies", policies),
-            ("scope", scopes),
+            ("realtime", realtime), ("roles", roles), ("readers", readers),
+            ("policies", policies), ("scope", scopes),
         ])
         return findings
 
@@ -203,7 +203,6 @@ enum Magnitude {
 /// What `roost doctor` asks of a database. All of it reads only, and works for a role that may do little.
 enum DoctorSQL: String, NamedStatement {
     case connections, longTransactions, notificationQueue, standbys, idleSlots, rights, nodes, outboxState,
-        unwatchedChanges, silentWriters, realtimeState, rolesOutOfReach, missingRoles, tablesWithoutPolicy,
-        preparedClose
+        unwatchedChanges, silentWriters, realtimeState, tablesWithoutPolicy, preparedClose
     static let file = StatementFile("Doctor.sql")
 }

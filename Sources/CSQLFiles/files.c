@@ -5,6 +5,9 @@
 static const unsigned char CaptureDoctor[] = {
 #embed "../Administration/SQL/CaptureDoctor.sql"
 };
+static const unsigned char ClientRoles[] = {
+#embed "../Administration/SQL/ClientRoles.sql"
+};
 static const unsigned char Doctor[] = {
 #embed "../Administration/SQL/Doctor.sql"
 };
@@ -149,6 +152,7 @@ static const unsigned char Users[] = {
 
 static const struct roost_sql_file files[] = {
     {"CaptureDoctor.sql", CaptureDoctor, sizeof CaptureDoctor},
+    {"ClientRoles.sql", ClientRoles, sizeof ClientRoles},
     {"Doctor.sql", Doctor, sizeof Doctor},
     {"Locks.sql", Locks, sizeof Locks},
     {"Publishing.sql", Publishing, sizeof Publishing},

@@ -13,7 +13,8 @@ struct Roost: AsyncParsableCommand {
             """,
         version: versionAndCommit,
         subcommands: [
-            ServeCommand.self, DemoCommand.self, MigrateCommand.self, WatchCommand.self, UnwatchCommand.self,
+            ServeCommand.self, DemoCommand.self, InitCommand.self, MigrateCommand.self, WatchCommand.self,
+            UnwatchCommand.self,
             TokenCommand.self, PushCommand.self, TailCommand.self, StreamCommand.self, DoctorCommand.self,
             ConfigCommand.self,
         ]

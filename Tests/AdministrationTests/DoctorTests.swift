@@ -27,13 +27,45 @@ extension CommandTests {
             func roles() -> [String] { complaints(database.conninfo).filter { $0.hasPrefix("roles: ") } }
             func missing(_ role: String) -> String {
                 "roles: The database has no role \(role), so tokens with that role get no row changes and enter no private "
-                    + "channel; if your clients have such tokens, run `create role \(role)` and grant it what they may read."
+                    + "channel; run `roost init --yes`."
             }
-            #expect(roles() == [missing("anon"), missing("authenticated"), missing("service_role")])
-            try database.run("create role anon; create role authenticated")
-            #expect(roles() == [missing("service_role")])
-            try database.run("create role service_role")
+            #expect(
+                roles() == [
+                    "roles: The database has none of the roles that tokens name (anon, authenticated, service_role), so no client "
+                        + "gets a row change or enters a private channel; run `roost init --yes`."
+                ])
+            try database.run("create role authenticated")
+            #expect(roles() == [missing("anon"), missing("service_role")])
+            #expect(
+                Doctor.examine(conninfo: database.conninfo).contains { $0.subject == "roles" && $0.severity == .error })
+            // Tokens may name roles of one's own.
+            try database.run("create role web_user; grant web_user to postgres")
+            #expect(roles() == [missing("anon"), missing("service_role")])
+            #expect(
+                !Doctor.examine(conninfo: database.conninfo).contains { $0.subject == "roles" && $0.severity == .error }
+            )
+            _ = try ClientRoles.create(ClientRoles.Request(), conninfo: database.conninfo)
             #expect(roles().isEmpty)
+            #expect(try ClientRoles.plan(ClientRoles.Request(), conninfo: database.conninfo).statements == [])
+        }
+
+        @Test func readers() throws {
+            let database = try PostgresCluster.shared.database()
+            try database.createClientRoles()
+            _ = try database.prepared(
+                "create table seen (n int); create table hidden (n int, m int)", watching: "seen", "hidden")
+            func readers() -> [String] { complaints(database.conninfo).filter { $0.hasPrefix("readers: ") } }
+            func nobody(_ table: String) -> String {
+                "readers: No role that tokens name may read public.\(table), so no client gets its changes; run "
+                    + "`roost init public.\(table) --yes`, which lets authenticated read it, or unwatch it."
+            }
+            #expect(readers() == [nobody("hidden"), nobody("seen")])
+            try database.run("grant select (n) on hidden to anon")
+            #expect(readers() == [nobody("seen")])
+            let request = ClientRoles.Request(tables: ["seen"], includesVisitors: true)
+            let done = try ClientRoles.create(request, conninfo: database.conninfo)
+            #expect(done.statements.last == "grant select on public.seen to anon, authenticated, service_role")
+            #expect(readers().isEmpty)
         }
 
         @Test func stages() throws {
@@ -43,6 +75,7 @@ extension CommandTests {
             _ = try database.prepared("create table t (n int) partition by range (n)")
             #expect(complaints(database.conninfo) == ["tables: No table is watched; run `roost watch TABLE`."])
             try Watcher.watch("t", conninfo: database.conninfo)
+            try database.run("grant select on t to authenticated")
             #expect(complaints(database.conninfo).isEmpty)
             try database.run("create table t1 partition of t for values from (0) to (9)")
             #expect(complaints(database.conninfo).first?.contains("lacks some of roost's triggers") ?? false)

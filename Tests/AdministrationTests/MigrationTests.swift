@@ -55,7 +55,7 @@ extension CommandTests {
             let conninfo = database.conninfo.replacing("user=postgres", with: "user=plain")
             try Migrator.migrate(conninfo: conninfo)
             let own = Database(conninfo: conninfo)
-            try own.run("create table t (id int primary key)")
+            try own.run("create table t (id int primary key); grant select on t to authenticated")
             try Watcher.watch("t", conninfo: conninfo)
             #expect(try own.changes(of: "insert into t values (1)", count: 1) == ["INSERT {\"id\":1}"])
             #expect(Doctor.examine(conninfo: conninfo).allSatisfy { $0.severity == .good })

@@ -245,21 +245,6 @@ from (values (1)) one (row)
 left join pg_namespace n on n.nspname = 'realtime'
 left join pg_class c on c.relnamespace = n.oid and c.relname = 'messages' and c.relkind in ('r', 'p')
 
--- name: RolesOutOfReach
--- The roles of clients' tokens that exist but that this session may not become, by the kind of membership ($1) that SET
--- ROLE asks for: SET from Postgres 16 on, MEMBER before.
--- Locks: none.
-select quote_ident(rolname), quote_ident(current_user) from pg_roles
-where rolname in ('anon', 'authenticated', 'service_role') and not pg_has_role(current_user, oid, $1)
-order by rolname
-
--- name: MissingRoles
--- The roles of clients' tokens that the database does not have.
--- Locks: none.
-select quote_ident(name) from unnest(array['anon', 'authenticated', 'service_role']) name
-where not exists (select from pg_roles where rolname = name)
-order by 1
-
 -- name: TablesWithoutPolicy
 -- Those of the tables ($1, oids) that have row level security and no policy that could show a row.
 -- Locks: none.

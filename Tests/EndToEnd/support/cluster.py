@@ -61,10 +61,12 @@ class Cluster:
             file.write("wal_level = logical\nmax_replication_slots = 30\nmax_wal_senders = 30\n")
             file.write(settings)
 
-    def start(self):
+    def start(self, roles=True):
+        """Without the clients' roles it is as initdb leaves it."""
         self._run("pg_ctl", "start", "-w", "-t", "30", "-D", self.data, "-l", f"{self.folder}/log", "-s")
-        with self.connect() as connection:
-            connection.execute(ROLES)
+        if roles:
+            with self.connect() as connection:
+                connection.execute(ROLES)
         return self
 
     def stop(self, mode="fast"):

@@ -1,0 +1,185 @@
+import Postgres
+
+/// What clients need in a database: the roles that their tokens name, the hub's right to become them, and what they may
+/// read. Supabase's databases have the roles, others do not.
+package enum ClientRoles {
+    /// Whom `roost init` lets read which tables, and for which hub.
+    package struct Request: Sendable {
+        /// As `regclass` reads them.
+        package var tables: [String]
+        /// The role that the hub connects as; nil: the one that runs the command.
+        package var hub: String?
+        /// Who is not signed in may read the tables, too.
+        package var includesVisitors: Bool
+
+        package init(tables: [String] = [], hub: String? = nil, includesVisitors: Bool = false) {
+            self.tables = tables
+            self.hub = hub
+            self.includesVisitors = includesVisitors
+        }
+
+        /// `service_role` is a backend's, and what `roost tail` connects as.
+        var readers: [String] { (includesVisitors ? ["anon"] : []) + ["authenticated", "service_role"] }
+    }
+
+    /// What a database lacks.
+    package struct Plan: Sendable, Equatable {
+        /// One after the other, without semicolons; empty where nothing lacks.
+        package var statements: [String] = []
+        /// What to know about it, in sentences.
+        package var notes: [String] = []
+        /// Why the role that runs the command may not run it, in a clause; nil where nothing speaks against it.
+        package var obstacle: String?
+        /// Who runs the command.
+        package var user: String
+
+        /// As a script for psql.
+        package var script: String { statements.map { $0 + ";\n" }.joined() }
+    }
+
+    /// Finds out what lacks; changes nothing.
+    /// - Throws: `AdminError`.
+    package static func plan(_ request: Request, conninfo: String) throws -> Plan {
+        try administer("look at the roles") { try plan(request, AdminSession.open(conninfo)) }
+    }
+
+    /// Does all of what lacks in one transaction, or nothing. Safe to repeat.
+    /// - Returns: what was done.
+    /// - Throws: `AdminError`, with the statements for somebody who may run them where this role may not.
+    package static func create(_ request: Request, conninfo: String) throws -> Plan {
+        try administer("make the clients' roles") {
+            let connection = try AdminSession.open(conninfo)
+            let plan = try plan(request, connection)
+            guard !plan.statements.isEmpty else { return plan }
+            if let obstacle = plan.obstacle { throw refusal(plan, obstacle) }
+            do {
+                // A failure ends the transaction with the script.
+                try connection.run("begin;\n\(plan.script)commit")
+            } catch let error as PostgresError where error.sqlState == SQLState.insufficientPrivilege {
+                throw refusal(plan, error.message)
+            }
+            return plan
+        }
+    }
+
+    private static func refusal(_ plan: Plan, _ reason: String) -> AdminError {
+        AdminError(
+            "\(plan.user) may not do this (\(reason)). Have an administrator of the database run these statements, and then "
+                + "run `roost doctor`:\n\n\(plan.script)")
+    }
+
+    /// `pg_has_role`'s word for the right to become a role.
+    static func membership(_ connection: PostgresConnection) -> String {
+        connection.serverVersion >= 160_000 ? "SET" : "MEMBER"
+    }
+
+    private static func plan(_ request: Request, _ connection: PostgresConnection) throws -> Plan {
+        let who = try connection.query(ClientRolesSQL.administrator, [request.hub ?? ""])
+        guard who.flag(0, 4), let user = who.text(0, 0), let hub = who.text(0, 5) else {
+            throw AdminError(
+                "There is no role \(request.hub ?? "of this session"); --hub-role names the role that the hub connects as."
+            )
+        }
+        var plan = Plan(user: user)
+        try addRoles(to: &plan, for: request, hub, hubIsSuperuser: who.flag(0, 6), who, connection)
+        try addRights(to: &plan, for: request, connection)
+        return plan
+    }
+
+    private static func addRoles(
+        to plan: inout Plan, for request: Request, _ hub: String, hubIsSuperuser: Bool, _ who: QueryResult,
+        _ connection: PostgresConnection
+    ) throws {
+        let (isSuperuser, makesRoles, bypasses) = (who.flag(0, 1), who.flag(0, 2), who.flag(0, 3))
+        let roles = try connection.query(
+            ClientRolesSQL.clientRoles, [request.hub ?? "", membership(connection)])
+        var granted: [String] = []
+        for row in 0..<roles.count {
+            let name = roles.text(row, 0) ?? ""
+            let isService = name == "service_role"
+            if !roles.flag(row, 1) {
+                plan.statements.append("create role \(name) nologin noinherit\(isService ? " bypassrls" : "")")
+                if !isSuperuser, !makesRoles { plan.obstacle = "it lacks CREATEROLE" }
+                // Before Postgres 16 only a superuser makes such a role, since then whoever bypasses it as well.
+                if isService, !isSuperuser, plan.obstacle == nil, connection.serverVersion < 160_000 || !bypasses {
+                    plan.obstacle = "only a superuser makes a role with BYPASSRLS, which service_role has at Supabase"
+                }
+            } else if isService, !roles.flag(row, 2) {
+                plan.notes.append(
+                    "service_role has no BYPASSRLS here, as it has at Supabase: row level security holds for backends, too."
+                )
+            }
+            if !hubIsSuperuser, !roles.flag(row, 3) { granted.append(name) }
+        }
+        if !granted.isEmpty { plan.statements.append("grant \(granted.joined(separator: ", ")) to \(hub)") }
+    }
+
+    private static func addRights(
+        to plan: inout Plan, for request: Request, _ connection: PostgresConnection
+    ) throws {
+        var schemas: [String: [String]] = [:]
+        var grants: [String] = []
+        for table in request.tables {
+            let state = try reading(of: table, for: request.readers, connection)
+            if let obstacle = state.obstacle, plan.obstacle == nil { plan.obstacle = obstacle }
+            for role in state.outside where schemas[state.schema]?.contains(role) != true {
+                schemas[state.schema, default: []].append(role)
+            }
+            let grant = "grant select on \(state.name) to \(state.blind.joined(separator: ", "))"
+            if !state.blind.isEmpty, !grants.contains(grant) { grants.append(grant) }
+            if state.isOpen {
+                plan.notes.append(
+                    "\(state.name) has no row level security: whoever may read it, and hear its changes, reads every row."
+                )
+            }
+        }
+        plan.statements +=
+            schemas.sorted { $0.key < $1.key }.map {
+                "grant usage on schema \($0.key) to \($0.value.joined(separator: ", "))"
+            } + grants
+    }
+
+    /// What lacks for roles to read a table.
+    private struct Reading {
+        var schema: String
+        /// Schema and name, quoted where they must be.
+        var name: String
+        /// The roles that may not use the schema.
+        var outside: [String] = []
+        /// The roles that may read no column. What may be read in part stays as it is: somebody chose the columns.
+        var blind: [String] = []
+        /// It has no row level security.
+        var isOpen = false
+        /// Why it cannot be looked at.
+        var obstacle: String?
+    }
+
+    private static func reading(
+        of table: String, for readers: [String], _ connection: PostgresConnection
+    ) throws -> Reading {
+        do {
+            let named = try NamedTable(table, on: connection)
+            var found = Reading(schema: "", name: named.name)
+            for role in readers {
+                let state = try connection.query(ClientRolesSQL.tableReading, [named.oid, role])
+                found.schema = state.text(0, 0) ?? ""
+                if !state.flag(0, 1) { found.outside.append(role) }
+                if !state.flag(0, 2) { found.blind.append(role) }
+                found.isOpen = !state.flag(0, 3)
+            }
+            return found
+        } catch let error as PostgresError where error.sqlState == SQLState.insufficientPrivilege {
+            // A schema that this role may not use; an administrator may.
+            let name = try connection.query(ClientRolesSQL.tableName, [table])
+            return Reading(
+                schema: name.text(0, 0) ?? "", name: name.text(0, 1) ?? "", outside: readers, blind: readers,
+                obstacle: error.message)
+        }
+    }
+}
+
+/// What is asked about clients' roles, by `roost init` and by `roost doctor`.
+enum ClientRolesSQL: String, NamedStatement {
+    case administrator, clientRoles, tableReading, tableName, ownRoles, unreadableTables
+    static let file = StatementFile("ClientRoles.sql")
+}

@@ -1,0 +1,67 @@
+import Administration
+import ArgumentParser
+import Settings
+
+struct InitCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "init",
+        abstract: "Create the roles that clients' tokens name, and let them read tables.",
+        discussion: """
+            Prints the SQL of what lacks: the roles anon, authenticated and service_role, the hub's right to become them, and \
+            for the tables that are named SELECT for authenticated and service_role, with USAGE on their schemas. --yes runs \
+            it, in one transaction. It can be repeated at any time.
+
+            Databases of Supabase have the roles already. Which rows of a table a user sees is for row level security to say. \
+            Examples: `roost init`, `roost init public.messages public.members --yes`.
+            """
+    )
+
+    @Argument(help: "Tables that signed-in users may read, as SQL writes them: messages, public.messages.")
+    var tables: [String] = []
+
+    @Flag(help: "Run the SQL.")
+    var yes = false
+
+    @Flag(help: "Let anon, the role of visitors who are not signed in, read the tables, too.")
+    var anon = false
+
+    @Option(
+        help: ArgumentHelp("The role that the hub connects as, if it is not this command's.", valueName: "name"))
+    var hubRole: String?
+
+    @OptionGroup(title: "Configuration")
+    var options: ConfigurationOptions
+
+    func run() async throws {
+        let url = try options.load().requireDatabaseURL(for: "roost init")
+        let request = ClientRoles.Request(tables: tables, hub: hubRole, includesVisitors: anon)
+        let plan = try RunFailure.wrapping {
+            try yes ? ClientRoles.create(request, conninfo: url) : ClientRoles.plan(request, conninfo: url)
+        }
+        StandardOutput.line(text(plan))
+    }
+
+    /// A script whatever it says, so that it can be given to psql.
+    private func text(_ plan: ClientRoles.Plan) -> String {
+        let notes = plan.notes.map { "-- \($0)" }
+        guard !plan.statements.isEmpty else {
+            return (["-- Nothing is missing."] + notes).joined(separator: "\n")
+        }
+        let end = yes ? "-- Done. `roost doctor` looks at all of it." : "-- Nothing was run. To run it: \(command)"
+        return plan.script + (notes + obstacle(plan) + [end]).joined(separator: "\n")
+    }
+
+    private func obstacle(_ plan: ClientRoles.Plan) -> [String] {
+        plan.obstacle.map {
+            ["-- \(plan.user) may not run this, as \($0); have an administrator of the database run it."]
+        } ?? []
+    }
+
+    /// What was typed, with --yes.
+    private var command: String {
+        let words =
+            ["roost", "init"] + tables.map(ShellArgument.of) + (anon ? ["--anon"] : [])
+            + (hubRole.map { ["--hub-role", ShellArgument.of($0)] } ?? []) + ["--yes"]
+        return words.joined(separator: " ")
+    }
+}
