@@ -58,13 +58,13 @@ def welcome(arguments, listener, control_port, folder, key):
     return f"""APNs stand-in ({arguments.environment}): https://127.0.0.1:{listener.port}
 control: http://127.0.0.1:{control_port}   CA: {folder}/ca.pem   key: {key}
 
-ROOST_APNS_URL=https://127.0.0.1:{listener.port}
-ROOST_APNS_CA_FILE={folder}/ca.pem
-IOS_LIVE_ACTIVITY_TOPIC={topic}
-IOS_LIVE_ACTIVITY_TEAM_ID={arguments.team}
-IOS_LIVE_ACTIVITY_KEY_ID={arguments.key_id}
-IOS_LIVE_ACTIVITY_ENV={arguments.environment}
-IOS_LIVE_ACTIVITY_PRIVATE_KEY='{escaped}'
+export ROOST_APNS_URL=https://127.0.0.1:{listener.port}
+export ROOST_APNS_CA_FILE={folder}/ca.pem
+export ROOST_APNS_TOPIC={topic}
+export ROOST_APNS_TEAM_ID={arguments.team}
+export ROOST_APNS_KEY_ID={arguments.key_id}
+export ROOST_APNS_ENVIRONMENT={arguments.environment}
+export ROOST_APNS_PRIVATE_KEY='{escaped}'
 """
 
 

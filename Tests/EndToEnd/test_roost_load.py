@@ -68,6 +68,15 @@ async def test_changes(hub, rows, workers):
     assert result["commit_count"] == result["schedule_count"] == 450
 
 
+async def test_changes_takes_few_sockets_and_says_what_too_few_are(hub, rows):
+    result, _ = await load(url(hub), "changes", "--sockets", 5, "--rate", 50, "--duration", 1, *rows)
+    assert result["delivered"] == result["expected"] == result["commits"]
+    process = await asyncio.create_subprocess_exec(
+        BINARY, "changes", "--sockets", "50", "--conversations", "100", "--database", "none", stderr=asyncio.subprocess.PIPE)
+    said = (await process.communicate())[1].decode()
+    assert process.returncode == 64 and "give --sockets 100 or --conversations 50" in said, said
+
+
 @pytest.mark.parametrize("version", [1, 2])
 async def test_chat(hub, rows, version):
     result, _ = await load(

@@ -28,8 +28,14 @@ struct ChangesCommand: LoadCommand {
         help: ArgumentHelp("How many sockets.", valueName: "count"))
     var subscribers = 1000
 
-    @Option(help: ArgumentHelp("How many conversations they are spread over.", valueName: "count"))
-    var conversations = 100
+    @Option(
+        name: .customLong("conversations"),
+        help: ArgumentHelp(
+            "How many conversations they are spread over; default: 100, or as many as there are sockets.",
+            valueName: "count"))
+    var wantedConversations: Int?
+
+    private var conversations: Int { wantedConversations ?? min(100, subscribers) }
 
     @Option(help: ArgumentHelp("Commits per second, all conversations together.", valueName: "number"))
     var rate = 500.0
@@ -41,9 +47,14 @@ struct ChangesCommand: LoadCommand {
     var warmUp = 0.0
 
     func validate() throws {
-        guard subscribers >= conversations, conversations > 0, rate > 0, duration > 0, warmUp >= 0 else {
+        guard subscribers > 0, conversations > 0, rate > 0, duration > 0, warmUp >= 0 else {
+            throw ValidationError("--sockets, --conversations, --rate and --duration must be over 0.")
+        }
+        guard subscribers >= conversations else {
             throw ValidationError(
-                "Every conversation needs a subscriber, and counts, --rate and --duration must be over 0.")
+                "Each conversation needs a socket that hears it, and \(subscribers) sockets are too few for "
+                    + "\(conversations) conversations; give --sockets \(conversations) or --conversations \(subscribers)."
+            )
         }
     }
 
