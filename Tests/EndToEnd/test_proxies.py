@@ -1,14 +1,25 @@
-"""Behind proxies: whose word counts about a client's address."""
+"""Behind proxies: whose word counts about a client's address, and what docs/proxies.md has people configure."""
 
+import grp
+import os
+import pathlib
+import pwd
+import stat
 import time
 
 import pytest
 
+from support.certificates import Authority
+from support.deadline import eventually
+from support.http import HTTPConnection
 from support.hub import Hub
+from support.proxy_page import PageProxy
+from support.tokens import token
 from support.websocket import Refused
 from support.wsclient import Client
 
 PROXY, STRANGER = "127.0.0.2", "127.0.0.3"
+AS = ["setpriv"]
 
 
 @pytest.fixture(scope="module")
@@ -101,3 +112,96 @@ async def test_a_stranger_that_keeps_failing_waits(hub):
 def test_what_is_no_network(hub, text):
     done = hub.run("config", "check", check=False, ROOST_HTTP_TRUSTED_PROXIES=text)
     assert done.returncode == 78 and "expected addresses and networks" in done.stderr
+
+
+# The page docs/proxies.md, as it stands.
+
+
+@pytest.fixture(scope="module")
+def paged(cluster, tmp_path_factory):
+    """A hub as the page has it: a Unix domain socket beside its port, and proxies that it believes."""
+    hub = Hub(
+        cluster.create_database("paged"), ROOST_LOOPS="1", ROOST_LIMITS_CONNECTIONS_PER_ADDRESS="1",
+        ROOST_LIMITS_FAILURES_PER_MINUTE="0", ROOST_HTTP_TRUSTED_PROXIES="unix, 127.0.0.1")
+    hub.path = f"{hub.folder}/hub.sock"
+    hub.environment["ROOST_HTTP_SOCKET"] = hub.path
+    os.chmod(hub.folder, 0o755)
+    hub.authority = Authority(tmp_path_factory.mktemp("authority"))
+    hub.pair = hub.authority.pair()
+    try:
+        hub.run("migrate")
+        yield hub.start()
+    finally:
+        hub.remove()
+
+
+@pytest.fixture(params=["nginx", "haproxy", "caddy"])
+def page_proxy(paged, request):
+    proxy = PageProxy(request.param, paged, paged.pair)
+    try:
+        yield proxy.start()
+    finally:
+        proxy.remove()
+
+
+async def test_the_pages_proxies_pass_on_all_that_a_hub_serves_and_log_no_token(paged, page_proxy, name):
+    trust, secret = paged.authority.trust, token(sub="whoever-reads-the-log")
+    bearer = {"authorization": f"Bearer {secret}"}
+    async with await Client.connect(page_proxy.port, tls=trust, apikey=secret) as client:
+        await client.join(f"realtime:{name}")
+        # A second one is refused: it is the client's address that counts, 127.0.0.1, and it has one.
+        with pytest.raises(Refused) as refused:
+            await Client.connect(page_proxy.port, tls=trust, apikey=secret)
+        assert refused.value.status == 429
+        async with await HTTPConnection.open(page_proxy.port, tls=trust) as http:
+            sent = await http.request(
+                "POST", f"/api/broadcast/{name}/events/wave", b'{"n": 1}', content_type="application/json", **bearer)
+            assert sent.status == 202, sent.body
+        assert (await client.next("broadcast")).payload["payload"] == {"n": 1}
+    # nginx and HAProxy name the address that they were called from; so a stranger cannot choose one.
+    await eventually(lambda: _served(paged, page_proxy, trust, secret), what="the place of whoever left")
+    paged.stop()
+    try:
+        with pytest.raises(Refused) as refused:
+            await Client.connect(page_proxy.port, tls=trust, apikey=secret)
+        assert refused.value.status in (502, 503)
+    finally:
+        paged.start()
+    page_proxy.stop()
+    logs = page_proxy.logs
+    assert "/realtime/v1/websocket" in logs and ("502" in logs or "503" in logs), logs
+    assert secret not in logs and secret.split(".")[1] not in logs, logs
+
+
+async def _served(paged, proxy, trust, secret):
+    try:
+        async with await Client.connect(proxy.port, tls=trust, apikey=secret) as client:
+            await client.settled()
+            return True
+    except Refused:
+        return False
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="it takes root to be other users")
+async def test_nginx_opens_the_socket_where_its_user_is_in_the_group(paged):
+    """And says 502 where it is not."""
+    user, group = pwd.getpwnam("www-data"), grp.getgrnam("games")
+    os.chown(paged.path, -1, group.gr_gid)
+    assert stat.S_IMODE(os.stat(paged.path).st_mode) == 0o660
+    os.chmod(paged.pair.key, 0o644)
+    for folder in pathlib.Path(paged.pair.key).parents:
+        os.chmod(folder, os.stat(folder).st_mode | 0o011) if str(folder) != "/" else None
+    for groups, expected in (["--clear-groups"], 502), ([f"--groups={group.gr_gid}"], 101):
+        proxy = PageProxy("nginx", paged, paged.pair)
+        try:
+            os.chown(proxy.folder, user.pw_uid, user.pw_gid)
+            proxy.start([*AS, f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", *groups])
+            try:
+                async with await Client.connect(proxy.port, tls=paged.authority.trust) as client:
+                    await client.settled()
+                    status = 101
+            except Refused as refused:
+                status = refused.status
+            assert status == expected, proxy.logs
+        finally:
+            proxy.remove()
