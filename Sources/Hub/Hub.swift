@@ -242,6 +242,15 @@ package final class Hub {
     func connection(_ slot: Slot) -> Connection? { context.connection(slot) }
 
     package func advance(to now: HubTime) { context.advance(to: now) }
+    /// Somebody is to be told of failures.
+    package var hasFailures: Bool { !context.failures.isEmpty }
+
+    /// The failures since the last time, each with whom it met; more than some dozen at once are counted only.
+    package func takeFailures() -> [(slot: Slot, failure: JoinFailure)] {
+        defer { context.failures.removeAll() }
+        return context.failures
+    }
+
     package func countRefusal(_ refusal: Refusal) { context.count(refusal) }
 }
 

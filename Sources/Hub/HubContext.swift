@@ -24,6 +24,9 @@ package struct HubContext {
     /// What is to be done later.
     private var timers = TimerQueue<HubDuty>()
     package internal(set) var counters = HubCounters()
+    /// What the operator is to be told of.
+    var failures: [(slot: Slot, failure: JoinFailure)] = []
+    private static let mostFailures = 64
     /// How often something was refused for a limit.
     private(set) var refused: [Limit: Int] = [:]
     /// How often something was read later for a rate.
@@ -165,6 +168,12 @@ package struct HubContext {
         if case .over(let limit, _) = refusal { refused[limit, default: 0] += 1 }
     }
 
+    /// Counts a failure and has the operator told of it.
+    mutating func report(_ failure: JoinFailure, on slot: Slot) {
+        counters.joinFailures[failure.reason, default: 0] += 1
+        if failures.count < Self.mostFailures { failures.append((slot, failure)) }
+    }
+
     /// A `system` message to one member.
     mutating func system(
         _ membership: Membership, extension name: String, ok: Bool, message: String, cursor: String? = nil
@@ -231,6 +240,8 @@ package struct HubCounters: Sendable {
     /// Joins that were answered with yes, and with no.
     package internal(set) var joins = 0
     package internal(set) var joinsRefused = 0
+    /// Joins that were answered with no, and row changes that failed behind a yes, by why.
+    package internal(set) var joinFailures: [JoinFailure.Reason: Int] = [:]
     /// Sockets in channels, now.
     package internal(set) var memberships = 0
     /// Members that asked for what they missed, by what they were answered: `resumed`, or why not.
@@ -251,6 +262,7 @@ package struct HubCounters: Sendable {
         var sum = one
         sum.joins += other.joins
         sum.joinsRefused += other.joinsRefused
+        sum.joinFailures.merge(other.joinFailures, uniquingKeysWith: +)
         sum.memberships += other.memberships
         sum.recoveries.merge(other.recoveries, uniquingKeysWith: +)
         sum.presenceJoins += other.presenceJoins

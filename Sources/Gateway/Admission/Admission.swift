@@ -21,14 +21,40 @@ package struct Admission {
     package enum Verdict {
         /// The client is counted as a connection: whoever drops it gives that back.
         case admitted(Client)
-        /// - Parameter over: the limit, where it is one.
-        case refused(HTTPResponse, over: Refusal?)
+        case refused(Denial)
+    }
+
+    /// A no, with what the operator is told of it.
+    package struct Denial {
+        package let response: HTTPResponse
+        package let reason: Reason
+        /// Why, without anything that the client sent.
+        package let sentence: String
+        /// Nil where it is not known.
+        let address: IPAddress?
+        /// The limit, where it is one.
+        package let limit: Refusal?
     }
 
     /// Why an upgrade was refused, as the metrics have it.
     package enum Reason: String, CaseIterable, Sendable {
         case path, origin, handshake, version, token, limit, draining
         case keyMissing = "key_missing"
+
+        /// What the operator is told where there is no more to say.
+        var sentence: String {
+            switch self {
+            case .path: "No WebSocket is served at that path"
+            case .origin: "http.origins does not name the origin of the page"
+            case .handshake:
+                "The opening handshake is not whole; a proxy in between has to pass on Upgrade and Connection"
+            case .version: "The protocol's version (vsn) is none that is served"
+            case .token: "The token is not good"
+            case .keyMissing: "There is no token"
+            case .limit: "Too many bad tokens came from this address"
+            case .draining: "The hub restarts"
+            }
+        }
 
         /// The address is one step nearer to being held back.
         var countsAgainst: Bool { self == .token || self == .keyMissing }
@@ -97,7 +123,7 @@ package struct Admission {
             let claims = try claims(candidates, at: now)
             return count(Client(version: version, claims: claims, isPage: head.field("origin") != nil), peer)
         } catch {
-            return refuse(Self.answer(to: error), .token, peer)
+            return refuse(Self.answer(to: error), .token, peer, Self.sentence(of: error))
         }
     }
 
@@ -122,15 +148,18 @@ package struct Admission {
             return .admitted(client)
         }
         let status: UInt32 = if case .over(.connections, _) = refusal { 503 } else { 429 }
-        return refuse(.error(status, refusal.message), .limit, peer, over: refusal)
+        return refuse(.error(status, refusal.message), .limit, peer, refusal.message, over: refusal)
     }
 
     private mutating func refuse(
-        _ response: HTTPResponse, _ reason: Reason, _ peer: Peer, over limit: Refusal? = nil
+        _ response: HTTPResponse, _ reason: Reason, _ peer: Peer, _ sentence: String? = nil, over limit: Refusal? = nil
     ) -> Verdict {
         refused[reason, default: 0] += 1
         if reason.countsAgainst, let address = peer.address { failing.failed(address.text) }
-        return .refused(response, over: limit)
+        return .refused(
+            Denial(
+                response: response, reason: reason, sentence: sentence ?? reason.sentence, address: peer.address,
+                limit: limit))
     }
 
     /// An upgrade that was admitted and never completed is not counted any more.
@@ -157,6 +186,14 @@ package struct Admission {
         // "seconds ago" would tell a stranger more than the original does here.
         if case .tokenExpired = refusal { return .error(401, "Token has expired") }
         return .error(401, refusal.message)
+    }
+
+    /// For the operator, who may know how late a token is, and is told what a wrong secret looks like.
+    private static func sentence(of refusal: Refusal) -> String {
+        switch refusal {
+        case .signatureInvalid: "\(refusal.message): it was signed with another secret or key than the hub has"
+        default: refusal.message
+        }
     }
 
     private func claims(_ candidates: UpgradeTokens, at now: HubTime) throws(Refusal) -> Claims {

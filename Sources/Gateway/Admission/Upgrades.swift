@@ -47,10 +47,20 @@ extension EventLoop {
         if isOps { return operators.judgeUpgrade(head) }
         switch admission.judge(head, by: fd, at: now()) {
         case .admitted(let client): return .admitted(.client(client))
-        case .refused(let response, let limit):
-            if let limit { hub.countRefusal(limit) }
-            return .refused(response)
+        case .refused(let denial):
+            note(denial)
+            return .refused(denial.response)
         }
+    }
+
+    /// Counts and logs that somebody was not let in.
+    func note(_ denial: Admission.Denial) {
+        if let limit = denial.limit { hub.countRefusal(limit) }
+        // Clients come back by themselves, and the operator knows.
+        guard denial.reason != .draining else { return }
+        denials.tell(
+            "A connection was refused", reason: denial.reason.rawValue, why: denial.sentence, of: denial.address,
+            at: second, logger)
     }
 
     /// Gives a socket to lws, with a head of our own and what the client sent behind its. From here on it is lws', whatever

@@ -74,10 +74,10 @@ final class StreamingAnswers {
     func begin(_ answer: StreamingAnswer, to peer: HTTPPeer) -> HTTPResponse? {
         let client: Admission.Client
         switch loop.admission.count(answer.claims, by: peer.fd, peer.call?.forwarded) {
-        case .refused(let response, let limit):
-            if let limit { loop.hub.countRefusal(limit) }
+        case .refused(let denial):
+            loop.note(denial)
             answer.source.refused(answer.exchange)
-            return response
+            return denial.response
         case .admitted(let admitted): client = admitted
         }
         let slot = loop.slots.take()

@@ -137,7 +137,16 @@ extension EventLoop {
         return count > 0 || count < 0 && (errno == EAGAIN || errno == EINTR)
     }
 
-    // MARK: The line in the log that tells of an end
+    // MARK: What the log tells
+
+    /// Joins that were refused, and rows that do not come.
+    func logFailures() {
+        for (slot, failure) in hub.takeFailures() {
+            denials.tell(
+                "A subscription was refused", reason: failure.reason.rawValue, why: failure.sentence,
+                of: delivery.accounts[Int(slot)].peer, at: second, logger)
+        }
+    }
 
     /// Before the socket and its member are forgotten.
     func logEnd(of slot: Slot) {

@@ -66,6 +66,7 @@ final class EventLoop {
     let gauges: LoopGauges
     var counters = LoopCounters()
     var endings: EndingLog
+    var denials = RefusalLog()
     /// In seconds of the loop; one warning a minute is enough.
     private var silentAboutStallsUntil: Int32 = 0
 
@@ -152,6 +153,7 @@ final class EventLoop {
 
     func execute() {
         defer { awaitHub() }
+        if hub.hasFailures { logFailures() }
         guard !hub.actions.isEmpty else { return offerLeases() }
         // The two lists change places, so that neither is allocated anew.
         swap(&executing, &hub.actions)
@@ -355,6 +357,7 @@ final class EventLoop {
         endSlowMessages()
         if index == 0 { limits.failing.forget() }
         endings.secondGoesBy(loop: index, logger)
+        denials.secondGoesBy(second, logger)
         tickSockets()
         pings.beginSecond()
         recoveries.endPatience()

@@ -116,6 +116,7 @@ package final class ChangeGroup {
             return sendComplaints(to: membership, &hub)
         case .failed(let message):
             hub.system(membership, extension: "postgres_changes", ok: false, message: message)
+            hub.report(JoinFailure(rowChanges: message), on: membership.slot)
             return true
         }
     }
@@ -124,6 +125,7 @@ package final class ChangeGroup {
     func sendComplaints(to membership: Membership, _ hub: inout HubContext) -> Bool {
         for complaint in complaints {
             hub.system(membership, extension: "postgres_changes", ok: !complaint.isError, message: complaint.message)
+            if complaint.isError { hub.report(JoinFailure(rowChanges: complaint.message), on: membership.slot) }
         }
         return complaints.contains(where: \.isError)
     }

@@ -43,6 +43,7 @@ extension Hub {
             if connection.reader == nil { try users.count(connection, as: claims, context.limits) }
         } catch {
             counters.joinsRefused += 1
+            context.report(JoinFailure(error), on: connection.slot)
             return refuse(request, on: connection, error)
         }
 

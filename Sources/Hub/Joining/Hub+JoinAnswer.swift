@@ -131,6 +131,7 @@ extension Hub {
     private func refuseJoin(of membership: Membership, _ refusal: Refusal) {
         guard let pending = membership.pending else { return }
         counters.joinsRefused += 1
+        context.report(JoinFailure(refusal), on: membership.slot)
         guard membership.connection.reader == nil else { return close(membership, refusal, .lost) }
         context.refuse(pending.ref, of: membership, refusal)
         authorization.refuseHeld(of: membership, refusal, &context)

@@ -114,6 +114,7 @@ export class Overview {
       ["Reconnected in time", exact("roost_presence_leaves_avoided_total")],
       ["Joins", exact('roost_joins_total{result="ok"}')],
       ["Joins refused", exact('roost_joins_total{result="refused"}')],
+      ...reasons(figures, "roost_joins_refused_total", JOIN_REASONS),
       ["Caught up after a cut", exact('roost_recoveries_total{result="resumed"}')],
       ["Messages kept for history", exact("roost_history_messages")],
     ]);
@@ -133,6 +134,7 @@ export class Overview {
       ["CPU used", format.duration(figures.process_cpu_seconds_total)],
       ["Upgrades accepted", exact("roost_connections_accepted_total")],
       ["Upgrades refused", format.exact(sum(figures, "roost_connections_refused_total"))],
+      ...reasons(figures, "roost_connections_refused_total", UPGRADE_REASONS),
       ["Malformed messages", exact("roost_malformed_frames_total")],
     ]);
     this.#showStreams(figures);
@@ -176,6 +178,26 @@ export class Overview {
 /** Each loop knows of its own channels alone, so the hub's figure has one on two loops twice. */
 function channelCount(count, loops) {
   return loops > 1 ? `${format.exact(count)} on ${loops} loops` : format.exact(count);
+}
+
+/** Why sockets were refused, by the metric's label. */
+const UPGRADE_REASONS = {
+  token: "bad or expired token", key_missing: "no token", limit: "a limit", origin: "origin of the page", path: "another path",
+  handshake: "handshake not whole", version: "unknown vsn", draining: "restarting",
+};
+
+/** Why joins were, and rows that did not come behind one. */
+const JOIN_REASONS = {
+  token: "bad or expired token", unauthorized: "a policy said no", limit: "a limit", request: "not understood",
+  database: "database away", row_changes: "row changes: table, role, filter", stream: "a stream", restarting: "restarting",
+};
+
+/** A line for each reason that occurred. The log says more of each. */
+function reasons(figures, name, words) {
+  return Object.entries(words)
+    .map(([reason, text]) => [`\u2003${text}`, figures[`${name}{reason="${reason}"}`]])
+    .filter(([, count]) => count > 0)
+    .map(([text, count]) => [text, format.exact(count), "bad"]);
 }
 
 /** Of a figure with labels. */

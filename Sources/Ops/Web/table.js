@@ -86,14 +86,18 @@ export class Facts {
       row.remove();
       this.#values.delete(name);
     }
+    let last = null;
     for (const [name, text, tone] of facts) {
       let entry = this.#values.get(name);
       if (!entry) {
         const value = el("dd");
         entry = { value, row: factRow(name, value, this.#hints[name]) };
         this.#values.set(name, entry);
-        this.#list.append(entry.row);
+        // In its place, also where it comes later than those around it.
+        if (last) last.after(entry.row);
+        else this.#list.prepend(entry.row);
       }
+      last = entry.row;
       setText(entry.value, text);
       entry.value.className = tone ?? "";
     }

@@ -104,6 +104,13 @@ extension LoopFigures {
                 "roost_joins_total", .counter, "Joins, by what they were answered.", "result",
                 ["ok": hub.joins, "refused": hub.joinsRefused])
             + Figure.each(
+                "roost_joins_refused_total", .counter,
+                "Joins that were refused, and row changes that failed behind a join, by the reason.", "reason",
+                Dictionary(
+                    uniqueKeysWithValues: JoinFailure.Reason.allCases.map {
+                        ($0.rawValue, hub.joinFailures[$0, default: 0])
+                    }))
+            + Figure.each(
                 "roost_recoveries_total", .counter,
                 "Members that asked for what they missed, by what they were answered.", "result",
                 // What never happened is 0 and not missing: the first time would not be seen as a rise otherwise.

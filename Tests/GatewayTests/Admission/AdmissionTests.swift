@@ -61,8 +61,7 @@ import Wire
     private func told(_ verdict: Admission.Verdict) -> String {
         switch verdict {
         case .admitted(let client): "admitted \(client.claims.subject ?? "") v\(client.version == .v1 ? 1 : 2)"
-        case .refused(let response, nil): "\(response.status)"
-        case .refused(let response, .some): "\(response.status) for a limit"
+        case .refused(let denial): "\(denial.response.status)" + (denial.limit == nil ? "" : " for a limit")
         }
     }
 

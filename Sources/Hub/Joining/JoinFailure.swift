@@ -1,0 +1,53 @@
+import Wire
+
+/// A join that was refused, or row changes that do not come though it was answered with yes: what the operator is told of it.
+package struct JoinFailure: Sendable, Equatable {
+    /// The metrics' label: few, and none of it from clients.
+    package enum Reason: String, CaseIterable, Sendable {
+        /// The token that the join brought, or the socket's, which has expired.
+        case token
+        /// A policy says no.
+        case unauthorized
+        case limit
+        /// What the client asked for is none that is served, or not of that form.
+        case request
+        /// Postgres is away, or a policy failed.
+        case database
+        /// The table is not watched, the role lacks a right, a filter is wrong.
+        case rowChanges = "row_changes"
+        case stream
+        case restarting
+    }
+
+    package let reason: Reason
+    /// What the client was told.
+    package let sentence: String
+
+    init(_ refusal: Refusal) {
+        reason = Self.reason(for: refusal)
+        sentence = refusal.message
+    }
+
+    /// Of row changes, once the join was answered.
+    init(rowChanges sentence: String) {
+        reason = .rowChanges
+        self.sentence = sentence
+    }
+
+    private static func reason(for refusal: Refusal) -> Reason {
+        switch refusal {
+        case .apiKeyMissing, .tokenExpired, .claimsMissing, .expirationInvalid, .tokenMalformed, .signatureInvalid,
+            .keyUnknown, .issuerRefused, .audienceRefused, .tokenNotYetValid, .signer, .roleInvalid:
+            .token
+        case .unauthorized, .readRevoked, .writeUnauthorized, .trackUnauthorized, .privateOnly: .unauthorized
+        case .over, .writesPending, .presenceListFull: .limit
+        case .databaseUnavailable, .policyFailed, .changesLost, .replayFailed: .database
+        case .invalidBinding: .rowChanges
+        case .stream: .stream
+        case .restarting: .restarting
+        case .topicNameRequired, .unmatchedTopic, .replayNotAllowed, .replayInvalid, .payloadNotAnObject,
+            .presencePayloadNotAMap, .presenceEventUnknown, .appStateUnknown, .summaryReserved:
+            .request
+        }
+    }
+}
