@@ -114,7 +114,7 @@ let package = Package(
             name: "Listening", dependencies: ["Hub", "Postgres", "Wire", "Workers", logging], swiftSettings: strict),
         .target(
             name: "Administration",
-            dependencies: ["CLinux", "Capture", "ChangeFeed", "Postgres", "Schema", "Stores", "Workers"],
+            dependencies: ["CLinux", "Capture", "ChangeFeed", "Postgres", "Redis", "Schema", "Stores", "Workers"],
             exclude: ["SQL"], swiftSettings: strict),
         .target(
             name: "Push",
@@ -273,8 +273,9 @@ let package = Package(
         .testTarget(
             name: "AdministrationTests",
             dependencies: [
-                "Administration", "Capture", "ChangeFeed", "Postgres", "PostgresFixtures", "Schema", "Stores",
-                "TestSupport",
+                "Administration", "Capture", "ChangeFeed", "Postgres", "PostgresFixtures", "Redis", "RedisFixtures",
+                "Schema",
+                "Stores", "TestSupport",
             ],
             swiftSettings: quick),
     ]

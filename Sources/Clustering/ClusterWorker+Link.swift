@@ -206,7 +206,7 @@ extension ClusterWorker {
             switch action {
             case .publish(let publish):
                 let isSent = scripts.publish(
-                    publish.batch, in: publish.epoch, entryTag: publish.tag, length: Self.logLength, on: link,
+                    publish.batch, in: publish.epoch, entryTag: publish.tag, length: LogScripts.entriesKept, on: link,
                     tag: tag(.publish), at: now)
                 asked(isSent)
                 if !isSent { writerFailed(.unknown, at: now) }
@@ -218,9 +218,6 @@ extension ClusterWorker {
             }
         }
     }
-
-    /// Entries that the log keeps, about: more than the hubs of a cluster write in a minute, a turn each half millisecond.
-    private static var logLength: Int { 60_000 }
 
     private mutating func writerFailed(_ failure: LogPublishFailure, at now: Instant) {
         var actions: [LogWriterAction] = []

@@ -1,6 +1,7 @@
 """What docs/cluster.md says of Redis and of the balancer in front."""
 
 import asyncio
+import json
 import re
 import shutil
 import signal
@@ -155,6 +156,17 @@ async def test_over_tls_as_the_user_of_the_page(cluster, name, topic, tmp_path):
             assert await numbers(other, topic, 1) == [1]
             assert "p@ss" not in pair[0].log and "p%40ss" not in pair[0].log
             assert "p%40ss" not in pair[0].run("config", "print").stdout
+            report = pair[0].run("doctor", "--json").stdout
+            said = {finding["subject"]: finding for finding in json.loads(report)["findings"]}
+            assert said["redis rights"]["message"] == "The user roost may do what the hubs do."
+            assert said["redis hubs"]["message"] == "One hub is called hub0, and 1 other hub is connected."
+            assert said["redis encryption"]["message"] == "TLS, and the server's certificate is verified."
+            assert {said[subject]["severity"] for subject in said if subject.startswith("redis")} <= {"good", "warning"}
+            assert "p@ss" not in report and "p%40ss" not in report
+            assert pair.gaps() == [0, 0], "it leaves the hubs alone"
+            refused = pair[0].run("doctor", check=False, ROOST_CLUSTER_URL=redis.url("roost", "wrong", tls=True))
+            assert refused.returncode == 69
+            assert "ERROR    redis: Redis cannot be used at rediss://roost@127.0.0.1" in refused.stdout
 
 
 class Balancer:

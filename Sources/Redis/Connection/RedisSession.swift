@@ -24,6 +24,9 @@ package final class RedisSession {
 
     package var server: RedisServerIdentity { side.server }
 
+    /// Where the server is: the one that Sentinel named, where it was asked.
+    package var place: RedisAddress.Place? { side.place?.0 }
+
     /// Asks, and waits for the reply, which may be an error of the server's.
     ///
     /// An error can end the connection; then another one is made for the next question.

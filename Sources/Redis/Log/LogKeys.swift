@@ -15,4 +15,8 @@ package struct LogKeys: Sendable, Equatable {
     package func channel(of hub: String) -> String { prefix + "n:" + hub }
     /// The lease on a hub's name.
     package func lease(of hub: String) -> String { prefix + "l:" + hub }
+    /// A key and a channel that nothing is ever written to: rights are tried on it.
+    package var nothing: String { prefix + "doctor" }
+    /// All of them, as an operator reads it.
+    package var pattern: String { prefix + "*" }
 }

@@ -69,6 +69,8 @@ package struct LogScripts: Sendable {
     package static let publish = script(roost_lua_publish())
     package static let read = script(roost_lua_read())
     package static let all = [open, publish, read]
+    /// Entries that the log keeps, about: more than the hubs of a cluster write in a minute, a turn each half millisecond.
+    package static let entriesKept = 60_000
 
     private let keys: LogKeys
 

@@ -15,7 +15,7 @@ struct DoctorCommand: AsyncParsableCommand {
             Looks at the machine (the event loop's package, open files, io_uring, the kernel's queues, the clock), the \
             folder of streams, the certificate, the token keys, the database (reachable, version, rights, schema, a pooler in between, sessions that are free, \
             long transactions, standbys, the outbox, triggers, what reading the WAL takes, other hubs of the same name, the roles of clients, \
-            messages from SQL, policies, the statement of streams' ends), and whether Apple takes the key for pushes. Holds declared scopes against the \
+            messages from SQL, policies, the statement of streams' ends), Redis where several hubs act as one, and whether Apple takes the key for pushes. Holds declared scopes against the \
             policies, and against what users see of sample rows, in a transaction that is rolled back. Ends with 0 where \
             all is well, 69 where something is not; warnings do not count. Run it where the hub runs.
             """
@@ -68,9 +68,21 @@ struct Examination {
                 + Doctor.examine(conninfo: url, for: hub)
                 + (configuration.usersStatement.map { Doctor.examine(usersStatement: $0, conninfo: url) } ?? [])
                 + (configuration.streams.onClose.map { Doctor.examine(closeStatement: $0, conninfo: url) } ?? [])
+                + redis()
                 + (await PushExamination(configuration, token: pushToken).run(conninfo: url)))
         StandardOutput.line(json ? report.json : report.text)
         return report.errors == 0
+    }
+
+    private func redis() -> [Finding] {
+        do throws(RunFailure) {
+            guard let address = try configuration.clusterAddress() else {
+                return [Finding(.good, "redis", "This hub is alone (cluster.url is not set).")]
+            }
+            return RedisDoctor(address, cluster: configuration.cluster.name, node: configuration.nodeName).examine()
+        } catch {
+            return [Finding(.error, "redis", error.sentence)]
+        }
     }
 
     private func keys() async -> [Finding] {

@@ -6,6 +6,19 @@ import Redis
 import Settings
 
 extension RoostConfiguration {
+    /// Where Redis is; nil where `cluster.url` is not set.
+    ///
+    /// - Throws: `RunFailure`, whose sentence says what to write.
+    func clusterAddress() throws(RunFailure) -> RedisAddress? {
+        guard let url = cluster.url else { return nil }
+        var address: RedisAddress
+        do { address = try RedisAddress(url) } catch {
+            throw RunFailure("cluster.url: \(error)", .configuration)
+        }
+        if let file = cluster.caFile { address.encryption?.authorities = file }
+        return address
+    }
+
     /// What makes this hub one of several; nil where `cluster.url` is not set.
     ///
     /// - Throws: `RunFailure`, whose sentence says what to write.
@@ -13,12 +26,7 @@ extension RoostConfiguration {
         _ shared: HubShared, _ logger: Logger, figures: @escaping @Sendable () -> [Int],
         report: @escaping @Sendable (String?) -> Void
     ) throws -> ClusterService? {
-        guard let url = cluster.url else { return nil }
-        var address: RedisAddress
-        do { address = try RedisAddress(url) } catch {
-            throw RunFailure("cluster.url: \(error)", .configuration)
-        }
-        if let file = cluster.caFile { address.encryption?.authorities = file }
+        guard let address = try clusterAddress() else { return nil }
         guard let own = HubIdentity(name: nodeName, boot: .random(in: 1 ... .max)) else { return nil }
         return ClusterService(
             ClusterService.Setup(

@@ -1,0 +1,83 @@
+import Redis
+
+/// What the user of the hubs may do.
+extension RedisDoctor {
+    /// Each command that a hub needs, on a key and a channel of the cluster's that nobody uses, in a form that writes nothing.
+    private var tries: [(command: String, [RedisArgument])] {
+        let name = RedisArgument.text(keys.nothing)
+        return [
+            ("eval", ["EVAL", "return 1", 1, name]), ("script|load", ["SCRIPT", "LOAD", "return 1"]),
+            // That there is no such script is answered to who may ask.
+            ("evalsha", ["EVALSHA", .text(String(repeating: "0", count: 40)), 1, name]),
+            ("xadd", ["XADD", name, "NOMKSTREAM", "*", "f", ""]), ("xrange", ["XRANGE", name, "-", "+", "COUNT", 1]),
+            ("xrevrange", ["XREVRANGE", name, "+", "-", "COUNT", 1]), ("publish", ["PUBLISH", name, ""]),
+            ("ping", ["PING"]), ("get", ["GET", name]), ("set", ["SET", name, "", "XX"]), ("del", ["DEL", name]),
+            ("mget", ["MGET", name]), ("info", ["INFO", "server"]), ("role", ["ROLE"]), ("time", ["TIME"]),
+            ("pubsub|numsub", ["PUBSUB", "NUMSUB", name]), ("client|setname", ["CLIENT", "SETNAME", "roost-doctor"]),
+            // The last one: whoever listens may ask for nothing more.
+            ("subscribe", ["SUBSCRIBE", name]),
+        ]
+    }
+
+    /// On a connection of its own, as it ends with it.
+    func rights() throws(RedisFailure) -> [Finding] {
+        let session = try RedisSession(address, name: "roost-doctor", limit: .seconds(3))
+        var (commands, lacksKeys, lacksChannels): ([String], Bool, Bool) = ([], false, false)
+        for (command, words) in tries {
+            guard case .error(let text) = try session.ask(words) else { continue }
+            guard text.hasPrefix("NOPERM") else {
+                // A server that takes no writes says so here.
+                if text.hasPrefix("NOSCRIPT") { continue }
+                return [Finding(.error, Self.subject, "Redis refuses \(command): \(Self.shown(text)).")]
+            }
+            // Of a key or a channel Redis says so, in words that differ between its versions; of a command it quotes the name.
+            switch text {
+            case _ where text.contains(" key"): lacksKeys = true
+            case _ where text.contains(" channel"): lacksChannels = true
+            default: commands.append(command)
+            }
+        }
+        let user = address.credentials.user ?? "default"
+        var lacks = commands
+        if lacksKeys { lacks.append("keys \(keys.pattern)") }
+        if lacksChannels { lacks.append("channels \(keys.pattern)") }
+        guard !lacks.isEmpty else {
+            return [Finding(.good, "redis rights", "The user \(user) may do what the hubs do.")]
+        }
+        return [
+            Finding(
+                .error, "redis rights",
+                "The user \(user) lacks \(lacks.joined(separator: ", ")): ACL SETUSER \(user) \(RedisRights.acl)")
+        ]
+    }
+
+    func encryption(_: RedisSession, _: RedisInformation) -> [Finding] {
+        func finding(_ severity: Finding.Severity, _ sentence: String) -> [Finding] {
+            [Finding(severity, "redis encryption", sentence)]
+        }
+        if case .unix = address.place { return finding(.good, "By a Unix socket of this machine, which needs none.") }
+        guard let encryption = address.encryption else {
+            return finding(
+                .good,
+                "None: who is on that network can read and forge what hubs say; if it is not yours alone, write rediss://."
+            )
+        }
+        return encryption.verifies
+            ? finding(.good, "TLS, and the server's certificate is verified.")
+            : finding(
+                .warning,
+                "TLS, but any certificate is taken for the server's (verify=off); set cluster.ca_file instead.")
+    }
+
+    /// An error of the server's, as a part of a sentence.
+    private static func shown(_ text: String) -> String {
+        let plain = text.unicodeScalars.filter { (0x20..<0x7F).contains($0.value) }.prefix(200)
+        return String(String.UnicodeScalarView(plain)).trimmingSuffix(".")
+    }
+}
+
+extension String {
+    fileprivate func trimmingSuffix(_ suffix: String) -> String {
+        hasSuffix(suffix) ? String(dropLast(suffix.count)) : self
+    }
+}

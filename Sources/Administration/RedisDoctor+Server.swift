@@ -1,0 +1,232 @@
+import Foundation
+import Redis
+
+/// Checks of the server itself.
+extension RedisDoctor {
+    /// The log, and whether there is room for the whole of it.
+    func memory(_ session: RedisSession, _ information: RedisInformation) throws(RedisFailure) -> [Finding] {
+        let log = try RedisLogSize(session, keys)
+        let used = information.number("used_memory") ?? 0
+        let extent =
+            log.entries == 0
+            ? "The log is empty" : "The log has about \(log.entries) entries, \(Magnitude.bytes(log.bytes))"
+        let most = information.number("maxmemory") ?? 0
+        guard most > 0 else {
+            return [
+                Finding(
+                    .good, "redis memory",
+                    "\(extent), and Redis uses \(Magnitude.bytes(used)); maxmemory is not set.")
+            ]
+        }
+        var findings: [Finding] = []
+        let policy = information["maxmemory_policy"] ?? ""
+        if policy != "noeviction" {
+            findings.append(
+                Finding(
+                    .warning, "redis memory",
+                    "maxmemory-policy is \(policy), which may throw away the log: then clients are told of missing messages; set noeviction, and share Redis with no cache."
+                ))
+        }
+        let room = most - used
+        let lacking = max(0, log.whole - log.bytes)
+        findings.append(
+            room < max(lacking, most / 10)
+                ? Finding(
+                    .warning, "redis memory",
+                    "\(extent), and grows to \(Magnitude.bytes(log.whole)) if messages stay as they are, but of maxmemory only \(Magnitude.bytes(max(0, room))) are free; raise it, as a Redis that is full takes no messages."
+                )
+                : Finding(
+                    .good, "redis memory",
+                    "\(extent), and of maxmemory \(Magnitude.bytes(room)) are free."))
+        return findings
+    }
+
+    func persistence(_: RedisSession, _ information: RedisInformation) -> [Finding] {
+        func finding(_ severity: Finding.Severity, _ sentence: String) -> [Finding] {
+            [Finding(severity, "redis persistence", sentence)]
+        }
+        let keepsLog = information["aof_enabled"] == "1"
+        if keepsLog, information["aof_last_write_status"] == "err" || information["aof_last_bgrewrite_status"] == "err"
+        {
+            return finding(.warning, "Redis cannot write its append-only file; see its log, and to its disk.")
+        }
+        if information["rdb_last_bgsave_status"] == "err" {
+            return finding(
+                .warning,
+                "Redis cannot save its data, and may take no messages because of that; see its log, and to its disk, or set save \"\"."
+            )
+        }
+        return finding(
+            .good,
+            keepsLog
+                ? "Redis keeps the log over a restart (appendonly)."
+                : "Redis comes back empty from a restart, and clients are told that messages may be missing, if it took more than 3 s; with appendonly yes they are not."
+        )
+    }
+
+    /// A primary that was replaced while it was cut off goes on taking messages, which nobody else will see.
+    func failover(_: RedisSession, _ information: RedisInformation) -> [Finding] {
+        guard case .sentinel(let endpoints, let name) = address.place else { return [] }
+        let replicas = information.number("connected_slaves") ?? 0
+        var findings: [Finding] = []
+        if replicas == 0 {
+            findings.append(
+                Finding(
+                    .warning, "redis failover",
+                    "No replica follows \(name), so Sentinel has nothing to put in its place."))
+        } else if information["min_slaves_good_slaves"] == nil {
+            findings.append(
+                Finding(
+                    .warning, "redis failover",
+                    "min-replicas-to-write is 0, so a primary that is cut off goes on taking messages that are lost; set it to 1 on all servers of \(name)."
+                ))
+        }
+        if endpoints.count < 3 {
+            findings.append(
+                Finding(
+                    .warning, "redis failover",
+                    "cluster.url names \(endpoints.count) Sentinel\(endpoints.count == 1 ? "" : "s"); name all of them, so that one may be away."
+                ))
+        }
+        guard findings.isEmpty else { return findings }
+        return [Finding(.good, "redis failover", "\(replicas) replicas follow \(name).")]
+    }
+
+    /// A hub that hangs is cut off by Redis when this much waits for it, and reads what it missed from the log.
+    func readers(_ session: RedisSession, _: RedisInformation) throws(RedisFailure) -> [Finding] {
+        func finding(_ severity: Finding.Severity, _ sentence: String) -> [Finding] {
+            [Finding(severity, "redis readers", sentence)]
+        }
+        let name = "client-output-buffer-limit"
+        let answer = try session.ask("CONFIG", "GET", .text(name))
+        guard let text = answer.elements?.last?.text else {
+            return finding(
+                .good, "\(name) is not shown to this user; Redis' own, 32 MB for pubsub, is enough.")
+        }
+        let words = text.split(separator: " ")
+        guard let place = words.firstIndex(of: "pubsub"), words.count > place + 3,
+            let hard = Int64(words[place + 1]), let soft = Int64(words[place + 2])
+        else { return [] }
+        guard (hard == 0 || hard >= limits.readerBytes.hard) && (soft == 0 || soft >= limits.readerBytes.soft) else {
+            return finding(
+                .warning,
+                "\(name) cuts off a hub for which \(Magnitude.bytes(hard)) wait, or \(Magnitude.bytes(soft)) for \(words[place + 3]) s, as may be in a burst; set pubsub 33554432 8388608 60."
+            )
+        }
+        return finding(
+            .good,
+            hard == 0
+                ? "A hub that hangs is never cut off (\(name)): what waits for it takes memory of Redis'."
+                : "A hub for which \(Magnitude.bytes(hard)) wait is cut off (\(name)), and reads them from the log.")
+    }
+
+    func clock(_ session: RedisSession, _: RedisInformation) throws(RedisFailure) -> [Finding] {
+        let before = Date().timeIntervalSince1970
+        let parts = try session.ask("TIME").elements?.compactMap { $0.text.flatMap { Double($0) } } ?? []
+        let after = Date().timeIntervalSince1970
+        guard parts.count == 2 else { return [] }
+        let theirs = parts[0] + parts[1] / 1e6
+        let skew = max(0, before - theirs, theirs - after)
+        return Duration.seconds(skew) <= limits.clock
+            ? [Finding(.good, "redis clock", "The clocks here and at Redis agree.")]
+            : [
+                Finding(
+                    .warning, "redis clock",
+                    "The clocks here and at Redis differ by \(String(format: "%.1f", skew)) s; run NTP on both.")
+            ]
+    }
+
+    /// What a hub says waits for one answer, and what it hears for half of one.
+    func latency(_ session: RedisSession, _: RedisInformation) throws(RedisFailure) -> [Finding] {
+        var times: [Duration] = []
+        for _ in 0..<21 {
+            let start = ContinuousClock.now
+            _ = try session.ask("PING")
+            times.append(.now - start)
+        }
+        times.sort()
+        let median = times[times.count / 2]
+        let shown =
+            "half of 21 questions were answered within \(Self.milliseconds(median)) ms, all within \(Self.milliseconds(times[times.count - 1]))"
+        return median <= limits.latency
+            ? [Finding(.good, "redis latency", shown.prefix(1).uppercased() + shown.dropFirst() + ".")]
+            : [
+                Finding(
+                    .warning, "redis latency",
+                    "Messages between hubs take as long as Redis is away: \(shown); put it near the hubs.")
+            ]
+    }
+
+    private static func milliseconds(_ duration: Duration) -> String {
+        String(format: "%.2f", duration / .milliseconds(1))
+    }
+
+    /// Each hub hears the cluster's channel and one of its own, and one whose name is taken does so, too.
+    func hubs(_ session: RedisSession, _: RedisInformation) throws(RedisFailure) -> [Finding] {
+        let answer =
+            try session.ask(
+                "PUBSUB", "NUMSUB", .text(keys.channel), .text(keys.channel(of: node))
+            ).elements ?? []
+        guard answer.count == 4, case .integer(let all) = answer[1], case .integer(let own) = answer[3] else {
+            return []
+        }
+        guard own < 2 else {
+            return [
+                Finding(
+                    .error, "redis hubs",
+                    "\(own) hubs of this cluster are called \(node), and one of them stays alone; give each a node.name of its own."
+                )
+            ]
+        }
+        let others = all - own
+        let there = others == 1 ? "1 other hub is" : "\(others) other hubs are"
+        return [
+            Finding(
+                .good, "redis hubs",
+                own == 1
+                    ? "One hub is called \(node), and \(there) connected."
+                    : "No hub is called \(node) at present, and \(there) connected.")
+        ]
+    }
+}
+
+/// How large the log is, about: by how many entries it has and what the newest ones take.
+struct RedisLogSize {
+    private(set) var entries: Int64 = 0
+    /// What an entry takes in Redis beside its bytes.
+    private static let overhead: Int64 = 20
+    private var mean: Int64 = 0
+
+    init(_ session: RedisSession, _ keys: LogKeys) throws(RedisFailure) {
+        guard let first = try Self.entries(session.ask("XRANGE", .text(keys.log), "-", "+", "COUNT", 1)).first else {
+            return
+        }
+        let newest = try Self.entries(session.ask("XREVRANGE", .text(keys.log), "+", "-", "COUNT", 10))
+        guard let last = newest.first else { return }
+        mean = newest.reduce(0) { $0 + $1.bytes } / Int64(newest.count) + Self.overhead
+        // Offsets are dense within an epoch; of those between the first and the last, the head knows where they ended.
+        let head = try session.ask("GET", .text(keys.head))
+        let ends = Self.older(head).filter { $0.epoch >= first.id.epoch && $0.epoch < last.id.epoch } + [last.id]
+        entries = ends.reduce(0) { $0 + $1.offset + 1 } - first.id.offset
+    }
+
+    var bytes: Int64 { entries * mean }
+
+    /// When it has all that it keeps.
+    var whole: Int64 { Int64(LogScripts.entriesKept) * mean }
+
+    /// Nothing where there is no head, or one that hubs will make anew.
+    private static func older(_ head: RedisValue) -> [LogEntryID] {
+        do throws(LogRefusal) { return try LogScripts.head(head)?.older ?? [] } catch { return [] }
+    }
+
+    private static func entries(_ value: RedisValue) -> [(id: LogEntryID, bytes: Int64)] {
+        (value.elements ?? []).compactMap { element -> (id: LogEntryID, bytes: Int64)? in
+            guard let parts = element.elements, parts.count == 2, let id = parts[0].text.flatMap({ LogEntryID($0) })
+            else { return nil }
+            var size: Int64 = 0
+            for case .bytes(let bytes) in parts[1].elements ?? [] { size += Int64(bytes.count) }
+            return (id: id, bytes: size)
+        }
+    }
+}

@@ -1,0 +1,116 @@
+import Foundation
+package import Redis
+
+/// Looks at the Redis by which several hubs act as one, as a hub would use it.
+///
+/// It asks by what the user of the hubs may do (`RedisRights.acl`), writes nothing, and never throws: what fails is a finding.
+package struct RedisDoctor {
+    typealias Check = (RedisSession, RedisInformation) throws(RedisFailure) -> [Finding]
+
+    let address: RedisAddress
+    let keys: LogKeys
+    let node: String
+    let limits: RedisDoctorLimits
+    static let subject = "redis"
+
+    /// - Parameters:
+    ///   - cluster: `cluster.name`.
+    ///   - node: `node.name`.
+    package init(
+        _ address: RedisAddress, cluster: String, node: String, limits: RedisDoctorLimits = RedisDoctorLimits()
+    ) {
+        self.address = address
+        keys = LogKeys(cluster: cluster)
+        self.node = node
+        self.limits = limits
+    }
+
+    package func examine() -> [Finding] {
+        let (session, information): (RedisSession, RedisInformation)
+        do {
+            session = try RedisSession(address, name: "roost-doctor", limit: .seconds(3))
+            information = RedisInformation(try session.ask("INFO").text ?? "")
+        } catch {
+            return [
+                Finding(
+                    .error, Self.subject,
+                    "Redis cannot be used at \(address): \(error). The hub goes on alone meanwhile.")
+            ]
+        }
+        let unserved = kind(information)
+        let place = session.place.map { RedisAddress($0).description } ?? address.description
+        guard unserved.isEmpty else { return unserved }
+        var findings = [Finding(.good, Self.subject, "\(information.name) can be reached (\(place)).")]
+        let checks: [(String, Check)] = [
+            ("redis rights", { (_, _) throws(RedisFailure) in try rights() }), ("redis encryption", encryption),
+            ("redis memory", memory), ("redis persistence", persistence), ("redis failover", failover),
+            ("redis readers", readers), ("redis clock", clock), ("redis latency", latency), ("redis hubs", hubs),
+        ]
+        for (subject, check) in checks {
+            do {
+                findings += try check(session, information)
+            } catch {
+                findings.append(Finding(.error, subject, "The check failed: \(error)."))
+            }
+        }
+        return findings
+    }
+
+    /// What is no server for the hubs at all.
+    private func kind(_ information: RedisInformation) -> [Finding] {
+        func refused(_ sentence: String) -> [Finding] { [Finding(.error, Self.subject, sentence)] }
+        if information["redis_mode"] == "sentinel" {
+            return refused("This is a Sentinel and no Redis; write redis+sentinel://HOST:26379/NAME in cluster.url.")
+        }
+        if information["cluster_enabled"] == "1" {
+            return refused("This is a part of a Redis Cluster, which is not served; give the hubs a server of its own.")
+        }
+        if information["role"] == "slave" {
+            let primary = information["master_host"].map { " (\($0):\(information["master_port"] ?? ""))" } ?? ""
+            return refused(
+                "This is a replica, which takes no writes; name its primary\(primary) in cluster.url, or let Sentinel name it."
+            )
+        }
+        guard information.isNewEnough else {
+            return refused("\(information.name) is too old; the hubs need Redis 6.2 or newer, or Valkey.")
+        }
+        return []
+    }
+}
+
+/// From where on the doctor finds something worth a word of Redis.
+package struct RedisDoctorLimits: Sendable {
+    /// Half of the questions are answered within that.
+    package var latency = Duration.milliseconds(2)
+    package var clock = Duration.seconds(1)
+    /// The least bytes after which Redis may cut off a hub that does not read, and the least that it may have waiting for long.
+    package var readerBytes = (hard: 16 << 20, soft: 4 << 20)
+
+    package init() {}
+}
+
+/// What a server says of itself: the lines of INFO.
+struct RedisInformation {
+    private let values: [Substring: Substring]
+
+    init(_ text: String) {
+        let pairs = text.split(whereSeparator: \.isNewline).map { $0.split(separator: ":", maxSplits: 1) }
+        values = Dictionary(pairs.filter { $0.count == 2 }.map { ($0[0], $0[1]) }, uniquingKeysWith: { $1 })
+    }
+
+    subscript(name: String) -> String? { values[name[...]].map { String($0) } }
+
+    func number(_ name: String) -> Int64? { self[name].flatMap { Int64($0) } }
+
+    private var isValkey: Bool { self["valkey_version"] != nil }
+
+    var name: String {
+        isValkey ? "Valkey \(self["valkey_version"] ?? "")" : "Redis \(self["redis_version"] ?? "of no known version")"
+    }
+
+    /// Valkey began with what Redis 7.2 was.
+    var isNewEnough: Bool {
+        let parts = (self["redis_version"] ?? "").split(separator: ".").map { Int($0) ?? 0 }
+        return isValkey || (parts.first ?? 0, parts.dropFirst().first ?? 0) >= (6, 2)
+    }
+}
