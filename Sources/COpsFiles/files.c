@@ -11,6 +11,9 @@ static const unsigned char channel_js[] = {
 static const unsigned char channels_js[] = {
 #embed "../Ops/Web/channels.js"
 };
+static const unsigned char cluster_js[] = {
+#embed "../Ops/Web/cluster.js"
+};
 static const unsigned char configuration_js[] = {
 #embed "../Ops/Web/configuration.js"
 };
@@ -79,6 +82,7 @@ static const struct roost_ops_file files[] = {
     {"access.js", access_js, sizeof access_js},
     {"channel.js", channel_js, sizeof channel_js},
     {"channels.js", channels_js, sizeof channels_js},
+    {"cluster.js", cluster_js, sizeof cluster_js},
     {"configuration.js", configuration_js, sizeof configuration_js},
     {"confirm.js", confirm_js, sizeof confirm_js},
     {"connection.js", connection_js, sizeof connection_js},

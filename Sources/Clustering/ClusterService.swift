@@ -75,8 +75,8 @@ package final class ClusterService: PeerService {
         let rules: PresenceRules
         /// For how long those count who were on a hub that drains, in milliseconds.
         let restartWindow: Int64
-        /// What other hubs show of this one: connections.
-        let figures: @Sendable () -> [Int]
+        /// WebSockets that are open on this hub.
+        let connections: @Sendable () -> Int
         /// Who answers what other hubs ask.
         let answers: [PeerSubject: any PeerAnswering]
         let logger: Logger
@@ -86,7 +86,7 @@ package final class ClusterService: PeerService {
         /// - Parameter own: its boot is drawn anew for each process.
         package init(
             address: RedisAddress, cluster: String, own: HubIdentity, shared: HubShared, rules: PresenceRules,
-            restartWindow: Int64, figures: @escaping @Sendable () -> [Int],
+            restartWindow: Int64, connections: @escaping @Sendable () -> Int,
             answers: [PeerSubject: any PeerAnswering] = [:], logger: Logger,
             report: @escaping @Sendable (_ problem: String?) -> Void
         ) {
@@ -96,7 +96,7 @@ package final class ClusterService: PeerService {
             self.shared = shared
             self.rules = rules
             self.restartWindow = restartWindow
-            self.figures = figures
+            self.connections = connections
             self.answers = answers
             self.logger = logger
             self.report = report
@@ -139,10 +139,13 @@ struct ClusterMail: Sendable {
 package struct ClusterStatistics: Sendable, Equatable {
     package struct Peer: Sendable, Equatable {
         package var name: String
-        package var isThere: Bool
-        package var isDraining: Bool
-        package var connections: Int
+        package var state: PeerTable.State
+        /// What it says of itself; empty for one that said nothing yet.
+        package var figures: BeatFigures
+        /// Presences of it that are known here.
         package var members: Int
+
+        package var isThere: Bool { state == .living || state == .draining }
     }
 
     package var isWhole = false
@@ -151,6 +154,10 @@ package struct ClusterStatistics: Sendable, Equatable {
     package var server = ""
     package var epoch: UInt64 = 0
     package var peers: [Peer] = []
+    /// What this hub says of itself to the others.
+    package var own = BeatFigures()
+    package var isDraining = false
+    package var ownMembers = 0
     package var isCoordinator = false
     /// Presences of other hubs that are known here.
     package var foreignMembers = 0

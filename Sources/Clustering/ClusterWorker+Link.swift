@@ -277,7 +277,7 @@ extension ClusterWorker {
         let beat = HubBeat(
             hub: setup.own, number: beats, since: since, base: writer.base, place: place, settled: writer.settled,
             digest: state.digest(of: setup.own.boot), digestSequence: ownApplied, flags: flags,
-            figures: setup.figures().map { UInt64(max(0, $0)) }, ended: peers.ended(at: Self.milliseconds))
+            figures: statistics.own.list, ended: peers.ended(at: Self.milliseconds))
         let lease = keys.lease(of: setup.own.name)
         asked(
             link.command(
@@ -296,6 +296,9 @@ extension ClusterWorker {
         guard let values = value.elements, values.count == names.count + 1 else { return }
         let head = values[0].text.flatMap { LogHead($0.utf8) }
         asked(link.publishPing(tag: tag(.confirm(head)), at: now))
+        if let head, let place = reader.place, head.place.epoch == place.epoch {
+            behind = Int(max(0, head.place.offset - place.offset))
+        }
         var holders: [String: UInt64?] = [:]
         for (name, value) in zip(names, values.dropFirst()) { holders[name] = .some(value.text.flatMap { UInt64($0) }) }
         var found: [PeerTableAction] = []

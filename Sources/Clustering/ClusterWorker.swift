@@ -38,6 +38,12 @@ struct ClusterWorker: ~Copyable {
     private var place: HistoryPlace?
     private var snapshots: [HubIdentity: SnapshotParts] = [:]
     var nextBeat = Instant.now
+    var nextFigures = Instant.now
+    /// Monotonic milliseconds.
+    let startedAt = milliseconds
+    var (said, heardOf) = (BeatRate(), BeatRate())
+    /// Entries that the log had and this hub had not read, when it last looked.
+    var behind = 0
     var beats: UInt64 = 0
     var isDraining = false
     var isRefused = false
@@ -91,6 +97,7 @@ struct ClusterWorker: ~Copyable {
 
     private mutating func turn(at now: Instant) {
         takeMail(at: now)
+        takeFigures(at: now)
         for event in link.advance(at: now) { handle(event, at: now) }
         if link.isWhole, now >= nextBeat { hasLease ? beat(at: now) : askForName(at: now) }
         var actions: [LogWriterAction] = []
@@ -358,10 +365,12 @@ struct ClusterWorker: ~Copyable {
         statistics.waitingBytes = writer.waitingBytes + reader.waitingBytes
         statistics.isCoordinator = peers.isCoordinator
         statistics.foreignMembers = state.members.count - state.members.count(of: setup.own.boot)
+        statistics.server = "\(setup.address)"
+        statistics.isDraining = isDraining
+        statistics.ownMembers = state.members.count(of: setup.own.boot)
         statistics.peers = peers.peers.sorted { $0.key < $1.key }.map { hub, peer in
             ClusterStatistics.Peer(
-                name: hub.name, isThere: peer.isLiving, isDraining: peer.state == .draining,
-                connections: Int(clamping: peer.beat?.figures.first ?? 0),
+                name: hub.name, state: peer.state, figures: BeatFigures(peer.beat?.figures ?? []),
                 members: state.members.count(of: hub.boot))
         }
         published.value = statistics

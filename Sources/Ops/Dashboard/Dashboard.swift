@@ -215,6 +215,8 @@ package struct DashboardSources: Sendable {
     package var setLogLevel: @Sendable (String) -> Bool = { _ in false }
     /// Nil where the hub serves no streams.
     package var streams: (any StreamService & StreamInspector)?
+    /// Nil where the hub is alone by its settings.
+    package var cluster: (@Sendable () -> ClusterOverview)?
 
     package init() {}
 }

@@ -16,7 +16,7 @@ extension Dashboard {
         }
         return [
             "sample": sample.json, "problem": .optional(health.problem), "figures": .object(figures),
-            "logLevel": .text(sources.logLevel()),
+            "logLevel": .text(sources.logLevel()), "cluster": sources.cluster?().json ?? .null,
         ]
     }
 

@@ -1,3 +1,4 @@
+import { Cluster } from "./cluster.js";
 import { el } from "./element.js";
 import * as format from "./format.js";
 import { HINTS } from "./hints.js";
@@ -20,6 +21,7 @@ export class Overview {
     { title: "Busy", class: "number", cell: (loop) => format.percent(loop.busy) },
     { title: "Turn p99", class: "number", cell: (loop) => format.milliseconds(loop.turn) },
   ], { key: (loop) => loop.index, empty: "No figures yet.", caption: "Event loops" });
+  #cluster = new Cluster();
   #feed = new Facts("Postgres and row changes", { "data-testid": "feed" }, HINTS);
   #hub = new Facts("Channels", {}, HINTS);
   #slow = new Facts("Slow readers", {}, HINTS);
@@ -58,6 +60,7 @@ export class Overview {
     const loops = el("section", { class: "card" }, el("h2", {}, "Event loops"), this.#loopTable.element);
     this.element = el("div", { class: "view" },
       el("div", { class: "plots" }, ...this.#plots.map((plot) => plot.element), this.#loopPlot),
+      this.#cluster.element,
       el("div", { class: "columns" }, this.#feed.element, this.#hub.element, this.#slow.element, loops,
         this.#streams.element, this.#push.element, this.#process.element));
     this.#streams.element.hidden = true;
@@ -67,13 +70,14 @@ export class Overview {
 
   /** Once a second, and when a past has arrived. */
   refresh() {
-    const { samples, figures, problem } = this.#store;
+    const { samples, figures, problem, cluster } = this.#store;
     const newest = samples.at(-1);
     if (!newest) return;
     this.#showLoops(newest.loops);
     for (const plot of this.#plots) plot.show(samples);
     this.#loops?.show(samples);
     this.#loopTable.show(newest.loops.map((loop, index) => ({ ...loop, index })));
+    this.#cluster.show(cluster);
     if (figures) this.#showFigures(figures, problem, newest);
   }
 

@@ -5,6 +5,8 @@ export class Store {
   figures = null;
   problem = null;
   logLevel = null;
+  /** Where several hubs act as one: which there are. */
+  cluster = null;
   version = "";
   node = "";
   #onChange;
@@ -25,6 +27,7 @@ export class Store {
       this.figures = payload.figures;
       this.problem = payload.problem;
       this.logLevel = payload.logLevel;
+      this.cluster = payload.cluster;
     }
     this.#onChange();
   }

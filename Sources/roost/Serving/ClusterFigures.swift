@@ -1,7 +1,32 @@
+import Cluster
 import Clustering
 import Ops
 
 extension ClusterStatistics {
+    /// For the operator's page: this hub first.
+    func overview(of node: String) -> ClusterOverview {
+        let own = hub(node, isDraining ? .draining : .living, self.own, ownMembers)
+        return ClusterOverview(
+            server: server, problem: isWhole ? nil : problem ?? "the other hubs are not reached yet", gaps: gaps,
+            disconnects: disconnects, waitingBytes: waitingBytes, isCoordinator: isCoordinator,
+            hubs: [own] + peers.map { hub($0.name, $0.state, $0.figures, $0.members) })
+    }
+
+    private func hub(
+        _ name: String, _ state: PeerTable.State, _ figures: BeatFigures, _ members: Int
+    ) -> ClusterOverview.Hub {
+        let word =
+            switch state {
+            case .living: "there"
+            case .draining: "draining"
+            case .left: "left"
+            case .died: "died"
+            }
+        return ClusterOverview.Hub(
+            name: name, state: word, age: figures.age, connections: figures.connections, members: members,
+            said: figures.said, heard: figures.heard, behind: figures.behind, gaps: figures.gaps)
+    }
+
     /// For `/metrics`.
     var figures: [Figure] {
         [
@@ -38,6 +63,10 @@ extension ClusterStatistics {
                 "roost_cluster_gaps_total", .counter,
                 "Times that clients were told that messages of another hub are missing.",
                 Double(gaps)),
+            Figure(
+                "roost_cluster_behind_entries", .gauge,
+                "Entries of the log that this hub had not read yet when it last looked, twice a second.",
+                own.behind ?? 0),
             Figure("roost_cluster_disconnects_total", .counter, "Times that Redis was lost.", Double(disconnects)),
             Figure(
                 "roost_cluster_waiting_bytes", .gauge,

@@ -112,7 +112,7 @@ struct HubRooms: Sendable {
         let streams = try server.streams.setup(streamRows, logger).map { try FileStreamService($0) }
 
         let cluster = try configuration.cluster(
-            shared.hub, logger, figures: { [gateway.figures.reduce(0) { $0 + $1.connections }] },
+            shared.hub, logger, connections: { gateway.figures.reduce(0) { $0 + $1.connections } },
             report: { health.cluster(problem: $0) })
         if cluster != nil, recovers { shared.recovery.lookElsewhere() }
 
@@ -134,6 +134,8 @@ struct HubRooms: Sendable {
         services.opsHandler = OpsPages(health: health, access: access, figures: { figures.all })
         var sources = reload.dashboard(.standard, { figures.all })
         sources.streams = streams
+        let node = configuration.nodeName
+        if let cluster { sources.cluster = { cluster.statistics.overview(of: node) } }
         services.opsSocketHandler = Dashboard(
             access: access, health: health, log: LogOutput.standard.recent, gateway: gateway, sources: sources,
             logger: logger)

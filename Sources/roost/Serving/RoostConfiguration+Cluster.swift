@@ -23,7 +23,7 @@ extension RoostConfiguration {
     ///
     /// - Throws: `RunFailure`, whose sentence says what to write.
     func cluster(
-        _ shared: HubShared, _ logger: Logger, figures: @escaping @Sendable () -> [Int],
+        _ shared: HubShared, _ logger: Logger, connections: @escaping @Sendable () -> Int,
         report: @escaping @Sendable (String?) -> Void
     ) throws -> ClusterService? {
         guard let address = try clusterAddress() else { return nil }
@@ -31,6 +31,6 @@ extension RoostConfiguration {
         return ClusterService(
             ClusterService.Setup(
                 address: address, cluster: cluster.name, own: own, shared: shared, rules: rules.presence,
-                restartWindow: Int64(restartSeconds) * 1000, figures: figures, logger: logger, report: report))
+                restartWindow: Int64(restartSeconds) * 1000, connections: connections, logger: logger, report: report))
     }
 }
