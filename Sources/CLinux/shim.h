@@ -1,8 +1,11 @@
-/* What glibc's module for Swift leaves out: eventfd(2), prctl(2), adjtimex(2), statfs(2). */
+/* What glibc's module for Swift leaves out: eventfd(2), prctl(2), adjtimex(2), statfs(2), ppoll(2). */
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/timex.h>
 #include <sys/vfs.h>
+#include <time.h>
+#include <unistd.h>
 
 /* Enumerators that are combined with |, which Swift does not import as numbers. */
 static const int roost_eventfd_flags = EFD_NONBLOCK | EFD_CLOEXEC;
@@ -23,4 +26,10 @@ static inline int roost_is_in_memory(const char *path) {
     if (statfs(path, &volume) != 0) return 0;
     unsigned int type = (unsigned int)volume.f_type;
     return type == 0x01021994u || type == 0x858458f6u;
+}
+
+/* ppoll without a mask of signals. By its number: poll.h, in this module, would make another pollfd of Swift's. */
+static inline void roost_poll(void *polled, unsigned long count, long seconds, long nanoseconds) {
+    struct timespec limit = {seconds, nanoseconds};
+    syscall(SYS_ppoll, polled, count, &limit, NULL, (size_t)8);
 }

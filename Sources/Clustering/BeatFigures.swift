@@ -41,20 +41,3 @@ struct BeatRate {
         return Int(clamping: (count - first.count) * 1000 / UInt64(now - first.at))
     }
 }
-
-extension ClusterWorker {
-    /// Looks twice a second at what this hub says of itself, whether the others are reached or not.
-    mutating func takeFigures(at now: Instant) {
-        guard now >= nextFigures else { return }
-        nextFigures = now + Self.beatInterval
-        let time = Self.milliseconds
-        var figures = BeatFigures()
-        figures.connections = setup.connections()
-        figures.age = Int(time - startedAt) / 1000
-        figures.said = said.count(writer.statistics.written, at: time)
-        figures.heard = heardOf.count(statistics.received, at: time)
-        figures.behind = behind
-        figures.gaps = Int(clamping: statistics.gaps)
-        statistics.own = figures
-    }
-}

@@ -205,6 +205,7 @@ extension ClusterWorker {
         for action in actions {
             switch action {
             case .publish(let publish):
+                pace.wrote(publish.sequences.count, at: now)
                 let isSent = scripts.publish(
                     publish.batch, in: publish.epoch, entryTag: publish.tag, length: LogScripts.entriesKept, on: link,
                     tag: tag(.publish), at: now)

@@ -16,7 +16,7 @@ struct ClusterWorker: ~Copyable {
     let sink: any PeerSink
     let mailbox: WorkerMailbox<ClusterMail>
     private let stopSignal: StopSignal
-    private let published: Published<ClusterStatistics>
+    let published: Published<ClusterStatistics>
     let keys: LogKeys
     let scripts: LogScripts
     let link: RedisLink
@@ -37,8 +37,10 @@ struct ClusterWorker: ~Copyable {
     /// Where the message that is being applied stands in the log.
     private var place: HistoryPlace?
     private var snapshots: [HubIdentity: SnapshotParts] = [:]
+    var pace = WritePace()
     var nextBeat = Instant.now
     var nextFigures = Instant.now
+    var nextPeers = Instant.now
     /// Monotonic milliseconds.
     let startedAt = milliseconds
     var (said, heardOf) = (BeatRate(), BeatRate())
@@ -96,7 +98,11 @@ struct ClusterWorker: ~Copyable {
     }
 
     private mutating func turn(at now: Instant) {
-        takeMail(at: now)
+        writer.isHeld = pace.isHeld(at: now)
+        if !pace.isDeaf(at: now) {
+            takeMail(at: now)
+            if writer.isHeld, writer.isDue { pace.waits() }
+        }
         takeFigures(at: now)
         for event in link.advance(at: now) { handle(event, at: now) }
         if link.isWhole, now >= nextBeat { hasLease ? beat(at: now) : askForName(at: now) }
@@ -106,7 +112,7 @@ struct ClusterWorker: ~Copyable {
         replaceOverfull(at: now)
         expireQuestions()
         handOn()
-        publishStatistics()
+        publishStatistics(at: now)
     }
 
     /// Writes what waits and says good-bye, as far as there is time.
@@ -243,6 +249,7 @@ struct ClusterWorker: ~Copyable {
     // MARK: Other hubs
 
     mutating func perform(_ actions: [PeerTableAction], at now: Instant) {
+        if !actions.isEmpty { nextPeers = now }
         for action in actions {
             var out: [ClusterState.Output] = []
             switch action {
@@ -336,44 +343,24 @@ struct ClusterWorker: ~Copyable {
 
     /// - Parameter end: nil as long as the service is not to stop.
     private mutating func rest(until end: Instant? = nil) {
+        let isDeaf = pace.isDeaf(at: .now)
         // Readable for good, once it says to stop.
-        let signals = [end == nil ? stopSignal.descriptor : -1, mailbox.descriptor]
+        let signals = [end == nil ? stopSignal.descriptor : -1, isDeaf ? -1 : mailbox.descriptor]
         var polled = signals.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
         link.poll(into: &polled)
         var deadline = min(link.deadline ?? .now + .seconds(1), end ?? .now + .seconds(1))
         if link.isWhole { deadline = min(deadline, nextBeat) }
+        if isDeaf || writer.isDue { deadline = min(deadline, pace.opensAt) }
         if let due = peerQuestions.deadline {
             deadline = min(deadline, .now + .milliseconds(max(0, due - Self.milliseconds)))
         }
-        poll(&polled, nfds_t(polled.count), Workers.milliseconds(until: deadline))
+        Workers.poll(&polled, until: deadline)
     }
 
     mutating func tag(_ question: ClusterQuestion) -> UInt64 {
         lastTag += 1
         questions[lastTag] = question
         return lastTag
-    }
-
-    private mutating func publishStatistics() {
-        statistics.isWhole = link.isWhole && writer.isOpen && !isRefused
-        statistics.epoch = reader.epoch ?? 0
-        statistics.sent = writer.statistics.written
-        statistics.entries = writer.statistics.calls
-        statistics.sentAgain = writer.statistics.sentAgain
-        statistics.dropped = writer.statistics.dropped
-        statistics.healed = UInt64(reader.statistics.fetches)
-        statistics.waitingBytes = writer.waitingBytes + reader.waitingBytes
-        statistics.isCoordinator = peers.isCoordinator
-        statistics.foreignMembers = state.members.count - state.members.count(of: setup.own.boot)
-        statistics.server = "\(setup.address)"
-        statistics.isDraining = isDraining
-        statistics.ownMembers = state.members.count(of: setup.own.boot)
-        statistics.peers = peers.peers.sorted { $0.key < $1.key }.map { hub, peer in
-            ClusterStatistics.Peer(
-                name: hub.name, state: peer.state, figures: BeatFigures(peer.beat?.figures ?? []),
-                members: state.members.count(of: hub.boot))
-        }
-        published.value = statistics
     }
 
     /// Monotonic, as the hub's time.

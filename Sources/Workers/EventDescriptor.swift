@@ -1,5 +1,5 @@
 import CLinux
-import Glibc
+package import Glibc
 import Synchronization
 
 /// Something that one thread tells another: a descriptor that is readable from `signal` until `clear` (eventfd(2)), so that it
@@ -80,6 +80,12 @@ package func milliseconds(until deadline: ContinuousClock.Instant) -> Int32 {
     guard left > .zero else { return 0 }
     let (seconds, attoseconds) = left.components
     return Int32(clamping: min(seconds, 100_000) * 1000 + (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000)
+}
+
+/// poll(2) whose deadline may be nearer than a millisecond.
+package func poll(_ polled: inout [pollfd], until deadline: ContinuousClock.Instant) {
+    let (seconds, attoseconds) = max(.zero, min(deadline - .now, .seconds(100_000))).components
+    roost_poll(&polled, UInt(polled.count), Int(seconds), Int(attoseconds / 1_000_000_000))
 }
 
 extension Duration {

@@ -49,6 +49,21 @@ import Testing
         }
     }
 
+    @Test mutating func whatIsHeldGoesInOneCall() {
+        _ = open(start, own: 0)
+        #expect(send() == ["1...1 in 100"])
+        writer.isHeld = true
+        #expect(send(2) == [])
+        #expect(!writer.isDue, "a call is in flight")
+        #expect(answer(0) == [])
+        #expect(send() == [])
+        #expect(writer.isDue)
+        #expect(writer.waiting == 3)
+        writer.isHeld = false
+        #expect(send(0) == ["2...4 in 100"])
+        #expect(!writer.isDue)
+    }
+
     @Test mutating func nothingIsWrittenBeforeTheLogIsOpen() {
         #expect(send(2) == [])
         #expect(!writer.isOpen)

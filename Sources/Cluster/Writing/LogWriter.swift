@@ -38,6 +38,9 @@ package struct LogWriter {
     /// The newest place of the log that this writer knows; nil while the link is away.
     package private(set) var place: LogPlace?
 
+    /// Nothing is sent for a moment, so that more messages go in one call. Whoever owns the writer ends that, and flushes.
+    package var isHeld = false
+
     private var ring = WriterRing()
     /// Each sequence up to here is in the log, or will never be.
     private var writtenThrough: UInt64 = 0
@@ -70,6 +73,9 @@ package struct LogWriter {
         return max(writtenThrough, ring.first - 1)
     }
 
+    /// Whether `flush` would send something, if nobody held it.
+    package var isDue: Bool { place != nil && inFlight == nil && max(writtenThrough + 1, ring.first) < ring.next }
+
     /// Takes a message and answers its sequence. Nil: it is too large for the log. `flush` at the end of a turn sends it.
     package mutating func append(_ message: [UInt8], at now: Int64, _ actions: inout [LogWriterAction]) -> UInt64? {
         guard message.count + 5 + LogBatch.mostHeader <= limits.batchBytes else {
@@ -81,10 +87,10 @@ package struct LogWriter {
         return lastSequence
     }
 
-    /// Sends what waits, if no call is in flight.
+    /// Sends what waits, if no call is in flight and nobody holds it.
     package mutating func flush(at now: Int64, _ actions: inout [LogWriterAction]) {
         prune(at: now, &actions)
-        guard let place, let since, inFlight == nil else { return }
+        guard let place, let since, inFlight == nil, !isHeld else { return }
         let first = max(writtenThrough + 1, ring.first)
         guard first < ring.next else { return }
         let isResend = first <= resendThrough

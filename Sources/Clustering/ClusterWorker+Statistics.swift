@@ -1,0 +1,49 @@
+import Cluster
+
+/// What the cluster's thread tells of itself.
+extension ClusterWorker {
+    /// Looks twice a second at what this hub says of itself, whether the others are reached or not.
+    mutating func takeFigures(at now: Instant) {
+        guard now >= nextFigures else { return }
+        nextFigures = now + Self.beatInterval
+        let time = Self.milliseconds
+        var figures = BeatFigures()
+        figures.connections = setup.connections()
+        figures.age = Int(time - startedAt) / 1000
+        figures.said = said.count(writer.statistics.written, at: time)
+        figures.heard = heardOf.count(statistics.received, at: time)
+        figures.behind = behind
+        figures.gaps = Int(clamping: statistics.gaps)
+        statistics.own = figures
+    }
+
+    /// What anybody may ask for, after each turn; of the others a moment later, as turns are many and hubs may be.
+    mutating func publishStatistics(at now: Instant) {
+        statistics.isWhole = link.isWhole && writer.isOpen && !isRefused
+        statistics.epoch = reader.epoch ?? 0
+        statistics.sent = writer.statistics.written
+        statistics.entries = writer.statistics.calls
+        statistics.sentAgain = writer.statistics.sentAgain
+        statistics.dropped = writer.statistics.dropped
+        statistics.healed = UInt64(reader.statistics.fetches)
+        statistics.waitingBytes = writer.waitingBytes + reader.waitingBytes
+        if now >= nextPeers {
+            nextPeers = now + .milliseconds(100)
+            takePeers()
+        }
+        published.value = statistics
+    }
+
+    private mutating func takePeers() {
+        statistics.isCoordinator = peers.isCoordinator
+        statistics.foreignMembers = state.members.count - state.members.count(of: setup.own.boot)
+        statistics.server = "\(setup.address)"
+        statistics.isDraining = isDraining
+        statistics.ownMembers = state.members.count(of: setup.own.boot)
+        statistics.peers = peers.peers.sorted { $0.key < $1.key }.map { hub, peer in
+            ClusterStatistics.Peer(
+                name: hub.name, state: peer.state, figures: BeatFigures(peer.beat?.figures ?? []),
+                members: state.members.count(of: hub.boot))
+        }
+    }
+}

@@ -1,0 +1,24 @@
+import Testing
+
+@testable import Clustering
+
+@Suite struct WritePaceTests {
+    private let start = ContinuousClock.now
+
+    @Test func callsOfABusyHubKeepAPause() {
+        var pace = WritePace()
+        let later = start + .seconds(1)
+        #expect(!pace.isHeld(at: later), "the first one goes at once")
+        pace.wrote(1, at: later)
+        #expect(pace.isHeld(at: later + .microseconds(800)))
+        #expect(!pace.isDeaf(at: later + .microseconds(800)), "one message does not make it busy")
+        pace.waits()
+        #expect(pace.isDeaf(at: later + .microseconds(800)))
+        #expect(!pace.isDeaf(at: later + .milliseconds(1)), "what waits is taken when the pause is over")
+        pace.wrote(7, at: later + .milliseconds(1))
+        #expect(pace.opensAt == later + .milliseconds(1) + WritePace.pause)
+        #expect(pace.isDeaf(at: later + .milliseconds(1)))
+        pace.wrote(1, at: later + .milliseconds(9))
+        #expect(!pace.isDeaf(at: later + .milliseconds(9)), "it is quiet again")
+    }
+}
