@@ -102,10 +102,15 @@ package final class RecoveryScheduler: @unchecked Sendable {
     var hasNewcomers: Bool { newcomers.contains { !$0.isGone } }
     /// Of the cursors that those who have just come bring.
     var epochsOfNewcomers: Set<DatabaseEpoch> {
-        Set(
-            newcomers.compactMap { member in
-                if case .cursor(let text) = member.question.from { FeedCursor(text)?.epoch } else { nil }
-            })
+        Set(newcomers.flatMap { Self.cursors(in: $0.question.from) }.compactMap { FeedCursor($0)?.epoch })
+    }
+
+    private static func cursors(in point: RecoveryPoint) -> [String] {
+        switch point {
+        case .cursor(let text), .peer(let text, otherwise: _): [text]
+        case .earliest(let points): points.flatMap { cursors(in: $0) }
+        case .mark, .restart, .snapshot: []
+        }
     }
 
     /// Tells those who have just come whether they can be told what they missed.
