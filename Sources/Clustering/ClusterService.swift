@@ -75,6 +75,10 @@ package final class ClusterService: PeerService {
         let rules: PresenceRules
         /// For how long those count who were on a hub that drains, in milliseconds.
         let restartWindow: Int64
+        /// Bytes that the log in Redis keeps, about.
+        let logBytes: Int
+        /// Which version of Roost this is, as others show it.
+        let version: String
         /// What other hubs show of this one: connections.
         let figures: @Sendable () -> [Int]
         /// Who answers what other hubs ask.
@@ -86,7 +90,8 @@ package final class ClusterService: PeerService {
         /// - Parameter own: its boot is drawn anew for each process.
         package init(
             address: RedisAddress, cluster: String, own: HubIdentity, shared: HubShared, rules: PresenceRules,
-            restartWindow: Int64, figures: @escaping @Sendable () -> [Int],
+            restartWindow: Int64, logBytes: Int = 64 << 20, version: String,
+            figures: @escaping @Sendable () -> [Int],
             answers: [PeerSubject: any PeerAnswering] = [:], logger: Logger,
             report: @escaping @Sendable (_ problem: String?) -> Void
         ) {
@@ -96,6 +101,8 @@ package final class ClusterService: PeerService {
             self.shared = shared
             self.rules = rules
             self.restartWindow = restartWindow
+            self.logBytes = logBytes
+            self.version = version
             self.figures = figures
             self.answers = answers
             self.logger = logger
@@ -141,10 +148,15 @@ package struct ClusterStatistics: Sendable, Equatable {
         package var name: String
         package var isThere: Bool
         package var isDraining: Bool
+        /// Which version of Roost it is; nil where it did not say so.
+        package var version: String?
         package var connections: Int
         package var members: Int
     }
 
+    /// This hub's name and version.
+    package var name = ""
+    package var version = ""
     package var isWhole = false
     /// Why it is not.
     package var problem: String?

@@ -15,7 +15,7 @@ extension ClusterWorker {
             // Whoever was away may have lost its name meanwhile.
             hasLease = false
             askForName(at: now)
-        case .away(let failure): isAway(because: "\(failure)")
+        case .away(let failure): isAway(because: "\(failure)", at: now)
         case .message(_, let bytes): arrived(bytes, at: now)
         case .reply(let tag, let value):
             guard let question = questions.removeValue(forKey: tag) else { return }
@@ -29,9 +29,10 @@ extension ClusterWorker {
         }
     }
 
-    private mutating func isAway(because reason: String) {
+    private mutating func isAway(because reason: String, at now: Instant) {
         questions.removeAll()
-        finish(peerQuestions.endAll())
+        (presenceQuestions, untakenPieces) = ([], 0)
+        finish(peerQuestions.endAll(), at: now)
         peers.linkAway()
         let wasInLog = state.isInLog
         goAlone()
@@ -204,7 +205,7 @@ extension ClusterWorker {
             switch action {
             case .publish(let publish):
                 let isSent = scripts.publish(
-                    publish.batch, in: publish.epoch, entryTag: publish.tag, length: Self.logLength, on: link,
+                    publish.batch, in: publish.epoch, entryTag: publish.tag, length: reader.length.entries, on: link,
                     tag: tag(.publish), at: now)
                 asked(isSent)
                 if !isSent { writerFailed(.unknown, at: now) }
@@ -216,9 +217,6 @@ extension ClusterWorker {
             }
         }
     }
-
-    /// Entries that the log keeps, about: more than the hubs of a cluster write in a minute, a turn each half millisecond.
-    private static var logLength: Int { 60_000 }
 
     private mutating func writerFailed(_ failure: LogPublishFailure, at now: Instant) {
         var actions: [LogWriterAction] = []
@@ -262,6 +260,9 @@ extension ClusterWorker {
         case .lease: break
         case .holder: learn(holder: value.text.flatMap { UInt64($0) }, at: now)
         case .bye: isLeaving = false
+        case .piece(let bytes):
+            untakenPieces -= bytes
+            answerPresence(at: now)
         case .nothing, .confirm: break
         }
     }
@@ -278,7 +279,8 @@ extension ClusterWorker {
         let beat = HubBeat(
             hub: setup.own, number: beats, since: since, base: writer.base, place: place, settled: writer.settled,
             digest: state.digest(of: setup.own.boot), digestSequence: ownApplied, flags: flags,
-            figures: setup.figures().map { UInt64(max(0, $0)) }, ended: peers.ended(at: Self.milliseconds))
+            figures: setup.figures().map { UInt64(max(0, $0)) }, ended: peers.ended(at: Self.milliseconds),
+            software: setup.version)
         let lease = keys.lease(of: setup.own.name)
         asked(
             link.command(

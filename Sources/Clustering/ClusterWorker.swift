@@ -1,4 +1,5 @@
 import Cluster
+import DequeModule
 import Glibc
 import Hub
 import Logging
@@ -36,7 +37,11 @@ struct ClusterWorker: ~Copyable {
     var ownApplied: UInt64 = 0
     /// Where the message that is being applied stands in the log.
     private var place: HistoryPlace?
-    private var snapshots: [HubIdentity: SnapshotParts] = [:]
+    /// Of which hubs this one's copies are being made whole.
+    var pulls: [HubIdentity: PresencePull] = [:]
+    /// What others ask about who is present here, and bytes of answers to that which Redis has not taken yet.
+    var presenceQuestions: Deque<WaitingPresenceQuestion> = []
+    var untakenPieces = 0
     var nextBeat = Instant.now
     var beats: UInt64 = 0
     var isDraining = false
@@ -66,7 +71,9 @@ struct ClusterWorker: ~Copyable {
         link = RedisLink(
             setup.address, name: "roost-\(setup.own.name)", channels: [keys.channel, keys.channel(of: setup.own.name)],
             scripts: LogScripts.all, at: .now)
-        reader = LogReader(own: setup.own)
+        var limits = LogReader.Limits()
+        limits.logBytes = setup.logBytes
+        reader = LogReader(own: setup.own, limits: limits)
         writer = LogWriter(own: setup.own)
         peers = PeerTable(own: setup.own)
         state = ClusterState(boot: setup.own.boot)
@@ -79,7 +86,7 @@ struct ClusterWorker: ~Copyable {
             rest()
         }
         leave()
-        finish(peerQuestions.endAll())
+        finish(peerQuestions.endAll(), at: .now)
         let left = mailbox.take { mail in
             mail.isClosed = true
             defer { mail.questions = [] }
@@ -97,7 +104,7 @@ struct ClusterWorker: ~Copyable {
         writer.flush(at: Self.milliseconds, &actions)
         perform(actions, at: now)
         replaceOverfull(at: now)
-        expireQuestions()
+        expireQuestions(at: now)
         handOn()
         publishStatistics()
     }
@@ -238,8 +245,8 @@ struct ClusterWorker: ~Copyable {
             var out: [ClusterState.Output] = []
             switch action {
             case .joined(let hub):
-                setup.logger.info("The hub \(hub.name) is there.")
-                send(.askSnapshot, to: hub, after: nil, at: now)
+                setup.logger.info("The hub \(hub.name) is there\(version(of: hub)).")
+                pull(from: hub, at: now)
             case .left(let hub):
                 setup.logger.info("The hub \(hub.name) has left.")
                 isGone(hub, drained: true, &out)
@@ -250,10 +257,16 @@ struct ClusterWorker: ~Copyable {
                 reader.publisherEnded(end, now: Self.milliseconds, &actions)
                 perform(actions, at: now)
             case .nameTaken: nameIsTaken()
-            case .askSnapshot(let hub): send(.askSnapshot, to: hub, after: nil, at: now)
+            case .askSnapshot(let hub): pull(from: hub, at: now)
             }
             perform(out)
         }
+    }
+
+    /// Which version a hub is, where it is not known to be this one's.
+    private func version(of hub: HubIdentity) -> String {
+        guard let version = peers.peers[hub]?.beat?.software, version != setup.version else { return "" }
+        return ", of version \(version); this one is \(setup.version)"
     }
 
     private mutating func isGone(_ hub: HubIdentity, drained: Bool, _ out: inout [ClusterState.Output]) {
@@ -262,8 +275,7 @@ struct ClusterWorker: ~Copyable {
             hub.boot, at: Self.milliseconds,
             window: { key, state in drained ? restart : rules.windows(of: key)[state] },
             isCoordinator: peers.isCoordinator, &out)
-        snapshots[hub] = nil
-        finish(peerQuestions.isGone(hub))
+        finish(peerQuestions.isGone(hub), at: .now)
         setup.shared.history.forget(hub: hub.boot, at: Self.now)
     }
 
@@ -278,49 +290,30 @@ struct ClusterWorker: ~Copyable {
 
     mutating func take(_ message: DirectMessage, at now: Instant) {
         do {
-            switch try DirectPayload(message.payload, at: Self.milliseconds) {
+            switch try DirectPayload(message.payload) {
             case nil: break
             case .question(let id, let subject, let body): take(id, subject, body, from: message.sender, at: now)
             case .answer(let id, let body):
-                if let done = peerQuestions.answered(id, by: message.sender, with: body) { finish([done]) }
-            case .askSnapshot:
-                statistics.snapshots += 1
-                // Those of the dead have nobody else who would name them.
-                let speaks = peers.speaksForDead(to: message.sender)
-                let dead = speaks ? state.knownHubs.subtracting(peers.living.map(\.boot)) : []
-                for boot in dead.union([setup.own.boot]) {
-                    for part in DirectPayload.parts(of: state.snapshot(of: boot), hub: boot) {
-                        send(part, to: message.sender, after: writer.lastSequence, at: now)
-                    }
-                }
-            case .snapshot(let hub, let part, let count, let snapshot):
-                var parts = snapshots.removeValue(forKey: message.sender) ?? SnapshotParts()
-                let whole = parts.add(part, of: count, snapshot)
-                snapshots[message.sender] = parts
-                guard let whole, mayName(hub, message.sender) else { return }
-                var out: [ClusterState.Output] = []
-                state.replace(hub, by: whole, &out)
-                perform(out)
+                if let done = peerQuestions.answered(id, by: message.sender, with: body) { finish([done], at: now) }
             }
         } catch {
             setup.logger.warning("The hub \(message.sender.name) said something that cannot be read; it is left out.")
         }
     }
 
-    /// Whether what the sender says of a hub's members counts: each hub speaks for itself, and others for the dead alone. Who
-    /// took this hub for dead, while it was cut off, says nothing of it.
-    private func mayName(_ boot: UInt64, _ sender: HubIdentity) -> Bool {
-        boot == sender.boot || boot != setup.own.boot && !peers.living.contains { $0.boot == boot }
-    }
-
-    mutating func send(_ payload: DirectPayload, to hub: HubIdentity, after sequence: UInt64?, at now: Instant) {
+    /// - Parameter question: what becomes of it in Redis.
+    /// - Returns: whether the link took it. What is lost is asked for again by whoever waits for it.
+    @discardableResult
+    mutating func send(
+        _ payload: DirectPayload, to hub: HubIdentity, after sequence: UInt64?,
+        for question: ClusterQuestion = .nothing,
+        at now: Instant
+    ) -> Bool {
         let message = DirectMessage(
-            sender: setup.own, receiver: hub.boot, afterSequence: sequence,
-            payload: payload.encoded(at: Self.milliseconds)[...])
-        let bytes = PublishedMessage.encode(message)
-        // What is lost of a snapshot, for whatever reason, is asked for again.
-        _ = link.command(
-            ["PUBLISH", .text(keys.channel(of: hub.name)), .bytes(bytes)], tag: tag(.nothing), at: now)
+            sender: setup.own, receiver: hub.boot, afterSequence: sequence, payload: payload.encoded[...])
+        return link.command(
+            ["PUBLISH", .text(keys.channel(of: hub.name)), .bytes(PublishedMessage.encode(message))],
+            tag: tag(question), at: now)
     }
 
     // MARK: Waiting
@@ -346,6 +339,7 @@ struct ClusterWorker: ~Copyable {
     }
 
     private mutating func publishStatistics() {
+        (statistics.name, statistics.version) = (setup.own.name, setup.version)
         statistics.isWhole = link.isWhole && writer.isOpen && !isRefused
         statistics.epoch = reader.epoch ?? 0
         statistics.sent = writer.statistics.written
@@ -359,6 +353,7 @@ struct ClusterWorker: ~Copyable {
         statistics.peers = peers.peers.sorted { $0.key < $1.key }.map { hub, peer in
             ClusterStatistics.Peer(
                 name: hub.name, isThere: peer.isLiving, isDraining: peer.state == .draining,
+                version: peer.beat?.software,
                 connections: Int(clamping: peer.beat?.figures.first ?? 0),
                 members: state.members.count(of: hub.boot))
         }
@@ -386,6 +381,8 @@ enum ClusterQuestion {
     case holder
     case bye
     case publish
+    /// An answer of so many bytes to a hub that asks who is present here.
+    case piece(Int)
     case fetch(LogFetch)
     /// The head of the log, and the leases of these names.
     case look([String])

@@ -24,6 +24,7 @@ export class Overview {
   #hub = new Facts("Channels", {}, HINTS);
   #slow = new Facts("Slow readers", {}, HINTS);
   #streams = new Facts("Streams", { "data-testid": "streams" }, HINTS);
+  #cluster = new Facts("Hubs that act as one", { "data-testid": "cluster" });
   #push = new Facts("Pushes", {}, HINTS);
   #process = new Facts("Process", {}, HINTS);
 
@@ -59,7 +60,8 @@ export class Overview {
     this.element = el("div", { class: "view" },
       el("div", { class: "plots" }, ...this.#plots.map((plot) => plot.element), this.#loopPlot),
       el("div", { class: "columns" }, this.#feed.element, this.#hub.element, this.#slow.element, loops,
-        this.#streams.element, this.#push.element, this.#process.element));
+        this.#cluster.element, this.#streams.element, this.#push.element, this.#process.element));
+    this.#cluster.element.hidden = true;
     this.#streams.element.hidden = true;
     this.#push.element.hidden = true;
     this.refresh();
@@ -135,6 +137,7 @@ export class Overview {
       ["Upgrades refused", format.exact(sum(figures, "roost_connections_refused_total"))],
       ["Malformed messages", exact("roost_malformed_frames_total")],
     ]);
+    this.#showCluster(figures);
     this.#showStreams(figures);
     this.#push.element.hidden = !("roost_push_queue" in figures);
     if (this.#push.element.hidden) return;
@@ -147,6 +150,19 @@ export class Overview {
       ["Age of the provider token", format.duration(figures.roost_push_provider_token_age_seconds)],
       ["Messages without their alert", exact("roost_push_messages_lost_total"), figures.roost_push_messages_lost_total ? "bad" : ""],
       ["Live Activities", exact("roost_push_activities")],
+    ]);
+  }
+
+  #showCluster(figures) {
+    this.#cluster.element.hidden = !("roost_cluster_reached" in figures);
+    if (this.#cluster.element.hidden) return;
+    const reached = figures.roost_cluster_reached === 1;
+    const hubs = Object.keys(figures).map((key) => PEER.exec(key)).filter((match) => match !== null);
+    this.#cluster.show([
+      ["State", reached ? "act as one" : "this hub is alone", reached ? "good" : "bad"],
+      ...hubs.map(([, hub, version]) => [hub, `version ${version}`]),
+      ["Members of other hubs", format.exact(figures.roost_cluster_members)],
+      ["Gaps that clients were told of", format.exact(figures.roost_cluster_gaps_total), figures.roost_cluster_gaps_total ? "bad" : ""],
     ]);
   }
 
@@ -177,6 +193,9 @@ export class Overview {
 function channelCount(count, loops) {
   return loops > 1 ? `${format.exact(count)} on ${loops} loops` : format.exact(count);
 }
+
+/** The figure that names a hub of the cluster and its version. */
+const PEER = /^roost_cluster_peer_info\{hub="([^"]*)",version="([^"]*)"\}$/;
 
 /** Of a figure with labels. */
 function sum(figures, name) {

@@ -2,8 +2,21 @@ import Clustering
 import Ops
 
 extension ClusterStatistics {
+    /// Of this hub and of those that are there.
+    private var versions: [Figure] {
+        let hubs = [(name, version)] + peers.filter(\.isThere).map { ($0.name, $0.version ?? "unknown") }
+        return hubs.sorted { $0.0 < $1.0 }.map { name, version in
+            Figure(
+                "roost_cluster_peer_info", .gauge,
+                "1 for each hub of the cluster that is there, this one too, with its version.", 1,
+                label: "hub=\"\(Figure.escaped(name))\",version=\"\(Figure.escaped(version))\"")
+        }
+    }
+
     /// For `/metrics`.
-    var figures: [Figure] {
+    var figures: [Figure] { hubs + versions + messages }
+
+    private var hubs: [Figure] {
         [
             Figure(
                 "roost_cluster_reached", .gauge,
@@ -16,6 +29,11 @@ extension ClusterStatistics {
             Figure(
                 "roost_cluster_members", .gauge, "Members of presence of other hubs that are known here.",
                 foreignMembers),
+        ]
+    }
+
+    private var messages: [Figure] {
+        [
             Figure("roost_cluster_sent_total", .counter, "Messages that the others were told.", Double(sent)),
             Figure("roost_cluster_received_total", .counter, "Messages of other hubs that arrived.", Double(received)),
             Figure(
@@ -39,6 +57,12 @@ extension ClusterStatistics {
                 "Times that clients were told that messages of another hub are missing.",
                 Double(gaps)),
             Figure("roost_cluster_disconnects_total", .counter, "Times that Redis was lost.", Double(disconnects)),
+            Figure(
+                "roost_cluster_questions_total", .counter,
+                "Questions to other hubs: where a client is, and who is present there.", Double(questions)),
+            Figure(
+                "roost_cluster_questions_unanswered_total", .counter,
+                "Questions to other hubs that had no answer in time.", Double(questionsUnanswered)),
             Figure(
                 "roost_cluster_waiting_bytes", .gauge,
                 "Bytes of messages that wait for Redis, or are kept to be sent again.",

@@ -106,10 +106,13 @@ struct HubRooms: Sendable {
         let streamRows = StreamRowWriter(conninfo: databaseURL, statement: server.streams.onClose, logger: logger)
         let streams = try server.streams.setup(streamRows, logger).map { try FileStreamService($0) }
 
+        let peerSessions = PeerSessions(registry: shared.recovery) { subscriptions.locate($0, then: $1) }
         let cluster = try configuration.cluster(
             shared.hub, logger, figures: { [gateway.figures.reduce(0) { $0 + $1.connections }] },
-            report: { health.cluster(problem: $0) })
-        if cluster != nil, recovers { shared.recovery.lookElsewhere() }
+            answers: [.sessions: peerSessions], report: { health.cluster(problem: $0) })
+        if let cluster, recovers {
+            shared.recovery.lookElsewhere { peerSessions.ask($0, by: cluster, then: $1) }
+        }
 
         // What answers HTTP requests and the operator.
         let figures = HubFigures(
