@@ -97,7 +97,7 @@ package final class ClusterService: PeerService {
             self.rules = rules
             self.restartWindow = restartWindow
             self.figures = figures
-            self.answers = answers
+            self.answers = answers.merging([.users: UserCountsAnswer(tally: shared.userTally)]) { mine, _ in mine }
             self.logger = logger
             self.report = report
         }
@@ -126,7 +126,15 @@ struct ClusterMail: Sendable {
         let body: [UInt8]?
     }
 
+    /// A part of the counts of a hub's users; nil where there was no answer.
+    struct UserCounts: Sendable {
+        let hub: HubIdentity
+        let part: Int
+        let bytes: [UInt8]?
+    }
+
     var posts: [Post] = []
+    var userCounts: [UserCounts] = []
     var questions: [Question] = []
     var answers: [Answer] = []
     /// The worker has ended.

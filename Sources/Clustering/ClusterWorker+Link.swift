@@ -48,6 +48,7 @@ extension ClusterWorker {
     private mutating func goAlone() {
         reader.linkAway()
         writer.linkAway()
+        setup.shared.userTally.reachesOthers(false)
         setup.shared.history.leavesLog(chance: .random(in: .min ... .max))
         var out: [ClusterState.Output] = []
         state.logIsAway(&out)
@@ -191,6 +192,7 @@ extension ClusterWorker {
         var out: [ClusterState.Output] = []
         state.logIsOpen(&out)
         perform(out)
+        setup.shared.userTally.reachesOthers(true)
         var actions: [LogWriterAction] = []
         writer.reopened(caughtUp.place, ownSequence: caughtUp.ownSequence, at: Self.milliseconds, &actions)
         perform(actions, at: now)
@@ -273,6 +275,7 @@ extension ClusterWorker {
     mutating func beat(at now: Instant) {
         nextBeat = now + Self.beatInterval
         endOverdue()
+        askForUsers(at: now)
         guard let place = writer.place, let since = writer.since else { return }
         beats += 1
         var flags: HubBeat.Flags = isDraining ? .draining : []
@@ -305,4 +308,19 @@ extension ClusterWorker {
         peers.leases(holders, at: Self.milliseconds, &found)
         perform(found, at: now)
     }
+}
+
+/// What a reply of Redis is about.
+enum ClusterQuestion {
+    case nothing
+    case open
+    case lease
+    case holder
+    case bye
+    case publish
+    case fetch(LogFetch)
+    /// The head of the log, and the leases of these names.
+    case look([String])
+    /// All that was published before the head was read is here.
+    case confirm(LogHead?)
 }

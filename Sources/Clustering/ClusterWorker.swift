@@ -30,6 +30,7 @@ struct ClusterWorker: ~Copyable {
     var questions: [UInt64: ClusterQuestion] = [:]
     private var lastTag: UInt64 = 0
     var peerQuestions = PeerQuestions()
+    var userCopies = UserCopies()
     /// Relays of other hubs that the loops are about to be handed.
     private var heard: [Relay] = []
     /// This hub's newest message that came out of the log.
@@ -70,6 +71,7 @@ struct ClusterWorker: ~Copyable {
         writer = LogWriter(own: setup.own)
         peers = PeerTable(own: setup.own)
         state = ClusterState(boot: setup.own.boot)
+        setup.shared.userTally.follow { [mailbox] in mailbox.post { _ in } }
     }
 
     mutating func run() {
@@ -91,6 +93,7 @@ struct ClusterWorker: ~Copyable {
 
     private mutating func turn(at now: Instant) {
         takeMail(at: now)
+        tellUsers()
         for event in link.advance(at: now) { handle(event, at: now) }
         if link.isWhole, now >= nextBeat { hasLease ? beat(at: now) : askForName(at: now) }
         var actions: [LogWriterAction] = []
@@ -122,7 +125,7 @@ struct ClusterWorker: ~Copyable {
 
     private mutating func takeMail(at now: Instant) {
         let mail = mailbox.take { mail in
-            defer { (mail.posts, mail.questions, mail.answers) = ([], [], []) }
+            defer { (mail.posts, mail.questions, mail.answers, mail.userCounts) = ([], [], [], []) }
             return mail
         }
         if mail.isDraining { isDraining = true }
@@ -141,6 +144,7 @@ struct ClusterWorker: ~Copyable {
         }
         for question in mail.questions { ask(question, at: now) }
         for answer in mail.answers { reply(answer, at: now) }
+        for answer in mail.userCounts { take(answer, at: now) }
     }
 
     // MARK: What comes out of the log
@@ -157,6 +161,7 @@ struct ClusterWorker: ~Copyable {
             if applied.isOwn { ownApplied = applied.sequence + UInt64(offset) }
             do {
                 guard let message = try PeerMessage(bytes) else { continue }
+                if case .users(let counts) = message { heard(counts, of: applied.hub) }
                 // A message from before anybody kept the channel is not in its history here, though it is in others'.
                 if applied.isOwn, case .broadcast(let key, _) = message { history.lacks(key, at: Self.now) }
                 var out: [ClusterState.Output] = []
@@ -172,6 +177,7 @@ struct ClusterWorker: ~Copyable {
     /// Messages that this hub will never have.
     mutating func tell(_ gap: LogGap) {
         statistics.gaps += 1
+        userCopies.isGap(peers.living)
         let name = gap.hub?.name ?? "a hub that is not known here"
         setup.logger.warning("Messages of \(name) are missing (\(gap.reason)): members are told.")
         perform([.hear(.missing)])
@@ -214,7 +220,7 @@ struct ClusterWorker: ~Copyable {
         }
     }
 
-    private mutating func write(_ message: PeerMessage) {
+    mutating func write(_ message: PeerMessage) {
         var actions: [LogWriterAction] = []
         if writer.append(message.encoded, at: Self.milliseconds, &actions) == nil {
             setup.logger.warning("A message is too large for the other hubs: clients there do not get it.")
@@ -241,6 +247,7 @@ struct ClusterWorker: ~Copyable {
             switch action {
             case .joined(let hub):
                 setup.logger.info("The hub \(hub.name) is there.")
+                userCopies.joined(hub)
                 send(.askSnapshot, to: hub, after: nil, at: now)
             case .left(let hub):
                 setup.logger.info("The hub \(hub.name) has left.")
@@ -265,6 +272,8 @@ struct ClusterWorker: ~Copyable {
             window: { key, state in drained ? restart : rules.windows(of: key)[state] },
             isCoordinator: peers.isCoordinator, &out)
         snapshots[hub] = nil
+        userCopies.gone(hub)
+        setup.shared.userTally.forget(hub: hub.boot)
         finish(peerQuestions.isGone(hub))
         setup.shared.history.forget(hub: hub.boot, at: Self.now)
     }
@@ -378,19 +387,4 @@ struct ClusterWorker: ~Copyable {
             monotonic: Int64(monotonic.tv_sec) * 1000 + Int64(monotonic.tv_nsec) / 1_000_000,
             unix: Int64(wall.tv_sec) * 1000 + Int64(wall.tv_nsec) / 1_000_000)
     }
-}
-
-/// What a reply of Redis is about.
-enum ClusterQuestion {
-    case nothing
-    case open
-    case lease
-    case holder
-    case bye
-    case publish
-    case fetch(LogFetch)
-    /// The head of the log, and the leases of these names.
-    case look([String])
-    /// All that was published before the head was read is here.
-    case confirm(LogHead?)
 }

@@ -21,6 +21,8 @@ enum PeerMessage: Sendable, Equatable {
     case claimed(ChannelKey, MemberName, of: MemberOwner)
     case over(ChannelKey, MemberName, of: MemberOwner)
     case appState(ChannelKey, MemberName, ReportedAppState)
+    /// How many sockets some users have on the hub now, where users are limited (`UserTally`).
+    case users([UserCount])
 
     /// A member as all hubs know it: the process of the hub that it joined first, the loop and its number there.
     struct MemberName: Hashable, Sendable {
@@ -33,6 +35,11 @@ enum PeerMessage: Sendable, Equatable {
     struct MemberOwner: Hashable, Sendable {
         let hub: UInt64
         let turn: Int
+    }
+
+    struct UserCount: Sendable, Equatable {
+        let user: String
+        let count: Int
     }
 
     /// One who is present, with what its lease would need.
@@ -78,7 +85,7 @@ enum PeerMessage: Sendable, Equatable {
 extension PeerMessage {
     private enum Kind: UInt8 {
         case broadcast = 1
-        case presence, typing, lost, expected, claimed, over, appState, ordered, keep
+        case presence, typing, lost, expected, claimed, over, appState, ordered, keep, users
     }
 
     private enum TypingKind: UInt8 { case started = 1, stopped, ended, forgotten }
@@ -137,6 +144,9 @@ extension PeerMessage {
             out.begin(Kind.appState.rawValue, key)
             out.member(member)
             out.text(state.rawValue)
+        case .users(let counts):
+            out.byte(Kind.users.rawValue)
+            out.users(counts.map { ($0.user, $0.count) })
         }
         return out.bytes
     }
@@ -145,8 +155,13 @@ extension PeerMessage {
     init?(_ bytes: ArraySlice<UInt8>) throws(RelayReader.Malformed) {
         var fields = RelayReader(bytes)
         guard let kind = Kind(rawValue: try fields.byte()) else { return nil }
+        guard kind != .users else {
+            self = .users(try fields.users().map { UserCount(user: $0.user, count: $0.count) })
+            return
+        }
         let key = try fields.channel()
         switch kind {
+        case .users: return nil
         case .broadcast: self = .broadcast(key, try fields.body())
         case .ordered:
             let (body, databaseID) = (try fields.body(), try fields.optionalText())

@@ -262,6 +262,8 @@ package struct HubShared: Sendable {
     package let devices: UserPresence?
     /// Who types, for whoever asks; nil if nobody does.
     package let typing: TypingRegistry?
+    /// How many sockets each user has, here and on other hubs.
+    package let userTally: UserTally
     /// Who joins a Live Activity's channel, for whoever shows it; nil if nobody does.
     package let summaryJoins: SummaryJoins?
     /// Where it is noted what a backend is told; nil if none is.
@@ -274,7 +276,8 @@ package struct HubShared: Sendable {
     package init(
         recovery: SessionRegistry = SessionRegistry(), history: HistoryStore = HistoryStore(),
         leases: PresenceLeases = PresenceLeases(), presenceLog: PresenceLog? = nil, users: UserPresence? = nil,
-        devices: UserPresence? = nil, typing: TypingRegistry? = nil, summaryJoins: SummaryJoins? = nil
+        devices: UserPresence? = nil, typing: TypingRegistry? = nil, userTally: UserTally = UserTally(),
+        summaryJoins: SummaryJoins? = nil
     ) {
         self.recovery = recovery
         self.history = history
@@ -283,6 +286,7 @@ package struct HubShared: Sendable {
         self.users = users
         self.devices = devices
         self.typing = typing
+        self.userTally = userTally
         self.summaryJoins = summaryJoins
     }
 }

@@ -26,7 +26,7 @@ import Wire
         .typing(key, .ended(.member(member))), .typing(key, .forgotten(.user(""))),
         .lost(key, member, milliseconds: 2000), .expected(key, member, milliseconds: 5000),
         .claimed(key, member, of: .init(hub: .max, turn: 3)), .over(key, member, of: .init(hub: 0, turn: 0)),
-        .appState(key, member, .inactive),
+        .appState(key, member, .inactive), .users([.init(user: "ä", count: 3), .init(user: "", count: 0)]), .users([]),
     ]
 
     @Test(arguments: all) func comesBackAsItWas(_ message: PeerMessage) throws {

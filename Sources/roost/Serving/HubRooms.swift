@@ -231,6 +231,8 @@ struct SharedState: Sendable {
     let happenings: Happenings?
     /// Who is present, for whoever writes it down.
     let presenceLog: PresenceLog
+    /// How many sockets each user has, here and on other hubs.
+    let userTally = UserTally()
     /// Which users are online; nil where nobody asks.
     let users: UserPresence?
     /// What pushes are decided by; nil where none are sent.
@@ -260,7 +262,8 @@ struct SharedState: Sendable {
     var hub: HubShared {
         var shared = HubShared(
             recovery: recovery, history: history, leases: leases, presenceLog: presenceLog, users: users,
-            devices: presenceView?.devices, typing: presenceView?.typing, summaryJoins: presenceView?.joins)
+            devices: presenceView?.devices, typing: presenceView?.typing, userTally: userTally,
+            summaryJoins: presenceView?.joins)
         shared.happenings = happenings
         return shared
     }
