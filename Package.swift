@@ -73,6 +73,8 @@ let package = Package(
                 "CSendRing", "CWebSockets", "DurableStreams", "HTTP", "Hub", "Streams", "Wire", "Workers", logging,
             ],
             swiftSettings: strict),
+        .target(
+            name: "ServerAPI", dependencies: ["Gateway", "HTTP", "Hub", "Wire", logging], swiftSettings: testable),
         .systemLibrary(name: "CLinux"),
         .target(name: "Workers", dependencies: ["CLinux", logging], swiftSettings: strict),
         .systemLibrary(name: "CHiredis", providers: [.apt(["libhiredis-dev"])]),
@@ -162,7 +164,8 @@ let package = Package(
                 "Documents",
                 "DurableStreams", "Gateway", "HTTP", "Hub", "Identity", "Listening", "Notify", "Ops", "Postgres",
                 "Push",
-                "Redis", "RoostClient", "Settings", "Stores", "StreamFiles", "Streams", "Webhooks", "Wire", logging,
+                "Redis", "RoostClient", "ServerAPI", "Settings", "Stores", "StreamFiles", "Streams", "Webhooks", "Wire",
+                logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: testable
@@ -216,6 +219,8 @@ let package = Package(
             name: "HubTests", dependencies: ["Hub", "Matching", "Streams", "Wire", "TestSupport"], swiftSettings: quick),
         .testTarget(
             name: "GatewayTests", dependencies: ["Gateway", "HTTP", "Hub", "Wire", "TestSupport"], swiftSettings: quick),
+        .testTarget(
+            name: "ServerAPITests", dependencies: ["Gateway", "HTTP", "Hub", "ServerAPI", "Wire"], swiftSettings: quick),
         .testTarget(
             name: "IdentityTests",
             dependencies: ["CTestKeys", "Identity", "Hub", "Signatures", "Wire", logging, "TestSupport"],

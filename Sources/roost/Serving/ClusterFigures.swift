@@ -1,5 +1,16 @@
 import Clustering
 import Ops
+import ServerAPI
+
+extension ClusterService {
+    /// Other hubs that are not reached now, by their names.
+    var unreached: [String] {
+        let statistics = statistics
+        guard !statistics.isWhole else { return [] }
+        let names = Set(statistics.peers.filter(\.isThere).map(\.name)).sorted()
+        return names.isEmpty ? [ServerAPI.Peers.unknown] : names
+    }
+}
 
 extension ClusterStatistics {
     /// For `/metrics`.

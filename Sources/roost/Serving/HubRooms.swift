@@ -10,6 +10,7 @@ import Logging
 import Notify
 import Ops
 import Push
+import ServerAPI
 import Settings
 import Stores
 import StreamFiles
@@ -111,19 +112,24 @@ struct HubRooms: Sendable {
         let streamRows = StreamRowWriter(conninfo: databaseURL, statement: server.streams.onClose, logger: logger)
         let streams = try server.streams.setup(streamRows, logger).map { try FileStreamService($0) }
 
+        let serverAnswers = ServerAnswers(gateway: gateway)
         let cluster = try configuration.cluster(
             shared.hub, logger, figures: { [gateway.figures.reduce(0) { $0 + $1.connections }] },
-            report: { health.cluster(problem: $0) })
+            answers: [.backends: serverAnswers], report: { health.cluster(problem: $0) })
         if cluster != nil, recovers { shared.recovery.lookElsewhere() }
 
         // What answers HTTP requests and the operator.
+        let serverAPI = ServerAPI(
+            gateway: gateway, verifier: tokens, name: configuration.nodeName, own: serverAnswers,
+            peers: cluster.map { cluster in .init(asking: cluster, unreached: { cluster.unreached }) }, logger: logger,
+            clock: { Clock.now() })
         let figures = HubFigures(
             health: health, gateway: gateway, history: shared.history, subscriptions: subscriptions,
             listener: listener, capture: capture, cluster: cluster, webhooks: webhooks, streams: streams,
             streamRows: server.streams.onClose == nil ? nil : streamRows, pushService: pushService)
         let access = OpsAccess(host: configuration.opsHost, token: configuration.opsToken)
         let handlers: [any HTTPHandler] =
-            [PushAPI(service: pushService, verifier: tokens, clock: { Clock.now() }), ClientHealth()]
+            [PushAPI(service: pushService, verifier: tokens, clock: { Clock.now() }), serverAPI, ClientHealth()]
             + (server.handler.map { [$0(streams)] } ?? [])
         var services = GatewayServices(verifier: tokens)
         services.feed = subscriptions
@@ -233,6 +239,8 @@ struct SharedState: Sendable {
     let presenceLog: PresenceLog
     /// How many sockets each user has, here and on other hubs.
     let userTally = UserTally()
+    /// Who may not join which channel for a while.
+    let bars = ChannelBars()
     /// Which users are online; nil where nobody asks.
     let users: UserPresence?
     /// What pushes are decided by; nil where none are sent.
@@ -262,7 +270,7 @@ struct SharedState: Sendable {
     var hub: HubShared {
         var shared = HubShared(
             recovery: recovery, history: history, leases: leases, presenceLog: presenceLog, users: users,
-            devices: presenceView?.devices, typing: presenceView?.typing, userTally: userTally,
+            devices: presenceView?.devices, typing: presenceView?.typing, userTally: userTally, bars: bars,
             summaryJoins: presenceView?.joins)
         shared.happenings = happenings
         return shared

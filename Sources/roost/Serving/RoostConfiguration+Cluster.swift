@@ -11,7 +11,7 @@ extension RoostConfiguration {
     /// - Throws: `RunFailure`, whose sentence says what to write.
     func cluster(
         _ shared: HubShared, _ logger: Logger, figures: @escaping @Sendable () -> [Int],
-        report: @escaping @Sendable (String?) -> Void
+        answers: [PeerSubject: any PeerAnswering], report: @escaping @Sendable (String?) -> Void
     ) throws -> ClusterService? {
         guard let url = cluster.url else { return nil }
         var address: RedisAddress
@@ -23,6 +23,7 @@ extension RoostConfiguration {
         return ClusterService(
             ClusterService.Setup(
                 address: address, cluster: cluster.name, own: own, shared: shared, rules: rules.presence,
-                restartWindow: Int64(restartSeconds) * 1000, figures: figures, logger: logger, report: report))
+                restartWindow: Int64(restartSeconds) * 1000, figures: figures, answers: answers, logger: logger,
+                report: report))
     }
 }
