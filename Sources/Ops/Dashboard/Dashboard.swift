@@ -213,6 +213,26 @@ package struct DashboardSources: Sendable {
     package var logLevel: @Sendable () -> String = { "" }
     /// False where there is no such level.
     package var setLogLevel: @Sendable (String) -> Bool = { _ in false }
+    /// Another hub of the cluster, as far as this one knows it.
+    package struct OtherHub: Sendable {
+        package let name: String
+        package let isThere: Bool
+        package let connections: Int
+
+        package init(name: String, isThere: Bool, connections: Int) {
+            self.name = name
+            self.isThere = isThere
+            self.connections = connections
+        }
+    }
+
+    /// The other hubs; empty where this one is alone.
+    package var others: @Sendable () -> [OtherHub] = { [] }
+    /// Ends the connections of a user on all hubs of a cluster: how many there were, and which hubs did not answer.
+    package var disconnectUser:
+        @Sendable (_ user: String, _ reply: @escaping @Sendable (_ count: Int, _ silent: [String]) -> Void) -> Void = {
+            $1(0, [])
+        }
     /// Nil where the hub serves no streams.
     package var streams: (any StreamService & StreamInspector)?
 

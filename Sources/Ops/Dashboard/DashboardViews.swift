@@ -17,6 +17,10 @@ extension Dashboard {
         return [
             "sample": sample.json, "problem": .optional(health.problem), "figures": .object(figures),
             "logLevel": .text(sources.logLevel()),
+            "others": .array(
+                sources.others().map {
+                    ["name": .text($0.name), "there": .bool($0.isThere), "connections": .integer($0.connections)]
+                }),
         ]
     }
 

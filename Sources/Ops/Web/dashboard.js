@@ -79,12 +79,19 @@ function decode(text) {
 
 function showStore() {
   view?.refresh?.(store);
-  setText(document.getElementById("node"), store.node ? `${store.node} · ${store.version}` : "");
+  setText(document.getElementById("node"), store.node ? `${store.node} · ${store.version}${beside(store.others)}` : "");
   ready.dataset.state = store.problem ? "bad" : "good";
   setText(ready, store.problem ? "Not ready" : "Ready");
   setText(trouble, store.problem ? `Not ready: ${store.problem}` : "");
   showPills();
   showTitle();
+}
+
+/** What the page does not show: it is of one hub. */
+function beside(others) {
+  if (!others.length) return "";
+  const names = others.map(({ name, there, connections }) => `${name} (${there ? `${connections} connections` : "not there"})`);
+  return ` · this hub alone, beside ${names.join(", ")}`;
 }
 
 /** One of the two: how the hub stands, as long as this page hears of it, and else why it does not. */

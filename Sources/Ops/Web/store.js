@@ -7,6 +7,8 @@ export class Store {
   logLevel = null;
   version = "";
   node = "";
+  /** @type {{name: string, there: boolean, connections: number}[]} */
+  others = [];
   #onChange;
 
   /** @param {() => void} onChange */
@@ -24,6 +26,7 @@ export class Store {
       this.samples = [...this.samples, payload.sample].slice(-Store.#MOST);
       this.figures = payload.figures;
       this.problem = payload.problem;
+      this.others = payload.others ?? [];
       this.logLevel = payload.logLevel;
     }
     this.#onChange();

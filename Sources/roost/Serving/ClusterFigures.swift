@@ -13,6 +13,11 @@ extension ClusterService {
 }
 
 extension ClusterStatistics {
+    /// For the live page.
+    var others: [DashboardSources.OtherHub] {
+        peers.map { .init(name: $0.name, isThere: $0.isThere, connections: $0.connections) }
+    }
+
     /// For `/metrics`.
     var figures: [Figure] {
         [

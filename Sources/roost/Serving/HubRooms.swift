@@ -140,6 +140,8 @@ struct HubRooms: Sendable {
         services.opsHandler = OpsPages(health: health, access: access, figures: { figures.all })
         var sources = reload.dashboard(.standard, { figures.all })
         sources.streams = streams
+        sources.others = { [cluster] in cluster?.statistics.others ?? [] }
+        sources.disconnectUser = { serverAPI.disconnect($0, then: $1) }
         services.opsSocketHandler = Dashboard(
             access: access, health: health, log: LogOutput.standard.recent, gateway: gateway, sources: sources,
             logger: logger)
