@@ -15,4 +15,13 @@ package struct LogKeys: Sendable, Equatable {
     package func channel(of hub: String) -> String { prefix + "n:" + hub }
     /// The lease on a hub's name.
     package func lease(of hub: String) -> String { prefix + "l:" + hub }
+
+    /// The streams that hubs share: which there are, and how long the log of each is.
+    package var streams: String { prefix + "s" }
+    /// The log of one of them.
+    package func stream(_ id: String) -> String { "\(streams):\(id)" }
+    /// Whose epoch the streams are of, and how often they were written.
+    package var streamsHead: String { prefix + "sm" }
+    /// The channel on which hubs tell each other what became of streams.
+    package var streamsChannel: String { prefix + "sc" }
 }
