@@ -35,7 +35,8 @@ let package = Package(
         .target(name: "Wire", swiftSettings: strict),
         .target(name: "HTTP", dependencies: ["Wire"], swiftSettings: strict),
         .target(name: "Streams", dependencies: ["Wire"], swiftSettings: strict),
-        .target(name: "StreamFiles", dependencies: ["Streams", "Wire", "Workers", logging], swiftSettings: strict),
+        .target(
+            name: "StreamFiles", dependencies: ["Redis", "Streams", "Wire", "Workers", logging], swiftSettings: strict),
         .target(name: "DurableStreams", dependencies: ["HTTP", "Streams", "Wire"], swiftSettings: strict),
         .target(name: "Matching", dependencies: ["Wire"], swiftSettings: strict),
         .target(
@@ -206,7 +207,8 @@ let package = Package(
             name: "ClusterTests",
             dependencies: ["Cluster", .product(name: "HeapModule", package: "swift-collections")], swiftSettings: quick),
         .testTarget(
-            name: "StreamFilesTests", dependencies: ["StreamFiles", "Streams", "TestSupport", logging],
+            name: "StreamFilesTests",
+            dependencies: ["Redis", "RedisFixtures", "StreamFiles", "Streams", "TestSupport", logging],
             swiftSettings: quick),
         .testTarget(
             name: "DurableStreamsTests", dependencies: ["DurableStreams", "HTTP", "Streams"], swiftSettings: quick),

@@ -109,7 +109,9 @@ struct HubRooms: Sendable {
 
         try server.streams.checkRoutes()
         let streamRows = StreamRowWriter(conninfo: databaseURL, statement: server.streams.onClose, logger: logger)
-        let streams = try server.streams.setup(streamRows, logger).map { try FileStreamService($0) }
+        let streams = try server.streams.setup(streamRows, configuration.sharedStreams(), logger).map {
+            try FileStreamService($0)
+        }
 
         let cluster = try configuration.cluster(
             shared.hub, logger, figures: { [gateway.figures.reduce(0) { $0 + $1.connections }] },
