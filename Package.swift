@@ -35,7 +35,8 @@ let package = Package(
         .target(name: "Wire", swiftSettings: strict),
         .target(name: "HTTP", dependencies: ["Wire"], swiftSettings: strict),
         .target(name: "Streams", dependencies: ["Wire"], swiftSettings: strict),
-        .target(name: "StreamFiles", dependencies: ["Streams", "Wire", "Workers", logging], swiftSettings: strict),
+        .target(
+            name: "StreamFiles", dependencies: ["Redis", "Streams", "Wire", "Workers", logging], swiftSettings: strict),
         .target(name: "DurableStreams", dependencies: ["HTTP", "Streams", "Wire"], swiftSettings: strict),
         .target(name: "Matching", dependencies: ["Wire"], swiftSettings: strict),
         .target(
@@ -73,6 +74,8 @@ let package = Package(
                 "CSendRing", "CWebSockets", "DurableStreams", "HTTP", "Hub", "Streams", "Wire", "Workers", logging,
             ],
             swiftSettings: strict),
+        .target(
+            name: "ServerAPI", dependencies: ["Gateway", "HTTP", "Hub", "Wire", logging], swiftSettings: testable),
         .systemLibrary(name: "CLinux"),
         .target(name: "Workers", dependencies: ["CLinux", logging], swiftSettings: strict),
         .systemLibrary(name: "CHiredis", providers: [.apt(["libhiredis-dev"])]),
@@ -162,7 +165,8 @@ let package = Package(
                 "Documents",
                 "DurableStreams", "Gateway", "HTTP", "Hub", "Identity", "Listening", "Notify", "Ops", "Postgres",
                 "Push",
-                "Redis", "RoostClient", "Settings", "Stores", "StreamFiles", "Streams", "Webhooks", "Wire", logging,
+                "Redis", "RoostClient", "ServerAPI", "Settings", "Stores", "StreamFiles", "Streams", "Webhooks", "Wire",
+                logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: testable
@@ -206,7 +210,8 @@ let package = Package(
             name: "ClusterTests",
             dependencies: ["Cluster", .product(name: "HeapModule", package: "swift-collections")], swiftSettings: quick),
         .testTarget(
-            name: "StreamFilesTests", dependencies: ["StreamFiles", "Streams", "TestSupport", logging],
+            name: "StreamFilesTests",
+            dependencies: ["Redis", "RedisFixtures", "StreamFiles", "Streams", "TestSupport", logging],
             swiftSettings: quick),
         .testTarget(
             name: "DurableStreamsTests", dependencies: ["DurableStreams", "HTTP", "Streams"], swiftSettings: quick),
@@ -216,6 +221,8 @@ let package = Package(
             name: "HubTests", dependencies: ["Hub", "Matching", "Streams", "Wire", "TestSupport"], swiftSettings: quick),
         .testTarget(
             name: "GatewayTests", dependencies: ["Gateway", "HTTP", "Hub", "Wire", "TestSupport"], swiftSettings: quick),
+        .testTarget(
+            name: "ServerAPITests", dependencies: ["Gateway", "HTTP", "Hub", "ServerAPI", "Wire"], swiftSettings: quick),
         .testTarget(
             name: "IdentityTests",
             dependencies: ["CTestKeys", "Identity", "Hub", "Signatures", "Wire", logging, "TestSupport"],

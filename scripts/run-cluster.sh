@@ -76,7 +76,7 @@ database=$(sed -n 's/^  database    psql //p' "$work/hub1.log")
 for number in 2 3; do
     start "hub$number" env "${settings[@]}" ROOST_NODE_NAME="hub$number" ROOST_HTTP_PORT="$(port $number)" \
         ROOST_OPS_PORT="$(($(port $number) + 1))" ROOST_DATABASE_URL="$database" \
-        ROOST_JWT_SECRET="$(<"$folder/jwt-secret")" "$roost" serve
+        ROOST_JWT_SECRET="$(<"$folder/jwt-secret")" ROOST_STREAMS_DIRECTORY="$work/streams$number" "$roost" serve
     until_it 30 "hub$number" listens "hub$number"
 done
 
@@ -105,7 +105,7 @@ backend hubs
     server hub1 127.0.0.1:$(port 1) port $(($(port 1) + 1))
     server hub2 127.0.0.1:$(port 2) port $(($(port 2) + 1))
     server hub3 127.0.0.1:$(port 3) port $(($(port 3) + 1))
-# The chat page, what it asks, and streams.
+# The chat page, and what it asks.
 backend demo
     server hub1 127.0.0.1:$(port 1)
 END
@@ -119,7 +119,7 @@ cat <<END
   chat page   $page
 END
 if [[ -e $work/haproxy.cfg ]]; then
-    echo "              by HAProxy: its panes are on different hubs (what streams grow by is on hub1 alone)"
+    echo "              by HAProxy: its panes are on different hubs"
 else
     echo "              HAProxy is not installed, so all its panes are on hub1"
 fi

@@ -12,11 +12,22 @@ extension RedisDoctor {
             ("xadd", ["XADD", name, "NOMKSTREAM", "*", "f", ""]), ("xrange", ["XRANGE", name, "-", "+", "COUNT", 1]),
             ("xrevrange", ["XREVRANGE", name, "+", "-", "COUNT", 1]), ("publish", ["PUBLISH", name, ""]),
             ("ping", ["PING"]), ("get", ["GET", name]), ("set", ["SET", name, "", "XX"]), ("del", ["DEL", name]),
-            ("mget", ["MGET", name]), ("info", ["INFO", "server"]), ("role", ["ROLE"]), ("time", ["TIME"]),
+            ("mget", ["MGET", name]), ("hget", ["HGET", name, "f"]), ("hgetall", ["HGETALL", name]),
+            ("hdel", ["HDEL", name, "f"]), ("getrange", ["GETRANGE", name, 0, 0]), asked("hset", "'f', ''"),
+            asked("append", "''"), ("info", ["INFO", "server"]), ("role", ["ROLE"]), ("time", ["TIME"]),
             ("pubsub|numsub", ["PUBSUB", "NUMSUB", name]), ("client|setname", ["CLIENT", "SETNAME", "roost-doctor"]),
             // The last one: whoever listens may ask for nothing more.
             ("subscribe", ["SUBSCRIBE", name]),
         ]
+    }
+
+    /// Of a command that has no form which writes nothing, Redis is asked whether the user may; one before 7.0 does not know.
+    private func asked(_ command: String, _ rest: String) -> (command: String, [RedisArgument]) {
+        let script = """
+            if redis.acl_check_cmd and not redis.acl_check_cmd('\(command)', KEYS[1], \(rest)) then \
+            return redis.error_reply("-NOPERM to run '\(command)'") end
+            """
+        return (command, ["EVAL", .text(script), 1, .text(keys.nothing)])
     }
 
     /// On a connection of its own, as it ends with it.

@@ -28,12 +28,13 @@ extension RedisDoctor {
                 ))
         }
         let room = most - used
-        let lacking = max(0, log.whole - log.bytes)
+        let whole = min(log.bytes(of: logEntries), Int64(logBytes))
+        let lacking = max(0, whole - log.bytes)
         findings.append(
             room < max(lacking, most / 10)
                 ? Finding(
                     .warning, "redis memory",
-                    "\(extent), and grows to \(Magnitude.bytes(log.whole)) if messages stay as they are, but of maxmemory only \(Magnitude.bytes(max(0, room))) are free; raise it, as a Redis that is full takes no messages."
+                    "\(extent), and grows to \(Magnitude.bytes(whole)) if messages stay as they are, but of maxmemory only \(Magnitude.bytes(max(0, room))) are free; raise it, as a Redis that is full takes no messages."
                 )
                 : Finding(
                     .good, "redis memory",
@@ -212,8 +213,8 @@ struct RedisLogSize {
 
     var bytes: Int64 { entries * mean }
 
-    /// When it has all that it keeps.
-    var whole: Int64 { Int64(LogScripts.entriesKept) * mean }
+    /// What so many entries like the newest take.
+    func bytes(of entries: Int) -> Int64 { Int64(entries) * mean }
 
     /// Nothing where there is no head, or one that hubs will make anew.
     private static func older(_ head: RedisValue) -> [LogEntryID] {

@@ -10,18 +10,24 @@ package struct RedisDoctor {
     let address: RedisAddress
     let keys: LogKeys
     let node: String
+    /// The log keeps no more than these, about.
+    let logEntries, logBytes: Int
     let limits: RedisDoctorLimits
     static let subject = "redis"
 
     /// - Parameters:
     ///   - cluster: `cluster.name`.
     ///   - node: `node.name`.
+    ///   - logEntries: how many entries the log keeps at most.
+    ///   - logBytes: `cluster.log_bytes`.
     package init(
-        _ address: RedisAddress, cluster: String, node: String, limits: RedisDoctorLimits = RedisDoctorLimits()
+        _ address: RedisAddress, cluster: String, node: String, logEntries: Int, logBytes: Int,
+        limits: RedisDoctorLimits = RedisDoctorLimits()
     ) {
         self.address = address
         keys = LogKeys(cluster: cluster)
         self.node = node
+        (self.logEntries, self.logBytes) = (logEntries, logBytes)
         self.limits = limits
     }
 

@@ -75,6 +75,10 @@ package final class ClusterService: PeerService {
         let rules: PresenceRules
         /// For how long those count who were on a hub that drains, in milliseconds.
         let restartWindow: Int64
+        /// Bytes that the log in Redis keeps, about.
+        let logBytes: Int
+        /// Which version of Roost this is, as others show it.
+        let version: String
         /// WebSockets that are open on this hub.
         let connections: @Sendable () -> Int
         /// Who answers what other hubs ask.
@@ -86,7 +90,8 @@ package final class ClusterService: PeerService {
         /// - Parameter own: its boot is drawn anew for each process.
         package init(
             address: RedisAddress, cluster: String, own: HubIdentity, shared: HubShared, rules: PresenceRules,
-            restartWindow: Int64, connections: @escaping @Sendable () -> Int,
+            restartWindow: Int64, logBytes: Int = 64 << 20, version: String,
+            connections: @escaping @Sendable () -> Int,
             answers: [PeerSubject: any PeerAnswering] = [:], logger: Logger,
             report: @escaping @Sendable (_ problem: String?) -> Void
         ) {
@@ -96,8 +101,10 @@ package final class ClusterService: PeerService {
             self.shared = shared
             self.rules = rules
             self.restartWindow = restartWindow
+            self.logBytes = logBytes
+            self.version = version
             self.connections = connections
-            self.answers = answers
+            self.answers = answers.merging([.users: UserCountsAnswer(tally: shared.userTally)]) { mine, _ in mine }
             self.logger = logger
             self.report = report
         }
@@ -126,7 +133,15 @@ struct ClusterMail: Sendable {
         let body: [UInt8]?
     }
 
+    /// A part of the counts of a hub's users; nil where there was no answer.
+    struct UserCounts: Sendable {
+        let hub: HubIdentity
+        let part: Int
+        let bytes: [UInt8]?
+    }
+
     var posts: [Post] = []
+    var userCounts: [UserCounts] = []
     var questions: [Question] = []
     var answers: [Answer] = []
     /// The worker has ended.
@@ -140,6 +155,8 @@ package struct ClusterStatistics: Sendable, Equatable {
     package struct Peer: Sendable, Equatable {
         package var name: String
         package var state: PeerTable.State
+        /// Which version of Roost it is; nil where it did not say so.
+        package var version: String?
         /// What it says of itself; empty for one that said nothing yet.
         package var figures: BeatFigures
         /// Presences of it that are known here.
@@ -148,6 +165,9 @@ package struct ClusterStatistics: Sendable, Equatable {
         package var isThere: Bool { state == .living || state == .draining }
     }
 
+    /// This hub's name and version.
+    package var name = ""
+    package var version = ""
     package var isWhole = false
     /// Why it is not.
     package var problem: String?

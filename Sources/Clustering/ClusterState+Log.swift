@@ -7,6 +7,8 @@ extension ClusterState {
     mutating func heard(_ message: PeerMessage, from hub: UInt64, at now: Int64, _ out: inout [Output]) {
         let isOwn = hub == boot
         switch message {
+        // No channel's: the worker takes them.
+        case .users: break
         case .broadcast(let key, let body): if !isOwn { out.append(.hear(.broadcast(key, body.message))) }
         case .ordered(let key, let body, let sender, let databaseID):
             guard isOwn else {

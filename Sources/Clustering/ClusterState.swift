@@ -29,7 +29,7 @@ struct ClusterState {
         case forget(ref: String)
     }
 
-    /// What a hub has to be told of this one when it comes, and what its digest is of.
+    /// What is known of a hub, or some of it (`PresencePieces`).
     struct Snapshot: Equatable {
         var members: [PresentMembers.Copy] = []
         var wishes: [ChannelKey: HistoryWish] = [:]
@@ -68,18 +68,6 @@ struct ClusterState {
     /// Equal on two hubs that know the same of a hub.
     func digest(of hub: UInt64) -> UInt64 {
         (wishes[hub] ?? [:]).reduce(members.digest(of: hub)) { $0 ^ Self.hash($1.key, $1.value) }
-    }
-
-    /// What is known of a hub; of this one, what it has said, whether it has come out of the log or not.
-    func snapshot(of hub: UInt64) -> Snapshot {
-        guard hub == boot else { return Snapshot(members: members.members(of: hub), wishes: wishes[hub] ?? [:]) }
-        let mine = own.map { name, member in
-            let copy = members[name]
-            return PresentMembers.Copy(
-                record: member.record, channel: member.channel, hub: boot, turn: copy.map { owner(of: $0).turn } ?? 0,
-                lostUntil: copy?.lostUntil)
-        }
-        return Snapshot(members: mine, wishes: wishes[hub] ?? [:])
     }
 
     // MARK: - What the loops say
@@ -140,7 +128,7 @@ struct ClusterState {
     }
 
     /// Whose the member is when what is said now comes out of the log.
-    private func owner(of copy: PresentMembers.Copy) -> PeerMessage.MemberOwner {
+    func owner(of copy: PresentMembers.Copy) -> PeerMessage.MemberOwner {
         let pending = (claims[copy.record.member] ?? []).count { !$0 }
         return pending == 0 ? copy.owner : PeerMessage.MemberOwner(hub: boot, turn: copy.turn + pending)
     }
@@ -298,24 +286,4 @@ struct ClusterState {
 
     /// Milliseconds after which an end that did not come out of the log is asked for again.
     private static let patience: Int64 = 2000
-
-    /// A hub says all that it has.
-    mutating func replace(_ hub: UInt64, by snapshot: Snapshot, _ out: inout [Output]) {
-        let (joined, left) = members.replace(membersOf: hub, by: snapshot.members)
-        var diffs: [ChannelKey: PresenceDiff] = [:]
-        for copy in left {
-            withdraw(copy, &out)
-            diffs[copy.channel, default: PresenceDiff()].leaves.append(meta(copy.record))
-        }
-        for copy in joined { diffs[copy.channel, default: PresenceDiff()].joins.append(meta(copy.record)) }
-        for (key, diff) in diffs { out.append(.hear(.presence(key, diff))) }
-        for copy in snapshot.members {
-            withdraw(copy, &out)
-            if let until = copy.lostUntil { offer(copy, until: until, &out) }
-        }
-        let before = wishes[hub] ?? [:]
-        for (key, wish) in snapshot.wishes where before[key] != wish { out.append(.keep(key, wish, hub: hub)) }
-        for key in before.keys where snapshot.wishes[key] == nil { out.append(.keep(key, nil, hub: hub)) }
-        wishes[hub] = snapshot.wishes.isEmpty ? nil : snapshot.wishes
-    }
 }

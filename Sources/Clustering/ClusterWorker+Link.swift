@@ -15,7 +15,7 @@ extension ClusterWorker {
             // Whoever was away may have lost its name meanwhile.
             hasLease = false
             askForName(at: now)
-        case .away(let failure): isAway(because: "\(failure)")
+        case .away(let failure): isAway(because: "\(failure)", at: now)
         case .message(_, let bytes): arrived(bytes, at: now)
         case .reply(let tag, let value):
             guard let question = questions.removeValue(forKey: tag) else { return }
@@ -29,9 +29,10 @@ extension ClusterWorker {
         }
     }
 
-    private mutating func isAway(because reason: String) {
+    private mutating func isAway(because reason: String, at now: Instant) {
         questions.removeAll()
-        finish(peerQuestions.endAll())
+        (presenceQuestions, untakenPieces) = ([], 0)
+        finish(peerQuestions.endAll(), at: now)
         peers.linkAway()
         let wasInLog = state.isInLog
         goAlone()
@@ -48,6 +49,7 @@ extension ClusterWorker {
     private mutating func goAlone() {
         reader.linkAway()
         writer.linkAway()
+        setup.shared.userTally.reachesOthers(false)
         setup.shared.history.leavesLog(chance: .random(in: .min ... .max))
         var out: [ClusterState.Output] = []
         state.logIsAway(&out)
@@ -191,6 +193,7 @@ extension ClusterWorker {
         var out: [ClusterState.Output] = []
         state.logIsOpen(&out)
         perform(out)
+        setup.shared.userTally.reachesOthers(true)
         var actions: [LogWriterAction] = []
         writer.reopened(caughtUp.place, ownSequence: caughtUp.ownSequence, at: Self.milliseconds, &actions)
         perform(actions, at: now)
@@ -207,7 +210,7 @@ extension ClusterWorker {
             case .publish(let publish):
                 pace.wrote(publish.sequences.count, at: now)
                 let isSent = scripts.publish(
-                    publish.batch, in: publish.epoch, entryTag: publish.tag, length: LogScripts.entriesKept, on: link,
+                    publish.batch, in: publish.epoch, entryTag: publish.tag, length: reader.length.entries, on: link,
                     tag: tag(.publish), at: now)
                 asked(isSent)
                 if !isSent { writerFailed(.unknown, at: now) }
@@ -262,6 +265,9 @@ extension ClusterWorker {
         case .lease: break
         case .holder: learn(holder: value.text.flatMap { UInt64($0) }, at: now)
         case .bye: isLeaving = false
+        case .piece(let bytes):
+            untakenPieces -= bytes
+            answerPresence(at: now)
         case .nothing, .confirm: break
         }
     }
@@ -271,6 +277,7 @@ extension ClusterWorker {
     mutating func beat(at now: Instant) {
         nextBeat = now + Self.beatInterval
         endOverdue()
+        askForUsers(at: now)
         guard let place = writer.place, let since = writer.since else { return }
         beats += 1
         var flags: HubBeat.Flags = isDraining ? .draining : []
@@ -278,7 +285,7 @@ extension ClusterWorker {
         let beat = HubBeat(
             hub: setup.own, number: beats, since: since, base: writer.base, place: place, settled: writer.settled,
             digest: state.digest(of: setup.own.boot), digestSequence: ownApplied, flags: flags,
-            figures: statistics.own.list, ended: peers.ended(at: Self.milliseconds))
+            figures: statistics.own.list, ended: peers.ended(at: Self.milliseconds), software: setup.version)
         let lease = keys.lease(of: setup.own.name)
         asked(
             link.command(
@@ -306,4 +313,21 @@ extension ClusterWorker {
         peers.leases(holders, at: Self.milliseconds, &found)
         perform(found, at: now)
     }
+}
+
+/// What a reply of Redis is about.
+enum ClusterQuestion {
+    case nothing
+    case open
+    case lease
+    case holder
+    case bye
+    case publish
+    /// An answer of so many bytes to a hub that asks who is present here.
+    case piece(Int)
+    case fetch(LogFetch)
+    /// The head of the log, and the leases of these names.
+    case look([String])
+    /// All that was published before the head was read is here.
+    case confirm(LogHead?)
 }

@@ -13,7 +13,7 @@ extension ClusterWorker {
         guard !hubs.isEmpty else { return asked.done(silent) }
         let whole = asked.done
         let done: PeerQuestions.Done = { answers in whole(answers + silent) }
-        guard let entered = peerQuestions.ask(hubs, until: asked.deadline, then: done) else {
+        guard let entered = peerQuestions.ask(hubs, until: asked.deadline, for: .caller(done)) else {
             statistics.questionsRefused += 1
             return done(hubs.map { PeerAnswer(hub: $0.name, body: nil) })
         }
@@ -23,19 +23,28 @@ extension ClusterWorker {
         }
     }
 
-    mutating func expireQuestions() {
+    mutating func expireQuestions(at now: Instant) {
         let over = peerQuestions.expire(at: Self.milliseconds)
         statistics.questionsUnanswered += UInt64(over.count)
-        finish(over)
+        finish(over, at: now)
     }
 
-    func finish(_ questions: [PeerQuestions.Finished]) {
-        for question in questions { question.done(question.answers) }
+    mutating func finish(_ questions: [PeerQuestions.Finished], at now: Instant) {
+        for question in questions {
+            switch question.asker {
+            case .caller(let done): done(question.answers)
+            case .presence(let hub): takePresence(question.answers.first?.body, of: hub, at: now)
+            }
+        }
     }
 
     mutating func take(_ id: UInt64, _ subject: UInt8, _ body: [UInt8], from hub: HubIdentity, at now: Instant) {
+        if subject == PeerSubject.presence.rawValue {
+            return askedOfPresence(WaitingPresenceQuestion(hub: hub, id: id, body: body), at: now)
+        }
         guard let subject = PeerSubject(rawValue: subject), let answering = setup.answers[subject] else {
-            return send(.answer(id: id, nil), to: hub, after: nil, at: now)
+            send(.answer(id: id, nil), to: hub, after: nil, at: now)
+            return
         }
         let mailbox = mailbox
         answering.answer(body, of: hub.name) { answer in

@@ -19,6 +19,7 @@ extension ClusterWorker {
 
     /// What anybody may ask for, after each turn; of the others a moment later, as turns are many and hubs may be.
     mutating func publishStatistics(at now: Instant) {
+        (statistics.name, statistics.version) = (setup.own.name, setup.version)
         statistics.isWhole = link.isWhole && writer.isOpen && !isRefused
         statistics.epoch = reader.epoch ?? 0
         statistics.sent = writer.statistics.written
@@ -42,7 +43,8 @@ extension ClusterWorker {
         statistics.ownMembers = state.members.count(of: setup.own.boot)
         statistics.peers = peers.peers.sorted { $0.key < $1.key }.map { hub, peer in
             ClusterStatistics.Peer(
-                name: hub.name, state: peer.state, figures: BeatFigures(peer.beat?.figures ?? []),
+                name: hub.name, state: peer.state, version: peer.beat?.software,
+                figures: BeatFigures(peer.beat?.figures ?? []),
                 members: state.members.count(of: hub.boot))
         }
     }

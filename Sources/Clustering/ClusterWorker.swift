@@ -1,4 +1,5 @@
 import Cluster
+import DequeModule
 import Glibc
 import Hub
 import Logging
@@ -30,13 +31,18 @@ struct ClusterWorker: ~Copyable {
     var questions: [UInt64: ClusterQuestion] = [:]
     private var lastTag: UInt64 = 0
     var peerQuestions = PeerQuestions()
+    var userCopies = UserCopies()
     /// Relays of other hubs that the loops are about to be handed.
     private var heard: [Relay] = []
     /// This hub's newest message that came out of the log.
     var ownApplied: UInt64 = 0
     /// Where the message that is being applied stands in the log.
     private var place: HistoryPlace?
-    private var snapshots: [HubIdentity: SnapshotParts] = [:]
+    /// Of which hubs this one's copies are being made whole.
+    var pulls: [HubIdentity: PresencePull] = [:]
+    /// What others ask about who is present here, and bytes of answers to that which Redis has not taken yet.
+    var presenceQuestions: Deque<WaitingPresenceQuestion> = []
+    var untakenPieces = 0
     var pace = WritePace()
     var nextBeat = Instant.now
     var nextFigures = Instant.now
@@ -74,10 +80,13 @@ struct ClusterWorker: ~Copyable {
         link = RedisLink(
             setup.address, name: "roost-\(setup.own.name)", channels: [keys.channel, keys.channel(of: setup.own.name)],
             scripts: LogScripts.all, at: .now)
-        reader = LogReader(own: setup.own)
+        var limits = LogReader.Limits()
+        limits.logBytes = setup.logBytes
+        reader = LogReader(own: setup.own, limits: limits)
         writer = LogWriter(own: setup.own)
         peers = PeerTable(own: setup.own)
         state = ClusterState(boot: setup.own.boot)
+        setup.shared.userTally.follow { [mailbox] in mailbox.post { _ in } }
     }
 
     mutating func run() {
@@ -87,7 +96,7 @@ struct ClusterWorker: ~Copyable {
             rest()
         }
         leave()
-        finish(peerQuestions.endAll())
+        finish(peerQuestions.endAll(), at: .now)
         let left = mailbox.take { mail in
             mail.isClosed = true
             defer { mail.questions = [] }
@@ -103,6 +112,7 @@ struct ClusterWorker: ~Copyable {
             takeMail(at: now)
             if writer.isHeld, writer.isDue { pace.waits() }
         }
+        tellUsers()
         takeFigures(at: now)
         for event in link.advance(at: now) { handle(event, at: now) }
         if link.isWhole, now >= nextBeat { hasLease ? beat(at: now) : askForName(at: now) }
@@ -110,7 +120,7 @@ struct ClusterWorker: ~Copyable {
         writer.flush(at: Self.milliseconds, &actions)
         perform(actions, at: now)
         replaceOverfull(at: now)
-        expireQuestions()
+        expireQuestions(at: now)
         handOn()
         publishStatistics(at: now)
     }
@@ -135,7 +145,7 @@ struct ClusterWorker: ~Copyable {
 
     private mutating func takeMail(at now: Instant) {
         let mail = mailbox.take { mail in
-            defer { (mail.posts, mail.questions, mail.answers) = ([], [], []) }
+            defer { (mail.posts, mail.questions, mail.answers, mail.userCounts) = ([], [], [], []) }
             return mail
         }
         if mail.isDraining { isDraining = true }
@@ -154,6 +164,7 @@ struct ClusterWorker: ~Copyable {
         }
         for question in mail.questions { ask(question, at: now) }
         for answer in mail.answers { reply(answer, at: now) }
+        for answer in mail.userCounts { take(answer, at: now) }
     }
 
     // MARK: What comes out of the log
@@ -170,6 +181,7 @@ struct ClusterWorker: ~Copyable {
             if applied.isOwn { ownApplied = applied.sequence + UInt64(offset) }
             do {
                 guard let message = try PeerMessage(bytes) else { continue }
+                if case .users(let counts) = message { heard(counts, of: applied.hub) }
                 // A message from before anybody kept the channel is not in its history here, though it is in others'.
                 if applied.isOwn, case .broadcast(let key, _) = message { history.lacks(key, at: Self.now) }
                 var out: [ClusterState.Output] = []
@@ -185,6 +197,7 @@ struct ClusterWorker: ~Copyable {
     /// Messages that this hub will never have.
     mutating func tell(_ gap: LogGap) {
         statistics.gaps += 1
+        userCopies.isGap(peers.living)
         let name = gap.hub?.name ?? "a hub that is not known here"
         setup.logger.warning("Messages of \(name) are missing (\(gap.reason)): members are told.")
         perform([.hear(.missing)])
@@ -227,7 +240,7 @@ struct ClusterWorker: ~Copyable {
         }
     }
 
-    private mutating func write(_ message: PeerMessage) {
+    mutating func write(_ message: PeerMessage) {
         var actions: [LogWriterAction] = []
         if writer.append(message.encoded, at: Self.milliseconds, &actions) == nil {
             setup.logger.warning("A message is too large for the other hubs: clients there do not get it.")
@@ -254,8 +267,9 @@ struct ClusterWorker: ~Copyable {
             var out: [ClusterState.Output] = []
             switch action {
             case .joined(let hub):
-                setup.logger.info("The hub \(hub.name) is there.")
-                send(.askSnapshot, to: hub, after: nil, at: now)
+                setup.logger.info("The hub \(hub.name) is there\(version(of: hub)).")
+                userCopies.joined(hub)
+                pull(from: hub, at: now)
             case .left(let hub):
                 setup.logger.info("The hub \(hub.name) has left.")
                 isGone(hub, drained: true, &out)
@@ -266,10 +280,16 @@ struct ClusterWorker: ~Copyable {
                 reader.publisherEnded(end, now: Self.milliseconds, &actions)
                 perform(actions, at: now)
             case .nameTaken: nameIsTaken()
-            case .askSnapshot(let hub): send(.askSnapshot, to: hub, after: nil, at: now)
+            case .askSnapshot(let hub): pull(from: hub, at: now)
             }
             perform(out)
         }
+    }
+
+    /// Which version a hub is, where it is not known to be this one's.
+    private func version(of hub: HubIdentity) -> String {
+        guard let version = peers.peers[hub]?.beat?.software, version != setup.version else { return "" }
+        return ", of version \(version); this one is \(setup.version)"
     }
 
     private mutating func isGone(_ hub: HubIdentity, drained: Bool, _ out: inout [ClusterState.Output]) {
@@ -278,8 +298,9 @@ struct ClusterWorker: ~Copyable {
             hub.boot, at: Self.milliseconds,
             window: { key, state in drained ? restart : rules.windows(of: key)[state] },
             isCoordinator: peers.isCoordinator, &out)
-        snapshots[hub] = nil
-        finish(peerQuestions.isGone(hub))
+        userCopies.gone(hub)
+        setup.shared.userTally.forget(hub: hub.boot)
+        finish(peerQuestions.isGone(hub), at: .now)
         setup.shared.history.forget(hub: hub.boot, at: Self.now)
     }
 
@@ -294,49 +315,30 @@ struct ClusterWorker: ~Copyable {
 
     mutating func take(_ message: DirectMessage, at now: Instant) {
         do {
-            switch try DirectPayload(message.payload, at: Self.milliseconds) {
+            switch try DirectPayload(message.payload) {
             case nil: break
             case .question(let id, let subject, let body): take(id, subject, body, from: message.sender, at: now)
             case .answer(let id, let body):
-                if let done = peerQuestions.answered(id, by: message.sender, with: body) { finish([done]) }
-            case .askSnapshot:
-                statistics.snapshots += 1
-                // Those of the dead have nobody else who would name them.
-                let speaks = peers.speaksForDead(to: message.sender)
-                let dead = speaks ? state.knownHubs.subtracting(peers.living.map(\.boot)) : []
-                for boot in dead.union([setup.own.boot]) {
-                    for part in DirectPayload.parts(of: state.snapshot(of: boot), hub: boot) {
-                        send(part, to: message.sender, after: writer.lastSequence, at: now)
-                    }
-                }
-            case .snapshot(let hub, let part, let count, let snapshot):
-                var parts = snapshots.removeValue(forKey: message.sender) ?? SnapshotParts()
-                let whole = parts.add(part, of: count, snapshot)
-                snapshots[message.sender] = parts
-                guard let whole, mayName(hub, message.sender) else { return }
-                var out: [ClusterState.Output] = []
-                state.replace(hub, by: whole, &out)
-                perform(out)
+                if let done = peerQuestions.answered(id, by: message.sender, with: body) { finish([done], at: now) }
             }
         } catch {
             setup.logger.warning("The hub \(message.sender.name) said something that cannot be read; it is left out.")
         }
     }
 
-    /// Whether what the sender says of a hub's members counts: each hub speaks for itself, and others for the dead alone. Who
-    /// took this hub for dead, while it was cut off, says nothing of it.
-    private func mayName(_ boot: UInt64, _ sender: HubIdentity) -> Bool {
-        boot == sender.boot || boot != setup.own.boot && !peers.living.contains { $0.boot == boot }
-    }
-
-    mutating func send(_ payload: DirectPayload, to hub: HubIdentity, after sequence: UInt64?, at now: Instant) {
+    /// - Parameter question: what becomes of it in Redis.
+    /// - Returns: whether the link took it. What is lost is asked for again by whoever waits for it.
+    @discardableResult
+    mutating func send(
+        _ payload: DirectPayload, to hub: HubIdentity, after sequence: UInt64?,
+        for question: ClusterQuestion = .nothing,
+        at now: Instant
+    ) -> Bool {
         let message = DirectMessage(
-            sender: setup.own, receiver: hub.boot, afterSequence: sequence,
-            payload: payload.encoded(at: Self.milliseconds)[...])
-        let bytes = PublishedMessage.encode(message)
-        // What is lost of a snapshot, for whatever reason, is asked for again.
-        _ = link.command(
-            ["PUBLISH", .text(keys.channel(of: hub.name)), .bytes(bytes)], tag: tag(.nothing), at: now)
+            sender: setup.own, receiver: hub.boot, afterSequence: sequence, payload: payload.encoded[...])
+        return link.command(
+            ["PUBLISH", .text(keys.channel(of: hub.name)), .bytes(PublishedMessage.encode(message))],
+            tag: tag(question), at: now)
     }
 
     // MARK: Waiting
@@ -374,19 +376,4 @@ struct ClusterWorker: ~Copyable {
             monotonic: Int64(monotonic.tv_sec) * 1000 + Int64(monotonic.tv_nsec) / 1_000_000,
             unix: Int64(wall.tv_sec) * 1000 + Int64(wall.tv_nsec) / 1_000_000)
     }
-}
-
-/// What a reply of Redis is about.
-enum ClusterQuestion {
-    case nothing
-    case open
-    case lease
-    case holder
-    case bye
-    case publish
-    case fetch(LogFetch)
-    /// The head of the log, and the leases of these names.
-    case look([String])
-    /// All that was published before the head was read is here.
-    case confirm(LogHead?)
 }

@@ -4,7 +4,8 @@ import Wire
 /// What a hub tells the others of its cluster, as it goes through the log: a kind, and what belongs to it.
 ///
 /// Kinds are never given another meaning. A hub skips those that it does not know, so that old and new hubs may run beside each other;
-/// what is added to a kind goes behind what it has.
+/// what is added to a kind goes behind all that it has, its lists included. So a hub skips a message of an unknown kind, or with an unknown
+/// form in it, and reads one that is longer than it knows up to where it knows it.
 enum PeerMessage: Sendable, Equatable {
     case broadcast(ChannelKey, BroadcastBody)
     /// To a channel whose history some hub keeps; the log's order is that of all hubs. The sender is named where it does not want
@@ -21,6 +22,8 @@ enum PeerMessage: Sendable, Equatable {
     case claimed(ChannelKey, MemberName, of: MemberOwner)
     case over(ChannelKey, MemberName, of: MemberOwner)
     case appState(ChannelKey, MemberName, ReportedAppState)
+    /// How many sockets some users have on the hub now, where users are limited (`UserTally`).
+    case users([UserCount])
 
     /// A member as all hubs know it: the process of the hub that it joined first, the loop and its number there.
     struct MemberName: Hashable, Sendable {
@@ -33,6 +36,11 @@ enum PeerMessage: Sendable, Equatable {
     struct MemberOwner: Hashable, Sendable {
         let hub: UInt64
         let turn: Int
+    }
+
+    struct UserCount: Sendable, Equatable {
+        let user: String
+        let count: Int
     }
 
     /// One who is present, with what its lease would need.
@@ -78,7 +86,7 @@ enum PeerMessage: Sendable, Equatable {
 extension PeerMessage {
     private enum Kind: UInt8 {
         case broadcast = 1
-        case presence, typing, lost, expected, claimed, over, appState, ordered, keep
+        case presence, typing, lost, expected, claimed, over, appState, ordered, keep, users
     }
 
     private enum TypingKind: UInt8 { case started = 1, stopped, ended, forgotten }
@@ -137,6 +145,9 @@ extension PeerMessage {
             out.begin(Kind.appState.rawValue, key)
             out.member(member)
             out.text(state.rawValue)
+        case .users(let counts):
+            out.byte(Kind.users.rawValue)
+            out.users(counts.map { ($0.user, $0.count) })
         }
         return out.bytes
     }
@@ -145,11 +156,19 @@ extension PeerMessage {
     init?(_ bytes: ArraySlice<UInt8>) throws(RelayReader.Malformed) {
         var fields = RelayReader(bytes)
         guard let kind = Kind(rawValue: try fields.byte()) else { return nil }
+        guard kind != .users else {
+            self = .users(try fields.users().map { UserCount(user: $0.user, count: $0.count) })
+            return
+        }
         let key = try fields.channel()
         switch kind {
-        case .broadcast: self = .broadcast(key, try fields.body())
+        case .users: return nil
+        case .broadcast:
+            guard let body = try fields.body() else { return nil }
+            self = .broadcast(key, body)
         case .ordered:
-            let (body, databaseID) = (try fields.body(), try fields.optionalText())
+            guard let body = try fields.body() else { return nil }
+            let databaseID = try fields.optionalText()
             let sender = try fields.byte() == 0 ? nil : try fields.member()
             self = .ordered(key, body, sender: sender, databaseID: databaseID)
         case .keep:
@@ -167,8 +186,9 @@ extension PeerMessage {
             guard let word = TypingKind(rawValue: try fields.byte()) else { return nil }
             guard let typist = try fields.typist() else { return nil }
             switch word {
-            case .started: self = .typing(key, .started(typist, try fields.body()))
-            case .stopped: self = .typing(key, .stopped(typist, try fields.body()))
+            case .started, .stopped:
+                guard let body = try fields.body() else { return nil }
+                self = .typing(key, word == .started ? .started(typist, body) : .stopped(typist, body))
             case .ended: self = .typing(key, .ended(typist))
             case .forgotten: self = .typing(key, .forgotten(typist))
             }
@@ -270,14 +290,15 @@ extension RelayReader {
             appState: try optionalText().flatMap { ReportedAppState(rawValue: $0) })
     }
 
-    fileprivate mutating func body() throws(Malformed) -> PeerMessage.BroadcastBody {
+    /// Nil for a form that this hub does not know.
+    fileprivate mutating func body() throws(Malformed) -> PeerMessage.BroadcastBody? {
         switch try byte() {
         case 0: return .text(Array(try data()))
         case let form where form <= 2:
             return .user(
                 event: try text(), isJSON: form == 1, payload: Array(try data()),
                 metadata: try optional().map { Array($0) })
-        default: throw Malformed()
+        default: return nil
         }
     }
 

@@ -9,9 +9,16 @@ import Hub
 struct PeerQuestions {
     typealias Done = @Sendable ([PeerAnswer]) -> Void
 
-    /// All that a question needs to be ended: `done` is to be called with the answers.
+    /// Who waits for the answers.
+    enum Asker: Sendable {
+        case caller(Done)
+        /// The worker itself, which makes its copy of a hub's members whole.
+        case presence(of: HubIdentity)
+    }
+
+    /// A question that has ended.
     struct Finished {
-        let done: Done
+        let asker: Asker
         let answers: [PeerAnswer]
     }
 
@@ -20,7 +27,7 @@ struct PeerQuestions {
         var answers: [PeerAnswer] = []
         var open: Set<UInt64> = []
         let deadline: Int64
-        let done: Done
+        let asker: Asker
     }
 
     /// Questions to one hub each.
@@ -37,13 +44,13 @@ struct PeerQuestions {
     /// Enters a question.
     ///
     /// - Returns: the number of each hub's, which its answer carries; nil where too many are open.
-    mutating func ask(_ hubs: [HubIdentity], until deadline: Int64, then done: @escaping Done) -> [(
+    mutating func ask(_ hubs: [HubIdentity], until deadline: Int64, for asker: Asker) -> [(
         hub: HubIdentity, id: UInt64
     )]? {
         guard open.count + hubs.count <= Self.mostOpen else { return nil }
         last += 1
         let number = last
-        var round = Round(deadline: deadline, done: done)
+        var round = Round(deadline: deadline, asker: asker)
         var asked: [(hub: HubIdentity, id: UInt64)] = []
         for hub in hubs {
             last += 1
@@ -82,6 +89,6 @@ struct PeerQuestions {
         rounds[number]?.answers.append(PeerAnswer(hub: hub.name, body: body))
         guard let round = rounds[number], round.open.isEmpty else { return nil }
         rounds[number] = nil
-        return Finished(done: round.done, answers: round.answers)
+        return Finished(asker: round.asker, answers: round.answers)
     }
 }

@@ -54,6 +54,10 @@ struct PresentMembers {
 
     func members(of hub: UInt64) -> [Copy] { (members[hub] ?? []).compactMap { copies[$0] } }
 
+    func forEach(of hub: UInt64, _ body: (Copy) -> Void) {
+        for name in members[hub] ?? [] { if let copy = copies[name] { body(copy) } }
+    }
+
     /// The same on two hubs that have the same members of a hub: the exclusive or of a hash of each.
     func digest(of hub: UInt64) -> UInt64 { digests[hub] ?? 0 }
 
@@ -134,11 +138,13 @@ struct PresentMembers {
 
     mutating func set(_ state: ReportedAppState, of name: Name) { copies[name]?.record.appState = state }
 
-    /// What a hub says of all of its members, in place of what was known.
+    /// What a hub says of its members, or of those that a name tells, in place of what was known.
     ///
     /// - Returns: those who came or say something else, and those who are gone.
-    mutating func replace(membersOf hub: UInt64, by others: [Copy]) -> (joined: [Copy], left: [Copy]) {
-        var gone = members[hub] ?? []
+    mutating func replace(
+        membersOf hub: UInt64, by others: [Copy], where isCovered: (Name) -> Bool = { _ in true }
+    ) -> (joined: [Copy], left: [Copy]) {
+        var gone = (members[hub] ?? []).filter(isCovered)
         var joined: [Copy] = []
         for copy in others {
             let name = copy.record.member
@@ -173,17 +179,19 @@ struct PresentMembers {
     }
 
     /// FNV-1a over the member and its ref, mixed as splitmix64 does it: the same in every process, which Swift's own is not.
-    private static func hash(_ record: PeerMessage.PresentMember) -> UInt64 {
+    static func hash(_ record: PeerMessage.PresentMember) -> UInt64 { hash(record.member, record.ref) }
+
+    static func hash(_ name: Name, _ ref: String = "") -> UInt64 {
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
         func add(_ number: UInt64) {
             for shift in stride(from: 0, to: 64, by: 8) {
                 hash = (hash ^ (number >> UInt64(shift) & 0xff)) &* 0x100_0000_01b3
             }
         }
-        add(record.member.boot)
-        add(UInt64(bitPattern: Int64(record.member.loop)))
-        add(UInt64(bitPattern: Int64(record.member.serial)))
-        for byte in record.ref.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
+        add(name.boot)
+        add(UInt64(bitPattern: Int64(name.loop)))
+        add(UInt64(bitPattern: Int64(name.serial)))
+        for byte in ref.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
         hash = (hash ^ hash >> 30) &* 0xbf58_476d_1ce4_e5b9
         hash = (hash ^ hash >> 27) &* 0x94d0_49bb_1331_11eb
         return hash ^ hash >> 31

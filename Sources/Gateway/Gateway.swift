@@ -34,7 +34,7 @@ package final class Gateway: Sendable {
         self.shared = shared
         self.certificates = certificates
         self.logger = logger
-        limits = SharedLimits(configuration.rules)
+        limits = SharedLimits(configuration.rules, tally: shared.userTally)
         inboxes = (0..<configuration.loops).map { _ in LoopInbox() }
         gauges = (0..<configuration.loops).map { _ in LoopGauges() }
         threads = (0..<configuration.loops).map { WorkerThread(named: "roost-loop-\($0)") }

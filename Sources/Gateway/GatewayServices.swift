@@ -34,8 +34,8 @@ struct SharedLimits: Sendable {
     let readers = ChangeReaders()
     let tickets = EventTickets()
 
-    init(_ rules: GatewayRules) {
-        connections = ConnectionLimits(limits: rules.limits)
+    init(_ rules: GatewayRules, tally: UserTally) {
+        connections = ConnectionLimits(limits: rules.limits, tally: tally)
         failing = FailingAddresses(allowance: rules.failuresPerMinute)
         unfinished = UnfinishedBytes(cap: rules.unfinishedBytes)
     }

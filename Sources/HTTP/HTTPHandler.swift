@@ -16,6 +16,8 @@ package enum HTTPVerdict: Sendable {
     case answered(HTTPResponse)
     /// The body is to be heard.
     case admitted
+    /// The same for a request that may do without a body whatever its method is.
+    case admittedEvenIfEmpty
 }
 
 package enum HTTPAnswer: Sendable {

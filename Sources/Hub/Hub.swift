@@ -24,6 +24,7 @@ package final class Hub {
     var history: History
     let users: Users
     let summaries: Summaries
+    package let bars: ChannelBars
     var streams: StreamChannels
     let verifier: any TokenVerifier
     /// What a backend is told; nil where none is.
@@ -55,6 +56,7 @@ package final class Hub {
         history = History(store: shared.history)
         users = Users(online: shared.users, devices: shared.devices, limiter: userLimiter)
         summaries = Summaries(joins: shared.summaryJoins)
+        bars = shared.bars
         streams = StreamChannels(service: shared.streams)
         happenings = shared.happenings
         self.verifier = verifier
@@ -271,6 +273,10 @@ package struct HubShared: Sendable {
     package let devices: UserPresence?
     /// Who types, for whoever asks; nil if nobody does.
     package let typing: TypingRegistry?
+    /// How many sockets each user has, here and on other hubs.
+    package let userTally: UserTally
+    /// Who may not join which channel for a while.
+    package let bars: ChannelBars
     /// Who joins a Live Activity's channel, for whoever shows it; nil if nobody does.
     package let summaryJoins: SummaryJoins?
     /// Where it is noted what a backend is told; nil if none is.
@@ -283,7 +289,8 @@ package struct HubShared: Sendable {
     package init(
         recovery: SessionRegistry = SessionRegistry(), history: HistoryStore = HistoryStore(),
         leases: PresenceLeases = PresenceLeases(), presenceLog: PresenceLog? = nil, users: UserPresence? = nil,
-        devices: UserPresence? = nil, typing: TypingRegistry? = nil, summaryJoins: SummaryJoins? = nil
+        devices: UserPresence? = nil, typing: TypingRegistry? = nil, userTally: UserTally = UserTally(),
+        bars: ChannelBars = ChannelBars(), summaryJoins: SummaryJoins? = nil
     ) {
         self.recovery = recovery
         self.history = history
@@ -292,6 +299,8 @@ package struct HubShared: Sendable {
         self.users = users
         self.devices = devices
         self.typing = typing
+        self.userTally = userTally
+        self.bars = bars
         self.summaryJoins = summaryJoins
     }
 }

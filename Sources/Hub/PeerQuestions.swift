@@ -4,6 +4,10 @@ package enum PeerSubject: UInt8, Sendable {
     case sessions = 1
     /// Who is present on the asked hub, piece by piece.
     case presence = 2
+    /// What backends ask of all hubs (`ServerQuestion`).
+    case backends = 3
+    /// How many sockets users have on the asked hub, part by part.
+    case users = 4
 }
 
 /// What one hub answered.

@@ -19,7 +19,7 @@ struct ListenerWorker: ~Copyable {
     private var statistics = NotificationStatistics()
     /// When the session is asked whether it lives, if nothing comes before.
     private var checkAt = ContinuousClock.now
-    private var serial = 0
+    private var order = NotificationOrder(own: "")
     private var hasListened = false
 
     init(
@@ -58,14 +58,20 @@ struct ListenerWorker: ~Copyable {
                 logger: setup.logger)
             try Primary.demand(on: fresh)
             // Without parameters, as LISTEN takes none; no name of a mapping has a quote in it. In one transaction.
-            let listens = mappings.keys.sorted().map { "; listen \"\($0)\"" }.joined()
+            let listens = (mappings.keys.sorted() + [NotificationOrder.channel]).map { "; listen \"\($0)\"" }.joined()
             try fresh.run("set application_name = 'roost notifications'" + listens)
+            order = NotificationOrder(own: String(UInt64.random(in: .min ... .max), radix: 36))
+            _ = try fresh.query("select pg_notify($1, $2)", [NotificationOrder.channel, order.own])
             connection = fresh
         } catch {
             return lost(because: error)
         }
         reconnector.connected()
         checkAt = .now + setup.bounds.check
+    }
+
+    /// From here on notifications have the numbers that other hubs give them.
+    private mutating func hasBegun() {
         if hasListened { statistics.gaps += 1 }
         hasListened = true
         statistics.isListening = true
@@ -90,6 +96,10 @@ struct ListenerWorker: ~Copyable {
         do {
             if checkAt <= .now { _ = try connection.query("select 1", within: setup.bounds.patience) }
             let count = try connection.takeNotifications { channel, payload in
+                if channel == NotificationOrder.channel {
+                    if order.came(mark: String(decoding: payload, as: UTF8.self)) { hasBegun() }
+                    return
+                }
                 for broadcast in broadcasts(on: channel, of: payload) {
                     events.append(.broadcast(broadcast))
                     bytes += payload.count + Self.overhead
@@ -106,13 +116,13 @@ struct ListenerWorker: ~Copyable {
     private static let overhead = 200
 
     private mutating func broadcasts(on channel: String, of payload: [UInt8]) -> [DatabaseBroadcast] {
+        guard let number = order.next(on: channel) else { return [] }
         let payload = NotificationPayload(payload)
         var broadcasts: [DatabaseBroadcast] = []
-        for mapping in mappings[channel] ?? [] {
+        for (index, mapping) in (mappings[channel] ?? []).enumerated() {
             do throws(UndeliverableNotification) {
                 let (key, message) = try mapping.broadcast(of: payload)
-                serial += 1
-                broadcasts.append(DatabaseBroadcast(key: key, id: "notification \(serial)", broadcast: message))
+                broadcasts.append(DatabaseBroadcast(key: key, id: "\(number) \(index)", broadcast: message))
             } catch {
                 if case .field = error { statistics.withoutField += 1 } else { statistics.impossible += 1 }
                 log.note("Notifications on the channel \(channel) are not delivered: \(error.reason).", about: channel)

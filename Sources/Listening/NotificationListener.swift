@@ -7,7 +7,8 @@ import Workers
 ///
 /// One thread and one connection of its own. A notification reaches those who listen at that moment, and nobody keeps it: after
 /// each time without a connection, the members of all channels that could have got one are told that messages may be missing.
-/// Every hub on a database listens for itself, and every loop is handed everything, so nothing is relayed.
+/// Every hub on a database listens for itself, and every loop is handed everything, so nothing is relayed but what channels with history
+/// keep: for these notifications have the same numbers on all hubs (`NotificationOrder`).
 ///
 /// **Overload**: see `NotificationBacklog`.
 package final class NotificationListener: Sendable {

@@ -5,10 +5,12 @@ package struct ClusterSettings: Sendable {
     package let name: String
     /// Nil: those that the system trusts.
     package let caFile: String?
+    package let logBytes: Int
 
     init(_ values: EffectiveValues) {
         url = values.text(.clusterURL)
         name = values.requiredText(.clusterName)
         caFile = values.text(.clusterCAFile)
+        logBytes = values.integer(.clusterLogBytes)
     }
 }

@@ -2,8 +2,8 @@
 /// tokens it takes, how it follows the database, what it logs.
 extension Setting {
     package static let all: [Setting] = [
-        databaseURL, nodeName, clusterURL, clusterName, clusterCAFile, httpHost, httpPort, httpSocket, httpSocketMode,
-        httpOrigins, httpTokenCookie,
+        databaseURL, nodeName, clusterURL, clusterName, clusterCAFile, clusterLogBytes, httpHost, httpPort, httpSocket,
+        httpSocketMode, httpOrigins, httpTokenCookie,
         trustedProxies, tlsCertificate, tlsKey, opsHost, opsPort, opsToken, jwtSecret, jwtPreviousSecrets,
         jwtAlgorithms, jwtIssuer, jwtAudience, jwksFile, jwksURL, loops, ioUring,
         connections, connectionsPerAddress, connectionsPerUser, channelsPerConnection, filtersPerChannel,
@@ -52,6 +52,11 @@ extension Setting {
         "cluster.ca_file", .path, standard: nil,
         "Certificates of those who may sign Redis' own, for rediss://. When it is not set, those that the system trusts."
     )
+
+    static let clusterLogBytes = Setting(
+        "cluster.log_bytes", .integer(1_048_576...17_179_869_184), standard: .integer(67_108_864), unit: "bytes",
+        "What the log of the last messages may take in Redis, about: a hub that is cut off reads from it what it missed. It "
+            + "never keeps more than 60000 entries. Give all hubs the same.")
 
     static let httpHost = Setting(
         "http.host", .host, standard: .text("127.0.0.1"),

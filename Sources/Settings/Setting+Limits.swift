@@ -17,7 +17,8 @@ extension Setting {
         isReloaded: true,
         "How many sockets one user may have, by the claim `sub` of the token at the door or else of the first join. One "
             + "more is refused with HTTP 429, or its join with an error. 0: any number; tokens without `sub` do not count. "
-            + "A phone that lost its network counts until timeouts.idle.")
+            + "A phone that lost its network counts until timeouts.idle. Where several hubs act as one (cluster.url) those on "
+            + "all hubs count.")
 
     static let channelsPerConnection = Setting(
         "limits.channels_per_connection", .integer(1...100_000), standard: .integer(100), unit: "channels",

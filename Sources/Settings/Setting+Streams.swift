@@ -3,7 +3,8 @@ extension Setting {
     static let streamsDirectory = Setting(
         "streams.directory", .path, standard: nil,
         "A folder in which the hub keeps streams, a file for each; it is made if what it stands in is there. A stream "
-            + "outlives the hub's end, and kill -9. One folder for each hub. When it is not set, the hub serves no streams."
+            + "outlives the hub's end, and kill -9. One folder for each hub. With cluster.url each hub has all streams there. When it is "
+            + "not set, the hub serves no streams."
     )
 
     static let streamsSync = Setting(

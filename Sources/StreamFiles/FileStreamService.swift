@@ -8,6 +8,9 @@ import Workers
 /// What is appended is in the kernel's hands before it is answered or shown, so the hub may be killed at any moment; with `sync` it is on
 /// the disk, too. Requests that come while others are written are written together.
 ///
+/// Of several hubs (`Setup.shared`) each has all streams: what is answered stands in their logs in Redis, and in a file here, which is a
+/// copy. Hubs are equal, and none owns a stream: each decides by what it knows, and Redis takes that if the hub knew the whole log.
+///
 /// **Overload**: a stream, and all of them, have limits in bytes; streams that ended go to make room, those that are open stay, and new ones are
 /// refused. **Shutdown**: `stop` ends the thread behind what was asked before.
 package final class FileStreamService: StreamService {
@@ -20,6 +23,8 @@ package final class FileStreamService: StreamService {
         package var committer: (any StreamCommitter)?
         /// A close is to be committed with a row: `streams.on_close` is set.
         package var commitsRows = false
+        /// Of several hubs; nil where the hub is alone.
+        package var shared: SharedStreams?
         package var logger: Logger
 
         package init(directory: String, logger: Logger) {
@@ -66,6 +71,7 @@ package final class FileStreamService: StreamService {
     private let mailbox = WorkerMailbox(Mail())
     private let index = StreamIndex()
     private let published = Published(StreamStatistics())
+    private let isOfSeveralHubs: Bool
     /// Requests that were refused without being looked at, as too much waits.
     private let turnedAway = Atomic<Int>(0)
     /// Touched by `init`, and by the thread once it runs; the two never meet.
@@ -73,6 +79,7 @@ package final class FileStreamService: StreamService {
 
     /// Reads what is in the folder.
     package init(_ setup: Setup) throws(StreamFolder.Failure) {
+        isOfSeveralHubs = setup.shared != nil
         worker = try StreamWorker(setup, index, published)
     }
 
@@ -110,11 +117,18 @@ package final class FileStreamService: StreamService {
         answer(.refused(.unavailable))
     }
 
+    package var isShared: Bool { isOfSeveralHubs }
+
     package func buffer(of name: StreamName) -> StreamBuffer? { index[name] }
     @discardableResult package func watch(_ name: StreamName, by loop: Int) -> StreamBuffer? {
         index.watch(name, by: loop)
     }
     package func unwatch(_ name: StreamName, by loop: Int) { index.unwatch(name, by: loop) }
+}
+
+extension FileStreamService.Request {
+    /// Of its body.
+    var bytes: Int { request.bytes }
 }
 
 extension StreamRequest {
@@ -199,4 +213,17 @@ package struct StreamStatistics: Sendable {
     package var ended: [StreamEnding.Reason: Int] = [:]
     /// Writes that the disk did not take.
     package var failures = 0
+    /// Of what hubs share; nil where the hub is alone.
+    package var shared: Shared?
+
+    package struct Shared: Sendable {
+        /// Whether it may be written now.
+        package var isOpen = false
+        /// Requests that were decided anew, as another hub was faster.
+        package var conflicts = 0
+        /// Streams that were written back as Redis had lost them, or their ends.
+        package var returned = 0
+        /// Streams that went, as two hubs had written them while neither knew of the other.
+        package var forked = 0
+    }
 }

@@ -1,3 +1,4 @@
+import Redis
 import Streams
 
 /// One stream, as its only writer has it: rules, readers' bytes, file, and what is decided and not written yet. Confined to the
@@ -9,6 +10,10 @@ final class KeptStream {
     var lease: StreamLease
     let buffer: StreamBuffer
     let file: StreamFolder.File
+    /// Of its log, as far as it is applied: as many bytes has its file, unless the disk did not take them.
+    private(set) var length = 0
+    /// When other hubs were told that it is read, in milliseconds since 1970.
+    var usedToldAt: Int64 = 0
     /// Milliseconds since 1970; when it was read or written last.
     var usedAt: Int64
     /// Where a close waits for its row: who asked for it, and what was asked since.
@@ -19,7 +24,7 @@ final class KeptStream {
     private var before: StreamLog?
     private var frames: [UInt8] = []
     private var bytes: [UInt8] = []
-    private var answers: [(StreamAnswer, @Sendable (StreamAnswer) -> Void)] = []
+    private var answers: [(answer: StreamAnswer, request: FileStreamService.Request)] = []
     /// When the last of the batch's appends came, and how many there are.
     private var appended: (at: Int64, count: Int) = (0, 0)
 
@@ -63,9 +68,10 @@ final class KeptStream {
     var added: Int { bytes.count }
 
     /// What was answered may rest on what is not written yet, so it is said after that.
-    func answer(_ answer: StreamAnswer, _ say: @escaping @Sendable (StreamAnswer) -> Void) {
-        answers.append((answer, say))
-    }
+    func answer(_ answer: StreamAnswer, _ request: FileStreamService.Request) { answers.append((answer, request)) }
+
+    /// The batch in hand ends it.
+    var ends: StreamEnding.Reason? { before?.ending == nil && before != nil ? log.ending?.reason : nil }
 
     /// Writes what the batch did, and shows it to readers. `say` has to follow.
     ///
@@ -87,9 +93,76 @@ final class KeptStream {
             let news = appended
             appended.count = 0
             guard isWritten else { return nil }
+            self.length = file.length
             count.add(news.count, at: news.at)
         }
         let loops = bytes.isEmpty ? [] : buffer.append(bytes)
+        return loops + show()
+    }
+
+    // MARK: What hubs share
+
+    /// What the batch does to the log that hubs share; without bytes where it only answers by it.
+    var change: SharedStreamChange {
+        SharedStreamChange(
+            .append, name: log.name.text, id: log.id.number, before: length == 0 ? .absent : .length(length),
+            bytes: frames)
+    }
+
+    /// The log that hubs share has what the batch did: it is copied to the folder, and shown to readers. `say` has to follow.
+    ///
+    /// - Returns: loops that are to be told.
+    func commit(copyingTo folder: StreamFolder, isSynced: Bool) -> [Int] {
+        let (frames, bytes, news) = (frames, bytes, appended)
+        before = nil
+        self.frames = []
+        self.bytes = []
+        appended.count = 0
+        if !frames.isEmpty { count.add(news.count, at: news.at) }
+        copy(frames, to: folder, isSynced: isSynced)
+        return (bytes.isEmpty ? [] : buffer.append(bytes)) + show()
+    }
+
+    /// A copy that lacks something is not gone on with.
+    private func copy(_ frames: [UInt8], to folder: StreamFolder, isSynced: Bool) {
+        guard !frames.isEmpty else { return }
+        if file.length == length, folder.append(frames, to: file), isSynced { _ = folder.sync(file) }
+        length += frames.count
+    }
+
+    /// The log that hubs share is not as the batch believed, or cannot be asked: the stream is as it was before.
+    ///
+    /// - Returns: what was asked in the batch, in order, with what would have been answered, and what waited behind it.
+    func undo() -> [(answer: StreamAnswer?, request: FileStreamService.Request)] {
+        log = before ?? log
+        before = nil
+        frames = []
+        bytes = []
+        appended.count = 0
+        var asked: [(answer: StreamAnswer?, request: FileStreamService.Request)] = answers.map {
+            ($0.answer, $0.request)
+        }
+        answers = []
+        if let waiting, !waiting.isAsked, let closer = waiting.closer {
+            asked += ([closer.request] + waiting.requests).map { (nil, $0) }
+            self.waiting = nil
+        }
+        return asked
+    }
+
+    /// What another hub wrote, copied and shown.
+    ///
+    /// - Parameter frames: of these records.
+    /// - Returns: loops that are to be told.
+    func takeIn(_ records: ArraySlice<StreamRecord>, _ frames: [UInt8], _ folder: StreamFolder) -> [Int] {
+        var loops: [Int] = []
+        for record in records {
+            let more = record.bytes(of: log)
+            log.apply(record)
+            if !more.isEmpty { loops += buffer.append(more) }
+        }
+        copy(frames, to: folder, isSynced: false)
+        count.begin(at: log.end)
         return loops + show()
     }
 
@@ -100,7 +173,7 @@ final class KeptStream {
     func say(isWritten: Bool) {
         let answers = self.answers
         self.answers = []
-        for (answer, say) in answers { say(isWritten ? answer : .refused(.noRoom)) }
+        for (answer, request) in answers { request.answer(isWritten ? answer : .refused(.noRoom)) }
     }
 
     /// - Returns: loops that are to be told.
@@ -119,6 +192,7 @@ final class KeptStream {
         }
         _ = show()
         count.begin(at: log.end)
+        length = file.length
     }
 
     /// Bytes and appends since this was asked last.

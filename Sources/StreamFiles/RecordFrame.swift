@@ -101,6 +101,17 @@ package enum RecordFrame {
         return (records, at)
     }
 
+    /// How many of the first bytes are whole records, of which only the first may be beyond `most`.
+    static func wholeBytes(in bytes: [UInt8], most: Int) -> Int {
+        var at = 0
+        while bytes.count - at >= headBytes {
+            let next = at + headBytes + Int(number(bytes, at))
+            guard next <= bytes.count, at == 0 || next <= most else { break }
+            at = next
+        }
+        return at
+    }
+
     private static func number(_ bytes: [UInt8], _ at: Int) -> UInt32 {
         (0..<4).reduce(0) { $0 | UInt32(bytes[at + $1]) << (8 * UInt32($1)) }
     }

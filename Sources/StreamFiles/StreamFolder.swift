@@ -83,7 +83,9 @@ package final class StreamFolder {
         while true {
             let start = bytes.count
             bytes += [UInt8](repeating: 0, count: 65_536)
-            let count = bytes.withUnsafeMutableBytes { read(descriptor, $0.baseAddress.map { $0 + start }, 65_536) }
+            let count = bytes.withUnsafeMutableBytes {
+                Glibc.read(descriptor, $0.baseAddress.map { $0 + start }, 65_536)
+            }
             guard count >= 0 else { throw Failure(description: "\(path) cannot be read: \(Self.reason)") }
             bytes.removeLast(65_536 - count)
             if count == 0 { return bytes }
@@ -132,6 +134,46 @@ package final class StreamFolder {
     package func remove(_ file: File) {
         close(file)
         unlink(file.path)
+    }
+
+    /// A part of what was written; nil where it cannot be read.
+    package func read(_ file: File, _ range: Range<Int>) -> [UInt8]? {
+        guard range.upperBound <= file.length else { return nil }
+        let descriptor = Glibc.open(file.path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { Glibc.close(descriptor) }
+        var bytes = [UInt8](repeating: 0, count: range.count)
+        var done = 0
+        while done < range.count {
+            let count = bytes.withUnsafeMutableBytes {
+                pread(descriptor, $0.baseAddress.map { $0 + done }, range.count - done, range.lowerBound + done)
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { return nil }
+            done += count
+        }
+        return bytes
+    }
+
+    // MARK: The epoch
+
+    /// Of the streams that hubs share: up to which one the files are beginnings of logs that Redis had. Nil where they never were.
+    package var epoch: UInt64? {
+        do {
+            return UInt64(String(decoding: try contents(of: path + "/epoch").prefix { $0 != 0x0A }, as: UTF8.self))
+        } catch {
+            return nil
+        }
+    }
+
+    /// Where it cannot be written, the files count as those of a hub that was away.
+    package func note(epoch: UInt64) {
+        let descriptor = Glibc.open(path + "/epoch.new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { return }
+        let text = Array("\(epoch)\n".utf8)
+        let isWritten = text.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, text.count) } == text.count
+        Glibc.close(descriptor)
+        if isWritten { rename(path + "/epoch.new", path + "/epoch") }
     }
 
     /// Puts a file that no stream can be made of out of the way, for somebody to look at.

@@ -5,6 +5,8 @@ import Streams
 extension StreamWorker {
     /// Between two questions what became of a commit, while nobody knows.
     private static let settleInterval = Duration.seconds(1)
+    /// For how long another hub may commit a close before this one asks what became of it: by that it ends the attempt.
+    private static let patience = Duration.seconds(10)
 
     // MARK: Whoever asks
 
@@ -36,7 +38,7 @@ extension StreamWorker {
             let bearer
         else { return false }
         stream.write(.closing(bytes, ending, producer: producer, sequence: sequence))
-        stream.waiting = StreamWaiters(closer: (stamp, bearer, asked.answer))
+        stream.waiting = StreamWaiters(closer: (stamp, bearer, asked))
         return true
     }
 
@@ -47,7 +49,7 @@ extension StreamWorker {
         guard let waiting = stream.waiting, !waiting.isAsked, let closer = waiting.closer else { return }
         guard let closing = stream.log.closing, let committer = setup.committer else {
             // It could not be written down.
-            closer.answer(refused(.noRoom))
+            closer.request.answer(refused(.noRoom))
             return release(stream)
         }
         stream.waiting?.isAsked = true
@@ -71,34 +73,47 @@ extension StreamWorker {
             stream.countAppend(at: Self.unix)
             count(bytes: closing.bytes.count)
             if let closer = stream.waiting?.closer {
-                stream.answer(.appended(stream.snapshot, isRepeated: false, stamp: closer.stamp), closer.answer)
+                stream.answer(.appended(stream.snapshot, isRepeated: false, stamp: closer.stamp), closer.request)
             }
-            if settles(stream, key) { count(closing.ending.reason) }
+            settles(stream, key)
         case .refused(let sentence):
             stream.write(.reopened)
-            if let closer = stream.waiting?.closer { stream.answer(refused(.closeFailed(sentence)), closer.answer) }
-            _ = settles(stream, key)
+            if let closer = stream.waiting?.closer { stream.answer(refused(.closeFailed(sentence)), closer.request) }
+            settles(stream, key)
         case .unknown:
-            if let closer = stream.waiting?.closer { stream.answer(refused(.unavailable), closer.answer) }
-            for request in stream.waiting?.requests ?? [] { stream.answer(refused(.unavailable), request.answer) }
+            if let closer = stream.waiting?.closer { stream.answer(refused(.unavailable), closer.request) }
+            for request in stream.waiting?.requests ?? [] { stream.answer(refused(.unavailable), request) }
             askLater(of: stream)
             commit()
         }
     }
 
-    /// Writes what became of a commit, after which whoever waited goes on.
-    ///
-    /// - Returns: false where the disk did not take it: what is committed is found again by asking.
-    private func settles(_ stream: KeptStream, _ key: StreamCommitKey) -> Bool {
+    /// Writes what became of a commit, after which whoever waited goes on. Where that could not be written, what is committed is found
+    /// again by asking.
+    private func settles(_ stream: KeptStream, _ key: StreamCommitKey) {
         stream.waiting?.closer = nil
         commit()
         guard stream.log.closing == nil else {
-            askLater(of: stream)
-            return false
+            return askLater(of: stream)
         }
         setup.committer?.forget(key)
         release(stream)
-        return true
+    }
+
+    /// Another hub commits a close: should it die over it, somebody has to ask what became of that.
+    func closesElsewhere(_ stream: KeptStream) {
+        stream.waiting = StreamWaiters(isAsked: true, settleAt: .now + Self.patience)
+    }
+
+    /// Another hub found out what became of a close.
+    func closedElsewhere(_ stream: KeptStream) {
+        if let closer = stream.waiting?.closer {
+            let isClosed = stream.log.ending != nil
+            closer.request.answer(
+                isClosed
+                    ? .appended(stream.snapshot, isRepeated: false, stamp: closer.stamp) : refused(.unavailable))
+        }
+        release(stream)
     }
 
     /// Whoever waited for the close goes on.
@@ -127,7 +142,7 @@ extension StreamWorker {
 /// Who waits for a close to be committed.
 struct StreamWaiters {
     /// Of whoever closes; nil once that is answered, and after a restart.
-    var closer: (stamp: ProducerStamp?, bearer: StreamBearer, answer: @Sendable (StreamAnswer) -> Void)?
+    var closer: (stamp: ProducerStamp?, bearer: StreamBearer, request: FileStreamService.Request)?
     /// Asked meanwhile, in order.
     var requests: [FileStreamService.Request] = []
     /// It was handed to whoever commits.

@@ -6,13 +6,15 @@ import Workers
 /// Performs what is asked of streams, in order, and ends what nobody writes or wants any more. On the service's thread.
 final class StreamWorker {
     let setup: FileStreamService.Setup
-    private let index: StreamIndex
+    let index: StreamIndex
     private let published: Published<StreamStatistics>
-    private let folder: StreamFolder
-    private(set) var streams: [StreamName: KeptStream] = [:]
+    let folder: StreamFolder
+    var streams: [StreamName: KeptStream] = [:]
     /// Of all streams, what is decided and not written included.
-    private(set) var totalBytes = 0
-    private(set) var figures = StreamStatistics()
+    var totalBytes = 0
+    var figures = StreamStatistics()
+    /// What hubs share; nil where the hub is alone (`StreamWorker+Sharing`).
+    var sharing: StreamSharing?
     /// When the operator's page asked last what grows (`StreamWorker+Inspection`).
     var surveyedAt: ContinuousClock.Instant?
     private var sink: (any StreamSink)?
@@ -21,10 +23,11 @@ final class StreamWorker {
     /// In the batch in hand, in the order in which they were asked for.
     private var touched: [KeptStream] = []
     private var random = SystemRandomNumberGenerator()
-    private var sweepAt = ContinuousClock.now
-    private var hasWarned = false
+    var sweepAt = ContinuousClock.now
+    var hasWarned = false
 
-    private static let sweepInterval = Duration.milliseconds(500)
+    /// So often in a row other hubs may be faster.
+    private static let mostRounds = 50
 
     init(
         _ setup: FileStreamService.Setup, _ index: StreamIndex, _ published: Published<StreamStatistics>
@@ -34,6 +37,8 @@ final class StreamWorker {
         self.published = published
         folder = try StreamFolder(setup.directory)
         for (file, bytes) in try folder.files() { restore(file, bytes) }
+        sharing = setup.shared.map { StreamSharing($0, setup.logger) }
+        figures.shared = setup.shared.map { _ in .init() }
         publish()
     }
 
@@ -45,7 +50,7 @@ final class StreamWorker {
     }
 
     /// Milliseconds that grow.
-    private static var monotonic: Int64 {
+    static var monotonic: Int64 {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)
         return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
@@ -63,7 +68,8 @@ final class StreamWorker {
         if end < bytes.count { folder.cut(file, at: end) }
         for record in records.dropFirst() { log.apply(record) }
         var lease = StreamLease(log.configuration, at: Self.monotonic)
-        lease.restart(hasProducer: log.hasProducer, at: Self.monotonic)
+        // Of several hubs others may have heard the producer all the time.
+        if setup.shared == nil { lease.restart(hasProducer: log.hasProducer, at: Self.monotonic) }
         guard let fresh = StreamLog(first) else { return }
         let stream = KeptStream(fresh, file, lease, at: Self.unix)
         stream.restore(records.dropFirst())
@@ -79,7 +85,7 @@ final class StreamWorker {
         self.sink = sink
         self.mailbox = mailbox
         while true {
-            mailbox.wait(until: streams.isEmpty ? nil : sweepAt)
+            if sharing == nil { mailbox.wait(until: streams.isEmpty ? nil : sweepAt) } else { share(until: sweepAt) }
             let mail = mailbox.take { mail in
                 defer {
                     mail.requests = []
@@ -90,7 +96,16 @@ final class StreamWorker {
                 return mail
             }
             for outcome in mail.outcomes { take(outcome.outcome, of: outcome.key, outcome.name) }
-            for request in mail.requests { perform(request) }
+            var bytes = 0
+            for request in mail.requests {
+                // What is written at once has to fit into one call.
+                if sharing != nil, bytes > 0, bytes + request.bytes > StreamSharing.mostBytes {
+                    commit()
+                    bytes = 0
+                }
+                bytes += request.bytes
+                perform(request)
+            }
             commit()
             for question in mail.questions { question(self) }
             if sweepAt <= .now { sweep() }
@@ -100,11 +115,13 @@ final class StreamWorker {
 
     /// Writes what was decided, answers whoever asked for it and tells loops.
     func commit() {
-        // Whoever waited for a close that is out goes on with it, and touches streams anew.
-        while !touched.isEmpty {
+        // Whoever waited for a close that is out goes on with it, and touches streams anew; so does whoever another hub was faster than.
+        var rounds = 0
+        while !touched.isEmpty || sharing?.missing.isEmpty == false {
             let batch = touched
             touched.removeAll(keepingCapacity: true)
-            commit(batch)
+            rounds += 1
+            if sharing == nil { commit(batch) } else { commitShared(batch, isLast: rounds > Self.mostRounds) }
         }
         publish()
     }
@@ -112,15 +129,11 @@ final class StreamWorker {
     private func commit(_ batch: [KeptStream]) {
         for stream in batch where stream.isTouched {
             let (added, before) = (stream.added, stream.count.appends)
-            let isSynced =
-                setup.sync == .always || stream.waiting != nil || setup.sync == .close && stream.log.ending != nil
-            let loops = stream.commit(to: folder, isSynced: isSynced)
+            let ending = stream.ends
+            let loops = stream.commit(to: folder, isSynced: isSynced(stream))
             figures.writes += 1
             if let loops {
-                figures.appendedBytes += added
-                figures.appends += stream.count.appends - before
-                // Nobody finds a stream that is not written.
-                tell(index[stream.log.name] == nil ? index.add(stream.buffer) : loops, of: stream.buffer)
+                wrote(stream, bytes: added, appends: stream.count.appends - before, ending: ending, telling: loops)
             } else {
                 failed(stream, added)
             }
@@ -129,14 +142,27 @@ final class StreamWorker {
         }
     }
 
+    /// Whether what the batch did has to be on the disk, and not only in the kernel's hands.
+    func isSynced(_ stream: KeptStream) -> Bool {
+        setup.sync == .always || stream.waiting != nil || setup.sync == .close && stream.log.ending != nil
+    }
+
+    /// Counts what was written and shows it.
+    func wrote(
+        _ stream: KeptStream, bytes: Int, appends: Int, ending: StreamEnding.Reason?, telling loops: [Int]
+    ) {
+        figures.appendedBytes += bytes
+        figures.appends += appends
+        if let ending { figures.ended[ending, default: 0] += 1 }
+        // Nobody finds a stream that is not written.
+        tell(index[stream.log.name] == nil ? index.add(stream.buffer) : loops, of: stream.buffer)
+    }
+
     /// The batch in hand has to write the stream, or to answer somebody about it.
     func touch(_ stream: KeptStream) { touched.append(stream) }
 
     /// Streams grow by so many bytes, as soon as they are written.
     func count(bytes: Int) { totalBytes += bytes }
-
-    /// A stream has ended like that.
-    func count(_ ending: StreamEnding.Reason) { figures.ended[ending, default: 0] += 1 }
 
     private func failed(_ stream: KeptStream, _ added: Int) {
         totalBytes -= added
@@ -152,7 +178,7 @@ final class StreamWorker {
         if stream.file.length == 0 { forget(stream) }
     }
 
-    private func tell(_ loops: [Int], of buffer: StreamBuffer) {
+    func tell(_ loops: [Int], of buffer: StreamBuffer) {
         for loop in loops { sink?.streamChanged(buffer, for: loop) }
     }
 
@@ -178,7 +204,8 @@ final class StreamWorker {
             return create(asked, configuration, body, closes: closes, at: now)
         }
         guard let stream = streams[asked.name], !isExpired(stream, at: now) else {
-            return asked.answer(refused(.notFound))
+            guard sharing != nil else { return asked.answer(refused(.notFound)) }
+            return lookElsewhere(asked)
         }
         touch(stream)
         switch asked.request {
@@ -186,25 +213,31 @@ final class StreamWorker {
         case .append(let append): self.append(append, to: stream, asked, at: now, monotonic)
         case .cancel:
             if stream.log.ending == nil { end(stream, .cancelled, at: now) }
-            stream.answer(.done(stream.snapshot), asked.answer)
+            stream.answer(.done(stream.snapshot), asked)
         case .delete:
             commit()
-            remove(stream)
-            asked.answer(.done(nil))
+            let isDone = sharing == nil || removeShared(asked.name)
+            if isDone, let stream = streams[asked.name] { remove(stream) }
+            asked.answer(isDone ? .done(nil) : refused(.unavailable))
         case .hold(let hold):
             if !stream.log.wasHeld, stream.log.ending == nil { stream.write(.held) }
-            _ = stream.lease.hold(hold, at: monotonic)
-            stream.answer(.done(stream.snapshot), asked.answer)
+            if stream.lease.hold(hold, at: monotonic) != nil { tellOthers(.heard, of: stream) }
+            stream.answer(.done(stream.snapshot), asked)
         case .release(let hold, let isFault):
             if isFault {
-                _ = stream.lease.release(hold, at: monotonic)
+                if stream.lease.release(hold, at: monotonic) != nil { tellOthers(.broken, of: stream) }
             } else {
                 stream.lease.finish(hold, at: monotonic)
             }
-            stream.answer(.done(stream.snapshot), asked.answer)
+            stream.answer(.done(stream.snapshot), asked)
         case .touch:
-            stream.usedAt = now
-            asked.answer(.done(stream.snapshot))
+            noteUse(of: stream, at: now)
+            // Of several hubs' streams the answer says that what is here is all.
+            if sharing != nil {
+                stream.answer(.done(stream.snapshot), asked)
+            } else {
+                asked.answer(.done(stream.snapshot))
+            }
         }
     }
 
@@ -216,10 +249,12 @@ final class StreamWorker {
             guard isExpired(stream, at: now) else {
                 touch(stream)
                 let isSame = stream.log.configuration.isAlike(configuration) && (stream.log.ending != nil) == closes
-                return stream.answer(isSame ? .existed(stream.snapshot) : refused(.otherConfiguration), asked.answer)
+                return stream.answer(isSame ? .existed(stream.snapshot) : refused(.otherConfiguration), asked)
             }
             commit()
-            remove(stream)
+            if sharing == nil { remove(stream) } else { _ = removeShared([stream]) }
+            // Another hub has it still, or nobody knows.
+            guard streams[asked.name] == nil else { return asked.answer(refused(.unavailable)) }
         }
         let bytes: [UInt8]
         do throws(StreamRefusal) {
@@ -238,11 +273,10 @@ final class StreamWorker {
             let ending = closes ? StreamEnding(.complete, at: now) : nil
             stream.write(.appended(bytes, ending, producer: nil, sequence: nil))
             count(bytes: bytes.count)
-            if closes { count(.complete) }
         }
         streams[asked.name] = stream
         touch(stream)
-        stream.answer(.created(stream.snapshot), asked.answer)
+        stream.answer(.created(stream.snapshot), asked)
     }
 
     private func append(
@@ -251,31 +285,30 @@ final class StreamWorker {
     ) {
         switch stream.log.decide(append, limit: limit(of: stream.log.configuration), at: now) {
         case .refused(let refusal):
-            stream.answer(refused(refusal), asked.answer)
+            stream.answer(refused(refusal), asked)
         case .repeated(let stamp):
             _ = stream.lease.heard(at: monotonic)
-            stream.answer(.appended(stream.snapshot, isRepeated: true, stamp: stamp), asked.answer)
+            tellOthers(.heard, of: stream)
+            stream.answer(.appended(stream.snapshot, isRepeated: true, stamp: stamp), asked)
         case .write(let record, let stamp):
-            guard case .appended(let bytes, let ending, _, _) = record else { return }
+            guard case .appended(let bytes, _, _, _) = record else { return }
             do throws(StreamRefusal) {
                 try makeRoom(for: bytes.count, limit: .max, isNew: false)
             } catch {
-                return stream.answer(refused(error), asked.answer)
+                return stream.answer(refused(error), asked)
             }
             stream.usedAt = now
             if beginClose(of: stream, record, stamp: stamp, bearer: append.bearer, asked) { return }
             stream.write(record)
             stream.countAppend(at: now)
             count(bytes: bytes.count)
-            if let ending { count(ending.reason) }
             _ = stream.lease.heard(at: monotonic)
-            stream.answer(.appended(stream.snapshot, isRepeated: false, stamp: stamp), asked.answer)
+            stream.answer(.appended(stream.snapshot, isRepeated: false, stamp: stamp), asked)
         }
     }
 
-    private func end(_ stream: KeptStream, _ reason: StreamEnding.Reason, at now: Int64) {
+    func end(_ stream: KeptStream, _ reason: StreamEnding.Reason, at now: Int64) {
         stream.write(.ended(StreamEnding(reason, at: now)))
-        count(reason)
     }
 
     func limit(of configuration: StreamConfiguration) -> Int {
@@ -297,7 +330,7 @@ final class StreamWorker {
         }
         let ended = streams.values.filter { $0.log.ending != nil && !$0.isTouched && $0.waiting == nil }
         for stream in ended.sorted(by: { ($0.log.ending?.at ?? 0) < ($1.log.ending?.at ?? 0) }) {
-            remove(stream)
+            if sharing == nil { remove(stream) } else if !removeShared([stream]) { break }
             figures.evicted += 1
             if isRoomy() { return }
         }
@@ -305,62 +338,22 @@ final class StreamWorker {
         throw .tooMuch(limit: streams.count >= most.count && isNew ? "streams.count" : "streams.total_bytes")
     }
 
-    private func remove(_ stream: KeptStream) {
+    /// Here: of what hubs share it is removed before (`removeShared`).
+    func remove(_ stream: KeptStream) {
         totalBytes -= stream.log.end
+        // Another hub removed it while its close was committed.
+        let waiting = stream.waiting
+        stream.waiting = nil
+        for request in (waiting?.closer.map { [$0.request] } ?? []) + (waiting?.requests ?? []) {
+            request.answer(refused(.notFound))
+        }
         forget(stream)
         tell(stream.buffer.setGone(), of: stream.buffer)
     }
 
-    private func forget(_ stream: KeptStream) {
+    func forget(_ stream: KeptStream) {
         folder.remove(stream.file)
         streams[stream.log.name] = nil
         index.remove(stream.log.name)
-    }
-
-    // MARK: Time
-
-    private func isExpired(_ stream: KeptStream, at now: Int64) -> Bool {
-        switch stream.log.configuration.lifetime {
-        case .unlimited: false
-        case .idle(let seconds): now - stream.usedAt >= Int64(seconds) * 1000
-        case .until(let time): now >= time
-        }
-    }
-
-    private func sweep() {
-        sweepAt = .now + Self.sweepInterval
-        hasWarned = false
-        let (now, monotonic) = (Self.unix, Self.monotonic)
-        (figures.open, figures.stalled, figures.connectedProducers) = (0, 0, 0)
-        for stream in Array(streams.values) {
-            // Whoever watches, reads.
-            if stream.buffer.isWatched { stream.usedAt = now }
-            if stream.waiting != nil {
-                figures.open += 1
-                askWhatBecame(of: stream)
-            } else if isExpired(stream, at: now) {
-                remove(stream)
-            } else if let ending = stream.log.ending {
-                if case .unlimited = stream.log.configuration.lifetime, now - ending.at >= setup.limits.keptAfterEnd {
-                    remove(stream)
-                }
-            } else {
-                figures.open += 1
-                look(after: stream, at: now, monotonic)
-                if stream.lease.isStalled { figures.stalled += 1 }
-                figures.connectedProducers += stream.lease.connections.count
-            }
-        }
-        commit()
-    }
-
-    private func look(after stream: KeptStream, at now: Int64, _ monotonic: Int64) {
-        switch stream.lease.advance(to: monotonic, setup.lease, hasProducer: stream.log.hasProducer) {
-        case .aborted:
-            touch(stream)
-            end(stream, .aborted, at: now)
-        case .stalled, .open: tell(stream.show(), of: stream.buffer)
-        case nil: break
-        }
     }
 }

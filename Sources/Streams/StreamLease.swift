@@ -55,6 +55,16 @@ package struct StreamLease: Sendable {
         return .stalled
     }
 
+    /// A connection that another hub had has ended without a word.
+    package mutating func brokeElsewhere(at now: Int64) {
+        guard holds.isEmpty, seconds != 0 else { return }
+        heardAt = now
+        isStalled = true
+    }
+
+    /// What the producer said a while ago may not have been heard: it has all of its time from here on.
+    package mutating func postpone(at now: Int64) { heardAt = now }
+
     /// After a restart nobody is connected: whoever has a lease begins in doubt, with all of its time.
     package mutating func restart(hasProducer: Bool, at now: Int64) {
         heardAt = now

@@ -5,6 +5,9 @@ package protocol StreamService: Sendable {
     func perform(
         _ request: StreamRequest, on name: StreamName, answer: @escaping @Sendable (StreamAnswer) -> Void)
 
+    /// Several hubs have the streams together: what this one knows may be a moment old, and is all once a `touch` is answered.
+    var isShared: Bool { get }
+
     /// Nil where there is no such stream.
     func buffer(of name: StreamName) -> StreamBuffer?
 

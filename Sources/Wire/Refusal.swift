@@ -44,6 +44,8 @@ package enum Refusal: Error, Sendable, Equatable {
     case roleInvalid
     case invalidBinding(String)
     case stream(StreamProblem)
+    /// A backend took the user out of the channel; for so many seconds more it is not let in again.
+    case removed(topic: String, seconds: Int?)
 
     /// What bounds the lists of those who are present.
     package enum PresenceBound: Sendable, CaseIterable {
@@ -95,6 +97,7 @@ package enum Refusal: Error, Sendable, Equatable {
         case .presenceListFull: "PresenceListFull: \(message)"
         case .summaryReserved: "ReservedEvent: \(message)"
         case .stream(let problem): "\(problem.code): \(message)"
+        case .removed: "RemovedFromChannel: \(message)"
         case .unmatchedTopic, .payloadNotAnObject, .presencePayloadNotAMap, .presenceEventUnknown,
             .appStateUnknown:
             message
@@ -145,6 +148,9 @@ package enum Refusal: Error, Sendable, Equatable {
             "The claim `role` of the token has a character U+0000, which no role of Postgres has; issue another token"
         case .invalidBinding(let detail): detail
         case .stream(let problem): problem.sentence
+        case .removed(let topic, let seconds):
+            "You were removed from this Channel topic: \(topic)"
+                + (seconds.map { "; you may join again in \($0) seconds" } ?? "")
         }
     }
 
@@ -163,13 +169,16 @@ package enum Refusal: Error, Sendable, Equatable {
             .giveUp
         case .over(let limit, _): limit.nextAction
         case .stream(let problem): problem.nextAction
+        case .removed(_, let seconds): seconds == nil ? .giveUp : .retry
         }
     }
 
     /// What says the same as a number: an HTTP status code (RFC 9110, section 15).
     package var status: Int {
         switch self {
-        case .unauthorized, .readRevoked, .writeUnauthorized, .trackUnauthorized, .privateOnly, .summaryReserved: 403
+        case .unauthorized, .readRevoked, .writeUnauthorized, .trackUnauthorized, .privateOnly, .summaryReserved,
+            .removed:
+            403
         default:
             switch nextAction {
             case .refreshToken: 401

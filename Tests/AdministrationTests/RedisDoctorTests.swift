@@ -8,7 +8,11 @@ import Testing
 @Suite(.serialized) struct RedisDoctorTests {
     private func examine(
         _ address: RedisAddress, _ limits: RedisDoctorLimits = RedisDoctorLimits(), node: String = "hub1"
-    ) -> [Finding] { RedisDoctor(address, cluster: "roost", node: node, limits: limits).examine() }
+    ) -> [Finding] {
+        RedisDoctor(
+            address, cluster: "roost", node: node, logEntries: 60_000, logBytes: 64 << 20, limits: limits
+        ).examine()
+    }
 
     /// The sentence about a subject, with how bad it is.
     private func said(_ findings: [Finding], _ subject: String) -> String {

@@ -313,45 +313,10 @@ import Wire
         state.heard(.ordered(Self.key, body, sender: nil, databaseID: next), from: 1, at: 0, &out)
         #expect(numbered == [tooLarge, next])
     }
-
-    @Test func aSnapshotComesInPartsAndGoesAsBytes() throws {
-        var state = ClusterState(boot: 1)
-        state.logIsOpen()
-        var diff = PresenceDiff()
-        for serial in 1...1201 {
-            diff.joins.append(
-                PresenceMeta(
-                    member: MemberID(loop: 0, serial: serial), key: "k\(serial)", ref: "r\(serial)",
-                    payload: [123, 125]))
-        }
-        var out: [ClusterState.Output] = []
-        let wish = HistoryWish(limit: 5, lifetime: 1000)
-        state.said(.presence(Self.key, diff), by: 0, at: 0, record: { _ in nil }, wish: { _ in wish }, &out)
-        state.said(.keeping(Self.key), by: 0, at: 0, record: { _ in nil }, wish: { _ in wish }, &out)
-        let told = out
-        let parts = DirectPayload.parts(of: state.snapshot(of: 1), hub: 1)
-        #expect(parts.count == 3)
-        var (gathered, whole) = (SnapshotParts(), ClusterState.Snapshot?.none)
-        for part in parts {
-            let bytes = part.encoded(at: 0)
-            guard case .snapshot(1, let number, let count, let snapshot)? = try DirectPayload(bytes[...], at: 0) else {
-                return #expect(Bool(false))
-            }
-            whole = gathered.add(number, of: count, snapshot)
-        }
-        var other = ClusterState(boot: 2)
-        out = []
-        other.replace(1, by: try #require(whole), &out)
-        for output in told { if case .tell(let message) = output { state.heard(message, from: 1, at: 0, &out) } }
-        #expect(other.digest(of: 1) == state.digest(of: 1))
-        #expect(other.members.count == 1201)
-        let isWhole = gathered.add(1, of: 3, ClusterState.Snapshot()) != nil
-        #expect(!isWhole, "a part is missing")
-    }
 }
 
 extension ClusterState {
-    fileprivate mutating func logIsOpen() {
+    mutating func logIsOpen() {
         var out: [Output] = []
         logIsOpen(&out)
     }

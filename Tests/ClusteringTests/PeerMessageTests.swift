@@ -26,7 +26,7 @@ import Wire
         .typing(key, .ended(.member(member))), .typing(key, .forgotten(.user(""))),
         .lost(key, member, milliseconds: 2000), .expected(key, member, milliseconds: 5000),
         .claimed(key, member, of: .init(hub: .max, turn: 3)), .over(key, member, of: .init(hub: 0, turn: 0)),
-        .appState(key, member, .inactive),
+        .appState(key, member, .inactive), .users([.init(user: "ä", count: 3), .init(user: "", count: 0)]), .users([]),
     ]
 
     @Test(arguments: all) func comesBackAsItWas(_ message: PeerMessage) throws {
@@ -40,10 +40,43 @@ import Wire
         }
     }
 
-    @Test func whatANewerHubSaysIsPassedOver() throws {
-        #expect(try PeerMessage([200, 1, 2, 3]) == nil)
-        // What is added to a kind goes behind what it has.
-        #expect(try PeerMessage((Self.all[0].encoded + [1, 2, 3])[...]) == Self.all[0])
+    @Test(arguments: all) func whatANewerHubAddsIsReadPast(_ message: PeerMessage) throws {
+        for more: [UInt8] in [[0], [200, 1, 2, 3], [255, 255, 255, 255, 255]] {
+            #expect(try PeerMessage((message.encoded + more)[...]) == message)
+        }
+    }
+
+    @Test(arguments: all) func aKindThatIsNotKnownIsPassedOver(_ message: PeerMessage) throws {
+        var bytes = message.encoded
+        for kind: UInt8 in [0, 12, 200, 255] {
+            bytes[0] = kind
+            #expect(try PeerMessage(bytes[...]) == nil)
+        }
+    }
+
+    @Test func aFormThatIsNotKnownIsPassedOver() throws {
+        // Behind the kind, whether it is private, and the topic with its length.
+        let form = 3 + Self.key.topic.utf8.count
+        for message in Self.all {
+            switch message {
+            case .broadcast, .ordered, .typing:
+                var bytes = message.encoded
+                bytes[form] = 99
+                #expect(try PeerMessage(bytes[...]) == nil, "\(message)")
+            case .appState:
+                let bytes = message.encoded.dropLast(8) + "sleeping".utf8
+                #expect(try PeerMessage(bytes[...]) == nil)
+            default: break
+            }
+        }
+        var typist = PeerMessage.typing(Self.key, .ended(.user("u"))).encoded
+        typist[form + 1] = 99
+        #expect(try PeerMessage(typist[...]) == nil)
+        // A state of a member's app that is not known is none.
+        let present = PeerMessage.presence(Self.key, joins: [Self.present], leaves: [])
+        let changed = Array(present.encoded.dropLast(11)) + "elsewhere!".utf8 + [0]
+        guard case .presence(_, let joins, _)? = try PeerMessage(changed[...]) else { throw CancellationError() }
+        #expect(joins.map(\.appState) == [nil] && joins[0].payload == Self.present.payload)
     }
 
     @Test func anyBytesAreReadOrRefused() {

@@ -57,7 +57,7 @@ def redis():
 
 @pytest.fixture(scope="module")
 def shared_hubs(cluster, redis):
-    hubs = Hubs(cluster.create_database("several"), redis)
+    hubs = Hubs(cluster.create_database("several"), redis, ROOST_NOTIFY_CHANNELS="jobs -> public {topic} / e")
     try:
         yield hubs.start()
     finally:
@@ -157,6 +157,14 @@ async def test_typing_is_one_set(hubs, member, topic):
     assert ended.payload["payload"]["typing"] is False
 
 
+def test_each_hub_tells_which_hubs_there_are_and_of_which_version(hubs):
+    version = hubs[0].run("--version").stdout.split()[0]
+    for hub in hubs:
+        text = hub.ops("/metrics")[1]
+        for number in range(3):
+            assert f'roost_cluster_peer_info{{hub="hub{number}",version="{version}"}} 1\n' in text
+
+
 # Presence
 
 
@@ -244,6 +252,33 @@ async def test_an_id_of_one_hub_counts_on_another(hubs, member, topic):
     assert await numbers(back, topic, 5) == [1, 2, 3, 4, 5]
 
 
+async def test_a_notification_is_kept_once_and_has_one_id(hubs, member, cluster, topic, name):
+    clients = [await member(hub, topic, HISTORY) for hub in hubs]
+    away = await member(hubs[0], topic, HISTORY)
+
+    def notify(sql, n):
+        sql.execute("select pg_notify('jobs', %s)", [json.dumps({"topic": name, "n": n})])
+
+    with cluster.connect("several") as sql:
+        notify(sql, 0)
+        last = (await away.next("broadcast", topic)).payload["meta"]["history"]
+        await away.close()
+        for n in range(1, 40):
+            notify(sql, n)
+    heard = []
+    for client in clients:
+        messages = [await client.next("broadcast", topic, within=10) for _ in range(40)]
+        assert [m.payload["payload"]["n"] for m in messages] == list(range(40))
+        heard.append([m.payload["meta"]["history"] for m in messages])
+    assert heard[0] == heard[1] == heard[2]
+    back = await member(hubs[1], topic, {"broadcast": {"history": {"after": last}}})
+    assert back.joined[1]["history"]["complete"] is True, back.joined
+    assert [(await back.next("broadcast", topic)).payload["payload"]["n"] for _ in range(39)] == list(range(1, 40))
+    for client in (*clients, back):
+        await client.settled()
+        assert not [m for m in client.messages if m.event == "broadcast"], "each once"
+
+
 # Rows
 
 
@@ -269,6 +304,66 @@ async def test_a_client_whose_hub_died_is_brought_its_rows_by_another(hubs, shar
     committed = await rows.stop()
     await client.has(committed, 60)
     assert in_order(client.ids)
+    await client.close()
+
+
+async def rows_brought(hub, topic, table, sub):
+    """How many rows somebody new is brought who joins a hub, and says good-bye."""
+    client = Returning(hub, topic, table, sub=sub)
+    await client.enter()
+    await client.client.next("system", topic, within=10)
+    # Until it has answered the ping behind that, nothing is proven, and the next one would be brought the same.
+    await client.settled()
+    count = len(client.frames)
+    await client.client.ask(topic, "phx_leave", {})
+    await client.close()
+    return count
+
+
+async def test_a_living_hub_says_where_its_client_is(hubs, shared_hubs, cluster, name, topic):
+    with cluster.connect("several") as sql:
+        sql.execute(f'create table "{name}" (id int8 primary key, body text, n int4)')
+        hubs[0].watch(f'public."{name}"')
+        # For somebody who is away the hub keeps its place far back.
+        away = Returning(hubs[0], topic, name, sub="away")
+        await away.enter()
+        await away.cut()
+        here = Returning(hubs[0], topic, name, sub="here")
+        await here.enter()
+        sql.execute(f'insert into "{name}" (id) select generate_series(1, 300)')
+        await here.has(range(1, 301))
+        # Once the first client has answered a ping, a second one lacks nothing.
+        counts = []
+        while not counts or counts[-1] > 0:
+            assert len(counts) < 60, counts
+            counts.append(await rows_brought(hubs[1], topic, name, "here"))
+            await asyncio.sleep(0.25)
+        # Whoever is away is brought all of it, wherever it comes back.
+        away.hub = hubs[2]
+        await away.enter()
+        await away.has(range(1, 301))
+        assert hubs[1].metric("roost_cluster_questions_total") > 0
+    await here.close()
+    await away.close()
+
+
+async def test_a_hub_that_is_silent_holds_up_nobody(hubs, shared_hubs, cluster, name, topic):
+    with cluster.connect("several") as sql:
+        sql.execute(f'create table "{name}" (id int8 primary key, body text, n int4)')
+        hubs[0].watch(f'public."{name}"')
+        client = Returning(hubs[0], topic, name, sub="moves")
+        await client.enter()
+        await client.cut()
+        sql.execute(f'insert into "{name}" (id) select generate_series(1, 20)')
+        before = hubs[1].metric("roost_cluster_questions_unanswered_total")
+        hubs[0].process.send_signal(signal.SIGSTOP)
+        try:
+            client.hub = hubs[1]
+            await client.enter()
+            await client.has(range(1, 21))
+        finally:
+            hubs[0].process.send_signal(signal.SIGCONT)
+        await eventually(lambda: hubs[1].metric("roost_cluster_questions_unanswered_total") > before, 10)
     await client.close()
 
 

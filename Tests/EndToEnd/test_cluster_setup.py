@@ -84,6 +84,40 @@ async def test_all_that_redis_holds_may_be_deleted(cluster, name, topic):
             assert pair.gaps() == [0, 0]
 
 
+async def test_the_log_takes_no_more_than_it_is_to(cluster, name, topic):
+    with Redis() as redis:
+        async with Pair(cluster, name, redis, ROOST_CLUSTER_LOG_BYTES="1048576") as pair:
+            one, other = await pair.member(0, topic), await pair.member(1, topic)
+            # One after the other: the other client is no slow reader.
+            for n in range(80):
+                one.push(topic, "broadcast", {"type": "broadcast", "event": "e", "payload": {"n": n, "text": "x" * 100_000}})
+                assert await numbers(other, topic, 1) == [n]
+            assert redis.ask("MEMORY", "USAGE", "{roost:roost}:r", "SAMPLES", "0") < 4_000_000
+            assert redis.ask("XLEN", "{roost:roost}:r") < 80
+            # Small ones are kept again.
+            for n in range(100):
+                say(one, topic, n)
+            assert await numbers(other, topic, 100) == list(range(100))
+            assert pair.gaps() == [0, 0]
+
+
+async def test_who_is_present_comes_to_a_new_hub_however_much_it_is(cluster, name, topic):
+    """12 MB; the link takes 8 MiB at once."""
+    with Redis() as redis:
+        async with Pair(cluster, name, redis) as pair:
+            pair[1].kill()
+            for n in range(30):
+                client = await pair.member(0, f"{topic}:{n}", present(f"m{n}"), sub=f"m{n}")
+                track(client, f"{topic}:{n}", text="x" * 400_000)
+                await client.settled()
+            pair[1].start()
+            pair.hubs.wait_until_whole()
+            until(lambda: pair[1].metric("roost_cluster_members") == 30, 20, lambda: pair[1].log[-2000:])
+            watcher = await pair.member(1, f"{topic}:7", present("w"), sub="w")
+            state = await watcher.next("presence_state", f"{topic}:7")
+            assert len(state.payload["m7"]["metas"][0]["text"]) == 400_000
+
+
 async def test_a_redis_that_is_full_is_said_and_is_one_again_when_it_has_room(cluster, name, topic):
     with Redis("maxmemory-policy noeviction") as redis:
         async with Pair(cluster, name, redis) as pair:

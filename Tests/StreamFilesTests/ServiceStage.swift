@@ -27,9 +27,13 @@ final class ServiceStage {
     }
 
     /// The folder as a process finds it that comes after a `kill -9` at this moment: what the kernel has.
-    func afterKill() throws -> ServiceStage {
+    ///
+    /// - Parameter adjust: what is configured otherwise there.
+    func afterKill(_ adjust: (inout FileStreamService.Setup) -> Void = { _ in }) throws -> ServiceStage {
         let copy = NSTemporaryDirectory() + "/streams-" + UUID().uuidString
         try FileManager.default.copyItem(atPath: directory, toPath: copy)
+        var setup = setup
+        adjust(&setup)
         return try ServiceStage(directory: copy, setup)
     }
 

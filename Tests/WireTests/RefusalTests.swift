@@ -17,6 +17,7 @@ import Wire
         ] + Limit.allCases.map { .over($0, 77) }
         + Refusal.PresenceBound.allCases.map { .presenceListFull($0, 77, isCounted: true) }
         + [.presenceListFull(.bytes, 77, isCounted: false)] + problems.map { .stream($0) }
+        + [.removed(topic: "room1", seconds: nil), .removed(topic: "room1", seconds: 77)]
 
     static let problems: [StreamProblem] = [
         .isPublic, .name, .reserved, .notFound, .ended(at: 77), .cancelled(at: 77), .content, .order, .fenced,
@@ -189,6 +190,16 @@ import Wire
             )
         case .invalidBinding: ("InvalidPostgresChanges: a detail", "a detail")
         case .stream(let problem): Self.expected(problem)
+        case .removed(_, nil):
+            (
+                "RemovedFromChannel: You were removed from this Channel topic: room1",
+                "You were removed from this Channel topic: room1"
+            )
+        case .removed:
+            (
+                "RemovedFromChannel: You were removed from this Channel topic: room1; you may join again in 77 seconds",
+                "You were removed from this Channel topic: room1; you may join again in 77 seconds"
+            )
         }
     }
 
@@ -256,7 +267,7 @@ import Wire
     @Test func repeatsAndRefreshesOnlyWhereThatHelps() {
         let all = Self.all.filter {
             switch $0 {
-            case .over, .presenceListFull, .stream: false
+            case .over, .presenceListFull, .stream, .removed: false
             default: true
             }
         }
@@ -286,6 +297,11 @@ import Wire
     @Test func onlyWhatPassesIsTriedAgainOfStreams() {
         #expect(Self.problems.filter { Refusal.stream($0).nextAction == .retry } == [.full, .unavailable])
         #expect(Self.problems.allSatisfy { Refusal.stream($0).nextAction != .refreshToken })
+    }
+
+    @Test func whoeverIsKeptOutForAWhileTriesAgain() {
+        #expect(Refusal.removed(topic: "room1", seconds: 77).nextAction == .retry)
+        #expect(Refusal.removed(topic: "room1", seconds: nil).nextAction == .giveUp)
     }
 
     /// What goes away by itself, or once somebody else is gone, is worth another try.
@@ -359,10 +375,10 @@ import Wire
                     refusal.reason.replacingOccurrences(of: " 5 ", with: " N "),
                     refusal.message.replacingOccurrences(of: " 5 ", with: " N ")
                 )
-            case .unauthorized, .readRevoked, .writeUnauthorized, .trackUnauthorized:
+            case .unauthorized, .readRevoked, .writeUnauthorized, .trackUnauthorized, .removed:
                 (
-                    refusal.reason.replacingOccurrences(of: "room1", with: "X"),
-                    refusal.message.replacingOccurrences(of: "room1", with: "X")
+                    refusal.reason.replacing("room1", with: "X").replacing(" 77 ", with: " N "),
+                    refusal.message.replacing("room1", with: "X").replacing(" 77 ", with: " N ")
                 )
             case .over, .presenceListFull, .stream:
                 (

@@ -1,4 +1,5 @@
 import Glibc
+import Hub
 package import Logging
 import Postgres
 import Workers
@@ -117,7 +118,10 @@ final class FeedLoop {
 
     /// Runs posted work that needs no database.
     func serveAnytimeWork() {
-        let context = FeedContext(catalog: state.tables.catalog, status: published.status)
+        let locate: (RecoveryPoint) -> String? = { [state] point in
+            state.epochs.current.flatMap { state.recovery.locate(point, in: $0)?.text }
+        }
+        let context = FeedContext(catalog: state.tables.catalog, status: published.status, locate: locate)
         for work in inbox.takeAnytime() { work(context) }
     }
 

@@ -1,3 +1,4 @@
+package import Hub
 import Postgres
 import Workers
 
@@ -70,18 +71,24 @@ package typealias FeedWork = @Sendable (FeedContext) -> Void
 package struct FeedContext {
     private let ask: ((String, [String?]) throws -> [[String?]])?
     private let refresh: ((Set<String>) throws -> Catalog)?
+    private let find: ((RecoveryPoint) -> String?)?
     package let catalog: Catalog
     package let status: FeedStatus
 
     init(
         catalog: Catalog, status: FeedStatus, ask: ((String, [String?]) throws -> [[String?]])? = nil,
-        refresh: ((Set<String>) throws -> Catalog)? = nil
+        refresh: ((Set<String>) throws -> Catalog)? = nil, locate find: ((RecoveryPoint) -> String?)? = nil
     ) {
         self.catalog = catalog
         self.status = status
         self.ask = ask
         self.refresh = refresh
+        self.find = find
     }
+
+    /// Where a point of this process lies for every hub of the database: a cursor. Nil where that is not known, as while the
+    /// database is away.
+    package func locate(_ point: RecoveryPoint) -> String? { status == .ready ? find?(point) : nil }
 
     /// Whether `query` would be sent.
     package var canQuery: Bool { ask != nil }

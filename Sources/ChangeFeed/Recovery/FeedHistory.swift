@@ -1,4 +1,4 @@
-import Hub
+package import Hub
 import Postgres
 
 /// What the feed knows of the past while recoveries begin.
@@ -35,15 +35,23 @@ struct FeedHistory {
             guard let snapshot = Snapshot(text) else { return .refused(.malformed) }
             // The other hub may be ahead of this one, where all that comes next comes live.
             return kept(FeedCursor(epoch: epoch, at: snapshot.intersection(present)))
+        case .peer(let cursor, let otherwise):
+            // What cannot be told from there cannot be told from what lies before it, either.
+            switch judged(cursor) {
+            case .refused(let refusal) where refusal != .tooOld: return start(from: .snapshot(otherwise))
+            case let start: return start
+            }
         case .earliest(let points):
-            var earliest: Snapshot?
+            var (earliest, refused): (Snapshot?, RecoveryRefusal?)
             for point in points {
-                switch start(from: point) {
-                case .from(let cursor): earliest = earliest?.intersection(cursor.seen) ?? cursor.seen
-                case .refused(let refusal): return .refused(refusal)
+                switch (start(from: point), point) {
+                case (.from(let cursor), _): earliest = earliest?.intersection(cursor.seen) ?? cursor.seen
+                // It stands for one client alone, who may have made it up: the others are brought what they missed.
+                case (.refused(let refusal), .cursor): refused = refusal
+                case (.refused(let refusal), _): return .refused(refusal)
                 }
             }
-            return earliest.map { kept(FeedCursor(epoch: epoch, at: $0)) } ?? .refused(.malformed)
+            return earliest.map { kept(FeedCursor(epoch: epoch, at: $0)) } ?? .refused(refused ?? .malformed)
         }
     }
 
@@ -81,7 +89,7 @@ extension RecoveryPoint {
     /// Of all cursors that it is made of: whoever judges it has to know them (`FeedHistory.epochs`).
     package var epochs: Set<DatabaseEpoch> {
         switch self {
-        case .cursor(let text): FeedCursor(text).map { [$0.epoch] } ?? []
+        case .cursor(let text), .peer(let text, otherwise: _): FeedCursor(text).map { [$0.epoch] } ?? []
         case .earliest(let points): points.reduce(into: []) { $0.formUnion($1.epochs) }
         case .mark, .restart, .snapshot: []
         }
@@ -118,6 +126,31 @@ package struct RecoveryPoints {
 
     /// What every client certainly has, or will be asked for; nil where no mark tells.
     package var needed: Snapshot? { marks.snapshot(at: oldestMark) }
+
+    /// Where a point lies for every hub of the database; nil where it cannot be told.
+    package func locate(_ point: RecoveryPoint, in epoch: DatabaseEpoch) -> FeedCursor? {
+        // Whoever said it may have had it from another history: that is for whoever reads it to judge.
+        if case .cursor(let text) = point { return FeedCursor(text) }
+        return seen(by: point, in: epoch).map { FeedCursor(epoch: epoch, at: $0) }
+    }
+
+    private func seen(by point: RecoveryPoint, in epoch: DatabaseEpoch) -> Snapshot? {
+        func seen(_ text: String) -> Snapshot? { FeedCursor(text).flatMap { $0.epoch == epoch ? $0.seen : nil } }
+        switch point {
+        case .mark(let mark) where mark > 0: return marks.snapshot(at: mark)
+        case .mark, .restart: if case .snapshot(let snapshot) = restart { return snapshot } else { return nil }
+        case .cursor(let text): return seen(text)
+        case .snapshot(let text): return Snapshot(text)
+        case .peer(let text, let otherwise): return seen(text) ?? Snapshot(otherwise)
+        case .earliest(let points):
+            var earliest: Snapshot?
+            for point in points {
+                guard let one = self.seen(by: point, in: epoch) else { return nil }
+                earliest = earliest?.intersection(one) ?? one
+            }
+            return earliest
+        }
+    }
 
     // MARK: Connecting
 

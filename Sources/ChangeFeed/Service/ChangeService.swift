@@ -96,6 +96,13 @@ package final class ChangeService: ChangeSource {
         inbox.perform { [dispatcher] _ in dispatcher.scheduler.abandon(id) }
     }
 
+    /// Where points of this process lie for every hub of the database: a cursor for each, nil where that is not known.
+    ///
+    /// - Parameter done: is told on the feed's thread; never, where that has ended.
+    package func locate(_ points: [RecoveryPoint], then done: @escaping @Sendable ([String?]) -> Void) {
+        inbox.perform { context in done(points.map { context.locate($0) }) }
+    }
+
     /// Sees to it that the list of who was served (`SessionWriter`) does not count as complete any more, on the feed's own
     /// connection: where that does not work either, no changes flow or nothing can be written.
     ///

@@ -1,12 +1,14 @@
 /// What each hub publishes every half second: that it lives, and what others must have of it by now.
 ///
 /// Version 1, in this order: version, flags (1 byte each), name, boot, number, `since`, `base`, `place`, `settled`, `digest`
-/// (8 bytes), `digestSequence`, protocol, how many figures there are, and each, and so for the hubs that ended. Flags that are not known are ignored.
+/// (8 bytes), `digestSequence`, protocol, how many figures there are, and each, and so for the hubs that ended, and `software` with its length.
+/// Flags that are not known are ignored, and so is what a newer hub says behind that.
 package struct HubBeat: Equatable, Sendable {
     package static let version: UInt8 = 1
     package static let mostFigures = 32
 
     package static let mostEnded = 16
+    package static let longestSoftware = 64
 
     /// A hub that ended without a word.
     package struct Ended: Hashable, Sendable {
@@ -51,12 +53,14 @@ package struct HubBeat: Equatable, Sendable {
     package var figures: [UInt64]
     /// Hubs whose end was noticed within the last minute: who was cut off during their whole life hears of them so.
     package var ended: [Ended]
+    /// Which version of Roost the hub is, as people write it; nil where it does not say so.
+    package var software: String?
 
     package init(
         hub: HubIdentity, number: UInt64, since: LogPlace, base: UInt64 = 0, place: LogPlace, settled: UInt64,
         digest: UInt64 = 0,
         digestSequence: UInt64 = 0, protocolVersion: UInt64 = 1, flags: Flags = [], figures: [UInt64] = [],
-        ended: [Ended] = []
+        ended: [Ended] = [], software: String? = nil
     ) {
         self.hub = hub
         self.number = number
@@ -70,6 +74,7 @@ package struct HubBeat: Equatable, Sendable {
         self.flags = flags
         self.figures = figures
         self.ended = ended
+        self.software = software
     }
 
     package func encoded() -> [UInt8] {
@@ -95,6 +100,7 @@ package struct HubBeat: Equatable, Sendable {
             writer.place(end.since)
             writer.varint(UInt64(max(0, end.silence)))
         }
+        if let software { writer.blob(software.utf8.prefix(Self.longestSoftware)) }
         return writer.bytes
     }
 
@@ -121,11 +127,17 @@ package struct HubBeat: Equatable, Sendable {
             else { return .malformed }
             ended.append(Ended(hub: hub, since: since, silence: Int64(silence)))
         }
-        guard reader.isAtEnd else { return .malformed }
+        var software: String?
+        if !reader.isAtEnd {
+            guard let text = reader.blob(), (1...longestSoftware).contains(text.count),
+                text.allSatisfy({ (0x21...0x7e).contains($0) })
+            else { return .malformed }
+            software = String(decoding: text, as: UTF8.self)
+        }
         return .value(
             HubBeat(
                 hub: hub, number: number, since: since, base: base, place: place, settled: settled, digest: digest,
                 digestSequence: digestSequence, protocolVersion: protocolVersion, flags: Flags(rawValue: flags),
-                figures: figures, ended: ended))
+                figures: figures, ended: ended, software: software))
     }
 }

@@ -2,7 +2,7 @@
 ///
 /// Version 1, in this order: version (1 byte), name (length in 1 byte), boot (8 bytes, most significant first), `since`
 /// (epoch, offset + 1), `base`, `skipped`, `first`, how many messages there are; and of each its length and its bytes. All
-/// numbers but the boot are LEB128.
+/// numbers but the boot are LEB128. What a newer hub says behind that is ignored.
 package struct LogBatch: Equatable, Sendable {
     package static let version: UInt8 = 1
     /// Bytes of an encoded batch.
@@ -67,7 +67,6 @@ package struct LogBatch: Equatable, Sendable {
             guard let message = reader.blob() else { return .malformed }
             messages.append(message)
         }
-        guard reader.isAtEnd else { return .malformed }
         return .value(LogBatch(hub: hub, since: since, base: base, skipped: skipped, first: first, messages: messages))
     }
 }

@@ -8,8 +8,9 @@ package struct PeerTable {
     package struct Timing: Sendable {
         package var lease: Int64 = 3_000
         package var beat: Int64 = 500
-        /// How long a hub is not asked for a snapshot again.
+        /// How long a hub is not asked for its members again; where that did not help several times, longer and longer.
         package var snapshotPause: Int64 = 2_000
+        package var longestSnapshotPause: Int64 = 60_000
         /// How long a hub that ended is remembered.
         package var memory: Int64 = 60_000
 
@@ -41,6 +42,8 @@ package struct PeerTable {
         var missed = 0
         var unequal = 0
         var askedAt: Int64?
+        /// How often it was asked since the copies were last equal.
+        var asks = 0
 
         package var isLiving: Bool { state == .living || state == .draining }
     }
@@ -196,10 +199,13 @@ package struct PeerTable {
     ) {
         guard var peer = peers[hub], peer.isLiving else { return }
         peer.unequal = isEqual ? 0 : peer.unequal + 1
-        let isDue = peer.askedAt.map { now - $0 >= timing.snapshotPause } ?? true
+        if isEqual { peer.asks = 0 }
+        let pause = min(timing.snapshotPause << Int64(min(max(0, peer.asks - 2), 16)), timing.longestSnapshotPause)
+        let isDue = peer.askedAt.map { now - $0 >= pause } ?? true
         if !isEqual, isDue, peer.unequal >= 2 || !hasCopy {
             peer.unequal = 0
             peer.askedAt = now
+            peer.asks += 1
             actions.append(.askSnapshot(hub))
         }
         peers[hub] = peer

@@ -3,6 +3,7 @@ extension LogReader {
     mutating func read(_ entry: LogEntry, _ actions: inout [LogReaderAction]) {
         place = entry.place
         tag = entry.tag
+        length.append(entry.batch.count, at: entry.place)
         defer { recent.append(entry.place, tag: entry.tag, own: ownSequence) }
         switch LogBatch.decode(entry.batch) {
         case .value(let batch): apply(batch, at: entry.place, &actions)

@@ -12,6 +12,8 @@ package struct LogReader {
         package var aheadBytes = 4 << 20
         /// Bytes of messages to this hub that wait for their turn.
         package var heldBytes = 16 << 20
+        /// Bytes that the log keeps, about (`length`).
+        package var logBytes = 64 << 20
         /// Entries of one fetch.
         package var fetchCount = 64
         /// Milliseconds: a hub of which nothing was heard, that started and ended while this reader was away, and whose
@@ -75,11 +77,13 @@ package struct LogReader {
     var ahead: AheadEntries
     var held: HeldMessages
     var publishers = LogPublishers()
+    package internal(set) var length: LogLength
     var claims: [HubIdentity: SettledClaim] = [:]
 
     package init(own: HubIdentity, limits: Limits = Limits()) {
         self.own = own
         self.limits = limits
+        length = LogLength(mostBytes: limits.logBytes)
         ahead = AheadEntries(mostBytes: limits.aheadBytes)
         held = HeldMessages(mostBytes: limits.heldBytes)
     }

@@ -2,7 +2,8 @@ package import Hub
 import Synchronization
 package import Wire
 
-/// Limits how many sockets there are in all, from one address and of one user: one table for all loops.
+/// Limits how many sockets there are in all, from one address and of one user: one table for all loops. Those of one user are counted on
+/// all hubs of a cluster (`UserTally`).
 ///
 /// A connection is counted before its upgrade is answered, so that no two loops give away the last place; whoever counted it
 /// takes it out again. Addresses and users are counted only while they are limited: who was let in before that is in
@@ -10,7 +11,6 @@ package import Wire
 package final class ConnectionLimits: Sendable {
     private struct Table {
         var addresses: [PeerAddress: Int32] = [:]
-        var users: [String: Int32] = [:]
     }
     /// Zero: no limit.
     private let most: Atomic<Int>
@@ -18,8 +18,10 @@ package final class ConnectionLimits: Sendable {
     private let mostOfUser: Atomic<Int>
     private let total = Atomic<Int>(0)
     private let table = Mutex(Table())
+    private let tally: UserTally
 
-    package init(limits: HubLimits) {
+    package init(limits: HubLimits, tally: UserTally = UserTally()) {
+        self.tally = tally
         most = Atomic(limits.connections)
         mostOfAddress = Atomic(limits.connectionsPerAddress)
         mostOfUser = Atomic(limits.connectionsPerUser)
@@ -53,11 +55,10 @@ package final class ConnectionLimits: Sendable {
             if let address, Self.isFull(table.addresses[address], mostOfAddress) {
                 return .over(.connectionsPerAddress, mostOfAddress.load(ordering: .relaxed))
             }
-            if let user, Self.isFull(table.users[user], mostOfUser) {
+            if let user, !enter(user) {
                 return .over(.connectionsPerUser, mostOfUser.load(ordering: .relaxed))
             }
             if let address { table.addresses[address, default: 0] += 1 }
-            if let user { table.users[user, default: 0] += 1 }
             return nil
         }
     }
@@ -86,17 +87,9 @@ package final class ConnectionLimits: Sendable {
 extension ConnectionLimits: UserConnectionLimiter {
     package var countsUsers: Bool { mostOfUser.load(ordering: .relaxed) > 0 }
 
-    package func enter(_ user: String) -> Bool {
-        table.withLock { table in
-            guard !Self.isFull(table.users[user], mostOfUser) else { return false }
-            table.users[user, default: 0] += 1
-            return true
-        }
-    }
+    package func enter(_ user: String) -> Bool { tally.enter(user, most: mostOfUser.load(ordering: .relaxed)) }
 
-    package func leave(_ user: String) {
-        table.withLock { Self.subtract(user, from: &$0.users) }
-    }
+    package func leave(_ user: String) { tally.leave(user) }
 }
 
 /// The addresses that the sockets of one loop were counted for, by slot; empty while addresses are not limited.

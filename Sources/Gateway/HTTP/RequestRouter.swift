@@ -113,13 +113,15 @@ final class RequestRouter {
         let request = HTTPRequest(head)
         switch (isOps ? opsHandler : handler)?.judge(request) {
         case .admitted: return .admitted(call(head, .handler(request, isOps: isOps)))
+        case .admittedEvenIfEmpty:
+            return .admitted(call(head, .handler(request, isOps: isOps), mayBeEmpty: true))
         case .answered(let response): return .answered(response)
         case .notServed, nil: return .answered(Self.nothingHere)
         }
     }
 
-    private func call(_ head: some RequestHead, _ goal: HTTPCall.Goal) -> HTTPCall {
-        var (needsBody, inPieces) = (head.method == "POST", false)
+    private func call(_ head: some RequestHead, _ goal: HTTPCall.Goal, mayBeEmpty: Bool = false) -> HTTPCall {
+        var (needsBody, inPieces) = (head.method == "POST" && !mayBeEmpty, false)
         var forwarded: String?
         if case .stream(let sender) = goal {
             needsBody = false

@@ -16,6 +16,8 @@ final class StreamsAPI {
     /// Of their bodies: whoever has a token can send some, with rights or without.
     private var undecidedBytes = 0
     private static let mostUndecided = 16_777_216
+    /// By exchange: readers of streams that several hubs have, until it is known that all of it is here.
+    private var refreshing: [Int: Sender] = [:]
     /// By exchange: long-polls that wait at the end of a stream.
     private(set) var polls: [Int: LongPoll] = [:]
     private(set) var polled: [StreamID: Set<Int>] = [:]
@@ -160,13 +162,28 @@ final class StreamsAPI {
             ask(.append(append), sender, exchange)
         case .cancel: ask(.cancel, sender, exchange)
         case .delete: ask(.delete, sender, exchange)
-        case .describe:
-            let stream = service.buffer(of: call.name)
-            let response = stream.map { StreamResponse.description($0.snapshot) } ?? StreamResponse.refusal(.notFound)
-            return .answered(response.readableAnywhere)
-        case .read(let reading): return read(reading, sender, exchange: exchange)
+        case .describe, .read:
+            guard service.isShared else { return show(sender, exchange: exchange) }
+            // What other hubs acknowledged is shown, however shortly before.
+            refreshing[exchange] = sender
+            service.perform(.touch, on: call.name) { [inbox = loop.inbox] in inbox.post(.appended(exchange, $0)) }
         }
         return .later
+    }
+
+    private func refreshed(_ exchange: Int, _ answer: StreamAnswer) {
+        guard let sender = refreshing.removeValue(forKey: exchange) else { return }
+        if case .refused(.unavailable) = answer {
+            return self.answer(exchange, StreamResponse.refusal(.unavailable))
+        }
+        loop.router.replied(exchange, show(sender, exchange: exchange))
+    }
+
+    private func show(_ sender: Sender, exchange: Int) -> HTTPOutcome {
+        if case .read(let reading) = sender.call.action { return read(reading, sender, exchange: exchange) }
+        let stream = service?.buffer(of: sender.call.name)
+        let response = stream.map { StreamResponse.description($0.snapshot) } ?? StreamResponse.refusal(.notFound)
+        return .answered(response.readableAnywhere)
     }
 
     private func ask(_ request: StreamRequest, _ sender: Sender, _ exchange: Int) {
@@ -294,6 +311,7 @@ final class StreamsAPI {
 
     /// Nobody waits for this answer any more.
     func abandoned(_ exchange: Int) {
+        refreshing[exchange] = nil
         uploads.abandoned(exchange)
         guard let poll = polls.removeValue(forKey: exchange) else { return }
         let id = poll.stream.id
@@ -309,7 +327,9 @@ extension StreamsAPI {
     func begin(_ sender: Sender, exchange: Int) { uploads.begin(sender, exchange: exchange, rights) }
     func take(_ piece: [UInt8], exchange: Int) { uploads.take(piece, exchange: exchange) }
     func end(_ piece: [UInt8], exchange: Int) { uploads.end(piece, exchange: exchange) }
-    func appended(_ exchange: Int, _ answer: StreamAnswer) { uploads.appended(exchange, answer) }
+    func appended(_ exchange: Int, _ answer: StreamAnswer) {
+        if refreshing[exchange] != nil { refreshed(exchange, answer) } else { uploads.appended(exchange, answer) }
+    }
 }
 
 // MARK: Events

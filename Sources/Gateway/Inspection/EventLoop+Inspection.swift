@@ -63,21 +63,23 @@ extension EventLoop {
     /// - Returns: whether it was there, and not about to end already.
     func disconnect(_ id: ConnectionID) -> Bool {
         guard let slot = slot(of: id), !delivery.sockets[Int(slot)].isClosing else { return false }
-        disconnect(slot)
+        disconnect(slot, Self.byOperator)
         return true
     }
 
     /// - Returns: how many there were.
-    func disconnect(user: String) -> Int {
+    func disconnect(user: String, reason: StaticString = EventLoop.byOperator) -> Int {
         let slots = hub.slots(ofUser: user).filter { !delivery.sockets[Int($0)].isClosing }
-        for slot in slots { disconnect(slot) }
+        for slot in slots { disconnect(slot, reason) }
         return slots.count
     }
 
     /// In a way that makes its client come back.
-    private func disconnect(_ slot: Slot) {
-        beginClosing(slot, .serviceRestart, reason: "disconnected by the operator")
+    private func disconnect(_ slot: Slot, _ reason: StaticString) {
+        beginClosing(slot, .serviceRestart, reason: reason)
     }
+
+    static let byOperator: StaticString = "disconnected by the operator"
 
     private func socketView(of slot: Slot) -> SocketView? {
         let socket = delivery.sockets[Int(slot)]

@@ -105,6 +105,16 @@ package struct Authorization {
         return .asked
     }
 
+    /// Asks anew what a member may do, as whoever it is by now. Until that is decided it keeps what it has, and its writes wait.
+    mutating func refresh(_ grants: ChannelGrants, of membership: Membership, _ hub: inout HubContext) {
+        forgetQuestions(of: grants)
+        grants.write = WriteRights()
+        guard grants.read != nil else { return askToRead(membership, &hub) }
+        let claims = grants.newClaims ?? membership.claims
+        grants.newClaims = claims
+        grants.readQuestion = ask(.read(replay: nil), as: claims, for: membership, &hub)
+    }
+
     /// A right that is lost ends the channel, as in the original; the client joins again and gets what is left.
     private func decideToken(
         _ read: ChannelExtensions, _ before: ChannelExtensions, _ grants: ChannelGrants

@@ -9,6 +9,7 @@ extension Hub {
         }
         do throws(Refusal) {
             let claims = try verifier.verify(token, at: context.now)
+            if let bar = bar(of: claims, from: membership.channel.key) { return expel(membership, bar, .revoked) }
             if let grants = membership.grants { return renew(grants, as: claims, of: membership) }
             adopt(claims, by: membership)
             resubscribe(membership, as: claims)

@@ -128,6 +128,7 @@ extension Hub {
             try config.token.map { token throws(Refusal) in try verifier.verify(token, at: context.now) }
             ?? connection.claims
         if let expired = claims.expired(at: context.now) { throw expired }
+        if let bar = bar(of: claims, from: ChannelKey(topic: request.topic, isPrivate: config.isPrivate)) { throw bar }
         if let replay = config.replay {
             guard config.isPrivate else { throw .replayNotAllowed }
             guard ReplayRequest(replay) != nil else { throw .replayInvalid }

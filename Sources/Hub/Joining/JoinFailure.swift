@@ -6,7 +6,7 @@ package struct JoinFailure: Sendable, Equatable {
     package enum Reason: String, CaseIterable, Sendable {
         /// The token that the join brought, or the socket's, which has expired.
         case token
-        /// A policy says no.
+        /// A policy says no, or a backend took the user out of the channel for a while.
         case unauthorized
         case limit
         /// What the client asked for is none that is served, or not of that form.
@@ -39,7 +39,7 @@ package struct JoinFailure: Sendable, Equatable {
         case .apiKeyMissing, .tokenExpired, .claimsMissing, .expirationInvalid, .tokenMalformed, .signatureInvalid,
             .keyUnknown, .issuerRefused, .audienceRefused, .tokenNotYetValid, .signer, .roleInvalid:
             .token
-        case .unauthorized, .readRevoked, .writeUnauthorized, .trackUnauthorized, .privateOnly: .unauthorized
+        case .unauthorized, .readRevoked, .writeUnauthorized, .trackUnauthorized, .privateOnly, .removed: .unauthorized
         case .over, .writesPending, .presenceListFull: .limit
         case .databaseUnavailable, .policyFailed, .changesLost, .replayFailed: .database
         case .invalidBinding: .rowChanges

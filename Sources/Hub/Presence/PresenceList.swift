@@ -99,6 +99,12 @@ package struct PresenceList {
         return diff
     }
 
+    /// All who are present, whether the watchers were told or not, in no order.
+    func forEach(_ body: (PresenceMeta) -> Void) {
+        for (member, meta) in known where news.index(forKey: member) == nil { body(meta) }
+        for case let meta? in news.values { body(meta) }
+    }
+
     /// Some of those whom the watchers were told of.
     func first(_ limit: Int) -> [PresenceMeta] { Array(known.values.prefix(limit)) }
 

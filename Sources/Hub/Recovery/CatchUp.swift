@@ -96,7 +96,9 @@ package struct CatchUp {
             settle(recovery, in: group, progress, &hub)
         }
         let waited = hub.now.monotonic - (recovery.arrival?.since ?? 0)
-        if sessions.isRecorded(session) || waited >= Self.longestRecording && sessions.mayGoUnrecorded(session) {
+        if sessions.isRecorded(session, after: waited)
+            || waited >= Self.longestRecording && sessions.mayGoUnrecorded(session)
+        {
             recovery.arrival = nil
             comesFrom(sessions.elsewhere(session), recovery, progress)
         }
@@ -107,8 +109,7 @@ package struct CatchUp {
         _ others: [SessionRegistry.Elsewhere], _ recovery: MemberRecovery, _ progress: FeedProgress
     ) {
         guard !others.isEmpty else { return }
-        let points = others.map { RecoveryPoint.snapshot($0.snapshot) }
-        recovery.point = sessions.begin(recovery.session, at: recovery.point, andNoLaterThan: points)
+        recovery.point = sessions.begin(recovery.session, at: recovery.point, andNoLaterThan: others.map(\.point))
         recovery.settled = nil
     }
 

@@ -31,8 +31,10 @@ package final class LiveSession: RecoverableSession, Sendable {
     nonisolated(unsafe) var mayMissMore = false
     /// How many sessions of the key have to be written down before this one's join is answered.
     nonisolated(unsafe) var needed = 0
-    /// Where other hubs have clients that look like this one's; nil before it was looked for.
+    /// Where other hubs have clients that look like this one's; nil before it is known.
     nonisolated(unsafe) var elsewhere: [SessionRegistry.Elsewhere]?
+    /// What stands in the database of that, while the hubs are asked.
+    nonisolated(unsafe) var presumed: [SessionRegistry.Elsewhere]?
 
     init(key: RecoveryKey, trace: ClientTrace, from point: RecoveryPoint) {
         self.key = key
@@ -130,27 +132,43 @@ extension RecoveryPoint {
         case (.mark(let one), .mark(let two)): one < two
         case (.mark, _): false
         case (_, .mark), (.cursor, .restart): true
-        case (.restart, _), (.cursor, _), (.snapshot, _), (.earliest, _): false
+        case (.restart, _), (.cursor, _), (.snapshot, _), (.peer, _), (.earliest, _): false
         }
     }
 
     /// Whether it came from another hub, so that it cannot be compared with what this one knows.
     private var isForeign: Bool {
         switch self {
-        case .snapshot, .earliest: true
+        case .snapshot, .peer, .earliest: true
         case .mark, .cursor, .restart: false
         }
     }
 
+    private var isCursor: Bool { if case .cursor = self { true } else { false } }
+
+    /// Of so many that cannot be compared each is kept.
+    private static var mostApart: Int { 16 }
+
     /// The point that lies no later than any of several.
+    ///
+    /// Cursors are what clients said, who may say anything: they stand beside the others, so that one that is good for nothing takes
+    /// nothing from anybody else. Of many some are left out: whoever had one brings it again.
     static func earliest(of points: [RecoveryPoint]) -> RecoveryPoint? {
         var parts: [RecoveryPoint] = []
         for point in points {
             let some = if case .earliest(let some) = point { some } else { [point] }
             for part in some where !parts.contains(part) { parts.append(part) }
         }
-        let own = parts.filter { !$0.isForeign }.min { $0.isEarlier(than: $1) }
-        parts = (own.map { [$0] } ?? []) + parts.filter(\.isForeign)
+        let own = parts.filter { !$0.isForeign && !$0.isCursor }.min { $0.isEarlier(than: $1) }
+        var foreign = parts.filter(\.isForeign)
+        if foreign.count > mostApart {
+            // Where each hub left all of its clients lies no later, and is the same for many.
+            foreign = foreign.reduce(into: []) { some, part in
+                let part = if case .peer(_, let stored) = part { RecoveryPoint.snapshot(stored) } else { part }
+                if !some.contains(part) { some.append(part) }
+            }
+        }
+        parts = (own.map { [$0] } ?? []) + parts.filter(\.isCursor).prefix(mostApart) + foreign
         return parts.count > 1 ? .earliest(parts) : parts.first
     }
 }

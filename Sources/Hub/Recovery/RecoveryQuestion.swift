@@ -23,7 +23,7 @@ package struct RecoveryQuestion: Sendable {
 }
 
 /// From where a member is to be brought what it missed.
-package enum RecoveryPoint: Sendable, Equatable {
+package enum RecoveryPoint: Sendable, Hashable {
     /// What the feed of this process handed on up to this mark (`FeedEvent.boundary`) has arrived; 0 is where it began.
     case mark(Int)
     /// A client says it itself: a cursor that came with a change, or with the reply to a join.
@@ -32,6 +32,8 @@ package enum RecoveryPoint: Sendable, Equatable {
     case restart
     /// Where another hub certainly had its clients: a snapshot of Postgres, as text.
     case snapshot(String)
+    /// The same, where that hub itself says how far its client is: a cursor; and the snapshot that counts where this one is not good here.
+    case peer(cursor: String, otherwise: String)
     /// Whichever of several lies further back: they cannot be compared here.
     indirect case earliest([RecoveryPoint])
 }

@@ -26,6 +26,7 @@ struct SessionRecording {
     var whenAwaited: @Sendable () -> Void = {}
     /// Joins wait until it is known whether another hub has had their clients (`SessionsElsewhere.swift`).
     var looksElsewhere = false
+    var askElsewhere: SessionRegistry.AskElsewhere?
 }
 
 extension SessionRegistry {
@@ -102,10 +103,11 @@ extension SessionRegistry {
     package func isWritten(
         _ records: [Record], successfully: Bool, elsewhere: [RecoveryKey: [Elsewhere]] = [:]
     ) {
-        state.withLock { state in
+        let (sessions, ask) = state.withLock { state in
+            var asked: [LiveSession] = []
             for record in records {
                 if successfully {
-                    Self.note(elsewhere[record.key] ?? [], of: record.key, &state)
+                    asked += Self.note(elsewhere[record.key] ?? [], of: record.key, &state)
                     if state.buckets[record.key] != nil {
                         state.buckets[record.key]?.recorded = record.count
                     } else if record.count > 0 {
@@ -120,15 +122,22 @@ extension SessionRegistry {
                     state.recording.changed.insert(record.key)
                 }
             }
+            return (asked, state.recording.askElsewhere)
         }
+        guard let ask, !sessions.isEmpty else { return }
+        let keys = Set(sessions.map(\.key))
+        ask(elsewhere.filter { keys.contains($0.key) }) { [self] in learn($0, for: sessions) }
     }
 
     package var hasChanged: Bool { state.withLock { !$0.recording.changed.isEmpty } }
 
     /// Whether a member's join can be answered, as far as that goes.
-    func isRecorded(_ session: LiveSession) -> Bool {
+    ///
+    /// - Parameter waited: for how long it has waited for that, in milliseconds.
+    func isRecorded(_ session: LiveSession, after waited: Int64 = 0) -> Bool {
         state.withLock { state in
             guard state.recording.isKept else { return true }
+            if waited >= Self.longestQuestion, session.elsewhere == nil { session.elsewhere = session.presumed }
             guard session.elsewhere != nil || !state.recording.looksElsewhere else { return false }
             return state.buckets[session.key]?.recorded ?? 0 >= session.needed
         }
@@ -136,7 +145,7 @@ extension SessionRegistry {
 
     /// A session takes too long to be written. Where the list counts, that is to end first.
     ///
-    /// - Returns: whether the join may be answered all the same.
+    /// - Returns: whether the join may be answered all the same: not where another hub may have its client, and nobody knows which.
     func mayGoUnrecorded(_ session: LiveSession) -> Bool {
         let withdraw: (@Sendable () -> Void)? = state.withLock { state in
             state.recording.isBehind = true
@@ -145,7 +154,9 @@ extension SessionRegistry {
             return state.recording.withdraw
         }
         withdraw?()
-        return state.withLock { !$0.recording.mayCount }
+        return state.withLock { state in
+            !state.recording.mayCount && (session.elsewhere != nil || !state.recording.looksElsewhere)
+        }
     }
 
     /// What `withdraw` has led to; not successful also where nobody knows.
@@ -196,7 +207,8 @@ extension SessionRegistry {
         let recorded = state.buckets[key]?.recorded ?? 0
         session?.needed = count
         // Where the number stays the same, it is written once more for what it tells of other hubs.
-        let isSought = state.recording.looksElsewhere && session != nil && session?.elsewhere == nil
+        let isSought =
+            state.recording.looksElsewhere && session != nil && session?.elsewhere == nil && session?.presumed == nil
         if count == recorded, !isSought {
             state.recording.changed.remove(key)
         } else {

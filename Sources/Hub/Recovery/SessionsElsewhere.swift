@@ -9,16 +9,41 @@ extension SessionRegistry {
         package let node: String
         /// What all of its clients certainly have: a snapshot of Postgres, as text.
         package let snapshot: String
+        /// What those who look the same certainly have, as the hub itself says: a cursor. Nil where it did not say so.
+        package private(set) var cursor: String?
 
         package init(node: String, snapshot: String) {
             self.node = node
             self.snapshot = snapshot
         }
+
+        package func at(_ cursor: String) -> Elsewhere {
+            var copy = self
+            copy.cursor = cursor
+            return copy
+        }
+
+        var point: RecoveryPoint {
+            cursor.map { .peer(cursor: $0, otherwise: snapshot) } ?? .snapshot(snapshot)
+        }
     }
+
+    /// Asks those hubs where they have whoever looks like that, and calls back once, from any thread: with what is known then.
+    package typealias AskElsewhere =
+        @Sendable (
+            [RecoveryKey: [Elsewhere]], _ done: @escaping @Sendable ([RecoveryKey: [Elsewhere]]) -> Void
+        ) -> Void
 
     /// From here on joins wait until it is known whether another hub has had their clients, which is looked for with each write
     /// (`isWritten`). To be called before anybody joins.
-    package func lookElsewhere() { state.withLock { $0.recording.looksElsewhere = true } }
+    ///
+    /// - Parameter ask: asks the hubs that were found; nil where what stands in the database is all that is ever known.
+    package func lookElsewhere(asking ask: AskElsewhere? = nil) {
+        state.withLock {
+            $0.recording.looksElsewhere = true
+            $0.recording.askElsewhere = ask
+        }
+    }
 
     /// The recovery window, in whole seconds.
     package var windowSeconds: Int { Int(window / 1000) }
@@ -41,11 +66,31 @@ extension SessionRegistry {
         return all
     }
 
+    /// What the hubs themselves have said.
+    func learn(_ found: [RecoveryKey: [Elsewhere]], for sessions: [LiveSession]) {
+        state.withLock { _ in
+            for session in sessions where session.elsewhere == nil {
+                session.elsewhere = found[session.key] ?? session.presumed
+            }
+        }
+    }
+
+    /// Milliseconds after which a join waits no longer for those who were asked, should nobody call back.
+    static var longestQuestion: Int64 { 1000 }
+
     // MARK: Under the lock
 
     /// What was found with the write of a key.
-    static func note(_ elsewhere: [Elsewhere], of key: RecoveryKey, _ state: inout State) {
-        guard let bucket = state.buckets[key] else { return }
-        for session in bucket.sessions.live where session.elsewhere == nil { session.elsewhere = elsewhere }
+    ///
+    /// - Returns: those for whom the hubs that were found are to be asked first.
+    static func note(_ elsewhere: [Elsewhere], of key: RecoveryKey, _ state: inout State) -> [LiveSession] {
+        guard let bucket = state.buckets[key] else { return [] }
+        let waiting = bucket.sessions.live.filter { $0.elsewhere == nil && $0.presumed == nil }
+        let asks = state.recording.askElsewhere != nil && !elsewhere.isEmpty
+        for session in waiting {
+            session.presumed = elsewhere
+            if !asks { session.elsewhere = elsewhere }
+        }
+        return asks ? waiting : []
     }
 }

@@ -15,6 +15,8 @@ struct StreamChannels {
     var awaitRoom: (Slot) -> Void = { _ in }
     /// Writes that were asked for and not answered.
     private var asked: [Int: (membership: Membership, ref: JSON)] = [:]
+    /// Members who came back, until it is known what other hubs have of their streams.
+    private var returning: [Int: Membership] = [:]
 
     init(service: (any StreamService)?) {
         self.service = service
@@ -50,11 +52,36 @@ struct StreamChannels {
         guard let stream = channel.stream, membership.mayRead(.broadcast), membership.streamPlace != nil else { return }
         if stream.watchers.isEmpty { stream.buffer = service?.watch(stream.name, by: hub.loop) }
         if stream.watchers.updateValue(membership, forKey: membership.slot) == nil { count(membership, 1, &hub) }
-        if stream.buffer == nil, let id = membership.streamPlace?.id {
+        if service?.isShared == true, membership.streamPlace?.id != nil {
+            // It was at another hub, perhaps: what it has may not have come here yet.
+            let number = hub.nextSerial()
+            returning[number] = membership
+            membership.streamPlace?.waits = true
+            return hub.actions.append(.stream(number, stream.name, .touch))
+        }
+        begin(membership, isKnown: true, &hub)
+    }
+
+    /// - Parameter isKnown: whether it is known what other hubs have of the stream.
+    private mutating func begin(_ membership: Membership, isKnown: Bool, _ hub: inout HubContext) {
+        let channel = membership.channel
+        if isKnown, channel.stream?.buffer == nil, let id = membership.streamPlace?.id {
             // It would wait for the rest of what is gone.
             tellGone(id, to: [membership], in: channel, &hub)
         }
         send(to: [membership], in: channel, &hub)
+    }
+
+    /// All that other hubs have of a stream is here, or nobody can tell.
+    private mutating func returned(_ membership: Membership, _ answer: StreamAnswer, _ hub: inout HubContext) {
+        guard let stream = membership.channel.stream, stream.watchers[membership.slot] === membership else { return }
+        if let buffer = service?.buffer(of: stream.name) { stream.buffer = buffer }
+        membership.streamPlace?.waits = false
+        if case .refused(.unavailable) = answer {
+            begin(membership, isKnown: false, &hub)
+        } else {
+            begin(membership, isKnown: true, &hub)
+        }
     }
 
     mutating func leave(_ membership: Membership, _ hub: inout HubContext) {
@@ -199,6 +226,7 @@ struct StreamChannels {
     }
 
     mutating func answered(_ id: Int, _ answer: StreamAnswer, _ hub: inout HubContext) {
+        if let membership = returning.removeValue(forKey: id) { return returned(membership, answer, &hub) }
         guard let (membership, ref) = asked.removeValue(forKey: id), !membership.join.hasEnded else { return }
         switch answer {
         case .refused(let refusal): hub.refuse(ref, of: membership, .stream(StreamProblem(refusal)))

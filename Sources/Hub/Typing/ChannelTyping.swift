@@ -24,6 +24,19 @@ struct ChannelTyping {
     /// Users who type, those included whom nobody was told of.
     var count: Int { typists.values.count { $0.state != .ended } }
 
+    /// Some of them, with what they say of themselves.
+    func typists(_ limit: Int) -> [(user: String?, payload: [UInt8])] {
+        var all: [(user: String?, payload: [UInt8])] = []
+        for (id, typist) in typists where typist.state != .ended && all.count < limit {
+            if case .user(let user) = id {
+                all.append((user, typist.signal.typingPayload))
+            } else {
+                all.append((nil, typist.signal.typingPayload))
+            }
+        }
+        return all
+    }
+
     var shown: [TypingSignal] { typists.values.filter { $0.state == .shown }.map(\.signal) }
 
     mutating func start(

@@ -65,7 +65,7 @@ struct Users {
     }
 }
 
-/// Counts the sockets of each user, over all loops. The hub asks; it shares nothing with the other hubs itself.
+/// Counts the sockets of each user, over all loops and hubs. The hub asks; it shares nothing with the other hubs itself.
 package protocol UserConnectionLimiter: Sendable {
     /// Whether users are limited now; whom nobody limits nobody counts.
     var countsUsers: Bool { get }

@@ -6,6 +6,8 @@ package struct ClusterOverview: Sendable {
         package var name: String
         /// `there`, `draining`, `left` or `died`.
         package var state: String
+        /// Of Roost; nil where it has not said so.
+        package var version: String?
         /// Seconds since it began; nil, as below, where it has not said so.
         package var age: Int?
         package var connections: Int?
@@ -20,11 +22,13 @@ package struct ClusterOverview: Sendable {
         package var gaps: Int?
 
         package init(
-            name: String, state: String, age: Int?, connections: Int?, members: Int, said: Int?, heard: Int?,
+            name: String, state: String, version: String?, age: Int?, connections: Int?, members: Int, said: Int?,
+            heard: Int?,
             behind: Int?, gaps: Int?
         ) {
             self.name = name
             self.state = state
+            self.version = version
             self.age = age
             self.connections = connections
             self.members = members
@@ -67,7 +71,8 @@ package struct ClusterOverview: Sendable {
             "hubs": .array(
                 hubs.map { hub in
                     [
-                        "name": .text(hub.name), "state": .text(hub.state), "age": Self.number(hub.age),
+                        "name": .text(hub.name), "state": .text(hub.state),
+                        "version": .optional(hub.version), "age": Self.number(hub.age),
                         "connections": Self.number(hub.connections), "members": .integer(hub.members),
                         "said": Self.number(hub.said), "heard": Self.number(hub.heard),
                         "behind": Self.number(hub.behind), "gaps": Self.number(hub.gaps),

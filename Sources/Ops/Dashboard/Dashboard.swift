@@ -213,6 +213,11 @@ package struct DashboardSources: Sendable {
     package var logLevel: @Sendable () -> String = { "" }
     /// False where there is no such level.
     package var setLogLevel: @Sendable (String) -> Bool = { _ in false }
+    /// Ends the connections of a user on all hubs of a cluster: how many there were, and which hubs did not answer.
+    package var disconnectUser:
+        @Sendable (_ user: String, _ reply: @escaping @Sendable (_ count: Int, _ silent: [String]) -> Void) -> Void = {
+            $1(0, [])
+        }
     /// Nil where the hub serves no streams.
     package var streams: (any StreamService & StreamInspector)?
     /// Nil where the hub is alone by its settings.

@@ -86,9 +86,12 @@ extension Dashboard {
     }
 
     private func disconnect(user: String, _ frame: ClientFrame, _ session: DashboardSession) {
-        gateway.disconnect(user: user) { count in
-            self.note("disconnected the user \(user), who had \(count) connections", session)
-            session.reply(to: frame, ok: true, ["closed": .integer(count)])
+        sources.disconnectUser(user) { count, silent in
+            let unknown = silent.isEmpty ? "" : "; not answered by \(silent.joined(separator: ", "))"
+            self.note("disconnected the user \(user), who had \(count) connections\(unknown)", session)
+            session.reply(
+                to: frame, ok: true,
+                ["closed": .integer(count), "incomplete": .array(silent.map { .text($0) })])
         }
     }
 

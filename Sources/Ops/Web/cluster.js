@@ -10,6 +10,7 @@ export class Cluster {
   #table = new Table([
     { title: "Hub", cell: (hub) => hub.name },
     { title: "State", cell: (hub) => hub.state },
+    { title: "Version", class: "wide", cell: (hub) => hub.version ?? "" },
     { title: "Running for", class: "number wide", cell: (hub) => format.duration(hub.age) },
     { title: "Connections", class: "number wide", cell: (hub) => format.exact(hub.connections) },
     { title: "Present", class: "number wide", cell: (hub) => format.exact(hub.members) },

@@ -192,7 +192,7 @@ const UPGRADE_REASONS = {
 
 /** Why joins were, and rows that did not come behind one. */
 const JOIN_REASONS = {
-  token: "bad or expired token", unauthorized: "a policy said no", limit: "a limit", request: "not understood",
+  token: "bad or expired token", unauthorized: "a policy or a backend said no", limit: "a limit", request: "not understood",
   database: "database away", row_changes: "row changes: table, role, filter", stream: "a stream", restarting: "restarting",
 };
 

@@ -34,13 +34,14 @@ export class User {
   async #disconnect(user) {
     const isSure = await confirmed({
       title: `Disconnect ${user}?`,
-      text: "All sockets of this user on this hub are closed with code 1012. Clients come back by themselves as long as their token is good.",
+      text: "All sockets of this user, on all hubs of the cluster, are closed with code 1012. Clients come back by themselves as long as their token is good.",
       action: "Disconnect all",
     });
     if (!isSure) return;
     try {
-      const { closed } = await this.#socket.ask(this.#topic, "disconnect_user", { user });
-      tell(`${closed === 1 ? "1 connection is" : `${closed} connections are`} disconnected.`);
+      const { closed, incomplete } = await this.#socket.ask(this.#topic, "disconnect_user", { user });
+      const silent = incomplete.length ? ` No answer from ${incomplete.join(", ")}: do it again.` : "";
+      tell(`${closed === 1 ? "1 connection is" : `${closed} connections are`} disconnected.${silent}`, { bad: silent !== "" });
     } catch (error) {
       tell(`Nobody was disconnected: ${error.message}.`, { bad: true });
     }

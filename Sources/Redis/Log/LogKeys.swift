@@ -19,4 +19,13 @@ package struct LogKeys: Sendable, Equatable {
     package var nothing: String { prefix + "doctor" }
     /// All of them, as an operator reads it.
     package var pattern: String { prefix + "*" }
+
+    /// The streams that hubs share: which there are, and how long the log of each is.
+    package var streams: String { prefix + "s" }
+    /// The log of one of them.
+    package func stream(_ id: String) -> String { "\(streams):\(id)" }
+    /// Whose epoch the streams are of, and how often they were written.
+    package var streamsHead: String { prefix + "sm" }
+    /// The channel on which hubs tell each other what became of streams.
+    package var streamsChannel: String { prefix + "sc" }
 }

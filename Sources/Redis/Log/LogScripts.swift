@@ -65,20 +65,14 @@ package enum LogRefusal: Error, Sendable, Equatable {
 ///
 /// Invariants stand in `Lua/Open.lua`, `Lua/Publish.lua` and `Lua/Read.lua`.
 package struct LogScripts: Sendable {
-    package static let open = script(roost_lua_open())
-    package static let publish = script(roost_lua_publish())
-    package static let read = script(roost_lua_read())
+    package static let open = RedisScript(roost_lua_open())
+    package static let publish = RedisScript(roost_lua_publish())
+    package static let read = RedisScript(roost_lua_read())
     package static let all = [open, publish, read]
-    /// Entries that the log keeps, about: more than the hubs of a cluster write in a minute, a turn each half millisecond.
-    package static let entriesKept = 60_000
 
     private let keys: LogKeys
 
     package init(_ keys: LogKeys) { self.keys = keys }
-
-    private static func script(_ file: roost_lua_file) -> RedisScript {
-        RedisScript(String(decoding: UnsafeBufferPointer(start: file.text, count: file.length), as: UTF8.self))
-    }
 
     /// Queues the opening of the log, which comes before any publishing after each `whole`.
     ///

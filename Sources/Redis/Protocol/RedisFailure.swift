@@ -106,5 +106,6 @@ package struct RedisFailure: Error, Sendable, Equatable, CustomStringConvertible
 package enum RedisRights {
     package static let acl =
         "resetkeys resetchannels ~{roost:*}:* &{roost:*}:* -@all +eval +evalsha +script|load +xadd +xrange +xrevrange "
-        + "+publish +subscribe +ping +get +set +del +mget +info +role +time +pubsub|numsub +client|setname"
+        + "+publish +subscribe +ping +get +set +del +mget +hget +hset +hdel +hgetall +append +getrange +info +role +time "
+        + "+pubsub|numsub +client|setname"
 }

@@ -1,5 +1,6 @@
 import Administration
 import ArgumentParser
+import Cluster
 import Documents
 import Glibc
 import Hub
@@ -79,7 +80,10 @@ struct Examination {
             guard let address = try configuration.clusterAddress() else {
                 return [Finding(.good, "redis", "This hub is alone (cluster.url is not set).")]
             }
-            return RedisDoctor(address, cluster: configuration.cluster.name, node: configuration.nodeName).examine()
+            return RedisDoctor(
+                address, cluster: configuration.cluster.name, node: configuration.nodeName,
+                logEntries: LogLength.mostEntries, logBytes: configuration.cluster.logBytes
+            ).examine()
         } catch {
             return [Finding(.error, "redis", error.sentence)]
         }

@@ -23,45 +23,10 @@ struct StreamOptions: ParsableArguments {
     @Argument(help: "The stream's name, such as reply/1.")
     var name: String
 
-    @Option(help: ArgumentHelp("The hub; default: http.host and http.port of the configuration.", valueName: "url"))
-    var url: String?
+    @OptionGroup var hub: HubOptions
 
-    @Option(help: ArgumentHelp("The token to act by.", valueName: "jwt"))
-    var token: String?
-
-    @OptionGroup(title: "Configuration")
-    var options: ConfigurationOptions
-
-    func client() throws -> StreamTransfer {
-        let configuration = try options.load()
-        let token: String
-        if let given = self.token {
-            token = given
-        } else {
-            let secret = try configuration.requireJWTSecret(for: "roost stream without --token")
-            token = try DevelopmentToken(role: "service_role", lifetime: 86_400).signed(with: secret)
-        }
-        let scheme = configuration.tlsCertificate == nil ? "http" : "https"
-        let hub = url ?? "\(scheme)://\(configuration.httpHost):\(configuration.httpPort)"
-        guard hub.hasPrefix("http://") || hub.hasPrefix("https://") else {
-            throw RunFailure("--url must be http://HOST:PORT or https://HOST:PORT, not \(Mask.url(hub)).", .usage)
-        }
-        return try StreamTransfer(url: hub + "/streams/" + Self.encoded(name), token: token)
-    }
-
-    /// What may stand in a path as it is (RFC 3986, section 3.3), and percent signs for all else.
-    private static func encoded(_ name: String) -> String {
-        var out = ""
-        for byte in name.utf8 {
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-                UInt8(ascii: "~"), UInt8(ascii: "/"), UInt8(ascii: ":"):
-                out.unicodeScalars.append(Unicode.Scalar(byte))
-            default: out += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
-            }
-        }
-        return out
+    func client() throws -> HubTransfer {
+        try hub.transfer(to: "/streams/" + HubOptions.encoded(name), for: "roost stream")
     }
 }
 

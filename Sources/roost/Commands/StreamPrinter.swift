@@ -5,11 +5,11 @@ import Wire
 /// It is read by long-polls, whose bodies are the stream's own bytes. An event stream would lose carriage returns, which end a line
 /// there as line feeds do (WHATWG HTML, 9.2.6).
 struct StreamPrinter {
-    private let client: StreamTransfer
+    private let client: HubTransfer
     private let isOnce: Bool
 
     /// - Parameter isOnce: whether it ends where the stream ends for now.
-    init(_ client: StreamTransfer, isOnce: Bool) {
+    init(_ client: HubTransfer, isOnce: Bool) {
         self.client = client
         self.isOnce = isOnce
     }

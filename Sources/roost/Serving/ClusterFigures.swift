@@ -1,19 +1,41 @@
 import Cluster
 import Clustering
 import Ops
+import ServerAPI
+
+extension ClusterService {
+    /// Other hubs that are not reached now, by their names.
+    var unreached: [String] {
+        let statistics = statistics
+        guard !statistics.isWhole else { return [] }
+        let names = Set(statistics.peers.filter(\.isThere).map(\.name)).sorted()
+        return names.isEmpty ? [ServerAPI.Peers.unknown] : names
+    }
+}
 
 extension ClusterStatistics {
+    /// Of this hub and of those that are there.
+    private var versions: [Figure] {
+        let hubs = [(name, version)] + peers.filter(\.isThere).map { ($0.name, $0.version ?? "unknown") }
+        return hubs.sorted { $0.0 < $1.0 }.map { name, version in
+            Figure(
+                "roost_cluster_peer_info", .gauge,
+                "1 for each hub of the cluster that is there, this one too, with its version.", 1,
+                label: "hub=\"\(Figure.escaped(name))\",version=\"\(Figure.escaped(version))\"")
+        }
+    }
+
     /// For the operator's page: this hub first.
     func overview(of node: String) -> ClusterOverview {
-        let own = hub(node, isDraining ? .draining : .living, self.own, ownMembers)
+        let own = hub(node, isDraining ? .draining : .living, version, self.own, ownMembers)
         return ClusterOverview(
             server: server, problem: isWhole ? nil : problem ?? "the other hubs are not reached yet", gaps: gaps,
             disconnects: disconnects, waitingBytes: waitingBytes, isCoordinator: isCoordinator,
-            hubs: [own] + peers.map { hub($0.name, $0.state, $0.figures, $0.members) })
+            hubs: [own] + peers.map { hub($0.name, $0.state, $0.version, $0.figures, $0.members) })
     }
 
     private func hub(
-        _ name: String, _ state: PeerTable.State, _ figures: BeatFigures, _ members: Int
+        _ name: String, _ state: PeerTable.State, _ version: String?, _ figures: BeatFigures, _ members: Int
     ) -> ClusterOverview.Hub {
         let word =
             switch state {
@@ -23,12 +45,15 @@ extension ClusterStatistics {
             case .died: "died"
             }
         return ClusterOverview.Hub(
-            name: name, state: word, age: figures.age, connections: figures.connections, members: members,
+            name: name, state: word, version: version, age: figures.age, connections: figures.connections,
+            members: members,
             said: figures.said, heard: figures.heard, behind: figures.behind, gaps: figures.gaps)
     }
 
     /// For `/metrics`.
-    var figures: [Figure] {
+    var figures: [Figure] { hubs + versions + messages }
+
+    private var hubs: [Figure] {
         [
             Figure(
                 "roost_cluster_reached", .gauge,
@@ -41,6 +66,11 @@ extension ClusterStatistics {
             Figure(
                 "roost_cluster_members", .gauge, "Members of presence of other hubs that are known here.",
                 foreignMembers),
+        ]
+    }
+
+    private var messages: [Figure] {
+        [
             Figure("roost_cluster_sent_total", .counter, "Messages that the others were told.", Double(sent)),
             Figure("roost_cluster_received_total", .counter, "Messages of other hubs that arrived.", Double(received)),
             Figure(
@@ -68,6 +98,12 @@ extension ClusterStatistics {
                 "Entries of the log that this hub had not read yet when it last looked, twice a second.",
                 own.behind ?? 0),
             Figure("roost_cluster_disconnects_total", .counter, "Times that Redis was lost.", Double(disconnects)),
+            Figure(
+                "roost_cluster_questions_total", .counter,
+                "Questions to other hubs: where a client is, and who is present there.", Double(questions)),
+            Figure(
+                "roost_cluster_questions_unanswered_total", .counter,
+                "Questions to other hubs that had no answer in time.", Double(questionsUnanswered)),
             Figure(
                 "roost_cluster_waiting_bytes", .gauge,
                 "Bytes of messages that wait for Redis, or are kept to be sent again.",

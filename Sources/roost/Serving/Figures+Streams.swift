@@ -7,7 +7,7 @@ import Streams
 /// What is kept of streams, for the metrics.
 extension StreamStatistics {
     var figures: [Figure] {
-        kept + traffic
+        kept + traffic + (shared?.figures ?? [])
             // What never happened is 0 and not missing: the first time would not be seen as a rise otherwise.
             + Figure.each(
                 "roost_stream_refused_total", .counter, "Requests about streams that were refused, by the reason.",
@@ -41,6 +41,27 @@ extension StreamStatistics {
             Figure("roost_stream_appends_total", .counter, "Appends that were kept.", appends),
             Figure("roost_stream_appended_bytes_total", .counter, "Bytes that were appended and kept.", appendedBytes),
             Figure("roost_stream_write_failures_total", .counter, "Writes that the disk did not take.", failures),
+        ]
+    }
+}
+
+/// What hubs of one cluster have together, for the metrics.
+extension StreamStatistics.Shared {
+    fileprivate var figures: [Figure] {
+        [
+            Figure(
+                "roost_stream_sharing", .gauge,
+                "1 while streams can be written together with other hubs; else requests about them are refused.",
+                isOpen ? 1 : 0),
+            Figure(
+                "roost_stream_conflicts_total", .counter,
+                "Times that another hub was faster with a stream, and what was asked here was decided anew.", conflicts),
+            Figure(
+                "roost_streams_returned_total", .counter,
+                "Streams that were written back, whole or in part, as Redis had lost them.", returned),
+            Figure(
+                "roost_streams_forked_total", .counter,
+                "Streams that were deleted, as two sides had written them while Redis was split.", forked),
         ]
     }
 }

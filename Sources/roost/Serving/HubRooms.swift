@@ -10,6 +10,7 @@ import Logging
 import Notify
 import Ops
 import Push
+import ServerAPI
 import Settings
 import Stores
 import StreamFiles
@@ -109,21 +110,31 @@ struct HubRooms: Sendable {
 
         try server.streams.checkRoutes()
         let streamRows = StreamRowWriter(conninfo: databaseURL, statement: server.streams.onClose, logger: logger)
-        let streams = try server.streams.setup(streamRows, logger).map { try FileStreamService($0) }
+        let streams = try server.streams.setup(streamRows, configuration.sharedStreams(), logger).map {
+            try FileStreamService($0)
+        }
 
+        let peerSessions = PeerSessions(registry: shared.recovery) { subscriptions.locate($0, then: $1) }
+        let serverAnswers = ServerAnswers(gateway: gateway)
         let cluster = try configuration.cluster(
             shared.hub, logger, connections: { gateway.figures.reduce(0) { $0 + $1.connections } },
-            report: { health.cluster(problem: $0) })
-        if cluster != nil, recovers { shared.recovery.lookElsewhere() }
+            answers: [.sessions: peerSessions, .backends: serverAnswers], report: { health.cluster(problem: $0) })
+        if let cluster, recovers {
+            shared.recovery.lookElsewhere { peerSessions.ask($0, by: cluster, then: $1) }
+        }
 
         // What answers HTTP requests and the operator.
+        let serverAPI = ServerAPI(
+            gateway: gateway, verifier: tokens, name: configuration.nodeName, own: serverAnswers,
+            peers: cluster.map { cluster in .init(asking: cluster, unreached: { cluster.unreached }) }, logger: logger,
+            clock: { Clock.now() })
         let figures = HubFigures(
             health: health, gateway: gateway, history: shared.history, subscriptions: subscriptions,
             listener: listener, capture: capture, cluster: cluster, webhooks: webhooks, streams: streams,
             streamRows: server.streams.onClose == nil ? nil : streamRows, pushService: pushService)
         let access = OpsAccess(host: configuration.opsHost, token: configuration.opsToken)
         let handlers: [any HTTPHandler] =
-            [PushAPI(service: pushService, verifier: tokens, clock: { Clock.now() }), ClientHealth()]
+            [PushAPI(service: pushService, verifier: tokens, clock: { Clock.now() }), serverAPI, ClientHealth()]
             + (server.handler.map { [$0(streams)] } ?? [])
         var services = GatewayServices(verifier: tokens)
         services.feed = subscriptions
@@ -136,6 +147,7 @@ struct HubRooms: Sendable {
         sources.streams = streams
         let node = configuration.nodeName
         if let cluster { sources.cluster = { cluster.statistics.overview(of: node) } }
+        sources.disconnectUser = { serverAPI.disconnect($0, then: $1) }
         services.opsSocketHandler = Dashboard(
             access: access, health: health, log: LogOutput.standard.recent, gateway: gateway, sources: sources,
             logger: logger)
@@ -233,6 +245,10 @@ struct SharedState: Sendable {
     let happenings: Happenings?
     /// Who is present, for whoever writes it down.
     let presenceLog: PresenceLog
+    /// How many sockets each user has, here and on other hubs.
+    let userTally = UserTally()
+    /// Who may not join which channel for a while.
+    let bars = ChannelBars()
     /// Which users are online; nil where nobody asks.
     let users: UserPresence?
     /// What pushes are decided by; nil where none are sent.
@@ -262,7 +278,8 @@ struct SharedState: Sendable {
     var hub: HubShared {
         var shared = HubShared(
             recovery: recovery, history: history, leases: leases, presenceLog: presenceLog, users: users,
-            devices: presenceView?.devices, typing: presenceView?.typing, summaryJoins: presenceView?.joins)
+            devices: presenceView?.devices, typing: presenceView?.typing, userTally: userTally, bars: bars,
+            summaryJoins: presenceView?.joins)
         shared.happenings = happenings
         return shared
     }

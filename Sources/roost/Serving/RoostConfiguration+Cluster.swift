@@ -4,6 +4,7 @@ import Hub
 import Logging
 import Redis
 import Settings
+import StreamFiles
 
 extension RoostConfiguration {
     /// Where Redis is; nil where `cluster.url` is not set.
@@ -19,18 +20,24 @@ extension RoostConfiguration {
         return address
     }
 
+    /// Where several hubs have their streams together; nil for a hub alone.
+    func sharedStreams() throws -> SharedStreams? {
+        try clusterAddress().map { SharedStreams(address: $0, cluster: cluster.name, node: nodeName) }
+    }
+
     /// What makes this hub one of several; nil where `cluster.url` is not set.
     ///
     /// - Throws: `RunFailure`, whose sentence says what to write.
     func cluster(
         _ shared: HubShared, _ logger: Logger, connections: @escaping @Sendable () -> Int,
-        report: @escaping @Sendable (String?) -> Void
+        answers: [PeerSubject: any PeerAnswering], report: @escaping @Sendable (String?) -> Void
     ) throws -> ClusterService? {
         guard let address = try clusterAddress() else { return nil }
         guard let own = HubIdentity(name: nodeName, boot: .random(in: 1 ... .max)) else { return nil }
         return ClusterService(
             ClusterService.Setup(
                 address: address, cluster: cluster.name, own: own, shared: shared, rules: rules.presence,
-                restartWindow: Int64(restartSeconds) * 1000, connections: connections, logger: logger, report: report))
+                restartWindow: Int64(restartSeconds) * 1000, logBytes: cluster.logBytes, version: Roost.version,
+                connections: connections, answers: answers, logger: logger, report: report))
     }
 }

@@ -6,10 +6,15 @@ import Streams
 
 extension StreamSettings {
     /// Nil where there are to be no streams.
-    func setup(_ committer: any StreamCommitter, _ logger: Logger) -> FileStreamService.Setup? {
+    ///
+    /// - Parameter shared: where several hubs have them together; nil for a hub alone.
+    func setup(
+        _ committer: any StreamCommitter, _ shared: SharedStreams?, _ logger: Logger
+    ) -> FileStreamService.Setup? {
         guard let directory else { return nil }
         var setup = FileStreamService.Setup(directory: directory, logger: logger)
         setup.committer = committer
+        setup.shared = shared
         setup.commitsRows = onClose != nil
         setup.sync = FileStreamService.Sync(rawValue: sync) ?? .none
         setup.limits.bytes = bytes

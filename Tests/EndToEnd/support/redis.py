@@ -11,7 +11,8 @@ from support.ports import free_port
 
 #: What a user of hubs may do, as Sources/Redis/Protocol/RedisFailure.swift says it.
 ACL = ("resetkeys resetchannels ~{roost:*}:* &{roost:*}:* -@all +eval +evalsha +script|load +xadd +xrange +xrevrange "
-       "+publish +subscribe +ping +get +set +del +mget +info +role +time +pubsub|numsub +client|setname")
+       "+publish +subscribe +ping +get +set +del +mget +hget +hset +hdel +hgetall +append +getrange "
+       "+info +role +time +pubsub|numsub +client|setname")
 
 
 class RedisError(Exception):

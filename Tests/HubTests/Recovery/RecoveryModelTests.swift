@@ -357,7 +357,7 @@ private struct RecoveryWorld {
         switch point {
         case .mark(let mark): marks[mark]
         case .restart: restart ?? marks[0]
-        case .cursor(let text), .snapshot(let text): Int(text) ?? 0
+        case .cursor(let text), .snapshot(let text), .peer(cursor: let text, otherwise: _): Int(text) ?? 0
         case .earliest(let points): points.map(position).min() ?? 0
         }
     }

@@ -161,6 +161,29 @@ import Wire
             try stage.news(of: next) == [frame("1", #""id":"ab","at":0,"delta":"new","next":3,"status":"open""#)])
     }
 
+    /// Of several hubs this one may not have heard yet of what another has shown.
+    @Test func whoComesFromAnotherHubWaitsUntilItIsKnownWhatThatHad() throws {
+        let shelf = StreamShelf(isShared: true)
+        let stage = Stage(streams: shelf)
+        let returning = #"{"stream":{"id":"7","at":4}}"#
+        #expect(try join(stage, 1, returning).isEmpty)
+        let first = try #require(stage.streamQuestions.last)
+        let stream = try shelf.add("reply/1")
+        #expect(try stage.append("Grü", to: stream).isEmpty, "it has more than that")
+        #expect(try stage.append("ße", to: stream).isEmpty)
+        let rest = #""id":"7","at":4,"delta":"ße","next":7,"status":"open""#
+        #expect(try stage.watch { $0.streamAnswered(first, .done(nil)) } == [frame("1", rest)])
+        try stage.disconnect(1)
+        shelf.remove(stream)
+        try join(stage, 2, returning)
+        let second = try #require(stage.streamQuestions.last)
+        let gone = [frame("2", #""id":"7","status":"deleted""#)]
+        #expect(try stage.watch { $0.streamAnswered(second, .refused(.notFound)) } == gone)
+        try join(stage, 3, returning)
+        let third = try #require(stage.streamQuestions.last)
+        #expect(try stage.watch { $0.streamAnswered(third, .refused(.unavailable)) }.isEmpty, "nobody can tell")
+    }
+
     @Test func whoComesAgainAndFindsNothingIsToldSo() throws {
         let stage = stage()
         #expect(

@@ -7,7 +7,10 @@ import Wire
 
 /// Streams of which a test says itself what they have.
 final class StreamShelf: StreamService {
+    let isShared: Bool
     private let state = Mutex<(buffers: [StreamName: StreamBuffer], watches: [StreamName: Int])>(([:], [:]))
+
+    init(isShared: Bool = false) { self.isShared = isShared }
 
     @discardableResult func add(
         _ name: String, _ contentType: String = "text/plain", id: UInt64 = 7

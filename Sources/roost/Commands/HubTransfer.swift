@@ -3,14 +3,14 @@ import CCurl
 import Glibc
 import Wire
 
-/// Requests about one stream, one after the other, on the calling thread. Those that only read share a connection.
-final class StreamTransfer {
+/// Requests to the hub about one thing, one after the other, on the calling thread. Those that only read share a connection.
+final class HubTransfer {
     private let url: String
     private let token: String
     private let requests: OpaquePointer
 
     /// - Parameters:
-    ///   - url: of the stream, with nothing behind its path.
+    ///   - url: of a stream or an API, with nothing behind its path.
     ///   - token: the token to act by.
     /// - Throws: `RunFailure` where libcurl cannot start.
     init(url: String, token: String) throws {
@@ -23,7 +23,7 @@ final class StreamTransfer {
     deinit { roost_requests_destroy(requests) }
 
     /// - Parameters:
-    ///   - path: what stands behind the stream's.
+    ///   - path: what stands behind that.
     ///   - body: is sent as it comes; nil for none.
     /// - Returns: the answer's body.
     /// - Throws: `RunFailure` with the hub's sentence.

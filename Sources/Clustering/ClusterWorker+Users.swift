@@ -1,0 +1,53 @@
+import Cluster
+import Hub
+
+/// How many sockets users have (`UserTally`): this hub tells the others each change by the log, and asks a hub that comes for all.
+extension ClusterWorker {
+    /// Users of one message.
+    private static var mostUsers: Int { 500 }
+    private static var patience: Int64 { 2000 }
+
+    /// Tells the others what has changed. While they are not reached it is kept: the newest of each user.
+    mutating func tellUsers() {
+        guard state.isInLog else { return }
+        while true {
+            let counts = setup.shared.userTally.takeChanges(upTo: Self.mostUsers)
+            guard !counts.isEmpty else { return }
+            write(.users(counts.map { PeerMessage.UserCount(user: $0.user, count: $0.count) }))
+        }
+    }
+
+    func heard(_ counts: [PeerMessage.UserCount], of hub: HubIdentity) {
+        // Of a hub that is gone, what is read late counts no more.
+        guard peers.living.contains(hub) else { return }
+        setup.shared.userTally.set(counts.map { ($0.user, $0.count) }, of: hub.boot)
+    }
+
+    mutating func askForUsers(at now: Instant) {
+        guard state.isInLog else { return }
+        let mailbox = mailbox
+        for (hub, part) in userCopies.next() {
+            let done: PeerQuestions.Done = { answers in
+                let answer = ClusterMail.UserCounts(hub: hub, part: part, bytes: answers.first?.body)
+                mailbox.post { $0.userCounts.append(answer) }
+            }
+            ask(
+                ClusterMail.Question(
+                    subject: .users, body: [UInt8(part)], hubs: [hub.name], deadline: Self.milliseconds + Self.patience,
+                    done: done), at: now)
+        }
+    }
+
+    mutating func take(_ answer: ClusterMail.UserCounts, at now: Instant) {
+        var counts: [(user: String, count: Int)]?
+        if let bytes = answer.bytes {
+            var fields = RelayReader(bytes[...])
+            do { counts = try fields.users() } catch {
+                setup.logger.warning("The hub \(answer.hub.name) said something that cannot be read; it is left out.")
+            }
+        }
+        guard userCopies.answered(answer.hub, part: answer.part, isKnown: counts != nil), let counts else { return }
+        setup.shared.userTally.replace(counts, of: answer.hub.boot) { UserCopies.part(of: $0) == answer.part }
+        askForUsers(at: now)
+    }
+}

@@ -1,0 +1,192 @@
+package import Hub
+import Synchronization
+
+/// Asks a hub where its clients are that look like some who have joined this one, and answers that to others.
+///
+/// A question has 16 bytes for each key; the answer the cursors that occur in it, and for each key which of them counts. It says of
+/// clients no more than `roost.session` does, to hubs alone. From any thread.
+package final class PeerSessions: PeerAnswering {
+    /// Where points of this process lie for everybody: a cursor for each, nil where none can be told. Calls back once, from any thread,
+    /// and maybe after everybody has stopped waiting.
+    package typealias Locate = @Sendable ([RecoveryPoint], @escaping @Sendable ([String?]) -> Void) -> Void
+
+    /// For how long a join waits for the hub where its client may have been; then what stands in the database counts.
+    package static let patience = Duration.milliseconds(200)
+    /// Questions to hubs that are open at once. Of one more, what stands in the database counts.
+    private static let mostOpen = 64
+    /// Keys of one question.
+    static let mostKeys = 4_096
+
+    private let registry: SessionRegistry
+    private let locate: Locate
+    private let open = Atomic<Int>(0)
+
+    package init(registry: SessionRegistry, locate: @escaping Locate) {
+        self.registry = registry
+        self.locate = locate
+    }
+
+    // MARK: Answering
+
+    package func answer(_ question: [UInt8], of hub: String, reply: @escaping @Sendable ([UInt8]?) -> Void) {
+        guard let keys = Self.keys(question) else { return reply(nil) }
+        let found = registry.whereabouts(of: keys, at: ClusterWorker.now)
+        var points: [RecoveryPoint] = []
+        // Many stand at the same point.
+        let places = found.map { whereabouts -> Int? in
+            guard case .from(let point) = whereabouts else { return nil }
+            if let known = points.lastIndex(of: point) { return known }
+            points.append(point)
+            return points.count - 1
+        }
+        guard !points.isEmpty else { return reply(Self.answer(found.map { Self.word($0, cursor: nil) })) }
+        locate(points) { cursors in
+            let words = zip(found, places).map { whereabouts, place in
+                Self.word(whereabouts, cursor: place.flatMap { cursors.indices.contains($0) ? cursors[$0] : nil })
+            }
+            reply(Self.answer(words))
+        }
+    }
+
+    /// What is said of one key.
+    enum Word: Equatable, Sendable {
+        case nobody
+        case unknown
+        case from(cursor: String)
+    }
+
+    private static func word(_ whereabouts: SessionRegistry.Whereabouts, cursor: String?) -> Word {
+        switch whereabouts {
+        case .nobody: .nobody
+        case .unknown: .unknown
+        case .from: cursor.map { .from(cursor: $0) } ?? .unknown
+        }
+    }
+
+    // MARK: Asking
+
+    /// Asks the hubs that had somebody of these keys.
+    ///
+    /// - Parameters:
+    ///   - elsewhere: as it stands in the database.
+    ///   - done: called once, from any thread: with what is known now. Of a hub that does not answer that is what it was.
+    package func ask(
+        _ elsewhere: [RecoveryKey: [SessionRegistry.Elsewhere]], by peers: any PeerAsking,
+        then done: @escaping @Sendable ([RecoveryKey: [SessionRegistry.Elsewhere]]) -> Void
+    ) {
+        var keys: [String: [RecoveryKey]] = [:]
+        for (key, others) in elsewhere { for other in others { keys[other.node, default: []].append(key) } }
+        let round = SessionRound(elsewhere, hubs: keys.count, done)
+        for (hub, keys) in keys {
+            guard keys.count <= Self.mostKeys, open.load(ordering: .relaxed) < Self.mostOpen else {
+                round.heard(nil, from: hub, of: keys)
+                continue
+            }
+            open.add(1, ordering: .relaxed)
+            peers.ask(.sessions, Self.question(keys), of: [hub], within: Self.patience) { [self] answers in
+                open.subtract(1, ordering: .relaxed)
+                round.heard(answers.first?.body.flatMap { Self.words($0, count: keys.count) }, from: hub, of: keys)
+            }
+        }
+    }
+
+    // MARK: Bytes
+
+    static func question(_ keys: [RecoveryKey]) -> [UInt8] {
+        var out = RelayWriter(reserving: keys.count * 20 + 4)
+        out.number(keys.count)
+        for key in keys {
+            out.number(key.high)
+            out.number(key.low)
+        }
+        return out.bytes
+    }
+
+    static func keys(_ bytes: [UInt8]) -> [RecoveryKey]? {
+        do {
+            var fields = RelayReader(bytes[...])
+            let count = try fields.count()
+            guard count <= mostKeys else { return nil }
+            return try (0..<count).map { _ throws(RelayReader.Malformed) in
+                RecoveryKey(high: try fields.number(), low: try fields.number())
+            }
+        } catch { return nil }
+    }
+
+    /// 0: nobody, 1: not known, from 2 on: the cursor of that number.
+    static func answer(_ words: [Word]) -> [UInt8] {
+        var (cursors, numbers): ([String], [String: Int]) = ([], [:])
+        let said = words.map { word in
+            switch word {
+            case .nobody: return 0
+            case .unknown: return 1
+            case .from(let cursor):
+                if let known = numbers[cursor] { return known }
+                cursors.append(cursor)
+                numbers[cursor] = cursors.count + 1
+                return cursors.count + 1
+            }
+        }
+        var out = RelayWriter(reserving: cursors.reduce(words.count * 2 + 8) { $0 + $1.utf8.count + 3 })
+        out.number(cursors.count)
+        for cursor in cursors { out.text(cursor) }
+        out.number(said.count)
+        for word in said { out.number(word) }
+        return out.bytes
+    }
+
+    /// - Returns: nil for what is no answer to a question of so many keys. A word that is not known counts as `unknown`.
+    static func words(_ bytes: [UInt8], count: Int) -> [Word]? {
+        do {
+            var fields = RelayReader(bytes[...])
+            var cursors: [String] = []
+            let known = try fields.count()
+            guard known <= count else { return nil }
+            for _ in 0..<known { cursors.append(try fields.text()) }
+            guard try fields.count() == count else { return nil }
+            return try (0..<count).map { _ throws(RelayReader.Malformed) in
+                switch try fields.count() {
+                case 0: .nobody
+                case let number where cursors.indices.contains(number - 2): .from(cursor: cursors[number - 2])
+                default: .unknown
+                }
+            }
+        } catch { return nil }
+    }
+}
+
+/// Questions to several hubs about the same keys. From any thread.
+private final class SessionRound: Sendable {
+    private struct State {
+        var found: [RecoveryKey: [SessionRegistry.Elsewhere]]
+        var open: Int
+    }
+
+    private let state: Mutex<State>
+    private let done: @Sendable ([RecoveryKey: [SessionRegistry.Elsewhere]]) -> Void
+
+    init(
+        _ elsewhere: [RecoveryKey: [SessionRegistry.Elsewhere]], hubs: Int,
+        _ done: @escaping @Sendable ([RecoveryKey: [SessionRegistry.Elsewhere]]) -> Void
+    ) {
+        state = Mutex(State(found: elsewhere, open: hubs))
+        self.done = done
+    }
+
+    /// - Parameter words: of each key; nil where the hub said nothing that can be read.
+    func heard(_ words: [PeerSessions.Word]?, from hub: String, of keys: [RecoveryKey]) {
+        let whole = state.withLock { state in
+            state.open -= 1
+            for (key, word) in zip(keys, words ?? []) {
+                switch word {
+                case .unknown: break
+                case .nobody: state.found[key]?.removeAll { $0.node == hub }
+                case .from(let cursor):
+                    state.found[key] = state.found[key]?.map { $0.node == hub ? $0.at(cursor) : $0 }
+                }
+            }
+            return state.open == 0 ? state.found : nil
+        }
+        if let whole { done(whole) }
+    }
+}

@@ -1,0 +1,126 @@
+import Hub
+
+/// How what a hub has is cut into pieces: by the first bits of a hash of who or what it is, which is the same on every hub.
+///
+/// A hub's digest says whether another one's copy is whole; those of its pieces, which of them are not. Only these are sent, one after the
+/// other. So a copy of any size comes over a link that takes 8 MiB, and what came before the link fell counts.
+struct PresencePieces: Equatable {
+    /// 0...`mostBits`.
+    let bits: Int
+
+    static let mostBits = 14
+    /// About what belongs into a piece.
+    private static let membersOfOne = 64
+    private static let bytesOfOne = 64 << 10
+
+    init(bits: Int) { self.bits = min(max(0, bits), Self.mostBits) }
+
+    /// So many that each of them is small.
+    init(members: Int, bytes: Int) {
+        let wanted = max(members / Self.membersOfOne, bytes / Self.bytesOfOne)
+        self.init(bits: wanted < 1 ? 0 : Int.bitWidth - wanted.leadingZeroBitCount)
+    }
+
+    var count: Int { 1 << bits }
+
+    /// The piece that a hash belongs to.
+    func number(of hash: UInt64) -> Int { bits == 0 ? 0 : Int(hash >> UInt64(64 - bits)) }
+
+    func number(of name: PeerMessage.MemberName) -> Int { number(of: PresentMembers.hash(name)) }
+
+    func number(of key: ChannelKey) -> Int { number(of: ClusterState.hash(key, HistoryWish(limit: 0, lifetime: 0))) }
+}
+
+extension ClusterState {
+    /// How what is known of a hub is to be cut.
+    func pieces(of hub: UInt64) -> PresencePieces {
+        var (count, bytes) = (wishes[hub]?.count ?? 0, 0)
+        forEachRecord(of: hub) { record in
+            count += 1
+            bytes += record.payload.count + record.key.utf8.count
+        }
+        return PresencePieces(members: count, bytes: bytes)
+    }
+
+    /// The digest of each piece of what is known of a hub; of this one, of what it has said, whether it has come out of the log or not.
+    func digests(of hub: UInt64, in pieces: PresencePieces) -> [UInt64] {
+        var digests = [UInt64](repeating: 0, count: pieces.count)
+        forEachRecord(of: hub) { record in
+            digests[pieces.number(of: record.member)] ^= PresentMembers.hash(record)
+        }
+        for (key, wish) in wishes[hub] ?? [:] { digests[pieces.number(of: key)] ^= Self.hash(key, wish) }
+        return digests
+    }
+
+    /// What is known of a hub, of some pieces.
+    ///
+    /// - Parameters:
+    ///   - wanted: in this order.
+    ///   - mostBytes: after so many no further piece is begun, about.
+    /// - Returns: which pieces it is, at least the first of those that are wanted.
+    func snapshot(
+        of hub: UInt64, in pieces: PresencePieces, _ wanted: [Int], mostBytes: Int
+    ) -> (covered: [Int], Snapshot) {
+        var groups = Dictionary(wanted.map { ($0, [PeerMessage.MemberName]()) }, uniquingKeysWith: { one, _ in one })
+        forEachRecord(of: hub) { groups[pieces.number(of: $0.member)]?.append($0.member) }
+        var (snapshot, covered, bytes) = (Snapshot(), [Int](), 0)
+        for number in wanted {
+            guard covered.isEmpty || bytes < mostBytes else { break }
+            covered.append(number)
+            for name in groups.removeValue(forKey: number) ?? [] {
+                guard let copy = copy(of: name, on: hub) else { continue }
+                snapshot.members.append(copy)
+                bytes += copy.record.payload.count + copy.record.key.utf8.count + copy.channel.topic.utf8.count + 80
+            }
+        }
+        let isCovered = Set(covered)
+        snapshot.wishes = (wishes[hub] ?? [:]).filter { isCovered.contains(pieces.number(of: $0.key)) }
+        return (covered, snapshot)
+    }
+
+    private func forEachRecord(of hub: UInt64, _ body: (PeerMessage.PresentMember) -> Void) {
+        guard hub == boot else { return members.forEach(of: hub) { body($0.record) } }
+        for mine in own.values { body(mine.record) }
+    }
+
+    /// A member as its hub is to be told of; one of this hub's as the loops have it.
+    private func copy(of name: PeerMessage.MemberName, on hub: UInt64) -> PresentMembers.Copy? {
+        guard hub == boot else { return members[name] }
+        guard let mine = own[name] else { return nil }
+        let copy = members[name]
+        return PresentMembers.Copy(
+            record: mine.record, channel: mine.channel, hub: boot, turn: copy.map { owner(of: $0).turn } ?? 0,
+            lostUntil: copy?.lostUntil)
+    }
+
+    /// A hub says all that it has of some pieces, in place of what was known of them.
+    mutating func replace(
+        _ hub: UInt64, in pieces: PresencePieces, _ covered: [Int], by snapshot: Snapshot, _ out: inout [Output]
+    ) {
+        let isCovered = Set(covered)
+        let said = snapshot.members.filter { isCovered.contains(pieces.number(of: $0.record.member)) }
+        let (joined, left) = members.replace(membersOf: hub, by: said) { isCovered.contains(pieces.number(of: $0)) }
+        var diffs: [ChannelKey: PresenceDiff] = [:]
+        for copy in left {
+            withdraw(copy, &out)
+            diffs[copy.channel, default: PresenceDiff()].leaves.append(meta(copy.record))
+        }
+        for copy in joined { diffs[copy.channel, default: PresenceDiff()].joins.append(meta(copy.record)) }
+        for (key, diff) in diffs { out.append(.hear(.presence(key, diff))) }
+        for copy in said {
+            withdraw(copy, &out)
+            if let until = copy.lostUntil { offer(copy, until: until, &out) }
+        }
+        let before = (wishes[hub] ?? [:]).filter { isCovered.contains(pieces.number(of: $0.key)) }
+        let after = snapshot.wishes.filter { isCovered.contains(pieces.number(of: $0.key)) }
+        for (key, wish) in after where before[key] != wish {
+            wishes[hub, default: [:]][key] = wish
+            out.append(.keep(key, wish, hub: hub))
+        }
+        for key in before.keys where after[key] == nil {
+            wishes[hub]?[key] = nil
+            out.append(.keep(key, nil, hub: hub))
+        }
+        if wishes[hub]?.isEmpty == true { wishes[hub] = nil }
+    }
+}

@@ -1,0 +1,32 @@
+import Hub
+
+/// What this hub answers to others that ask how many sockets its users have: a byte, the part that is asked for
+/// (`UserCopies.part`), is answered by the users of that part.
+struct UserCountsAnswer: PeerAnswering {
+    let tally: UserTally
+
+    func answer(_ question: [UInt8], of hub: String, reply: @escaping @Sendable ([UInt8]?) -> Void) {
+        guard let part = question.first, part < UserCopies.parts else { return reply(nil) }
+        var out = RelayWriter()
+        out.users(tally.counts { UserCopies.part(of: $0) == Int(part) })
+        reply(out.bytes)
+    }
+}
+
+extension RelayWriter {
+    mutating func users(_ counts: [(user: String, count: Int)]) {
+        number(counts.count)
+        for (user, count) in counts {
+            text(user)
+            number(count)
+        }
+    }
+}
+
+extension RelayReader {
+    mutating func users() throws(Malformed) -> [(user: String, count: Int)] {
+        var counts: [(user: String, count: Int)] = []
+        for _ in 0..<(try count()) { counts.append((try text(), try count())) }
+        return counts
+    }
+}

@@ -1,0 +1,141 @@
+import CWebSockets
+package import Hub
+
+/// What backends ask of all loops, and have done on them. Each reply comes with what the question cost the loop that it cost most, in
+/// microseconds: on the thread of the loop that answers last.
+extension Gateway {
+    package func channelPage(
+        prefix: String, after: ChannelKey?, limit: Int,
+        then reply: @escaping @Sendable (_ page: ChannelPage, _ cost: Int) -> Void
+    ) {
+        timedSurvey({ $0.hub.channelPage(prefix: prefix, after: after, limit: limit) }) { pages, cost in
+            reply(ChannelPage.joined(pages, limit: limit), cost)
+        }
+    }
+
+    package func count(
+        of key: ChannelKey, then reply: @escaping @Sendable (_ count: ChannelCount, _ cost: Int) -> Void
+    ) {
+        timedSurvey({ $0.hub.count(of: key) }) { counts, cost in
+            reply(counts.reduce(into: ChannelCount(key: key)) { $0.add($1) }, cost)
+        }
+    }
+
+    /// Any loop knows all who are present.
+    package func presencePage(
+        of key: ChannelKey, after: PresencePage.Place?, limit: Int,
+        then reply: @escaping @Sendable (_ page: PresencePage, _ cost: Int) -> Void
+    ) {
+        inboxes.randomElement()?.post(
+            .inspect { loop in
+                let (page, cost) = Self.timed { loop.hub.presencePage(of: key, after: after, limit: limit) }
+                reply(page, cost)
+            })
+    }
+
+    /// And all who type, but that each loop may tell of others first where there are too many to be told of.
+    package func typists(
+        in key: ChannelKey, limit: Int,
+        then reply: @escaping @Sendable (_ typists: [(user: String?, payload: [UInt8])], _ cost: Int) -> Void
+    ) {
+        inboxes.randomElement()?.post(
+            .inspect { loop in
+                let (typists, cost) = Self.timed { loop.hub.typists(in: key, limit: limit) }
+                reply(typists, cost)
+            })
+    }
+
+    /// Where a user is connected to this hub; up to `limit` connections, and how many there are.
+    package func connections(
+        ofUser user: String, limit: Int,
+        then reply: @escaping @Sendable (_ connections: [UserConnection], _ count: Int, _ cost: Int) -> Void
+    ) {
+        timedSurvey({ $0.connections(ofUser: user, limit: limit) }) { parts, cost in
+            let all = parts.flatMap(\.connections)
+            reply(Array(all.prefix(limit)), parts.reduce(0) { $0 + $1.count }, cost)
+        }
+    }
+
+    /// Whether a user counts as online here, with a socket or in a grace window; nil where the hub does not keep it.
+    package func isOnline(_ user: String) -> Bool? { shared.users?.isOnline(user) }
+
+    /// Closes all connections of a user, in a way that makes its clients come back.
+    package func disconnectByBackend(
+        _ user: String, then reply: @escaping @Sendable (_ count: Int, _ cost: Int) -> Void
+    ) {
+        timedSurvey({ $0.disconnect(user: user, reason: "disconnected by a backend") }) { counts, cost in
+            reply(counts.reduce(0, +), cost)
+        }
+    }
+
+    /// Takes a user out of a channel.
+    ///
+    /// - Parameters:
+    ///   - seconds: for which the user is not let in again; nil for none.
+    ///   - reply: is given nil where there is no room to remember that; nothing is done then.
+    package func unsubscribe(
+        _ user: String, from key: ChannelKey, seconds: Int?,
+        then reply: @escaping @Sendable (_ count: Int?, _ cost: Int) -> Void
+    ) {
+        // Before the loops are asked: who joins meanwhile is not let in, or is found.
+        if let seconds, !shared.bars.bar(user, from: key, seconds: seconds, at: EventLoop.milliseconds) {
+            return reply(nil, 0)
+        }
+        timedSurvey({ $0.hub.unsubscribe(user, from: key, seconds: seconds) }) { counts, cost in
+            reply(counts.reduce(0, +), cost)
+        }
+    }
+
+    /// Has the policies asked anew what a user may do in private channels.
+    package func refresh(_ user: String, then reply: @escaping @Sendable (_ count: Int, _ cost: Int) -> Void) {
+        timedSurvey({ $0.hub.refresh(user) }) { counts, cost in reply(counts.reduce(0, +), cost) }
+    }
+
+    private func timedSurvey<Part: Sendable>(
+        _ question: @escaping @Sendable (EventLoop) -> Part, then reply: @escaping @Sendable ([Part], Int) -> Void
+    ) {
+        survey({ loop in Self.timed { question(loop) } }) { parts in
+            reply(parts.map(\.0), parts.map(\.1).max() ?? 0)
+        }
+    }
+
+    private static func timed<Part>(_ body: () -> Part) -> (Part, Int) {
+        let began = uv_hrtime()
+        let part = body()
+        return (part, Int((uv_hrtime() - began) / 1000))
+    }
+}
+
+/// One connection of a user, for a backend.
+package struct UserConnection: Sendable, Equatable {
+    /// In the words of the hub that has it.
+    package let id: String
+    /// How long it has been open.
+    package let seconds: Int
+    package let appState: ReportedAppState?
+    /// Some of the channels that it is in.
+    package let channels: [ChannelKey]
+
+    package init(id: String, seconds: Int, appState: ReportedAppState?, channels: [ChannelKey]) {
+        self.id = id
+        self.seconds = seconds
+        self.appState = appState
+        self.channels = channels
+    }
+
+    /// Channels of a connection that are listed.
+    package static let mostChannels = 100
+}
+
+extension EventLoop {
+    func connections(ofUser user: String, limit: Int) -> (connections: [UserConnection], count: Int) {
+        let slots = hub.slots(ofUser: user)
+        let connections = slots.prefix(limit).map { slot in
+            let (channels, appState) = hub.channels(of: slot, limit: UserConnection.mostChannels)
+            return UserConnection(
+                id: id(of: slot).description, seconds: Int(second - delivery.accounts[Int(slot)].openedAt),
+                appState: appState, channels: channels)
+        }
+        return (connections, slots.count)
+    }
+}

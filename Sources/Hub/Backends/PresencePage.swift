@@ -1,0 +1,94 @@
+import Wire
+
+/// Some of those who are present in a channel, in the order of their keys: any loop of any hub has all of them.
+package struct PresencePage: Sendable {
+    /// Metas that belong together, with what each member says of itself.
+    package struct Member: Sendable {
+        package let key: String
+        /// JSON objects, as clients are told them.
+        package var metas: [[UInt8]]
+    }
+
+    /// Where a page ends.
+    package struct Place: Sendable, Equatable {
+        /// The beginning of the key: a cursor has to fit into a URL.
+        package let key: [UInt8]
+        package let ref: String
+
+        private static let longestKey = 1024
+
+        package init(key: [UInt8], ref: String) {
+            self.key = key
+            self.ref = ref
+        }
+
+        init(_ meta: PresenceMeta) {
+            self.init(key: Array(meta.key.utf8.prefix(Self.longestKey)), ref: meta.ref)
+        }
+
+        static func precedes(_ one: Place, _ other: Place) -> Bool {
+            if one.key != other.key { return one.key.lexicographicallyPrecedes(other.key) }
+            return one.ref.utf8.lexicographicallyPrecedes(other.ref.utf8)
+        }
+    }
+
+    package var members: [Member] = []
+    /// The end of this page, where another follows.
+    package var end: Place?
+    /// All who are present, and those of them who are listed: a full list counts who comes.
+    package var count = 0
+    package var listed = 0
+
+    /// Bytes of a page's metas.
+    package static let mostBytes = 1 << 20
+
+    package init() {}
+
+    mutating func add(_ meta: PresenceMeta, _ bytes: [UInt8]) {
+        if let last = members.last, last.key.hasSameBytes(as: meta.key) {
+            members[members.count - 1].metas.append(bytes)
+        } else {
+            members.append(Member(key: meta.key, metas: [bytes]))
+        }
+    }
+}
+
+extension Hub {
+    /// - Parameters:
+    ///   - after: the end of the page before; nil for the first page.
+    ///   - limit: metas.
+    package func presencePage(of key: ChannelKey, after: PresencePage.Place?, limit: Int) -> PresencePage {
+        var page = PresencePage()
+        guard let list = channels[key]?.presence.list else { return page }
+        (page.count, page.listed) = (list.count, list.listedCount)
+        var first = FirstInOrder<(place: PresencePage.Place, meta: PresenceMeta)>(limit) {
+            PresencePage.Place.precedes($0.place, $1.place)
+        }
+        list.forEach { meta in
+            guard meta.isListed else { return }
+            let place = PresencePage.Place(meta)
+            if let after, !PresencePage.Place.precedes(after, place) { return }
+            first.offer((place, meta))
+        }
+        var (bytes, isCut) = (0, first.isCut)
+        var last: PresencePage.Place?
+        for (place, meta) in first.elements {
+            bytes += meta.listedBytes
+            guard bytes <= PresencePage.mostBytes || last == nil else {
+                isCut = true
+                break
+            }
+            var encoded: [UInt8] = []
+            meta.encode(into: &encoded)
+            page.add(meta, encoded)
+            last = place
+        }
+        if isCut { page.end = last }
+        return page
+    }
+
+    /// Who types in a channel: the user, where the hub knows one, and what the client says of itself (a JSON object).
+    package func typists(in key: ChannelKey, limit: Int) -> [(user: String?, payload: [UInt8])] {
+        channels[key]?.typing.typists(limit) ?? []
+    }
+}

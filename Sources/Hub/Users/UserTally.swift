@@ -1,0 +1,106 @@
+import Synchronization
+
+/// How many sockets each user has: on this hub, and on the others of a cluster as they say it. Users are counted only while they are
+/// limited.
+///
+/// One for all loops; safe from any thread, behind one lock that is held for a look-up in the table of each hub. While the other hubs
+/// are not reached, what they said counts for nothing: nobody is refused for sockets that may be gone.
+package final class UserTally: Sendable {
+    private struct State {
+        var own: [String: Int32] = [:]
+        /// By the process of each other hub.
+        var elsewhere: [UInt64: [String: Int32]] = [:]
+        /// Whose count the others are to be told anew.
+        var changed: Set<String> = []
+        var areOthersReached = false
+        var whenChanged: (@Sendable () -> Void)?
+    }
+
+    private let state = Mutex(State())
+
+    package init() {}
+
+    // MARK: Sockets
+
+    /// Counts one more socket of a user; false if that would be more than `most` on all hubs, and then it is not counted.
+    ///
+    /// - Parameter most: 0: no limit.
+    package func enter(_ user: String, most: Int) -> Bool {
+        change { state in
+            let others = state.areOthersReached ? state.elsewhere.values.reduce(0) { $0 + Int($1[user] ?? 0) } : 0
+            let count = state.own[user] ?? 0
+            guard most == 0 || Int(count) + others < most else { return nil }
+            state.own[user] = count + 1
+            return user
+        }
+    }
+
+    package func leave(_ user: String) {
+        _ = change { state in
+            guard let count = state.own[user] else { return nil }
+            state.own[user] = count > 1 ? count - 1 : nil
+            return user
+        }
+    }
+
+    /// - Parameter body: nil where nothing has changed; else whose count has.
+    /// - Returns: whether something has changed.
+    private func change(_ body: (inout State) -> String?) -> Bool {
+        let (isChanged, tell) = state.withLock { state -> (Bool, (@Sendable () -> Void)?) in
+            guard let user = body(&state) else { return (false, nil) }
+            guard let whenChanged = state.whenChanged else { return (true, nil) }
+            let isFirst = state.changed.isEmpty
+            state.changed.insert(user)
+            return (true, isFirst ? whenChanged : nil)
+        }
+        tell?()
+        return isChanged
+    }
+
+    // MARK: Other hubs
+
+    /// From here on it is noted what the others are to be told.
+    ///
+    /// - Parameter whenChanged: called when there is something, once until it is taken; on any thread, and must not wait.
+    package func follow(_ whenChanged: @escaping @Sendable () -> Void) {
+        state.withLock { $0.whenChanged = whenChanged }
+    }
+
+    /// Whose counts have changed, and what they are now: zero for whoever has no socket any more.
+    package func takeChanges(upTo limit: Int) -> [(user: String, count: Int)] {
+        state.withLock { state in
+            guard !state.changed.isEmpty else { return [] }
+            let users = Array(state.changed.prefix(limit))
+            state.changed.subtract(users)
+            return users.map { ($0, Int(state.own[$0] ?? 0)) }
+        }
+    }
+
+    /// The users with sockets on this hub that belong to a part of all.
+    package func counts(where isMeant: (String) -> Bool) -> [(user: String, count: Int)] {
+        state.withLock { state in state.own.filter { isMeant($0.key) }.map { ($0.key, Int($0.value)) } }
+    }
+
+    /// What another hub says of some of its users.
+    package func set(_ counts: [(user: String, count: Int)], of hub: UInt64) {
+        state.withLock { state in
+            for (user, count) in counts {
+                state.elsewhere[hub, default: [:]][user] = count > 0 ? Int32(clamping: count) : nil
+            }
+        }
+    }
+
+    /// What another hub says of all of its users that belong to a part.
+    package func replace(_ counts: [(user: String, count: Int)], of hub: UInt64, where isMeant: (String) -> Bool) {
+        state.withLock { state in
+            var known = (state.elsewhere[hub] ?? [:]).filter { !isMeant($0.key) }
+            for (user, count) in counts where count > 0 { known[user] = Int32(clamping: count) }
+            state.elsewhere[hub] = known
+        }
+    }
+
+    /// A hub is gone, and its sockets with it.
+    package func forget(hub: UInt64) { state.withLock { $0.elsewhere[hub] = nil } }
+
+    package func reachesOthers(_ areReached: Bool) { state.withLock { $0.areOthersReached = areReached } }
+}

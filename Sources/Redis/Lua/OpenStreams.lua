@@ -1,0 +1,35 @@
+-- Opens the streams that hubs share, after each connect and before anything is written on that connection.
+--
+-- KEYS[1]  their head: "EPOCH COUNT REPLID SETTLED": how many writes the epoch has seen, and until when it settles
+-- ARGV[1]  the least number that a new epoch may have: the caller's clock in milliseconds, and more than any epoch it knows
+-- ARGV[2]  for how many milliseconds a new epoch settles
+--
+-- Answers {epoch, count, milliseconds for which it still settles}, all of them texts.
+--
+-- Invariants
+--   - An epoch belongs to one primary in one life (its replication id), as in Open.lua: where Redis may have lost something, there is a
+--     new one.
+--   - While an epoch settles, hubs write back what they have and Redis lacks, and nothing new is taken (WriteStreams.lua). By Redis'
+--     clock, so that it ends for all hubs at once.
+--   - On a replica nothing is answered that a caller could write by.
+
+local replication = redis.call('INFO', 'replication')
+if not string.find(replication, 'role:master', 1, true) then
+    return redis.error_reply('-NOTMASTER this server is a replica')
+end
+local replid = string.match(replication, 'master_replid:(%x+)')
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+
+local epoch, count, owner, settled
+local head = redis.call('GET', KEYS[1])
+if head then
+    epoch, count, owner, settled = string.match(head, '^(%d+) (%d+) (%S+) (%d+)$')
+end
+if not epoch or owner ~= replid then
+    local least = tonumber(ARGV[1])
+    if epoch then least = math.max(least, tonumber(epoch) + 1) end
+    epoch, count, settled = string.format('%.0f', least), '0', string.format('%.0f', now + tonumber(ARGV[2]))
+    redis.call('SET', KEYS[1], epoch .. ' 0 ' .. replid .. ' ' .. settled)
+end
+return {epoch, count, string.format('%.0f', math.max(0, tonumber(settled) - now))}

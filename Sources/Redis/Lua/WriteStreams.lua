@@ -1,0 +1,81 @@
+-- Appends to the logs of streams that hubs share, removes some, and tells all hubs, each where it is as the caller believes.
+--
+-- KEYS[1]  the index: a hash of NAME to "ID LENGTH"; the log of a stream is the string KEYS[1]:ID
+-- KEYS[2]  the head (see OpenStreams.lua)
+-- ARGV[1]  the channel
+-- ARGV[2]  the epoch that the caller's connection opened
+-- ARGV[3]  whose process it is, for the publication
+-- ARGV[4]  1 where hubs write back what Redis lacks, else 0
+-- ARGV[5…] by fives: "w" to append or "d" to remove; the stream's name; its id; the length that its log has, -1 for a stream that
+--          is not there, or "*" for any; the bytes. Without bytes, "w" finds out whether the caller is right.
+--
+-- Answers for each: 1 where it is done, else "ID LENGTH" as the index has it, or an empty text.
+-- What is published is "EPOCH COUNT PROCESS\n", and for each that changed something two numbers of four bytes (little-endian), of a
+-- line "KIND ID LENGTH-BEFORE NAME" and of its bytes, and then these.
+--
+-- Invariants
+--   - In another epoch than the caller's, and where there is no head, nothing is written: -EPOCH. While it settles only what is
+--     written back is taken: -SETTLING.
+--   - A log grows only where its stream and its length are those that the caller decided by. So of two hubs that decide at once one is
+--     told that it was late, and the logs of one stream are each a beginning of the other, within an epoch.
+--   - Index, logs, count and publication are one step for everybody else.
+--   - A log that is not as long as the index says was damaged by somebody else. It goes, and with it the epoch, so that hubs write back
+--     what they have.
+
+local epoch, count, owner, settled
+local head = redis.call('GET', KEYS[2])
+if head then
+    epoch, count, owner, settled = string.match(head, '^(%d+) (%d+) (%S+) (%d+)$')
+end
+if epoch ~= ARGV[2] then
+    return redis.error_reply('-EPOCH ' .. (epoch or 'none') .. ' is the epoch of the streams')
+end
+if ARGV[4] ~= '1' then
+    local time = redis.call('TIME')
+    if tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000) < tonumber(settled) then
+        return redis.error_reply('-SETTLING hubs write back what they have')
+    end
+end
+
+local answers, published = {}, {}
+for at = 5, #ARGV, 5 do
+    local kind, name, id, length, bytes = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4]
+    local found = redis.call('HGET', KEYS[1], name) or ''
+    local is_right
+    if length == '-1' then
+        is_right = found == ''
+    elseif length == '*' then
+        is_right = string.sub(found, 1, #id + 1) == id .. ' '
+    else
+        is_right = found == id .. ' ' .. length
+    end
+    local log = KEYS[1] .. ':' .. id
+    if not is_right then
+        answers[#answers + 1] = found
+    elseif kind == 'd' then
+        redis.call('HDEL', KEYS[1], name)
+        redis.call('DEL', log)
+        answers[#answers + 1] = 1
+    else
+        if #bytes > 0 then
+            local expected = math.max(0, tonumber(length)) + #bytes
+            if redis.call('APPEND', log, bytes) ~= expected then
+                redis.call('DEL', log, KEYS[2])
+                redis.call('HDEL', KEYS[1], name)
+                return redis.error_reply('-EPOCH none is the epoch of the streams: a log was damaged')
+            end
+            redis.call('HSET', KEYS[1], name, id .. ' ' .. string.format('%.0f', expected))
+        end
+        answers[#answers + 1] = 1
+    end
+    if is_right and (kind == 'd' or #bytes > 0) then
+        local line = kind .. ' ' .. id .. ' ' .. length .. ' ' .. name
+        published[#published + 1] = struct.pack('<I4I4', #line, #bytes) .. line .. bytes
+    end
+end
+if #published > 0 then
+    local next_count = string.format('%.0f', tonumber(count) + 1)
+    redis.call('SET', KEYS[2], epoch .. ' ' .. next_count .. ' ' .. owner .. ' ' .. settled)
+    redis.call('PUBLISH', ARGV[1], epoch .. ' ' .. next_count .. ' ' .. ARGV[3] .. '\n' .. table.concat(published))
+end
+return answers

@@ -1,0 +1,248 @@
+import CLuaFiles
+
+/// Where the log of one stream that hubs share is: whose it is, and how many bytes it has.
+package struct SharedStreamPlace: Sendable, Hashable {
+    package var id: UInt64
+    package var length: Int
+
+    package init(id: UInt64, length: Int) {
+        self.id = id
+        self.length = length
+    }
+
+    /// As the index has it: "ID LENGTH". Nil for what is none.
+    package init?(_ text: String) {
+        let words = text.split(separator: " ")
+        guard words.count == 2, let id = UInt64(words[0], radix: 16), let length = Int(words[1]), length > 0 else {
+            return nil
+        }
+        self.init(id: id, length: length)
+    }
+}
+
+/// One change of a stream that hubs share, as its writer asks for it and as the others hear of it.
+package struct SharedStreamChange: Sendable, Equatable {
+    package enum Kind: String, Sendable {
+        /// Without bytes it changes nothing, and asks whether the writer knows the whole log.
+        case append = "w"
+        case remove = "d"
+        /// What is not written: the stream's producer was heard, or its connection broke, or somebody read it.
+        case heard = "h"
+        case broken = "b"
+        case used = "u"
+    }
+
+    package enum Before: Sendable, Equatable {
+        case absent
+        case any
+        case length(Int)
+
+        var text: String {
+            switch self {
+            case .absent: "-1"
+            case .any: "*"
+            case .length(let length): String(length)
+            }
+        }
+    }
+
+    package var kind: Kind
+    package var name: String
+    package var id: UInt64
+    /// How long the log is before it.
+    package var before: Before
+    package var bytes: [UInt8]
+
+    package init(_ kind: Kind, name: String, id: UInt64, before: Before, bytes: [UInt8] = []) {
+        self.kind = kind
+        self.name = name
+        self.id = id
+        self.before = before
+        self.bytes = bytes
+    }
+
+    /// As it is published.
+    fileprivate var line: String { "\(kind.rawValue) \(String(id, radix: 16)) \(before.text) \(name)" }
+
+    fileprivate init?(line: String, bytes: [UInt8]) {
+        let words = line.split(separator: " ", maxSplits: 3, omittingEmptySubsequences: false)
+        guard words.count == 4, let kind = Kind(rawValue: String(words[0])), let id = UInt64(words[1], radix: 16) else {
+            return nil
+        }
+        let before: Before
+        switch words[2] {
+        case "-1": before = .absent
+        case "*": before = .any
+        default:
+            guard let length = Int(words[2]), length >= 0 else { return nil }
+            before = .length(length)
+        }
+        self.init(kind, name: String(words[3]), id: id, before: before, bytes: bytes)
+    }
+}
+
+/// What one call of a hub changed, as all hear of it.
+package struct SharedStreamNews: Sendable, Equatable {
+    package var epoch: UInt64
+    /// Which write of the epoch it is, from 1 and without holes; nil where nothing was written.
+    package var count: Int?
+    /// Whose process wrote it.
+    package var process: UInt64
+    package var changes: [SharedStreamChange]
+
+    package init(epoch: UInt64, count: Int?, process: UInt64, changes: [SharedStreamChange]) {
+        self.epoch = epoch
+        self.count = count
+        self.process = process
+        self.changes = changes
+    }
+
+    /// Nil for what is none: somebody else wrote it.
+    package init?(_ bytes: [UInt8]) {
+        guard let end = bytes.prefix(100).firstIndex(of: UInt8(ascii: "\n")) else { return nil }
+        let words = String(decoding: bytes[..<end], as: UTF8.self).split(separator: " ")
+        guard words.count == 3, let epoch = UInt64(words[0]), let process = UInt64(words[2], radix: 16) else {
+            return nil
+        }
+        self.init(epoch: epoch, count: Int(words[1]), process: process, changes: [])
+        var place = end + 1
+        func number() -> Int? {
+            guard bytes.count - place >= 4 else { return nil }
+            defer { place += 4 }
+            return (0..<4).reduce(0) { $0 | Int(bytes[place + $1]) << (8 * $1) }
+        }
+        while place < bytes.count {
+            guard let lineLength = number(), let length = number(), lineLength + length <= bytes.count - place,
+                let line = String(validating: bytes[place..<(place + lineLength)], as: UTF8.self),
+                let change = SharedStreamChange(
+                    line: line, bytes: Array(bytes[(place + lineLength)..<(place + lineLength + length)]))
+            else { return nil }
+            changes.append(change)
+            place += lineLength + length
+        }
+    }
+
+    /// As it is published where no script does it.
+    package var encoded: [UInt8] {
+        var out = Array("\(epoch) \(count.map(String.init) ?? "-") \(String(process, radix: 16))\n".utf8)
+        for change in changes {
+            let line = Array(change.line.utf8)
+            for number in [line.count, change.bytes.count] {
+                for byte in 0..<4 { out.append(UInt8(truncatingIfNeeded: number >> (8 * byte))) }
+            }
+            out += line + change.bytes
+        }
+        return out
+    }
+}
+
+/// What opening the streams answers.
+package struct SharedStreamsOpening: Sendable, Equatable {
+    package var epoch: UInt64
+    /// How often they were written in this epoch.
+    package var count: Int
+    /// For how long hubs still write back what Redis lacks, and nothing else is taken.
+    package var settles: Duration
+}
+
+/// What became of a change.
+package enum SharedStreamOutcome: Sendable, Equatable {
+    case done
+    /// The stream is elsewhere, and nothing was changed; nil where there is none.
+    case elsewhere(SharedStreamPlace?)
+}
+
+/// The scripts that hubs share streams by: what is asked, and what the answers say.
+///
+/// Invariants stand in `Lua/OpenStreams.lua` and `Lua/WriteStreams.lua`.
+package struct StreamScripts: Sendable {
+    package static let open = RedisScript(roost_lua_open_streams())
+    package static let write = RedisScript(roost_lua_write_streams())
+    package static let all = [open, write]
+
+    private let keys: LogKeys
+
+    package init(_ keys: LogKeys) { self.keys = keys }
+
+    /// Queues the opening, which comes before any writing after each `whole`.
+    ///
+    /// - Parameters:
+    ///   - leastEpoch: milliseconds since 1970, and more than any epoch that the caller knows.
+    ///   - settling: for how long a new epoch takes nothing but what is written back.
+    /// - Returns: as `RedisLink.command`.
+    package func open(
+        leastEpoch: UInt64, settling: Duration, on link: RedisLink, tag: UInt64, at now: RedisLink.Instant
+    ) -> Bool {
+        let (seconds, attoseconds) = settling.components
+        return link.call(
+            Self.open, keys: [keys.streamsHead],
+            arguments: [
+                .integer(Int64(clamping: leastEpoch)), .integer(seconds * 1000 + attoseconds / 1_000_000_000_000_000),
+            ], tag: tag, at: now)
+    }
+
+    package static func opening(_ value: RedisValue) -> SharedStreamsOpening? {
+        let texts = (value.elements ?? []).map(\.text)
+        guard texts.count == 3, let epoch = texts[0].flatMap({ UInt64($0) }), let count = texts[1].flatMap({ Int($0) }),
+            let settles = texts[2].flatMap({ Int($0) })
+        else { return nil }
+        return SharedStreamsOpening(epoch: epoch, count: count, settles: .milliseconds(settles))
+    }
+
+    /// The epoch and the count of a head that was read; nil where there is none.
+    package static func head(_ value: RedisValue) -> (epoch: UInt64, count: Int)? {
+        let words = (value.text ?? "").split(separator: " ")
+        guard words.count == 4, let epoch = UInt64(words[0]), let count = Int(words[1]) else { return nil }
+        return (epoch, count)
+    }
+
+    /// Queues changes, each of which is done or not by itself.
+    ///
+    /// - Parameters:
+    ///   - process: the caller's, so that it knows its own publications.
+    ///   - isReturned: they were in Redis before, which has lost them.
+    /// - Returns: as `RedisLink.command`.
+    package func write(
+        _ changes: [SharedStreamChange], in epoch: UInt64, by process: UInt64, isReturned: Bool, on link: RedisLink,
+        tag: UInt64, at now: RedisLink.Instant
+    ) -> Bool {
+        var arguments: [RedisArgument] = [
+            .text(keys.streamsChannel), .text(String(epoch)), .text(String(process, radix: 16)),
+            .integer(isReturned ? 1 : 0),
+        ]
+        for change in changes {
+            arguments += [
+                .text(change.kind.rawValue), .text(change.name), .text(String(change.id, radix: 16)),
+                .text(change.before.text), .bytes(change.bytes),
+            ]
+        }
+        return link.call(
+            Self.write, keys: [keys.streams, keys.streamsHead], arguments: arguments, tag: tag, at: now)
+    }
+
+    /// Nil where nothing is known of them, or nothing was done.
+    package static func outcomes(_ value: RedisValue) -> [SharedStreamOutcome]? {
+        value.elements?.map { element in
+            if case .integer(1) = element { .done } else { .elsewhere(element.text.flatMap { SharedStreamPlace($0) }) }
+        }
+    }
+
+    /// The whole index, by names; nil where the answer is another.
+    package static func index(_ value: RedisValue) -> [String: SharedStreamPlace]? {
+        guard let elements = value.elements, elements.count.isMultiple(of: 2) else { return nil }
+        var found: [String: SharedStreamPlace] = [:]
+        found.reserveCapacity(elements.count / 2)
+        for place in stride(from: 0, to: elements.count, by: 2) {
+            guard let name = elements[place].text, let at = elements[place + 1].text.flatMap({ SharedStreamPlace($0) })
+            else { continue }
+            found[name] = at
+        }
+        return found
+    }
+}
+
+extension RedisScript {
+    init(_ file: roost_lua_file) {
+        self.init(String(decoding: UnsafeBufferPointer(start: file.text, count: file.length), as: UTF8.self))
+    }
+}

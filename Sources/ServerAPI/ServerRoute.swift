@@ -1,0 +1,63 @@
+import HTTP
+
+/// The paths of the API for backends, below `/api` and `/realtime/v1/api`.
+enum ServerRoute: Equatable {
+    case channels
+    case channel(topic: String)
+    case presence(topic: String)
+    case typing(topic: String)
+    case stats
+    case user(String)
+    case disconnect(user: String)
+    case unsubscribe(user: String)
+    case refresh(user: String)
+
+    private static let prefixes = ["/realtime/v1/api/", "/api/"]
+
+    /// Nil where the path is none of this API's. A topic and a user may have slashes of their own; what stands behind the last one counts
+    /// where it is a word of the API.
+    init?(path: String) {
+        guard let prefix = Self.prefixes.first(where: { path.utf8.starts(with: $0.utf8) }) else { return nil }
+        let rest = Substring(path.utf8.dropFirst(prefix.utf8.count))
+        switch rest {
+        case "channels": self = .channels
+        case "stats": self = .stats
+        default:
+            if let (topic, word) = Self.parts(of: rest, below: "channels/", words: ["presence", "typing"]) {
+                switch word {
+                case "presence": self = .presence(topic: topic)
+                case "typing": self = .typing(topic: topic)
+                default: self = .channel(topic: topic)
+                }
+            } else if let (user, word) = Self.parts(
+                of: rest, below: "users/", words: ["disconnect", "unsubscribe", "refresh"])
+            {
+                switch word {
+                case "disconnect": self = .disconnect(user: user)
+                case "unsubscribe": self = .unsubscribe(user: user)
+                case "refresh": self = .refresh(user: user)
+                default: self = .user(user)
+                }
+            } else {
+                return nil
+            }
+        }
+    }
+
+    private static func parts(of path: Substring, below prefix: String, words: [String]) -> (String, String?)? {
+        guard path.utf8.starts(with: prefix.utf8) else { return nil }
+        let rest = Substring(path.utf8.dropFirst(prefix.utf8.count))
+        guard !rest.isEmpty else { return nil }
+        for word in words where rest.utf8.count > word.utf8.count + 1 && rest.hasSuffix("/" + word) {
+            return (String(rest.utf8.dropLast(word.utf8.count + 1)) ?? "", word)
+        }
+        return (String(rest), nil)
+    }
+
+    var method: HTTPRequest.Method {
+        switch self {
+        case .disconnect, .unsubscribe, .refresh: .post
+        default: .get
+        }
+    }
+}

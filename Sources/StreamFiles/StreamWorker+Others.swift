@@ -1,0 +1,127 @@
+import Redis
+import Streams
+
+/// What other hubs did to the streams that they share with this one.
+extension StreamWorker {
+    /// Takes in what was published since the last turn.
+    func hearOthers() {
+        guard let sharing else { return }
+        for said in sharing.log.takeNews() {
+            guard self.sharing?.isSynced == true, said.epoch == sharing.log.epoch else { continue }
+            if let number = said.count {
+                // What was looked up has what came before.
+                guard let known = self.sharing?.count, number > known else { continue }
+                if number > known + 1 { self.sharing?.lacksSomething() }
+                self.sharing?.count = number
+            }
+            guard said.process != sharing.log.process else { continue }
+            for change in said.changes { hear(change) }
+        }
+        if sharing.log.hasLost { self.sharing?.lacksSomething() }
+    }
+
+    private func hear(_ change: SharedStreamChange) {
+        guard let name = StreamName(change.name) else { return }
+        let stream = streams[name].flatMap { $0.log.id.number == change.id ? $0 : nil }
+        switch change.kind {
+        case .append:
+            guard let stream, case .length(let length) = change.before else {
+                if change.before == .absent, streams[name] == nil, !change.bytes.isEmpty {
+                    add(change.bytes, as: change.id, named: name)
+                } else if stream == nil {
+                    lookUp(name)
+                }
+                return
+            }
+            if length == stream.length {
+                takeIn(change.bytes, stream)
+            } else if length + change.bytes.count > stream.length {
+                lookUp(name)
+            }
+        case .remove:
+            guard let stream else { return }
+            sharing?.note(removed: change.id)
+            remove(stream)
+        case .heard: if let stream { show(stream) { _ = $0.heard(at: Self.monotonic) } }
+        case .broken: if let stream { show(stream) { $0.brokeElsewhere(at: Self.monotonic) } }
+        case .used: stream?.usedAt = Self.unix
+        }
+    }
+
+    private func show(_ stream: KeptStream, after change: (inout StreamLease) -> Void) {
+        change(&stream.lease)
+        tell(stream.show(), of: stream.buffer)
+    }
+
+    private func lookUp(_ name: StreamName) {
+        guard let place = sharing?.log.place(of: name.text), adopt(name, at: place) else {
+            sharing?.lacksSomething()
+            return
+        }
+    }
+
+    /// Makes what is here what Redis has, within one epoch.
+    ///
+    /// - Returns: false where it cannot be read.
+    func adopt(_ name: StreamName, at place: SharedStreamPlace?) -> Bool {
+        if let stream = streams[name] {
+            if let place, stream.log.id.number == place.id, stream.length > 0, stream.length <= place.length {
+                guard stream.length < place.length else { return true }
+                guard let bytes = sharing?.log.read(place.id, stream.length..<place.length) else { return false }
+                takeIn(bytes, stream)
+                return true
+            }
+            remove(stream)
+        }
+        guard let place else { return true }
+        guard let bytes = sharing?.log.read(place.id, 0..<place.length) else { return false }
+        add(bytes, as: place.id, named: name)
+        return true
+    }
+
+    /// What another hub wrote to a stream that is known here, from where it is known.
+    private func takeIn(_ frames: [UInt8], _ stream: KeptStream) {
+        let (records, end) = RecordFrame.records(in: frames)
+        guard end == frames.count, stream.length > 0 else { return isDamaged(stream.log.name) }
+        let before = stream.log
+        let loops = stream.takeIn(records[...], frames, folder)
+        totalBytes += stream.log.end - before.end
+        // Whoever appends elsewhere is there.
+        if records.contains(where: \.isOfProducer) { _ = stream.lease.heard(at: Self.monotonic) }
+        stream.usedAt = Self.unix
+        if stream.log.closing != nil, stream.log.closing != before.closing { closesElsewhere(stream) }
+        if stream.log.closing == nil, before.closing != nil { closedElsewhere(stream) }
+        tell(loops + stream.show(), of: stream.buffer)
+    }
+
+    /// A stream that another hub made.
+    func add(_ frames: [UInt8], as id: UInt64, named name: StreamName) {
+        let (records, end) = RecordFrame.records(in: frames)
+        guard end == frames.count, let first = records.first, let log = StreamLog(first), log.id.number == id,
+            log.name == name
+        else { return isDamaged(name) }
+        let lease = StreamLease(log.configuration, at: Self.monotonic)
+        let stream = KeptStream(log, folder.file(of: log.id), lease, at: Self.unix)
+        _ = stream.takeIn(records.dropFirst(), frames, folder)
+        if stream.log.closing != nil { closesElsewhere(stream) }
+        streams[name] = stream
+        totalBytes += stream.log.end
+        tell(index.add(stream.buffer), of: stream.buffer)
+    }
+
+    /// Nobody but hubs writes there; whoever did, has damaged it. Its readers are told that it is gone.
+    private func isDamaged(_ name: StreamName) {
+        setup.logger.error("The stream \(name.text) in Redis is damaged, and cannot be served: delete it.")
+        if let stream = streams[name] { remove(stream) }
+    }
+}
+
+extension StreamRecord {
+    /// Whether it says that a producer is there.
+    fileprivate var isOfProducer: Bool {
+        switch self {
+        case .created, .appended, .held, .closing: true
+        case .closed, .reopened, .ended: false
+        }
+    }
+}

@@ -1,0 +1,129 @@
+import Redis
+import Streams
+
+/// A hub that comes to the streams that hubs share: at its start, when Redis is back, and where it missed something.
+///
+/// Within an epoch Redis is right: whatever a hub has was there, so what is here becomes what is there. In another epoch Redis may have
+/// lost something: then hubs write back what it lacks, and what two hubs wrote while neither knew of the other goes.
+extension StreamWorker {
+    /// Opens the streams and looks everything up where that is due, and finds out twice a second whether all was heard.
+    func goOnSharing() {
+        guard let log = sharing?.log, log.isWhole, let due = sharing?.nextBeat, due <= .now || log.isNew else { return }
+        sharing?.nextBeat = .now + StreamSharing.beatInterval
+        if sharing?.isSynced == true, log.epoch != nil {
+            guard let count = log.settledCount() else { return }
+            hearOthers()
+            guard count > sharing?.count ?? 0 else { return }
+        }
+        sharing?.isSynced = false
+        reunite(log)
+    }
+
+    private func reunite(_ log: SharedStreamLog) {
+        let known = folder.epoch
+        guard let opening = log.open(least: max(UInt64(max(0, Self.unix)), (known ?? 0) + 1)), let index = log.index()
+        else { return }
+        sharing?.count = opening.count
+        let isSame = opening.epoch == known
+        for (text, place) in index {
+            guard let name = StreamName(text) else { continue }
+            guard isSame ? adopt(name, at: place) : unite(name, at: place) else { return }
+        }
+        for stream in Array(streams.values) where index[stream.log.name.text] == nil {
+            if isSame {
+                remove(stream)
+            } else {
+                guard giveBack(stream, from: 0) else { return }
+            }
+        }
+        guard log.epoch == opening.epoch else { return }
+        if !isSame { folder.note(epoch: opening.epoch) }
+        let now = Self.monotonic
+        for stream in streams.values { stream.lease.postpone(at: now) }
+        sharing?.isSynced = true
+        sharing?.settlesAt = .now + opening.settles
+    }
+
+    /// Makes one of what is here and what Redis has, where either may lack something.
+    ///
+    /// - Returns: false where Redis cannot be asked.
+    private func unite(_ name: StreamName, at place: SharedStreamPlace?) -> Bool {
+        guard let place else { return adopt(name, at: nil) }
+        if sharing?.wasRemoved(place.id) == true { return removeThere(name, place) }
+        guard let stream = streams[name], stream.length > 0 else { return adopt(name, at: place) }
+        guard stream.log.id.number == place.id else { return chooseNewer(of: stream, place) }
+        let common = min(stream.length, place.length)
+        let compared = max(0, common - Self.comparedBytes)..<common
+        guard let theirs = sharing?.log.read(place.id, compared) else { return false }
+        guard let own = folder.read(stream.file, compared) else {
+            // The disk did not take all of it: Redis has the better copy.
+            remove(stream)
+            return adopt(name, at: place)
+        }
+        guard own == theirs else { return isForked(stream, place) }
+        return stream.length > place.length ? giveBack(stream, from: place.length) : adopt(name, at: place)
+    }
+
+    /// Of two streams of one name the one that was made later has taken the place of the other.
+    private func chooseNewer(of stream: KeptStream, _ place: SharedStreamPlace) -> Bool {
+        guard let theirs = sharing?.log.read(place.id, 0..<place.length) else { return false }
+        if let first = RecordFrame.records(in: theirs).records.first, let log = StreamLog(first),
+            log.createdAt < stream.log.createdAt
+        {
+            return removeThere(stream.log.name, place) && giveBack(stream, from: 0)
+        }
+        return adopt(stream.log.name, at: place)
+    }
+
+    private func removeThere(_ name: StreamName, _ place: SharedStreamPlace) -> Bool {
+        sharing?.log.write(
+            [SharedStreamChange(.remove, name: name.text, id: place.id, before: .any)], isReturned: true) != nil
+    }
+
+    /// Two hubs acknowledged different bytes at one place. Whoever read the one must not be shown the other.
+    private func isForked(_ stream: KeptStream, _ place: SharedStreamPlace) -> Bool {
+        setup.logger.error(
+            "The stream \(stream.log.name.text) was written by two sides while Redis was split, and is deleted: neither is the whole."
+        )
+        figures.shared?.forked += 1
+        let name = stream.log.name
+        sharing?.note(removed: place.id)
+        remove(stream)
+        return removeThere(name, place)
+    }
+
+    /// Writes back what Redis lacks of a stream.
+    ///
+    /// - Returns: false where Redis cannot be asked.
+    private func giveBack(_ stream: KeptStream, from length: Int) -> Bool {
+        if let ending = stream.log.ending, isOld(ending, of: stream, at: Self.unix) {
+            remove(stream)
+            return true
+        }
+        var length = length
+        figures.shared?.returned += 1
+        while length < stream.length {
+            guard let rest = folder.read(stream.file, length..<stream.length) else {
+                setup.logger.error(
+                    "The stream \(stream.log.name.text) is lost in Redis, and its file lacks something: it is deleted.")
+                remove(stream)
+                return true
+            }
+            let piece = Array(rest.prefix(RecordFrame.wholeBytes(in: rest, most: StreamSharing.mostBytes)))
+            guard !piece.isEmpty else { return true }
+            let change = SharedStreamChange(
+                .append, name: stream.log.name.text, id: stream.log.id.number,
+                before: length == 0 ? .absent : .length(length), bytes: piece)
+            guard let outcome = sharing?.log.write([change], isReturned: true)?.first else { return false }
+            switch outcome {
+            case .done: length += piece.count
+            // Another hub writes it back, too.
+            case .elsewhere(let place): return unite(stream.log.name, at: place)
+            }
+        }
+        return true
+    }
+
+    /// Bytes before the place up to which two copies are compared.
+    private static let comparedBytes = 1 << 20
+}

@@ -1,0 +1,62 @@
+import Streams
+
+/// What time does to streams: those that nobody writes end, and those that nobody wants go.
+extension StreamWorker {
+    private static let sweepInterval = Duration.milliseconds(500)
+
+    func isExpired(_ stream: KeptStream, at now: Int64) -> Bool {
+        switch stream.log.configuration.lifetime {
+        case .unlimited: false
+        case .idle(let seconds): now - stream.usedAt >= Int64(seconds) * 1000
+        case .until(let time): now >= time
+        }
+    }
+
+    func sweep() {
+        sweepAt = .now + Self.sweepInterval
+        hasWarned = false
+        let (now, monotonic) = (Self.unix, Self.monotonic)
+        (figures.open, figures.stalled, figures.connectedProducers) = (0, 0, 0)
+        var over: [KeptStream] = []
+        for stream in Array(streams.values) {
+            // Whoever watches, reads.
+            if stream.buffer.isWatched { noteUse(of: stream, at: now) }
+            if stream.waiting != nil {
+                figures.open += 1
+                askWhatBecame(of: stream)
+            } else if isExpired(stream, at: now) {
+                over.append(stream)
+            } else if let ending = stream.log.ending {
+                if isOld(ending, of: stream, at: now) { over.append(stream) }
+            } else {
+                figures.open += 1
+                look(after: stream, at: now, monotonic)
+                if stream.lease.isStalled { figures.stalled += 1 }
+                figures.connectedProducers += stream.lease.connections.count
+            }
+        }
+        if sharing == nil { for stream in over { remove(stream) } } else if !over.isEmpty { _ = removeShared(over) }
+        commit()
+    }
+
+    /// Whether it was kept behind its end for long enough.
+    func isOld(_ ending: StreamEnding, of stream: KeptStream, at now: Int64) -> Bool {
+        if case .unlimited = stream.log.configuration.lifetime {
+            now - ending.at >= setup.limits.keptAfterEnd
+        } else {
+            false
+        }
+    }
+
+    private func look(after stream: KeptStream, at now: Int64, _ monotonic: Int64) {
+        switch stream.lease.advance(to: monotonic, setup.lease, hasProducer: stream.log.hasProducer) {
+        case .aborted:
+            // While it is cut off, a hub knows nothing of producers elsewhere.
+            guard sharing?.mayWrite != false else { break }
+            touch(stream)
+            end(stream, .aborted, at: now)
+        case .stalled, .open: tell(stream.show(), of: stream.buffer)
+        case nil: break
+        }
+    }
+}

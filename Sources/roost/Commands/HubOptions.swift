@@ -1,0 +1,49 @@
+import ArgumentParser
+import Settings
+
+/// Which hub a command speaks to over HTTP, and by what token.
+struct HubOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("The hub; default: http.host and http.port of the configuration.", valueName: "url"))
+    var url: String?
+
+    @Option(help: ArgumentHelp("The token to act by.", valueName: "jwt"))
+    var token: String?
+
+    @OptionGroup(title: "Configuration")
+    var options: ConfigurationOptions
+
+    /// Requests to a path of the hub, by the token that was given, or one that is signed for the role `service_role`.
+    ///
+    /// - Parameter command: as errors name it.
+    func transfer(to path: String, for command: String) throws -> HubTransfer {
+        let configuration = try options.load()
+        let token: String
+        if let given = self.token {
+            token = given
+        } else {
+            let secret = try configuration.requireJWTSecret(for: "\(command) without --token")
+            token = try DevelopmentToken(role: "service_role", lifetime: 86_400).signed(with: secret)
+        }
+        let scheme = configuration.tlsCertificate == nil ? "http" : "https"
+        let hub = url ?? "\(scheme)://\(configuration.httpHost):\(configuration.httpPort)"
+        guard hub.hasPrefix("http://") || hub.hasPrefix("https://") else {
+            throw RunFailure("--url must be http://HOST:PORT or https://HOST:PORT, not \(Mask.url(hub)).", .usage)
+        }
+        return try HubTransfer(url: hub + path, token: token)
+    }
+
+    /// What may stand in a path as it is (RFC 3986, section 3.3), and percent signs for all else.
+    static func encoded(_ name: String) -> String {
+        var out = ""
+        for byte in name.utf8 {
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+                UInt8(ascii: "~"), UInt8(ascii: "/"), UInt8(ascii: ":"):
+                out.unicodeScalars.append(Unicode.Scalar(byte))
+            default: out += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+            }
+        }
+        return out
+    }
+}

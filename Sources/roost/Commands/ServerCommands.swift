@@ -1,0 +1,155 @@
+import ArgumentParser
+import Wire
+
+/// What the commands below have in common: they ask the API for backends (docs/server-api.md).
+struct ServerOptions: ParsableArguments {
+    @Flag(help: "Print the hub's answers as they are: JSON, one a line.")
+    var json = false
+
+    @OptionGroup var hub: HubOptions
+
+    /// Asks, prints, and goes on with the next page as long as there is one.
+    ///
+    /// - Parameters:
+    ///   - path: behind `/api`; with its query, if it has one.
+    ///   - lines: an answer as people read it.
+    /// - Throws: `RunFailure`, also where hubs did not answer: what was printed is not all then.
+    func run(_ method: String = "GET", _ path: String, for command: String, _ lines: (JSON) -> [String]) throws {
+        let transfer = try hub.transfer(to: "/api", for: command)
+        var cursor: String?
+        var silent: [String] = []
+        repeat {
+            let page = cursor.map { (path.contains("?") ? "&" : "?") + "cursor=" + $0 } ?? ""
+            let bytes = try transfer.perform(method, method == "POST" ? ["Content-Length: 0"] : [], behind: path + page)
+            let answer: JSON
+            do { answer = try JSON(parsing: bytes) } catch {
+                throw RunFailure("What answers at --url is no hub that this command knows.")
+            }
+            if json {
+                StandardOutput.write(bytes + [UInt8(ascii: "\n")])
+            } else {
+                for line in lines(answer) { StandardOutput.write(Array((line + "\n").utf8)) }
+            }
+            silent = answer["incomplete"]?.elements.compactMap(\.string) ?? []
+            cursor = answer["next"]?.string
+        } while cursor != nil
+        guard silent.isEmpty else {
+            let names =
+                silent == ["*"] ? "The other hubs are not reached" : "No answer from \(silent.joined(separator: ", "))"
+            throw RunFailure("\(names): this is not all, and what was asked for may not be done there.")
+        }
+    }
+
+    /// `count` and a word, in the plural where it is not one.
+    static func number(_ count: Int?, _ word: String) -> String {
+        "\(count ?? 0) \(word)\(count == 1 ? "" : "s")"
+    }
+
+    static func name(_ channel: JSON) -> String {
+        (channel["topic"]?.string ?? "") + (channel["private"]?.bool == true ? " (private)" : "")
+    }
+}
+
+struct ChannelsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "channels",
+        abstract: "List the channels that have members, on all hubs.",
+        discussion: """
+            Asks a running hub over HTTP. Without --token it signs one with jwt.secret for the role service_role. \
+            Example: `roost channels --prefix room`.
+            """)
+
+    @Option(help: ArgumentHelp("Only those whose topic begins with this.", valueName: "text"))
+    var prefix = ""
+
+    @OptionGroup var server: ServerOptions
+
+    func run() async throws {
+        let query = "?limit=500" + (prefix.isEmpty ? "" : "&prefix=" + HubOptions.encoded(prefix))
+        try server.run("GET", "/channels" + query, for: "roost channels") { page in
+            page["channels"]?.elements.map { channel in
+                let counts = [
+                    ServerOptions.number(channel["connections"]?.int, "connection"),
+                    "\(channel["present"]?.int ?? 0) present", "\(channel["typing"]?.int ?? 0) typing",
+                ]
+                return "\(ServerOptions.name(channel))\t\(counts.joined(separator: ", "))"
+            } ?? []
+        }
+    }
+}
+
+struct ChannelPresenceCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "presence",
+        abstract: "List who is present in a channel.",
+        discussion: "Prints a line for each meta: the member's key, a tab, and what it says of itself as JSON.")
+
+    @Argument(help: "The channel's topic, such as room1.")
+    var topic: String
+
+    @Flag(name: .customLong("private"), help: "The private channel of that name.")
+    var isPrivate = false
+
+    @OptionGroup var server: ServerOptions
+
+    func run() async throws {
+        let path = "/channels/\(HubOptions.encoded(topic))/presence?limit=500" + (isPrivate ? "&private=true" : "")
+        try server.run("GET", path, for: "roost presence") { page in
+            page["members"]?.elements.flatMap { member in
+                member["metas"]?.elements.map { "\(member["key"]?.string ?? "")\t\($0)" } ?? []
+            } ?? []
+        }
+    }
+}
+
+struct UserCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "user",
+        abstract: "Show whether a user is online, and where.",
+        discussion: "Prints a line for each connection: the hub, the connection, how long it is open, and its channels."
+    )
+
+    @Argument(help: ArgumentHelp("The user: the claim `sub` of its tokens.", valueName: "sub"))
+    var user: String
+
+    @OptionGroup var server: ServerOptions
+
+    func run() async throws {
+        try server.run("GET", "/users/" + HubOptions.encoded(user), for: "roost user") { answer in
+            let state = answer["online"]?.bool == true ? "online" : "offline"
+            let count = ServerOptions.number(answer["count"]?.int, "connection")
+            var lines = ["\(state), \(count)"]
+            for connection in answer["connections"]?.elements ?? [] {
+                let channels = (connection["channels"]?.elements ?? []).map { ServerOptions.name($0) }
+                let seconds = connection["seconds"]?.int ?? 0
+                let parts = [connection["hub"]?.string ?? "", connection["id"]?.string ?? "", "\(seconds) s"]
+                lines.append((parts + [channels.joined(separator: ", ")]).joined(separator: "\t"))
+            }
+            return lines
+        }
+    }
+}
+
+struct DisconnectCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "disconnect",
+        abstract: "Close all connections of a user, on all hubs.",
+        discussion: """
+            Its clients come back if their tokens are still good. To keep a user out, stop giving it tokens, or take its \
+            rights away and have them decided anew (docs/server-api.md).
+            """)
+
+    @Argument(help: ArgumentHelp("The user: the claim `sub` of its tokens.", valueName: "sub"))
+    var user: String
+
+    @OptionGroup var server: ServerOptions
+
+    func run() async throws {
+        try server.run("POST", "/users/\(HubOptions.encoded(user))/disconnect", for: "roost disconnect") { answer in
+            var hubs: [String] = []
+            answer["hubs"]?.forEachMember { hubs.append("\($0.value.int ?? 0) on \($0.key)") }
+            let count = ServerOptions.number(answer["disconnected"]?.int, "connection")
+            return ["closed \(count): \(hubs.joined(separator: ", "))"]
+        }
+    }
+}

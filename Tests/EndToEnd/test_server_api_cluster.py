@@ -1,0 +1,213 @@
+"""The HTTP API for backends over three hubs: an answer is of all, or says of which it is not."""
+
+import asyncio
+import os
+import signal
+
+import pytest
+
+from support.deadline import until
+from support.ops import connect_operator
+from support.redis import Redis
+from support.serverapi import Backend
+from support.tokens import token
+from support.websocket import Refused
+from support.wsclient import Client
+from test_cluster import Hubs
+
+
+@pytest.fixture(scope="module")
+def hubs(cluster):
+    with Redis() as redis:
+        hubs = Hubs(cluster.create_database("server_api"), redis, ROOST_LIMITS_CONNECTIONS_PER_USER="3")
+        try:
+            yield hubs.start()
+        finally:
+            hubs.remove()
+
+
+@pytest.fixture
+async def members(hubs, topic, name):
+    """One client of the user on each hub."""
+    clients = [await Client.connect(hub.port, apikey=token(sub=name)) for hub in hubs.all]
+    for number, client in enumerate(clients):
+        await client.join(topic, config={"presence": {"enabled": True, "key": f"k{number}"}})
+        client.push(topic, "presence", {"type": "presence", "event": "track", "payload": {"n": number}})
+    # All three are in the list of each.
+    for client in clients:
+        seen = set()
+        while len(seen) < 3:
+            message = await client.next(where=lambda m: m.event in ("presence_diff", "presence_state"))
+            seen |= set(message.payload.get("joins", message.payload))
+    yield clients
+    for client in clients:
+        await client.close()
+
+
+async def test_every_hub_has_the_same_answer(hubs, members, name):
+    for hub in hubs.all:
+        backend = Backend(hub)
+        # A loop may be told of the newest member a moment after its sibling.
+        await eventually_is(lambda: backend.get(f"/channels/{name}"), {
+            "topic": name, "private": False, "connections": 3, "present": 3, "typing": 0, "incomplete": []})
+        page = await backend.get(f"/channels?prefix={name}&limit=1")
+        assert (page["channels"][0]["connections"], page["next"], page["incomplete"]) == (3, None, [])
+        presence = await backend.get(f"/channels/{name}/presence")
+        assert [member["key"] for member in presence["members"]] == ["k0", "k1", "k2"]
+        user = await backend.get(f"/users/{name}")
+        assert sorted(connection["hub"] for connection in user["connections"]) == ["hub0", "hub1", "hub2"]
+        assert (user["online"], user["count"], user["incomplete"]) == (True, 3, [])
+        stats = await backend.get("/stats")
+        assert [one["hub"] for one in stats["hubs"]] == ["hub0", "hub1", "hub2"]
+
+
+async def eventually_is(ask, wanted, within=10):
+    answer = None
+    for _ in range(int(within / 0.05)):
+        if (answer := await ask()) == wanted:
+            return
+    assert answer == wanted
+
+
+async def test_lists_are_joined_page_by_page(hubs, name):
+    clients = [await Client.connect(hub.port, apikey=token()) for hub in hubs.all]
+    try:
+        for n in range(30):
+            await clients[n % 3].join(f"realtime:{name}-{n:02}")
+            await clients[(n // 3) % 3].join(f"realtime:{name}-all-{n % 4}")
+        channels = await Backend(hubs.all[1]).pages(f"/channels?prefix={name}&limit=7", of="channels")
+        assert [channel["topic"] for channel in channels] == [f"{name}-{n:02}" for n in range(30)] + [
+            f"{name}-all-{n}" for n in range(4)]
+        assert {channel["connections"] for channel in channels[:30]} == {1}
+        assert all(channel["connections"] == 3 for channel in channels[30:])
+    finally:
+        for client in clients:
+            await client.close()
+
+
+async def test_a_user_is_disconnected_everywhere(hubs, members, name):
+    answer = await Backend(hubs.all[2]).post(f"/users/{name}/disconnect")
+    assert answer["hubs"] == {"hub0": 1, "hub1": 1, "hub2": 1} and answer["disconnected"] == 3
+    for client in members:
+        assert (await client.end()).code == 1012
+
+
+async def test_a_user_is_kept_out_everywhere(hubs, members, topic, name):
+    answer = await Backend(hubs.all[0]).post(f"/users/{name}/unsubscribe", {"topic": name, "seconds": 60})
+    assert answer["unsubscribed"] == 3
+    for client in members:
+        await client.next("phx_close", topic)
+        reply = await client.ask(topic, "phx_join", {"config": {}})
+        assert "you may join again in" in reply.payload["response"]["reason"]
+
+
+async def test_a_hub_that_is_silent_is_named(hubs, members, name):
+    backend, frozen = Backend(hubs.all[0]), hubs.all[2]
+    os.kill(frozen.process.pid, signal.SIGSTOP)
+    try:
+        answer = await backend.get(f"/users/{name}")
+        assert answer["incomplete"] == ["hub2"] and answer["count"] == 2
+        out = hubs.all[0].run("user", name, check=False)
+        # By now it may be known to be dead: then it is no hub of the cluster any more.
+        assert out.returncode == 69 and "hub2" in out.stderr or out.stdout.startswith("online, 2 connections")
+    finally:
+        os.kill(frozen.process.pid, signal.SIGCONT)
+    hubs.wait_until_whole()
+
+
+async def test_without_redis_a_hub_says_that_it_knows_itself_alone(hubs, members, name):
+    hubs.redis.kill()
+    try:
+        backend = Backend(hubs.all[0])
+        until(lambda: hubs.all[0].metric("roost_cluster_reached") == 0, 10)
+        for path in (f"/channels/{name}", f"/channels/{name}/presence", f"/users/{name}", "/stats"):
+            assert (await backend.get(path))["incomplete"] == ["hub1", "hub2"], path
+        assert (await backend.post(f"/users/{name}/disconnect"))["hubs"] == {"hub0": 1}
+    finally:
+        hubs.redis.start()
+    hubs.wait_until_whole()
+
+
+# How many sockets a user may have
+
+
+async def is_let_in(hub, user):
+    """A socket of the user, or None where it has as many as it may."""
+    try:
+        client = await Client.connect(hub.port, apikey=token(sub=user))
+    except Refused as refused:
+        assert refused.status == 429, refused
+        return None
+    return client
+
+
+async def test_a_user_has_so_many_sockets_on_all_hubs_together(hubs, name):
+    clients = [await is_let_in(hub, name) for hub in hubs.all]
+    assert all(clients)
+    for hub in hubs.all:
+        async with asyncio.timeout(10):
+            # The others hear of a socket a moment after it is there: until then one more may get in.
+            while more := await is_let_in(hub, name):
+                await more.close()
+    assert (other := await is_let_in(hubs.all[0], name + "-other"))
+    await other.close()
+    await clients.pop().close()
+    async with asyncio.timeout(10):
+        while not (again := await is_let_in(hubs.all[0], name)):
+            await asyncio.sleep(0.02)
+    clients.append(again)
+    # A hub that is killed takes its sockets out of the count, once the others know of it.
+    hubs.all[1].kill()
+    async with asyncio.timeout(15):
+        while not (again := await is_let_in(hubs.all[2], name)):
+            await asyncio.sleep(0.1)
+    hubs.all[1].start()
+    hubs.wait_until_whole()
+    # Who comes asks the others how many there are.
+    async with asyncio.timeout(10):
+        while more := await is_let_in(hubs.all[1], name):
+            await more.close()
+    for client in [*clients, again]:
+        await client.close()
+
+
+async def test_without_redis_each_hub_counts_by_itself(hubs, name):
+    clients = [await is_let_in(hubs.all[0], name) for _ in range(3)]
+    async with asyncio.timeout(10):
+        while more := await is_let_in(hubs.all[1], name):
+            await more.close()
+    hubs.redis.kill()
+    try:
+        until(lambda: hubs.all[1].metric("roost_cluster_reached") == 0, 10)
+        assert (more := await is_let_in(hubs.all[1], name))
+        clients.append(more)
+        assert await is_let_in(hubs.all[0], name) is None
+    finally:
+        hubs.redis.start()
+    hubs.wait_until_whole()
+    async with asyncio.timeout(10):
+        while more := await is_let_in(hubs.all[2], name):
+            await more.close()
+    for client in clients:
+        await client.close()
+
+
+# The live page
+
+
+async def test_the_live_page_ends_a_user_everywhere_and_says_whose_page_it_is(hubs, members, name):
+    operator = await connect_operator(hubs.all[1])
+    try:
+        await operator.join("ops:overview")
+        # Those that were killed by another test stand there for a minute, too.
+        def there(message):
+            return [hub["name"] for hub in message.payload["cluster"]["hubs"] if hub["state"] == "there"]
+
+        sample = await operator.next("sample", "ops:overview", where=lambda m: len(there(m)) == 3)
+        assert there(sample) == ["hub1", "hub0", "hub2"]
+        reply = await operator.ask("ops:overview", "disconnect_user", {"user": name})
+        assert reply.payload["response"] == {"closed": 3, "incomplete": []}
+        for client in members:
+            assert (await client.end()).code == 1012
+    finally:
+        await operator.close()

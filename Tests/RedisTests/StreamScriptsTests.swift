@@ -1,0 +1,98 @@
+import RedisFixtures
+import TestSupport
+import Testing
+
+@testable import Redis
+
+/// The invariants of OpenStreams.lua and WriteStreams.lua, on a real server.
+@Suite struct StreamScriptsTests {
+    private func whole(_ server: RedisFixture) throws -> StreamLogDriver {
+        let driver = LinkDriver(server.address)
+        try driver.becomesWhole()
+        return StreamLogDriver(driver, server)
+    }
+
+    private func append(_ text: String, _ before: SharedStreamChange.Before, id: UInt64 = 0xA1) -> SharedStreamChange {
+        SharedStreamChange(.append, name: "a b", id: id, before: before, bytes: Array(text.utf8))
+    }
+
+    @Test func aLogGrowsOnlyFromWhereItsWriterKnowsIt() throws {
+        let server = try RedisFixture()
+        let stage = try whole(server)
+        let epoch = try stage.open().epoch
+        #expect(
+            StreamScripts.outcomes(try stage.write([append("one", .absent), append("two", .length(3))], epoch)) == [
+                .done, .done,
+            ])
+        let here = SharedStreamPlace(id: 0xA1, length: 6)
+        for late in [
+            append("x", .absent), append("x", .length(3)), append("x", .length(6), id: 0xA2), append("", .length(3)),
+            SharedStreamChange(.remove, name: "a b", id: 0xA1, before: .length(3)),
+            SharedStreamChange(.remove, name: "a b", id: 0xA2, before: .any),
+        ] {
+            #expect(StreamScripts.outcomes(try stage.write([late], epoch)) == [.elsewhere(here)])
+        }
+        #expect(StreamScripts.outcomes(try stage.write([append("", .length(6))], epoch)) == [.done])
+        #expect(try server.session().ask("GET", "{roost:test}:s:a1").text == "onetwo")
+        #expect(try stage.open().count == 1, "what asks alone counts as no write")
+        let remove = SharedStreamChange(.remove, name: "a b", id: 0xA1, before: .any)
+        #expect(StreamScripts.outcomes(try stage.write([remove, remove], epoch)) == [.done, .elsewhere(nil)])
+        #expect(try server.session().ask("DBSIZE") == .integer(1))
+    }
+
+    @Test func otherEpochsAndSettlingWriteNothing() throws {
+        let server = try RedisFixture()
+        let stage = try whole(server)
+        let epoch = try stage.open(settling: .seconds(60)).epoch
+        guard case .error(let settling) = try stage.write([append("x", .absent)], epoch) else {
+            throw RedisFixtureError(description: "it was written")
+        }
+        #expect(settling.hasPrefix("SETTLING"))
+        #expect(StreamScripts.outcomes(try stage.write([append("x", .absent)], epoch, isReturned: true)) == [.done])
+        guard case .error(let other) = try stage.write([append("y", .length(1))], epoch - 1, isReturned: true) else {
+            throw RedisFixtureError(description: "it was written")
+        }
+        #expect(other.hasPrefix("EPOCH \(epoch)"))
+        #expect(try stage.open(9000).epoch == epoch, "an epoch goes on while its server does")
+        // A log that somebody cut.
+        _ = try server.session().ask("SET", "{roost:test}:s:a1", "")
+        guard case .error(let damaged) = try stage.write([append("y", .length(1))], epoch, isReturned: true) else {
+            throw RedisFixtureError(description: "it was written")
+        }
+        #expect(damaged.hasPrefix("EPOCH none"))
+        #expect(try stage.open(9000).epoch == 9000)
+    }
+
+    @Test func newsAreReadAsTheyAreWritten() throws {
+        let change = SharedStreamChange(
+            .append, name: "reply/1 Grüße", id: 1 << 63, before: .length(5), bytes: [0, 10, 255])
+        let heard = SharedStreamChange(.heard, name: "x", id: 3, before: .any)
+        for news in [
+            SharedStreamNews(epoch: 5, count: 9, process: 0xFF, changes: [change, heard]),
+            SharedStreamNews(epoch: 5, count: nil, process: 1, changes: []),
+        ] {
+            #expect(SharedStreamNews(news.encoded) == news)
+        }
+        let encoded = SharedStreamNews(epoch: 5, count: 9, process: 0xFF, changes: [change]).encoded
+        for end in encoded.indices where end > 8 {
+            #expect(SharedStreamNews(Array(encoded[..<end])).map { $0.changes.isEmpty } ?? true)
+        }
+        #expect(SharedStreamNews(Array("5 9 ff\n".utf8) + [255, 255, 255, 255, 255, 255, 255, 255]) == nil)
+        #expect(SharedStreamNews(Array("hello".utf8)) == nil && SharedStreamNews([]) == nil)
+    }
+
+    @Test func whatIsPublishedIsWhatWasWritten() throws {
+        let server = try RedisFixture()
+        let stage = try whole(server)
+        let listener = LinkDriver(server.address, channels: [stage.keys.streamsChannel])
+        try listener.becomesWhole()
+        let epoch = try stage.open().epoch
+        _ = try stage.write([append("one", .absent), append("no", .length(1)), append("", .length(3))], epoch)
+        let message = try listener.expect("what is published") {
+            if case .message(_, let bytes) = $0 { bytes } else { nil }
+        }
+        #expect(
+            SharedStreamNews(message)
+                == SharedStreamNews(epoch: epoch, count: 1, process: 7, changes: [append("one", .absent)]))
+    }
+}
