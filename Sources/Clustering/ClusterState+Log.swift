@@ -16,7 +16,7 @@ extension ClusterState {
                 let broadcast = OrderedBroadcast(body.message, sender: sender, databaseID: databaseID)
                 return out.append(.number(key, broadcast, isOwn: false))
             }
-            ownOrderedCame(&out)
+            ownOrderedCame(in: key, &out)
         case .presence(let key, let joins, let leaves): heard(joins, leaves, in: key, from: hub, &out)
         case .typing(let key, let word):
             if !isOwn, let relay = typing(word) { out.append(.hear(.typing(key, relay))) }

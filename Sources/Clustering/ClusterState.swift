@@ -24,6 +24,8 @@ struct ClusterState {
         /// A message is numbered, and then all loops hear it.
         case number(ChannelKey, OrderedBroadcast, isOwn: Bool)
         case keep(ChannelKey, HistoryWish?, hub: UInt64)
+        /// A message of the log is not in the channel's history here.
+        case lack(ChannelKey)
         /// It is written down who is present on this hub.
         case record(PresenceRecord)
         case forget(ref: String)
@@ -51,6 +53,9 @@ struct ClusterState {
     /// The log can be written to.
     private(set) var isInLog = false
     private var wasInLog = false
+    /// The log was away since the loops and the log had the same of this hub's members.
+    private var mayDiffer = false
+    private var suspects: [PeerMessage.MemberName: String] = [:]
 
     struct Own {
         var record: PeerMessage.PresentMember
@@ -188,9 +193,11 @@ struct ClusterState {
 
     // MARK: - Messages in one order
 
-    mutating func ownOrderedCame(_ out: inout [Output]) {
+    mutating func ownOrderedCame(in key: ChannelKey, _ out: inout [Output]) {
         guard toldAlready == 0 else {
             toldAlready -= 1
+            // The log has it, and this hub has it under an id of its own alone: whoever comes over it lacks it here.
+            out.append(.lack(key))
             return
         }
         guard let (key, broadcast) = ordered.popFirst() else { return }
@@ -220,11 +227,37 @@ struct ClusterState {
         toldAlready = 0
         for name in Array(claims.keys) { voidOwnClaim(of: name, &out) }
         claims.removeAll()
-        for (name, mine) in own where members[name]?.record.ref != mine.record.ref {
-            out.append(.tell(.presence(mine.channel, joins: [mine.record], leaves: [])))
+        for name in differing.keys { sayAnew(name, &out) }
+    }
+
+    /// All that this hub had said when the log was opened has come out of it, or never will: what its loops and the log have of its
+    /// members is the same, or is said anew. Redis may have lost what it had taken and nobody had read, which no sequence tells in an
+    /// epoch that begins without it. What differs by being on its way does so for a moment: twice, with some time between, says more.
+    mutating func allCameOut(_ out: inout [Output]) {
+        guard mayDiffer, isInLog else { return }
+        let before = suspects
+        suspects = differing
+        mayDiffer = !suspects.isEmpty
+        for (name, ref) in suspects where before[name] == ref { sayAnew(name, &out) }
+    }
+
+    /// This hub's members of which the log says something else than the loops, with the ref of what is to be said.
+    private var differing: [PeerMessage.MemberName: String] {
+        var found: [PeerMessage.MemberName: String] = [:]
+        for (name, mine) in own where members[name]?.record.ref != mine.record.ref && claims[name] == nil {
+            found[name] = mine.record.ref
         }
-        for copy in members.members(of: boot) where own[copy.record.member] == nil {
-            let gone = PeerMessage.GonePresence(member: copy.record.member, ref: copy.record.ref)
+        members.forEach(of: boot) { copy in
+            if own[copy.record.member] == nil { found[copy.record.member] = copy.record.ref }
+        }
+        return found
+    }
+
+    private func sayAnew(_ name: PeerMessage.MemberName, _ out: inout [Output]) {
+        if let mine = own[name] {
+            out.append(.tell(.presence(mine.channel, joins: [mine.record], leaves: [])))
+        } else if let copy = members[name] {
+            let gone = PeerMessage.GonePresence(member: name, ref: copy.record.ref)
             out.append(.tell(.presence(copy.channel, joins: [], leaves: [gone])))
         }
     }
@@ -242,6 +275,7 @@ struct ClusterState {
     mutating func logIsAway(_ out: inout [Output]) {
         guard isInLog else { return }
         isInLog = false
+        mayDiffer = true
         tellOrdered(&out)
     }
 

@@ -195,6 +195,7 @@ extension ClusterWorker {
         perform(out)
         setup.shared.userTally.reachesOthers(true)
         var actions: [LogWriterAction] = []
+        openedThrough = writer.lastSequence
         writer.reopened(caughtUp.place, ownSequence: caughtUp.ownSequence, at: Self.milliseconds, &actions)
         perform(actions, at: now)
         statistics.problem = nil
@@ -278,6 +279,11 @@ extension ClusterWorker {
         nextBeat = now + Self.beatInterval
         endOverdue()
         askForUsers(at: now)
+        if writer.isOpen, ownApplied >= openedThrough || writer.waiting == 0 {
+            var out: [ClusterState.Output] = []
+            state.allCameOut(&out)
+            perform(out)
+        }
         guard let place = writer.place, let since = writer.since else { return }
         beats += 1
         var flags: HubBeat.Flags = isDraining ? .draining : []

@@ -36,6 +36,8 @@ struct ClusterWorker: ~Copyable {
     private var heard: [Relay] = []
     /// This hub's newest message that came out of the log.
     var ownApplied: UInt64 = 0
+    /// The newest that this hub had said when the log was opened.
+    var openedThrough: UInt64 = 0
     /// Where the message that is being applied stands in the log.
     private var place: HistoryPlace?
     /// Of which hubs this one's copies are being made whole.
@@ -234,6 +236,7 @@ struct ClusterWorker: ~Copyable {
             case .extend(let member, let place, let until): shared.leases.expect(member, of: place, until: until)
             case .keep(let key, let wish, let hub):
                 shared.history.keep(key, wish, for: hub, chance: .random(in: .min ... .max), at: Self.now)
+            case .lack(let key): shared.history.lacks(key, at: Self.now)
             case .record(let record): shared.presenceLog?.put(record)
             case .forget(let ref): shared.presenceLog?.remove(ref)
             }

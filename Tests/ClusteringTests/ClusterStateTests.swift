@@ -271,13 +271,43 @@ import Wire
         out = []
         state.logIsOpen()
         state.heard(.ordered(Self.key, .text(Array("{}".utf8)), sender: nil, databaseID: nil), from: 1, at: 0, &out)
-        #expect(out.isEmpty, "it was told of already")
+        #expect(
+            out.count { if case .lack(Self.key) = $0 { true } else { false } } == 1, "it was told of, under another id")
+        #expect(out.count == 1)
+        out = []
         state.said(
             .ordered(Self.key, broadcast, isNumbered: false), by: 0, at: 0, record: { _ in nil }, wish: { _ in nil },
             &out)
         #expect(out.count == 1, "it waits")
         state.logIsAway(&out)
         #expect(out.count == 2)
+    }
+
+    /// Redis took it, and lost it before anybody had read it: no sequence lacks in the epoch that begins without it.
+    @Test func whatTheLogLostOfAMemberIsSaidAnew() {
+        var state = ClusterState(boot: 1)
+        var out: [ClusterState.Output] = []
+        state.logIsOpen()
+        var diff = PresenceDiff()
+        diff.joins = [PresenceMeta(member: MemberID(loop: 0, serial: 1), key: "k", ref: "r", payload: [])]
+        state.said(.presence(Self.key, diff), by: 0, at: 0, record: { _ in nil }, wish: { _ in nil }, &out)
+        state.allCameOut(&out)
+        #expect(out.count == 1, "the log was never away")
+        state.logIsAway(&out)
+        state.logIsOpen()
+        out = []
+        state.allCameOut(&out)
+        #expect(out.isEmpty, "it may be on its way")
+        state.allCameOut(&out)
+        guard case .tell(let again)? = out.first, case .presence(_, joins: let joins, leaves: _) = again else {
+            Issue.record("nothing was said")
+            return
+        }
+        #expect(joins.map(\.ref) == ["r"])
+        state.heard(again, from: 1, at: 0, &out)
+        out = []
+        for _ in 0..<3 { state.allCameOut(&out) }
+        #expect(out.isEmpty, "the log has it")
     }
 
     /// A hub that is started while Redis is away, or whose name is still its predecessor's, takes clients before it is in the log.
