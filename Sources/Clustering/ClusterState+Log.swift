@@ -51,6 +51,8 @@ extension ClusterState {
             // What this hub has said of it since counts for nothing.
             voidOwnClaim(of: member.member, &out)
             if let before { withdraw(before, &out) }
+            // Said anew, it is shown already; its leave would take away what its join has just shown.
+            guard before?.record.ref != member.ref else { continue }
             diff.joins.append(meta(member))
             if let before { diff.leaves.append(meta(before.record)) }
         }

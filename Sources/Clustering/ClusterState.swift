@@ -221,13 +221,14 @@ struct ClusterState {
         ordered.removeAll()
     }
 
-    /// The log will never have some of this hub's messages: what hangs on them is given up, and who is here is said anew.
+    /// The log will never have some of this hub's messages: what hangs on them is given up. Who is here is said anew when the log can
+    /// be written to (`allCameOut`), and not now: messages are lost one by one while it is away.
     mutating func messagesAreLost(_ out: inout [Output]) {
         tellOrdered(&out)
         toldAlready = 0
         for name in Array(claims.keys) { voidOwnClaim(of: name, &out) }
         claims.removeAll()
-        for name in differing.keys { sayAnew(name, &out) }
+        mayDiffer = true
     }
 
     /// All that this hub had said when the log was opened has come out of it, or never will: what its loops and the log have of its

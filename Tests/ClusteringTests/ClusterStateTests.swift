@@ -310,6 +310,24 @@ import Wire
         #expect(out.isEmpty, "the log has it")
     }
 
+    @Test func whatIsSaidTwiceIsShownOnce() {
+        var (state, other) = (ClusterState(boot: 1), ClusterState(boot: 2))
+        var out: [ClusterState.Output] = []
+        state.logIsOpen()
+        other.logIsOpen()
+        var diff = PresenceDiff()
+        diff.joins = [PresenceMeta(member: MemberID(loop: 0, serial: 1), key: "k", ref: "r", payload: [])]
+        state.said(.presence(Self.key, diff), by: 0, at: 0, record: { _ in nil }, wish: { _ in nil }, &out)
+        guard case .tell(let message)? = out.first else {
+            Issue.record("nothing was said")
+            return
+        }
+        var heard: [ClusterState.Output] = []
+        for _ in 0..<2 { other.heard(message, from: 1, at: 0, &heard) }
+        let shown = heard.compactMap { if case .hear(.presence(_, let diff)) = $0 { diff } else { nil } }
+        #expect(shown.map(\.joins.count) == [1] && shown.allSatisfy(\.leaves.isEmpty))
+    }
+
     /// A hub that is started while Redis is away, or whose name is still its predecessor's, takes clients before it is in the log.
     @Test func whoCameBeforeThisHubWasInTheLogIsToldThatMessagesAreMissing() {
         var state = ClusterState(boot: 1)

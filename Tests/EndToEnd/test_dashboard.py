@@ -118,19 +118,21 @@ async def test_one_channel(operator, connect, topic):
 
 
 async def test_an_event_is_listed_once_whatever_the_number_of_loops(hub, operator, connect, topic):
-    clients = [await connect(apikey=token(sub=str(number))) for number in range(4)]
-    refs = [(await client.join(topic))[0] for client in clients]
-    name = f"ops:channel:{topic}"
-    seen = await watch(operator, name)
-    assert len({member["id"].split("-")[0] for member in seen["members"]}) == 2, "members on both loops"
+    name, clients, refs, loops = f"ops:channel:{topic}", [], [], set()
+    # The kernel chooses a socket's loop.
+    while len(loops) < 2:
+        clients.append(await connect(apikey=token(sub=str(len(clients)))))
+        refs.append((await clients[-1].join(topic))[0])
+        loops = {member["id"].split("-")[0] for member in (await watch(operator, name))["members"]}
+    others = len(clients) - 1
     for _ in range(2):
         clients[0].push(topic, "broadcast", {"type": "broadcast", "event": "the same twice", "payload": {}}, None, refs[0])
     clients[0].push(topic, "broadcast", {"type": "broadcast", "event": "other", "payload": {}}, None, refs[0])
 
     def is_whole(payload):
-        return sum(event["receivers"] for event in payload["events"]) == 9 and payload
+        return sum(event["receivers"] for event in payload["events"]) == 3 * others and payload
     events = is_whole(await state_where(operator, name, is_whole))["events"]
-    assert [event["receivers"] for event in events] == [3, 3, 3]
+    assert [event["receivers"] for event in events] == [others] * 3
     assert ["the same twice" in event["excerpt"] for event in events] == [True, True, False]
     assert len({(event["loop"], event["number"]) for event in events}) == 3, "each has a key of its own"
 

@@ -103,9 +103,15 @@ async def test_a_user_is_kept_out_everywhere(hubs, members, topic, name):
 
 async def test_a_hub_that_is_silent_is_named(hubs, members, name):
     backend, frozen = Backend(hubs.all[0]), hubs.all[2]
-    os.kill(frozen.process.pid, signal.SIGSTOP)
     try:
-        answer = await backend.get(f"/users/{name}")
+        for _ in range(5):
+            hubs.wait_until_whole()
+            os.kill(frozen.process.pid, signal.SIGSTOP)
+            answer = await backend.get(f"/users/{name}")
+            if answer["incomplete"]:
+                break
+            # On a busy machine it passed for dead before it was asked: then it is no hub of the cluster.
+            os.kill(frozen.process.pid, signal.SIGCONT)
         assert answer["incomplete"] == ["hub2"] and answer["count"] == 2
         out = hubs.all[0].run("user", name, check=False)
         # By now it may be known to be dead: then it is no hub of the cluster any more.

@@ -16,11 +16,11 @@ FAULTS_UNTIL = 0.72  # of the time; the writers go on for the rest
 
 def options():
     from plan import KINDS
-    from support.cluster_faults import KINDS as OF_HUBS, LONG
+    from support.cluster_faults import KINDS as OF_HUBS
     parser = argparse.ArgumentParser(prog="loadtest/stress.sh", description=__doc__)
     parser.add_argument("--seed", type=int, help="repeats the plan of an earlier run; default: random")
     parser.add_argument("--minutes", type=float, default=0.6, help="how long to write (0.6: under a minute in all)")
-    parser.add_argument("--only", metavar="FAULT[,FAULT]", help=f"none, or some of {', '.join(KINDS)}; with --hubs 3 of {', '.join(OF_HUBS + LONG)}")
+    parser.add_argument("--only", metavar="FAULT[,FAULT]", help=f"none, or some of {', '.join(KINDS)}; with --hubs 3 of {', '.join(OF_HUBS)}")
     parser.add_argument("--hubs", type=int, choices=(1, 3), default=1,
                         help="3: several hubs that act as one, and their Redis, fail (docs/verification.md); of the other options "
                         "these count: --seed, --faults, --only, --hub, --keep-log")
@@ -40,7 +40,7 @@ def options():
     found = parser.parse_args()
     kinds = KINDS if found.hubs == 1 else OF_HUBS
     found.only = set(kinds if found.only is None else found.only.split(",")) - {"none"}
-    if unknown := found.only - set(kinds) - (set(LONG) if found.hubs > 1 else set()):
+    if unknown := found.only - set(kinds):
         parser.error(f"there is no fault {', '.join(unknown)}; there are {', '.join(kinds)}")
     if not found.hub.exists():
         parser.error(f"{found.hub} is not there: make build")

@@ -6,7 +6,7 @@ import time
 
 from support import namespaces
 from support.cluster import Cluster
-from support.cluster_faults import KINDS, LONG, NETWORK, plan, possible
+from support.cluster_faults import KINDS, NETWORK, plan, possible
 from support.cluster_report import story, summary
 from support.cluster_run import ClusterRun
 
@@ -24,7 +24,7 @@ def postgres():
 
 
 async def main(chosen):
-    kinds = [kind for kind in possible() + LONG if kind in chosen.only]
+    kinds = [kind for kind in possible() if kind in chosen.only]
     faults = plan(chosen.seed, chosen.faults, kinds) if kinds else []
     again = f"--hubs 3 --seed {chosen.seed} --faults {chosen.faults}" + (f" --only {','.join(kinds)}" if chosen.only != set(KINDS) else "")
     print(f"seed {chosen.seed}: three hubs, {len(faults)} faults; again with {again}", flush=True)

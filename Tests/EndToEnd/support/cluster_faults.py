@@ -14,16 +14,14 @@ from support.cluster_engine import EngineFaults
 from support.cluster_history import HUBS, Absence, Trouble
 
 HUB = ("hub-kill", "hub-freeze", "hub-drain")
-#: While these last, hubs cannot act as one: all of them, or one that is cut off.
+#: While these last, hubs cannot act as one: all of them, or one that is cut off. The long ones last longer than hubs keep what they
+#: cannot say, and than they take each other for living.
 ENGINE = ("redis-kill", "redis-wipe", "redis-torn", "redis-freeze", "redis-cut-commands", "redis-cut-listeners", "redis-overflow",
-          "redis-promote", "redis-split", "link-cut", "link-stall", "link-away")
+          "redis-promote", "redis-split", "redis-long", "link-cut", "link-stall", "link-away", "link-long")
 #: Packets are lost in silence: between a hub and Redis, one way of it, between a hub and clients and Postgres, or all of these.
 NETWORK = ("net-redis", "net-redis-out", "net-redis-in", "net-front", "net-host")
 CLIENTS = ("clients-move", "clients-away")
 KINDS = HUB + ENGINE + NETWORK + CLIENTS
-#: Longer than hubs keep what they cannot say, and than they take each other for living. Presence does not hold yet after these
-#: (docs/verification.md), so that they come only where they are asked for.
-LONG = ("redis-long", "link-long")
 #: Of the engine's, those that cut off one hub alone.
 OF_ONE_HUB = ("redis-overflow", "link-cut", "link-stall", "link-away", "link-long")
 
@@ -40,7 +38,7 @@ class Fault:
 
     @property
     def group(self):
-        return next(group for group in (HUB, ENGINE + NETWORK + LONG, CLIENTS) if self.kind in group)
+        return next(group for group in (HUB, ENGINE + NETWORK, CLIENTS) if self.kind in group)
 
     def __str__(self):
         return f"{self.kind} {self.seconds:.1f} s, hub{self.hub}{', at once' if self.joins else ''}"
@@ -94,7 +92,7 @@ class Faults(EngineFaults):
 
     async def _inject(self, fault):
         self.run.note(f"fault {fault}")
-        if fault.kind in ENGINE + NETWORK + LONG:
+        if fault.kind in ENGINE + NETWORK:
             alone = fault.kind in OF_ONE_HUB + NETWORK
             fault.trouble = self.run.trouble(fault.kind, frozenset([fault.hub]) if alone else None)
         try:
