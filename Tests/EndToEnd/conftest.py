@@ -38,6 +38,16 @@ def cluster():
         cluster.remove()
 
 
+@pytest.fixture(scope="module")
+def plain():
+    """A Postgres without the roles that clients' tokens name."""
+    cluster = Cluster()
+    try:
+        yield cluster.start(roles=False)
+    finally:
+        cluster.remove()
+
+
 @pytest.fixture(scope="session")
 def shared_hub(cluster):
     # Two loops, so that what one loop tells the other is tested on any machine. The safety poll is what notices a table

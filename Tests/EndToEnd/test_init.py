@@ -6,18 +6,7 @@ import json
 import psycopg
 import pytest
 
-from support.cluster import Cluster
 from support.hub import BINARY, Hub
-
-
-@pytest.fixture(scope="module")
-def plain():
-    """A Postgres without the roles that clients' tokens name."""
-    cluster = Cluster()
-    try:
-        yield cluster.start(roles=False)
-    finally:
-        cluster.remove()
 
 
 @pytest.fixture

@@ -5,21 +5,10 @@ import sys
 
 import pytest
 
-from support.cluster import Cluster
 from support.demo import Demo
 from support.hub import ROOT
 from support.pages import Reader, blocks
 from support.ports import free_port
-
-
-@pytest.fixture(scope="module")
-def plain():
-    """A Postgres without the roles that clients' tokens name."""
-    cluster = Cluster()
-    try:
-        yield cluster.start(roles=False)
-    finally:
-        cluster.remove()
 
 
 @pytest.fixture

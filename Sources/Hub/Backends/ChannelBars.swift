@@ -2,8 +2,8 @@ import Synchronization
 
 /// Who was taken out of which channel by a backend, and may not join it again for a while.
 ///
-/// One for all loops; safe from any thread. Who is in nobody's book costs a join one look at a number. Times are in monotonic
-/// milliseconds. It is forgotten with the process.
+/// One for all loops; safe from any thread. While nobody is barred from anything, a join costs one atomic read of it. Times are in
+/// monotonic milliseconds. It is forgotten with the process.
 package final class ChannelBars: Sendable {
     private struct Bar: Hashable {
         let user: String
