@@ -140,7 +140,7 @@ let package = Package(
             exclude: ["Web"], swiftSettings: strict),
         .target(
             name: "Webhooks", dependencies: ["CCurl", "Hub", "Signatures", "Wire", "Workers", logging],
-            swiftSettings: strict),
+            swiftSettings: testable),
         .target(name: "COpsFiles"),
         .target(
             name: "Demo",
@@ -232,6 +232,7 @@ let package = Package(
         .target(
             name: "CTestKeys", dependencies: ["CCrypto"], path: "Tests/CTestKeys",
             linkerSettings: [.linkedLibrary("crypto")]),
+        .testTarget(name: "WebhooksTests", dependencies: ["Hub", "Webhooks"], swiftSettings: quick),
         .testTarget(name: "OpsTests", dependencies: ["Ops", "Gateway", "Hub"], swiftSettings: quick),
         .testTarget(name: "SettingsTests", dependencies: ["Settings"], swiftSettings: quick),
         .testTarget(

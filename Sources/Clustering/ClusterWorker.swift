@@ -278,15 +278,20 @@ struct ClusterWorker: ~Copyable {
                 isGone(hub, drained: true, &out)
             case .died(let end):
                 setup.logger.warning("The hub \(end.hub.name) died: its members count for their windows.")
-                isGone(end.hub, drained: false, &out)
-                var actions: [LogReaderAction] = []
-                reader.publisherEnded(end, now: Self.milliseconds, &actions)
-                perform(actions, at: now)
+                hasDied(end, at: now, &out)
+            case .diedLater(let end): hasDied(end, at: now, &out)
             case .nameTaken: nameIsTaken()
             case .askSnapshot(let hub): pull(from: hub, at: now)
             }
             perform(out)
         }
+    }
+
+    private mutating func hasDied(_ end: HubBeat.Ended, at now: Instant, _ out: inout [ClusterState.Output]) {
+        isGone(end.hub, drained: false, &out)
+        var actions: [LogReaderAction] = []
+        reader.publisherEnded(end, now: Self.milliseconds, &actions)
+        perform(actions, at: now)
     }
 
     /// Which version a hub is, where it is not known to be this one's.

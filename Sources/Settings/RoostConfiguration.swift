@@ -106,7 +106,7 @@ package struct RoostConfiguration: Sendable {
 
     /// `feed.capture`: whether tables are read from the WAL rather than by triggers.
     package let capturesFromWAL: Bool
-    /// Zero: no client is brought what it missed unless it sends a cursor.
+    /// Zero: no client is sent what it missed unless it sends a cursor.
     package let recoveryWindowSeconds: Int
     package let retentionHours: Int
     package let policySessions: Int

@@ -185,7 +185,7 @@ extension Setting {
     static let recoveryWindowSeconds = Setting(
         "feed.recovery_window_seconds", .integer(0...3600), standard: .integer(120), unit: "seconds",
         "How long a client that was cut off, or that the hub itself left behind, may take to join again and still be "
-            + "brought every change that it missed, though it knows nothing of cursors; 0 leaves that to clients that "
+            + "sent every change that it missed, though it knows nothing of cursors; 0 leaves that to clients that "
             + "send one.")
 
     static let retentionHours = Setting(

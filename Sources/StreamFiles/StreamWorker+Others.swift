@@ -26,7 +26,9 @@ extension StreamWorker {
         switch change.kind {
         case .append:
             guard let stream, case .length(let length) = change.before else {
-                if change.before == .absent, streams[name] == nil, !change.bytes.isEmpty {
+                if change.before == .absent, streams[name] == nil, !change.bytes.isEmpty,
+                    sharing?.wasRemoved(change.id) == false
+                {
                     add(change.bytes, as: change.id, named: name)
                 } else if stream == nil {
                     lookUp(name)
@@ -74,6 +76,8 @@ extension StreamWorker {
             remove(stream)
         }
         guard let place else { return true }
+        // A hub that had not heard of the removal wrote it back to a Redis that had lost both.
+        if sharing?.wasRemoved(place.id) == true { return removeThere(name, place) }
         guard let bytes = sharing?.log.read(place.id, 0..<place.length) else { return false }
         add(bytes, as: place.id, named: name)
         return true

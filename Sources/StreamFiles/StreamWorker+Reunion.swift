@@ -75,7 +75,7 @@ extension StreamWorker {
         return adopt(stream.log.name, at: place)
     }
 
-    private func removeThere(_ name: StreamName, _ place: SharedStreamPlace) -> Bool {
+    func removeThere(_ name: StreamName, _ place: SharedStreamPlace) -> Bool {
         sharing?.log.write(
             [SharedStreamChange(.remove, name: name.text, id: place.id, before: .any)], isReturned: true) != nil
     }

@@ -144,7 +144,7 @@ import Testing
         #expect(beat(ann, at: 99, ended: [end]) == [])
         // Somebody heard it later than the first who told.
         let later = HubBeat.Ended(hub: zoe, since: end.since, silence: 2_000)
-        #expect(beat(ann, at: 600, ended: [later]) == [.died(later)])
+        #expect(beat(ann, at: 600, ended: [later]) == [.diedLater(later)])
         // Of one that this hub knows it judges by itself.
         var known = end
         known.hub = ann

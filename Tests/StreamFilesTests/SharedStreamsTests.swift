@@ -73,6 +73,7 @@ import Testing
         try other.create("gone", body: "x")
         #expect(try read("a", at: other) == "kept" && read("b", at: one) == "also")
         try other.ask(.delete, "gone")
+        #expect(try read("gone", at: one) == nil)
         server.kill()
         #expect(try one.append("lost", to: "a").refusal == .unavailable)
         #expect(try other.ask(.cancel, "a").refusal == .unavailable)
@@ -86,6 +87,24 @@ import Testing
         // Whichever was there first.
         let returned = try [one, other].compactMap { try $0.statistics().shared?.returned }
         #expect(returned.reduce(0, +) > 0)
+    }
+
+    /// A hub that had not heard of the removal writes the stream back; one that knows of it removes it again.
+    @Test func whatWasRemovedStaysSoWhereRedisForgotThatAndAHubNeverHeardIt() throws {
+        let server = try RedisFixture()
+        let one = try stage(server, "a")
+        try one.create("gone", body: "x")
+        let early = try one.afterKill { $0.shared = nil }
+        try one.ask(.delete, "gone")
+        server.kill()
+        try server.start()
+        try isOpen(one)
+        let late = try early.afterKill {
+            $0.shared = SharedStreams(address: server.address, cluster: "test", node: "b")
+        }
+        try isOpen(late)
+        try eventually("it is removed everywhere") { try read("gone", at: one) == nil && read("gone", at: late) == nil }
+        #expect(try late.statistics().shared?.returned == 1 && one.files.allSatisfy { $0 == "epoch" })
     }
 
     /// One side goes on where the other does not know of it: bytes that were acknowledged at one place differ.

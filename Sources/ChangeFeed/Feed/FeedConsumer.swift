@@ -35,7 +35,7 @@ package protocol FeedConsumer: WindowConsumer {
     /// How many changes the observer took, and has settled.
     var observed: (taken: Int, settled: Int) { get }
 
-    /// Members who are to be brought what they missed.
+    /// Members who are to be sent what they missed.
     var recoveries: RecoveryScheduler? { get }
 }
 

@@ -46,7 +46,7 @@ struct FeedHistory {
             for point in points {
                 switch (start(from: point), point) {
                 case (.from(let cursor), _): earliest = earliest?.intersection(cursor.seen) ?? cursor.seen
-                // It stands for one client alone, who may have made it up: the others are brought what they missed.
+                // It stands for one client alone, who may have made it up: the others are sent what they missed.
                 case (.refused(let refusal), .cursor): refused = refusal
                 case (.refused(let refusal), _): return .refused(refusal)
                 }
@@ -104,7 +104,7 @@ package enum RestartPoint: Sendable, Equatable {
     case foreign
 }
 
-/// From where on clients may yet be brought what they missed: what they remember as marks, and where the hub's last process
+/// From where on clients may yet be sent what they missed: what they remember as marks, and where the hub's last process
 /// left its own. Outlives a connection; pure; confined to the feed's thread.
 package struct RecoveryPoints {
     package private(set) var marks = Watermarks()

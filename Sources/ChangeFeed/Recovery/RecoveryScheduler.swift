@@ -2,7 +2,7 @@ import Hub
 import Matching
 import Postgres
 
-/// Members who are brought what they missed: who they are, how far they have come, and what of a reading is for whom.
+/// Members who are sent what they missed: who they are, how far they have come, and what of a reading is for whom.
 ///
 /// Confined to the feed's thread. It reads nothing; the feed's session does (`RecoveryReader`). A member is in one of
 /// four places: it has just come; it waits for a *slice*, which reads so little that the feed does it between two windows,

@@ -31,7 +31,7 @@ package final class SessionWriter: Sendable {
     }
 
     /// Reads whom the last process served. To be called before the hub listens. Where it fails, nobody is known, and what
-    /// was missed is brought to everybody who joins.
+    /// was missed is sent to everybody who joins.
     package func restore() {
         let (conninfo, node, registry, logger) = (conninfo, node, registry, logger)
         let stopSignal = StopSignal()
@@ -51,7 +51,7 @@ package final class SessionWriter: Sendable {
             } catch {
                 logger.warning(
                     """
-                    Whom the hub served before cannot be read, so whoever joins is brought what happened since then: \
+                    Whom the hub served before cannot be read, so whoever joins is sent what happened since then: \
                     \(error)
                     """)
             }

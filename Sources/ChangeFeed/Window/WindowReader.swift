@@ -161,7 +161,7 @@ final class WindowReader {
             func version(_ part: JSON) -> [UInt8]? { part.isNull ? nil : Array(part.bytes) }
             return oid(parts[0]).map { .row($0, old: version(parts[2]), new: version(parts[1])) }
         }
-        // There may be more than were brought; and what cannot be read concerns everybody.
+        // There may be more than were read; and what cannot be read concerns everybody.
         guard changes.count < Snapshot.mostMemberRows, changes.count == list.elements.count else {
             return catalog.memberTables.sorted().map { .table($0) }
         }

@@ -136,14 +136,15 @@ package struct PeerTable {
     private mutating func heardOfEnd(_ end: HubBeat.Ended, at now: Int64, _ actions: inout [PeerTableAction]) {
         guard end.silence < timing.memory else { return }
         let heardAt = now - end.silence
-        if let known = peers[end.hub] {
+        let known = peers[end.hub]
+        if let known {
             guard known.isHearsay, heardAt >= known.heardAt + timing.beat / 5 else { return }
         } else {
             guard peers.count < Self.mostPeers else { return }
         }
         peers[end.hub] = Peer(
             state: .died, since: end.since, joinedAt: heardAt, heardAt: heardAt, changedAt: now, isHearsay: true)
-        actions.append(.died(end))
+        actions.append(known == nil ? .died(end) : .diedLater(end))
     }
 
     /// Messages of a hub came; maybe of one whose beat did not come yet, or will not any more.

@@ -6,6 +6,8 @@ package enum PeerTableAction: Equatable, Sendable {
     case left(HubIdentity)
     /// A hub ended without a word. Its members are held for their windows, and `LogReader.publisherEnded` is told.
     case died(HubBeat.Ended)
+    /// A hub that is known to have died was heard by others for longer than by whoever told of its end first: windows count from then.
+    case diedLater(HubBeat.Ended)
     /// Another process holds the lease of this hub's name.
     case nameTaken(by: UInt64)
     /// This hub's copy of that hub's members differs from the original.

@@ -6,7 +6,7 @@ import Hub
 final class RecoveryDelivery {
     private unowned let loop: EventLoop
     private var deferred = DeferredSteps()
-    /// Of sockets that are brought what they missed, while some of it is not acknowledged.
+    /// Of sockets that are sent what they missed, while some of it is not acknowledged.
     private var paces: [Slot: RecoveryPace] = [:]
 
     /// About as many bytes as a change's frame has beside the change.

@@ -1,6 +1,6 @@
 package import Hub
 
-/// How fast a socket is brought what it missed: no more is sent than a little beyond what it has certainly read.
+/// How fast a socket is sent what it missed: no more is sent than a little beyond what it has certainly read.
 ///
 /// Kernels and proxies between the hub and a client take megabytes. To a slow one that is minutes of reading, with the
 /// answer to its own ping behind it, so that it gives the socket up and begins anew for ever. So pings go in between, and

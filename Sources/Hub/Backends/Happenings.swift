@@ -56,8 +56,9 @@ package final class Happenings: Sendable {
         var members: [Member: Int] = [:]
         var queue: Deque<Event> = []
         var bytes = 0
-        /// Since the last one that was kept.
+        /// Since the last one that was kept, and when the last of them happened.
         var missed = 0
+        var missedAt: Int64 = 0
         var missedInAll = 0
     }
 
@@ -151,15 +152,19 @@ package final class Happenings: Sendable {
         guard state.queue.count < most, state.bytes + event.bytes <= mostBytes else {
             state.missed += 1
             state.missedInAll += 1
+            state.missedAt = event.at
             return
         }
-        if state.missed > 0 {
-            var gap = Event(.missed, at: event.at)
-            gap.count = state.missed
-            state.missed = 0
-            append(gap, &state)
-        }
+        noteMissed(&state)
         append(event, &state)
+    }
+
+    private func noteMissed(_ state: inout State) {
+        guard state.missed > 0 else { return }
+        var gap = Event(.missed, at: state.missedAt)
+        gap.count = state.missed
+        state.missed = 0
+        append(gap, &state)
     }
 
     private func append(_ event: Event, _ state: inout State) {
@@ -182,6 +187,8 @@ package final class Happenings: Sendable {
                 events.append(state.queue.removeFirst())
             }
             state.bytes -= bytes
+            // Though nothing happens after them: whoever is told of it reads the state anew.
+            if state.queue.isEmpty { noteMissed(&state) }
             return events
         }
     }

@@ -126,7 +126,7 @@ final class HistorySession: RecoverableSession, Sendable {
         liveFrom = position
     }
 
-    /// Its join is answered: it is brought what comes behind `start`, and from `liveFrom` on hears what comes live.
+    /// Its join is answered: it is sent what comes behind `start`, and from `liveFrom` on hears what comes live.
     func settles(at start: Int, liveFrom: Int, firstPing: Int) {
         self.start = start
         self.liveFrom = liveFrom

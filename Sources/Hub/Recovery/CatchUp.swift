@@ -1,6 +1,6 @@
 package import Wire
 
-/// Catch-up: members that hear row changes are brought what they missed before these come live.
+/// Catch-up: members that hear row changes are sent what they missed before these come live.
 ///
 /// A member hears its group live when the feed has brought it what it missed, and not before: so the missed changes come
 /// first and in order, and nothing comes twice at the seam. Who may have missed what is in `SessionRegistry`; what one
@@ -151,7 +151,7 @@ package struct CatchUp {
         }
     }
 
-    /// Lets changes reach a member whose join is answered, unless it has to be brought first what it missed.
+    /// Lets changes reach a member whose join is answered, unless it has to be sent first what it missed.
     package mutating func startOrWait(
         _ membership: Membership, _ rows: RowSubscriptions, _ hub: inout HubContext
     ) {

@@ -25,7 +25,7 @@ package final class ClientTrace: Sendable {
     private let isOver = Atomic(false)
     /// What it may have missed is decided, so that it can be missed itself.
     nonisolated(unsafe) var isSettled = false
-    /// Joins that were brought what this one lacks, because they may be its client's.
+    /// Joins that were sent what this one lacks, because they may be its client's.
     nonisolated(unsafe) var claims: [SessionClaim] = []
     /// Its place in the bucket's list.
     nonisolated(unsafe) var place = 0
@@ -55,7 +55,7 @@ package final class ClientTrace: Sendable {
     func isDecided(for other: ClientTrace) -> Bool { wasAlive(after: other.moment) || hasEnded }
 }
 
-/// A join that was brought what a session lacks.
+/// A join that was sent what a session lacks.
 struct SessionClaim {
     let trace: ClientTrace
     /// Its client was certainly here before, so it came for one of the sessions that were there to come for.

@@ -74,7 +74,7 @@ package final class LiveSession: RecoverableSession, Sendable {
         }
     }
 
-    /// The member is brought what it missed from here on; until that is acknowledged, this is where it would start again.
+    /// The member is sent what it missed from here on; until that is acknowledged, this is where it would start again.
     func begins(at position: RecoveryPosition) {
         start.withLock {
             $0.position = position
@@ -82,7 +82,7 @@ package final class LiveSession: RecoverableSession, Sendable {
         }
     }
 
-    /// Of what it is brought, all up to this cursor has arrived.
+    /// Of what it is sent, all up to this cursor has arrived.
     func hasReached(_ cursor: String) { start.withLock { $0.position.partway = cursor } }
 
     func mayStandForAnother() { start.withLock { $0.position = $0.position.forAnybody } }

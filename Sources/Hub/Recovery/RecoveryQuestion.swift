@@ -22,7 +22,7 @@ package struct RecoveryQuestion: Sendable {
     }
 }
 
-/// From where a member is to be brought what it missed.
+/// From where a member is to be sent what it missed.
 package enum RecoveryPoint: Sendable, Hashable {
     /// What the feed of this process handed on up to this mark (`FeedEvent.boundary`) has arrived; 0 is where it began.
     case mark(Int)

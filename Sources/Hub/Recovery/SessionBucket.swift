@@ -23,7 +23,7 @@ extension SessionPosition {
 }
 
 /// Those who look alike: who is here, and who was lost and may come back. The rules by which a client that names no place of
-/// its own is brought what it missed, for row changes (`SessionRegistry`) and for kept broadcasts (`HistorySessions`) alike.
+/// its own is sent what it missed, for row changes (`SessionRegistry`) and for kept broadcasts (`HistorySessions`) alike.
 ///
 /// A membership that ends without a good-bye stays behind as a session, for the recovery window.
 ///

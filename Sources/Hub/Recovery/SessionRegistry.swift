@@ -211,7 +211,7 @@ package final class SessionRegistry: Sendable {
 
     // MARK: Under the lock
 
-    /// What the joining client may have to be brought.
+    /// What the joining client may have to be sent.
     private static func takeOver(for session: LiveSession, _ here: LoopPosition, _ state: inout State)
         -> RecoveryPosition?
     {

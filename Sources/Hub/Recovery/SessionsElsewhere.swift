@@ -1,7 +1,7 @@
 /// Clients that come from another hub on the same database: what they missed is asked of whoever knows where they were.
 ///
 /// Whom each hub serves is written down in the database (`SessionRecording`), so that writing a session down tells which other hubs
-/// have had somebody who looks the same. Where such a hub left its clients it has stored, too: from there whoever joins is brought
+/// have had somebody who looks the same. Where such a hub left its clients it has stored, too: from there whoever joins is sent
 /// everything, unless that hub lives and says better (`PeerSessions`). At least once, never less.
 extension SessionRegistry {
     /// Another hub that had somebody who looks the same.

@@ -227,9 +227,16 @@ final class SimulatedHub {
     }
 
     private func run(_ actions: [PeerTableAction]) {
-        for case .died(let end) in actions {
-            record.deaths += 1
-            if simulation.hubs.contains(where: { $0.identity == end.hub }) { record.falseDeaths += 1 }
+        for action in actions {
+            let end: HubBeat.Ended
+            switch action {
+            case .died(let said):
+                end = said
+                record.deaths += 1
+                if simulation.hubs.contains(where: { $0.identity == end.hub }) { record.falseDeaths += 1 }
+            case .diedLater(let said): end = said
+            default: continue
+            }
             var told: [LogReaderAction] = []
             reader.publisherEnded(end, now: simulation.milliseconds, &told)
             run(told)

@@ -11,13 +11,14 @@ extension Hub {
         presence: PresenceRules = PresenceRules(), typing: TypingRules = TypingRules(),
         presences: PresenceLeases = PresenceLeases(), presenceLog: PresenceLog? = nil, users: UserPresence? = nil,
         devices: UserPresence? = nil, typingRegistry: TypingRegistry? = nil, summaryJoins: SummaryJoins? = nil,
-        streams: (any StreamService)? = nil, hasPeers: Bool = false
+        streams: (any StreamService)? = nil, happenings: Happenings? = nil, hasPeers: Bool = false
     ) {
         var shared = HubShared(
             recovery: sessions, history: history ?? HistoryStore(limits: limits, window: 0), leases: presences,
             presenceLog: presenceLog, users: users, devices: devices, typing: typingRegistry, summaryJoins: summaryJoins
         )
         shared.streams = streams
+        shared.happenings = happenings
         shared.hasPeers = hasPeers
         self.init(
             loop: loop, limits: limits, verifier: verifier, random: random, presence: presence, typing: typing,
