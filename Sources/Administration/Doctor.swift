@@ -142,24 +142,31 @@ package struct ExaminedHub: Sendable {
     package var listens: Bool
     /// `feed.capture` is `wal`; storing takes one.
     package var readsWAL: Bool
+    /// `streams.on_close` takes one.
+    package var storesStreams: Bool
+    /// `feed.policy_sessions`.
+    package var policySessions: Int
 
     package init(
         node: String = "roost", retention: Duration = .seconds(86_400), sendsPushes: Bool = false,
-        listens: Bool = false,
-        readsWAL: Bool = false
+        listens: Bool = false, readsWAL: Bool = false, storesStreams: Bool = false, policySessions: Int = 2
     ) {
         self.node = node
         self.retention = retention
         self.sendsPushes = sendsPushes
         self.listens = listens
         self.readsWAL = readsWAL
+        self.storesStreams = storesStreams
+        self.policySessions = policySessions
     }
 
-    /// The most sessions with Postgres that the hub has at a time: two of the feed, two for conditions, one each for
-    /// policies of rows, presence and who may come back, two for readings of what clients missed, two for policies of
-    /// channels; two for pushes; one that listens to notifications; one that stores what is read from the WAL (its walsender
-    /// counts elsewhere).
-    var sessions: Int { 11 + (sendsPushes ? 2 : 0) + (listens ? 1 : 0) + (readsWAL ? 1 : 0) }
+    /// The most sessions with Postgres that the hub has at a time: two of the feed, two for conditions, those for policies of rows, two
+    /// for policies of channels, one each for presence and for who may come back, two for readings of what clients missed; two for
+    /// pushes; one that listens to notifications; one that stores what is read from the WAL (its walsender counts elsewhere); one that
+    /// stores streams.
+    var sessions: Int {
+        10 + policySessions + (sendsPushes ? 2 : 0) + (listens ? 1 : 0) + (readsWAL ? 1 : 0) + (storesStreams ? 1 : 0)
+    }
 }
 
 /// What a check found.

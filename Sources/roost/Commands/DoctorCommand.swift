@@ -60,7 +60,8 @@ struct Examination {
         let hub = ExaminedHub(
             node: configuration.nodeName, retention: .seconds(configuration.retentionHours * 3600),
             sendsPushes: configuration.push.topic != nil, listens: configuration.notifyChannels != nil,
-            readsWAL: configuration.capturesFromWAL)
+            readsWAL: configuration.capturesFromWAL, storesStreams: configuration.streams.onClose != nil,
+            policySessions: configuration.policySessions)
         let report = FindingsReport(
             findings: MachineExamination(configuration: configuration).run()
                 + StreamsExamination(settings: configuration.streams).run()
