@@ -65,7 +65,7 @@ final class ProgressWaiter: SocketWaiter {
             let session = try observer ?? AdminSession.open(conninfo, within: Self.observerLimit)
             observer = session
             let rows = try session.query(LockSQL.sessionWait, [String(backendID)], within: Self.observerLimit)
-            if let holder = LockHolder(rows) { return "waits for a lock of \(holder.description)" }
+            if let holder = LockHolder(rows) { return "waits for a lock held by \(holder.description)" }
             return rows.count > 0 ? rows.text(0, 4) : nil
         } catch {
             // The command itself goes on; what it meets it says itself.

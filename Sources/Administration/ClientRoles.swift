@@ -102,11 +102,13 @@ package enum ClientRoles {
                 if !isSuperuser, !makesRoles { plan.obstacle = "it lacks CREATEROLE" }
                 // Before Postgres 16 only a superuser makes such a role, since then whoever bypasses it as well.
                 if isService, !isSuperuser, plan.obstacle == nil, connection.serverVersion < 160_000 || !bypasses {
-                    plan.obstacle = "only a superuser makes a role with BYPASSRLS, which service_role has at Supabase"
+                    plan.obstacle =
+                        "only a superuser can create a role with BYPASSRLS, which service_role has at Supabase"
                 }
             } else if isService, !roles.flag(row, 2) {
                 plan.notes.append(
-                    "service_role has no BYPASSRLS here, as it has at Supabase: row level security holds for backends, too."
+                    "service_role has no BYPASSRLS here, unlike at Supabase: row level security applies to backends as "
+                        + "well."
                 )
             }
             if !hubIsSuperuser, !roles.flag(row, 3) { granted.append(name) }
@@ -129,7 +131,8 @@ package enum ClientRoles {
             if !state.blind.isEmpty, !grants.contains(grant) { grants.append(grant) }
             if state.isOpen {
                 plan.notes.append(
-                    "\(state.name) has no row level security: whoever may read it, and hear its changes, reads every row."
+                    "\(state.name) has no row level security: every role that may read it reads all rows and receives "
+                        + "all changes."
                 )
             }
         }

@@ -22,7 +22,7 @@ extension Doctor {
         findings += (0..<left.count).map {
             Finding(
                 .warning, "capture",
-                "The replication slot \(left.text($0, 0) ?? "") of Roost's belongs to no database of this server, and keeps "
+                "Roost's replication slot \(left.text($0, 0) ?? "") belongs to no database of this server and keeps "
                     + "WAL; run `select pg_drop_replication_slot(\(left.text($0, 1) ?? "…"))`.")
         }
         guard findings.isEmpty, tables > 0 else { return findings }
@@ -46,8 +46,8 @@ extension Doctor {
             return [
                 Finding(
                     .error, "capture",
-                    "The publication roost is of all tables or of a schema, so that it publishes what Roost writes and what "
-                        + "nobody watches; drop it, and run `roost watch` for each table.")
+                    "The publication roost covers all tables or a whole schema, so it also publishes what Roost writes "
+                        + "and tables that are not watched; drop it, and run `roost watch` for each table.")
             ]
         }
         guard publication.flag(0, 0) else {
@@ -70,9 +70,9 @@ extension Doctor {
             case "identity":
                 Finding(
                     .error, "capture",
-                    "\(table), or a partition of it, has no replica identity, so that Postgres refuses its UPDATEs and DELETEs "
-                        + "while it is published; run `roost watch \(table)`, which sets REPLICA IDENTITY FULL, or give it a primary "
-                        + "key.")
+                    "\(table), or a partition of it, has no replica identity, so Postgres refuses its UPDATEs and "
+                        + "DELETEs while it is published; run `roost watch \(table)`, which sets REPLICA IDENTITY "
+                        + "FULL, or give it a primary key.")
             case "partition":
                 Finding(
                     .error, "capture",
@@ -81,8 +81,8 @@ extension Doctor {
             default:
                 Finding(
                     .error, "capture",
-                    "\(table) is published with a row filter, or some of its columns only, so some changes reach nobody; run "
-                        + "`roost watch \(table)`.")
+                    "\(table) is published with a row filter or with only some of its columns, so some changes reach "
+                        + "nobody; run `roost watch \(table)`.")
             }
         }
     }
@@ -92,7 +92,8 @@ extension Doctor {
         return (0..<missing.count).map {
             Finding(
                 .error, "capture",
-                "This role lacks \(missing.text($0, 0) ?? ""), which reading the WAL takes; grant it, or connect as the owner."
+                "This role lacks \(missing.text($0, 0) ?? ""), which is needed to read the WAL; grant it, or connect "
+                    + "as the owner."
             )
         }
     }
@@ -105,8 +106,8 @@ extension Doctor {
             return [
                 Finding(
                     .error, "capture",
-                    "The logical slot is gone, so changes of published tables are lost until a hub with feed.capture: wal "
-                        + "makes another, and tells clients; start one.")
+                    "The logical slot is gone, so changes of published tables are lost until a hub with feed.capture: "
+                        + "wal creates another and tells clients; start such a hub.")
             ]
         }
         let drop = "run `select pg_drop_replication_slot('\(name)')`"
@@ -116,15 +117,16 @@ extension Doctor {
             return [
                 Finding(
                     .warning, "capture",
-                    "The logical slot \(name) is left, though no table is read from the WAL, and keeps WAL until Postgres' "
-                        + "disk is full; \(drop).")
+                    "The logical slot \(name) is left over: no table is read from the WAL, but the slot keeps WAL "
+                        + "until Postgres' disk is full; \(drop).")
             ]
         }
         guard slot.flag(0, 1) else {
             return [
                 Finding(
                     .error, "capture",
-                    "The replication slot \(name) is of another plugin or database, so that no hub can read it; \(drop)."
+                    "The replication slot \(name) belongs to another plugin or database, so no hub can read it; "
+                        + "\(drop)."
                 )
             ]
         }
@@ -132,8 +134,9 @@ extension Doctor {
             return [
                 Finding(
                     .error, "capture",
-                    "The logical slot \(name) is lost, as it kept more WAL than max_slot_wal_keep_size allows: a hub with "
-                        + "feed.capture: wal makes another and tells clients to load their data again; start one.")
+                    "The logical slot \(name) is lost, as it kept more WAL than max_slot_wal_keep_size allows: a hub "
+                        + "with feed.capture: wal creates another and tells clients to load their data again; start "
+                        + "such a hub.")
             ]
         }
         let kept = slot.integer(0, 4) ?? 0
@@ -150,20 +153,23 @@ extension Doctor {
                 Finding(
                     .warning, "capture",
                     "The logical slot \(name) keeps \(Magnitude.bytes(kept)) of WAL, and is lost at "
-                        + "\(Magnitude.bytes(bound)) (max_slot_wal_keep_size); see in the hub's log why it does not get on."
+                        + "\(Magnitude.bytes(bound)) (max_slot_wal_keep_size); the hub's log says why it does not keep "
+                        + "up."
                 ))
         } else if let unread = slot.integer(0, 5), unread > Int64(limits.walBytes) * 4 {
             findings.append(
                 Finding(
                     .warning, "capture",
-                    "\(Magnitude.bytes(unread)) of WAL are not read yet; see in the hub's log why it does not get on."))
+                    "\(Magnitude.bytes(unread)) of WAL have not been read yet; the hub's log says why it does not keep "
+                        + "up."))
         }
         if settings.hasStandby, slot.text(0, 6) == "false" {
             findings.append(
                 Finding(
                     .warning, "capture",
-                    "The logical slot \(name) does not follow to standbys, so a failover loses it, and clients are told to load "
-                        + "their data again; docs/capture.md says how it comes to follow (ALTER_REPLICATION_SLOT)."))
+                    "The logical slot \(name) is not synchronised to standbys, so a failover loses it, and clients are "
+                        + "told to load their data again; docs/capture.md says how to have it synchronised "
+                        + "(ALTER_REPLICATION_SLOT)."))
         }
         return findings
     }
@@ -196,36 +202,38 @@ private struct CaptureSettings {
             findings.append(
                 Finding(
                     .error, "capture",
-                    "wal_level is \(level), so that tables cannot be read from the WAL; run `alter system set wal_level = logical` "
-                        + "and restart Postgres, or use feed.capture: triggers."))
+                    "wal_level is \(level), so tables cannot be read from the WAL; run `alter system set wal_level = "
+                        + "logical` and restart Postgres, or use feed.capture: triggers."))
         }
         if !mayReplicate {
             findings.append(
                 Finding(
                     .error, "capture",
-                    "This role may not replicate, which reading the WAL takes; run `alter role \(role) replication`, or grant "
-                        + "what your provider has for that, such as rds_replication."))
+                    "This role may not replicate, which is needed to read the WAL; run `alter role \(role) "
+                        + "replication`, or grant what your provider has for that, such as rds_replication."))
         }
         if needsSlot, slots.used >= slots.most {
             findings.append(
                 Finding(
                     .error, "capture",
-                    "All \(slots.most) replication slots are in use; raise max_replication_slots (a restart), or drop one that "
-                        + "nobody needs."))
+                    "All \(slots.most) replication slots are in use; raise max_replication_slots (needs a restart), or "
+                        + "drop one that nobody needs."))
         }
         if needsSender, senders.used >= senders.most {
             findings.append(
                 Finding(
                     .error, "capture",
-                    "All \(senders.most) walsenders are in use; raise max_wal_senders (a restart), or end one that nobody needs."
+                    "All \(senders.most) walsenders are in use; raise max_wal_senders (needs a restart), or end one "
+                        + "that nobody needs."
                 ))
         }
         if keptBytes == -1 {
             findings.append(
                 Finding(
                     .warning, "capture",
-                    "max_slot_wal_keep_size is not set, so that WAL fills Postgres' disk while no hub reads it; set it to what the "
-                        + "disk can spare, such as `alter system set max_slot_wal_keep_size = '10GB'` and `select pg_reload_conf()`."
+                    "max_slot_wal_keep_size is not set, so WAL fills Postgres' disk while no hub reads it; set it to "
+                        + "what the disk can spare, such as `alter system set max_slot_wal_keep_size = '10GB'` and "
+                        + "`select pg_reload_conf()`."
                 ))
         }
         return findings

@@ -8,22 +8,23 @@ extension Doctor {
         let nodes = (0..<rows.count).map { Node(rows, $0) }
         var findings = try nodes.first { $0.name == hub.node }.map { try own($0, connection) } ?? []
         if findings.isEmpty {
-            findings.append(Finding(.good, "hubs", "No hub of the name \(hub.node) is connected at present."))
+            findings.append(Finding(.good, "hubs", "No hub named \(hub.node) is connected at present."))
         }
         findings += nodes.filter { !$0.isRung }.map {
             Finding(
                 .error, "hubs",
-                "Writers do not wake the hub \($0.name), so changes reach it late, by feed.safety_poll_seconds; run "
-                    + "`select roost.write_must_ring()` in psql as the owner of the schema roost.")
+                "Writers do not wake the hub \($0.name), so it finds changes late, only when it polls "
+                    + "(feed.safety_poll_seconds); run `select roost.write_must_ring()` in psql as the owner of the "
+                    + "schema roost.")
         }
         let gone = nodes.filter { $0.name != hub.node && $0.connected == 0 && $0.age ?? .zero > hub.retention }
         return findings
             + gone.map {
                 Finding(
                     .warning, "hubs",
-                    "The hub \($0.name) is not connected and last stored its place at \($0.storedAt), and every "
-                        + "writer looks for it; if it does not come back, run `delete from roost.node where name = "
-                        + "\($0.literal)`.")
+                    "The hub \($0.name) is not connected (it last stored its place at \($0.storedAt)), but every "
+                        + "writer still checks for it; if it does not come back, run `delete from roost.node where "
+                        + "name = \($0.literal)`.")
             }
     }
 
@@ -36,8 +37,8 @@ extension Doctor {
             Finding(
                 .error, "hubs",
                 "\(node.connected) hubs are connected as \(node.name) (\(places)) and overwrite each other's place in "
-                    + "the feed, so clients of theirs may miss changes after a restart; give each a ROOST_NODE_NAME "
-                    + "of its own (if one was killed a moment ago, ask again in 15 s).")
+                    + "the feed, so their clients may miss changes after a restart; give each a ROOST_NODE_NAME of its "
+                    + "own (if one was killed a moment ago, run this again in 15 s).")
         ]
     }
 
@@ -78,15 +79,15 @@ extension Doctor {
                 Finding(
                     .warning, "outbox",
                     "The oldest change in the outbox is \(Magnitude.time(age)) old, though feed.retention_hours is "
-                        + "\(hub.retention.components.seconds / 3600): changes are deleted by a hub that runs; start "
-                        + "one, or see in its log why it cannot."))
+                        + "\(hub.retention.components.seconds / 3600): a running hub deletes old changes; start one, "
+                        + "or see its log for why it cannot."))
         }
         if dead > max(Int64(limits.deadRows), living) {
             findings.append(
                 Finding(
                     .warning, "outbox",
-                    "The outbox has \(dead) dead rows beside \(living) living ones (\(size)): vacuum does not get to "
-                        + "it, or an old transaction holds it back; end that, and run `vacuum roost.change`."))
+                    "The outbox has \(dead) dead rows and \(living) live ones (\(size)): vacuum does not reach it, or "
+                        + "an old transaction holds it back; end that transaction, and run `vacuum roost.change`."))
         }
         findings += autovacuum(isOn: state.flag(0, 4), isOffForTable: state.flag(0, 5))
         if findings.isEmpty {
@@ -103,8 +104,7 @@ extension Doctor {
             return [
                 Finding(
                     .warning, "outbox",
-                    "Autovacuum does not look after the outbox, which grows and slows down with what was deleted; "
-                        + "\(remedy).")
+                    "Autovacuum is off for the outbox, so deleted rows make it grow and slow down; \(remedy).")
             ]
         }
         return []
@@ -116,13 +116,12 @@ extension Doctor {
             guard let table = rows.text(row, 1) else {
                 return Finding(
                     .warning, "outbox",
-                    "The outbox has recent changes of a table that is gone (oid \(rows.text(row, 0) ?? "unknown")); "
-                        + "if it was made anew, as a restore does, run `roost watch` for the new one.")
+                    "The outbox has recent changes of a table that is gone (oid \(rows.text(row, 0) ?? "unknown")); if "
+                        + "it was created again, as by a restore, run `roost watch` for the new one.")
             }
             return Finding(
                 .warning, "outbox",
-                "\(table) was watched a short while ago and is not now; if nobody meant that, run "
-                    + "`roost watch \(table)`.")
+                "\(table) was watched until a short while ago; if this was not intended, run `roost watch \(table)`.")
         }
     }
 }
@@ -164,23 +163,24 @@ extension Doctor {
         case "foreign":
             Finding(
                 .error, "tables",
-                "\(some) has triggers of roost's that are not as this version makes them; run `roost watch \(table)`, "
-                    + "which makes them anew.")
+                "\(some) has triggers of roost's that differ from those of this version; run `roost watch \(table)`, "
+                    + "which creates them again.")
         case "both":
             Finding(
                 .error, "tables",
-                "\(some) has triggers of roost's and is in the publication roost, so changes are told twice; run `roost watch "
-                    + "\(table)`, which keeps what feed.capture says.")
+                "\(some) has triggers of roost's and is in the publication roost, so changes are delivered twice; run "
+                    + "`roost watch \(table)`, which keeps the one that feed.capture names.")
         case "unread":
             Finding(
                 .error, "tables",
-                "\(table) is read from the WAL, and no hub reads it, so its changes reach nobody; start a hub with feed.capture: "
-                    + "wal, or run `roost unwatch \(table)` and, with feed.capture: triggers, `roost watch \(table)`.")
+                "\(table) is to be read from the WAL, but no hub reads it, so its changes reach nobody; start a hub "
+                    + "with feed.capture: wal, or run `roost unwatch \(table)` and, with feed.capture: triggers, "
+                    + "`roost watch \(table)`.")
         default:
             Finding(
                 .warning, "tables",
-                "\(some) has one of roost's triggers twice, so changes are told twice; run `roost unwatch \(table)` "
-                    + "and `roost watch \(table)`, at a moment when nobody writes.")
+                "\(some) has one of roost's triggers twice, so changes are delivered twice; run `roost unwatch "
+                    + "\(table)` and `roost watch \(table)` while nothing writes to it.")
         }
     }
 }
@@ -195,27 +195,27 @@ extension Doctor {
             case "subscription":
                 Finding(
                     .error, "writers",
-                    "The subscription \(detail) writes into \(subject) by logical replication, which fires no triggers of "
-                        + "roost's, so these changes reach nobody; watch it with feed.capture: wal, which sees them, or in the "
-                        + "database where it is written, with a hub there.")
+                    "The subscription \(detail) writes into \(subject) by logical replication, which does not fire "
+                        + "roost's triggers, so these changes reach nobody; watch it with feed.capture: wal, which "
+                        + "sees them, or in the database where the rows are written, with a hub there.")
             case "setting":
                 Finding(
                     .error, "writers",
-                    "\(subject.prefix(1).uppercased() + subject.dropFirst()) has session_replication_role = replica, under "
-                        + "which triggers are silent, so what is written there to watched tables reaches nobody; run "
-                        + "`\(detail)`, or watch them with feed.capture: wal, which sees it.")
+                    "\(subject.prefix(1).uppercased() + subject.dropFirst()) has session_replication_role = replica, "
+                        + "under which triggers do not fire, so what is written there to watched tables reaches "
+                        + "nobody; run `\(detail)`, or watch them with feed.capture: wal, which sees it.")
             case "default":
                 Finding(
                     .error, "writers",
-                    "The server has session_replication_role = replica for all who set nothing else, so triggers are "
-                        + "silent, and no change reaches anybody; run `alter system reset session_replication_role` and "
-                        + "`select pg_reload_conf()`.")
+                    "The server has session_replication_role = replica for all sessions that do not set it themselves, "
+                        + "so triggers do not fire, and no change reaches anybody; run `alter system reset "
+                        + "session_replication_role` and `select pg_reload_conf()`.")
             default:
                 Finding(
                     .warning, "writers",
-                    "A session (\(subject)) has set session_replication_role = replica, under which triggers are silent: "
-                        + "what it writes to watched tables reaches nobody; if it is no restore, end it with `select "
-                        + "pg_terminate_backend(\(detail))`.")
+                    "A session (\(subject)) has set session_replication_role = replica, under which triggers do not "
+                        + "fire: what it writes to watched tables reaches nobody; if it is not a restore, end it with "
+                        + "`select pg_terminate_backend(\(detail))`.")
             }
         }
     }

@@ -30,7 +30,7 @@ extension Doctor {
         return [
             Finding(
                 .warning, "connections",
-                "\(max(0, free)) sessions are free by \(name), and a hub takes up to \(hub.sessions): without them "
+                "\(max(0, free)) sessions are free under \(name), and a hub takes up to \(hub.sessions): without them "
                     + "changes, policies or presence wait; raise the limit, or have the application use a pooler.")
         ]
     }
@@ -40,13 +40,13 @@ extension Doctor {
         guard rows.count > 0 else {
             return [Finding(.good, "transactions", "No transaction is open for long.")]
         }
-        let others = rows.count > 1 ? " (there are \(rows.count) such)" : ""
+        let others = rows.count > 1 ? " (one of \(rows.count))" : ""
         return [
             Finding(
                 .warning, "transactions",
                 "\(rows.text(0, 0) ?? "A session") has a transaction open since "
                     + "\(rows.text(0, 1) ?? "long ago")\(others), which keeps vacuum from cleaning up the outbox and "
-                    + "all else; if nobody needs it, run `\(rows.text(0, 2) ?? "")`.")
+                    + "everything else; if nobody needs it, run `\(rows.text(0, 2) ?? "")`.")
         ]
     }
 
@@ -61,7 +61,7 @@ extension Doctor {
             Finding(
                 usage > 0.5 ? .error : .warning, "queue",
                 "The queue of notifications is \(Int(usage * 100)) % full, and commits that notify fail when it is "
-                    + "full; a session that listens and does not get on holds it up: "
+                    + "full; a listening session that makes no progress holds it up: "
                     + (suspect ?? "look in pg_stat_activity for the oldest xact_start") + ".")
         ]
     }
@@ -77,7 +77,7 @@ extension Doctor {
             guard let bytes = rows.integer(row, 1) else {
                 return Finding(
                     .good, "standbys",
-                    "\(name) follows; how far behind it is, only roles with pg_read_all_stats are told.")
+                    "\(name) follows; only roles with pg_read_all_stats can see how far behind it is.")
             }
             let behind = Duration.seconds(rows.text(row, 2).flatMap { Double($0) } ?? 0)
             let extent = "\(Magnitude.bytes(bytes)) and \(Magnitude.time(behind)) behind"
@@ -87,7 +87,7 @@ extension Doctor {
             return Finding(
                 .warning, "standbys",
                 "\(name) is \(extent): if it is promoted now, the changes that it lacks are lost with the primary; "
-                    + "see to its disk, its network, and queries on it that hold replay back.")
+                    + "check its disk, its network, and queries on it that hold replay back.")
         }
     }
 
@@ -97,8 +97,8 @@ extension Doctor {
             Finding(
                 .warning, "slots",
                 "Nobody reads the replication slot \(rows.text(row, 0) ?? ""), which keeps "
-                    + "\(Magnitude.bytes(rows.integer(row, 2) ?? 0)) of WAL until Postgres' disk is full; if nothing "
-                    + "comes back to it, as to one that another Realtime left behind, run `select "
+                    + "\(Magnitude.bytes(rows.integer(row, 2) ?? 0)) of WAL until Postgres' disk is full; if its "
+                    + "reader does not come back (another Realtime may have left it behind), run `select "
                     + "pg_drop_replication_slot(\(rows.text(row, 1) ?? "…"))`.")
         }
     }

@@ -25,8 +25,8 @@ extension Doctor {
         } catch let error as PostgresError where error.kind == .server {
             return Finding(
                 .error, "alerts",
-                "alerts.audience does not work, so nobody is alerted (\(error.message)); correct it, or grant what it needs: "
-                    + "it reads only, takes $1::jsonb, and returns the columns row and user_id.")
+                "alerts.audience does not work, so nobody is alerted (\(error.message)); correct it, or grant what it "
+                    + "needs: it only reads, takes $1::jsonb, and returns the columns row and user_id.")
         }
         try connection.run("set row_security = off")
         do {
@@ -79,7 +79,7 @@ extension Doctor {
             return Finding(
                 .warning, "users",
                 "Row level security applies to users.statement (\(error.message)): users whom its policies do not show "
-                    + "to the hub's role are passed over; give the role BYPASSRLS, or a policy for all of them.")
+                    + "to the hub's role are skipped; give the role BYPASSRLS, or a policy for all of them.")
         }
         return Finding(.good, "users", "users.statement fits the database.")
     }

@@ -82,7 +82,8 @@ extension Doctor {
         case .holds(let rows, let users):
             Finding(
                 .good, "scope",
-                "Visibility of \(scope.table) goes by \(scope.columnNames): \(rows) rows, looked at as \(users) users.")
+                "Visibility of \(scope.table) depends on \(scope.columnNames): \(rows) rows were checked as \(users) "
+                    + "users.")
         case .fails:
             Finding(
                 .error, "scope",
@@ -91,7 +92,8 @@ extension Doctor {
         case .unknown(let reason):
             Finding(
                 .good, "scope",
-                "Visibility of \(scope.table) is \(scope.isDerived ? "derived" : "declared") to go by \(scope.columnNames); no rows could be compared, as \(reason)."
+                "Visibility of \(scope.table) is \(scope.isDerived ? "derived" : "declared") to depend on "
+                    + "\(scope.columnNames); no rows could be compared, as \(reason)."
             )
         }
     }

@@ -76,7 +76,7 @@ package enum Doctor {
             : [
                 Finding(
                     .error, "listen",
-                    "LISTEN does not work here, as behind a transaction pooler; connect to Postgres directly."
+                    "LISTEN does not work here, probably because of a transaction pooler; connect to Postgres directly."
                 )
             ]
     }
@@ -89,8 +89,8 @@ package enum Doctor {
         let skew = max(0, before - theirs, theirs - after)
         let shown = String(format: "%.1f", skew)
         return skew <= 1
-            ? [Finding(.good, "clock", "This clock and Postgres' agree.")]
-            : [Finding(.warning, "clock", "This clock and Postgres' differ by \(shown) s; run NTP on both.")]
+            ? [Finding(.good, "clock", "The clocks here and at Postgres agree.")]
+            : [Finding(.warning, "clock", "The clocks here and at Postgres differ by \(shown) s; run NTP on both.")]
     }
 
     private static func schema(_ connection: PostgresConnection) throws -> [Finding] {

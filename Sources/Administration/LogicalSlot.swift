@@ -13,9 +13,13 @@ struct LogicalSlot {
         var wait = LockWait(turns.patience)
         while try !connection.query(CaptureSQL.lockSlot).flag(0, 0) {
             guard let pause = wait.next(at: .now) else {
-                throw AdminError("Another command or a hub makes or drops the logical slot; run this again later.")
+                throw AdminError(
+                    "Another command or a hub is creating or dropping the logical slot; run this again later.")
             }
-            turns.reporter.report { $0.detail = "waits for another command or a hub that is at the logical slot" }
+            turns.reporter.report {
+                $0.detail =
+                    "waits for another command or a hub that is creating or dropping the logical slot"
+            }
             turns.reporter.pause(pause)
             turns.reporter.report { $0.detail = nil }
         }
@@ -42,8 +46,8 @@ struct LogicalSlot {
         }
         guard !found.flag(0, 3) else {
             throw AdminError(
-                "The replication slot \(found.text(0, 2) ?? "") is of another plugin or database, and not roost's; drop it "
-                    + "with pg_drop_replication_slot, and run this again.")
+                "The replication slot \(found.text(0, 2) ?? "") belongs to another plugin or database, not to roost; "
+                    + "drop it with pg_drop_replication_slot, and run this again.")
         }
         try preparePublication(mayMake: found.flag(0, 5))
         let slot = try connection.query(CaptureSQL.slotState)
@@ -55,14 +59,14 @@ struct LogicalSlot {
         if publication.count == 0 {
             guard mayMake else {
                 throw AdminError(
-                    "This role may not make the publication roost; run `grant create on database … to …`, or run this as the "
-                        + "database's owner.")
+                    "This role may not create the publication roost; run `grant create on database … to …`, or run "
+                        + "this as the database's owner.")
             }
             try connection.run(PublishingSQL.makePublication)
         } else if publication.flag(0, 1) {
             throw AdminError(
-                "The publication roost is of all tables or of a schema, so that it would publish what Roost writes; drop it, "
-                    + "and run this again, which makes another.")
+                "The publication roost covers all tables or a whole schema, so it would also publish what Roost "
+                    + "writes; drop it, and run this again, which creates another.")
         } else if !publication.flag(0, 0) {
             try connection.run(PublishingSQL.mendPublication)
         }
@@ -72,13 +76,14 @@ struct LogicalSlot {
     private func make(isLost: Bool, _ found: QueryResult) throws {
         guard found.flag(0, 1) else {
             throw AdminError(
-                "Reading the WAL takes a role that may replicate; run `alter role \(found.text(0, 6) ?? "…") replication` (or grant what your provider "
-                    + "has for that, such as rds_replication), for the hub's role too.")
+                "Reading the WAL needs a role that may replicate; run `alter role \(found.text(0, 6) ?? "…") "
+                    + "replication` (or grant what your provider has for that, such as rds_replication), for the hub's "
+                    + "role too.")
         }
         guard isLost || found.integer(0, 4) ?? 0 > 0 else {
             throw AdminError(
-                "All replication slots are in use; raise max_replication_slots (a restart), or drop one that nobody needs, "
-                    + "which `roost doctor` names.")
+                "All replication slots are in use; raise max_replication_slots (needs a restart), or drop one that "
+                    + "nobody needs, which `roost doctor` names.")
         }
         _ = try connection.query(CaptureSQL.slotIsGone)
         if isLost { _ = try connection.query(CaptureSQL.dropSlot) }
@@ -99,9 +104,9 @@ struct LogicalSlot {
             let holder = LockHolder(try connection.query(LockSQL.oldestWriter))
             try connection.run("reset lock_timeout")
             throw AdminError(
-                "The logical slot can be made once all transactions that write have ended, in all databases of the server; "
-                    + "the oldest is of \(holder?.description ?? "somebody"): \(holder?.remedy ?? "wait for it"), and run this "
-                    + "again (--wait SECONDS tries for longer).")
+                "The logical slot can be created once all transactions that write have ended, in all databases of the "
+                    + "server; the oldest belongs to \(holder?.description ?? "somebody"): "
+                    + "\(holder?.remedy ?? "wait for it"), and run this again (--wait SECONDS tries for longer).")
         }
     }
 
@@ -116,7 +121,8 @@ struct LogicalSlot {
             _ = try connection.query(CaptureSQL.forgetCapture)
             _ = try connection.query(CaptureSQL.dropSlot)
             return [
-                "No table is read from the WAL any more, and no hub was there to drop the logical slot: it is dropped."
+                "No table is read from the WAL any more, and no hub was running to drop the logical slot, so it was "
+                    + "dropped now."
             ]
         }
     }

@@ -95,7 +95,7 @@ package enum Migrator {
                 "Roost's tables are in use by \(holder?.description ?? "many short transactions"); "
                     + "\(holder?.remedy ?? "choose a quieter moment"), and run this again.")
         }
-        reporter.report { $0.detail = "waits for a lock of \(holder?.description ?? "short transactions")" }
+        reporter.report { $0.detail = "waits for a lock held by \(holder?.description ?? "short transactions")" }
         reporter.pause(pause)
         reporter.report { $0.detail = nil }
     }

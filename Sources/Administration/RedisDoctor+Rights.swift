@@ -58,7 +58,7 @@ extension RedisDoctor {
         return [
             Finding(
                 .error, "redis rights",
-                "The user \(user) lacks \(lacks.joined(separator: ", ")): ACL SETUSER \(user) \(RedisRights.acl)")
+                "The user \(user) lacks \(lacks.joined(separator: ", ")); run ACL SETUSER \(user) \(RedisRights.acl)")
         ]
     }
 
@@ -66,18 +66,19 @@ extension RedisDoctor {
         func finding(_ severity: Finding.Severity, _ sentence: String) -> [Finding] {
             [Finding(severity, "redis encryption", sentence)]
         }
-        if case .unix = address.place { return finding(.good, "By a Unix socket of this machine, which needs none.") }
+        if case .unix = address.place { return finding(.good, "A Unix socket of this machine, which needs no TLS.") }
         guard let encryption = address.encryption else {
             return finding(
                 .good,
-                "None: who is on that network can read and forge what hubs say; if it is not yours alone, write rediss://."
+                "None: anyone on that network can read and forge what hubs send; if it is not yours alone, write "
+                    + "rediss://."
             )
         }
         return encryption.verifies
             ? finding(.good, "TLS, and the server's certificate is verified.")
             : finding(
                 .warning,
-                "TLS, but any certificate is taken for the server's (verify=off); set cluster.ca_file instead.")
+                "TLS, but any certificate is accepted (verify=off); set cluster.ca_file instead.")
     }
 
     /// An error of the server's, as a part of a sentence.

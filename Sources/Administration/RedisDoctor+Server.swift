@@ -24,7 +24,8 @@ extension RedisDoctor {
             findings.append(
                 Finding(
                     .warning, "redis memory",
-                    "maxmemory-policy is \(policy), which may throw away the log: then clients are told of missing messages; set noeviction, and share Redis with no cache."
+                    "maxmemory-policy is \(policy), which may evict the log: then clients are told of missing "
+                        + "messages; set noeviction, and do not share Redis with a cache."
                 ))
         }
         let room = most - used
@@ -34,11 +35,13 @@ extension RedisDoctor {
             room < max(lacking, most / 10)
                 ? Finding(
                     .warning, "redis memory",
-                    "\(extent), and grows to \(Magnitude.bytes(whole)) if messages stay as they are, but of maxmemory only \(Magnitude.bytes(max(0, room))) are free; raise it, as a Redis that is full takes no messages."
+                    "\(extent), and grows to \(Magnitude.bytes(whole)) if messages keep their size, but only "
+                        + "\(Magnitude.bytes(max(0, room))) of maxmemory are free; raise it: a full Redis takes no "
+                        + "messages."
                 )
                 : Finding(
                     .good, "redis memory",
-                    "\(extent), and of maxmemory \(Magnitude.bytes(room)) are free."))
+                    "\(extent), and \(Magnitude.bytes(room)) of maxmemory are free."))
         return findings
     }
 
@@ -49,19 +52,21 @@ extension RedisDoctor {
         let keepsLog = information["aof_enabled"] == "1"
         if keepsLog, information["aof_last_write_status"] == "err" || information["aof_last_bgrewrite_status"] == "err"
         {
-            return finding(.warning, "Redis cannot write its append-only file; see its log, and to its disk.")
+            return finding(.warning, "Redis cannot write its append-only file; check its log and its disk.")
         }
         if information["rdb_last_bgsave_status"] == "err" {
             return finding(
                 .warning,
-                "Redis cannot save its data, and may take no messages because of that; see its log, and to its disk, or set save \"\"."
+                "Redis cannot save its data, and may take no messages because of that; check its log and its disk, or "
+                    + "set save \"\"."
             )
         }
         return finding(
             .good,
             keepsLog
                 ? "Redis keeps the log over a restart (appendonly)."
-                : "Redis comes back empty from a restart, and clients are told that messages may be missing, if it took more than 3 s; with appendonly yes they are not."
+                : "Redis is empty after a restart, and if that took more than 3 s, clients are told that messages may "
+                    + "be missing; appendonly yes prevents this."
         )
     }
 
@@ -86,7 +91,8 @@ extension RedisDoctor {
             findings.append(
                 Finding(
                     .warning, "redis failover",
-                    "cluster.url names \(endpoints.count) Sentinel\(endpoints.count == 1 ? "" : "s"); name all of them, so that one may be away."
+                    "cluster.url names \(endpoints.count) Sentinel\(endpoints.count == 1 ? "" : "s"); name all of "
+                        + "them, so that one may fail."
                 ))
         }
         guard findings.isEmpty else { return findings }
@@ -102,7 +108,7 @@ extension RedisDoctor {
         let answer = try session.ask("CONFIG", "GET", .text(name))
         guard let text = answer.elements?.last?.text else {
             return finding(
-                .good, "\(name) is not shown to this user; Redis' own, 32 MB for pubsub, is enough.")
+                .good, "\(name) is not shown to this user; Redis' default, 32 MB for pubsub, is enough.")
         }
         let words = text.split(separator: " ")
         guard let place = words.firstIndex(of: "pubsub"), words.count > place + 3,
@@ -111,13 +117,14 @@ extension RedisDoctor {
         guard (hard == 0 || hard >= limits.readerBytes.hard) && (soft == 0 || soft >= limits.readerBytes.soft) else {
             return finding(
                 .warning,
-                "\(name) cuts off a hub for which \(Magnitude.bytes(hard)) wait, or \(Magnitude.bytes(soft)) for \(words[place + 3]) s, as may be in a burst; set pubsub 33554432 8388608 60."
+                "\(name) cuts off a hub for which \(Magnitude.bytes(hard)) wait, or \(Magnitude.bytes(soft)) for "
+                    + "\(words[place + 3]) s, as may happen in a burst; set pubsub 33554432 8388608 60."
             )
         }
         return finding(
             .good,
             hard == 0
-                ? "A hub that hangs is never cut off (\(name)): what waits for it takes memory of Redis'."
+                ? "A hub that hangs is never cut off (\(name)): what waits for it takes up Redis' memory."
                 : "A hub for which \(Magnitude.bytes(hard)) wait is cut off (\(name)), and reads them from the log.")
     }
 
@@ -154,7 +161,7 @@ extension RedisDoctor {
             : [
                 Finding(
                     .warning, "redis latency",
-                    "Messages between hubs take as long as Redis is away: \(shown); put it near the hubs.")
+                    "Messages between hubs take as long as a round trip to Redis: \(shown); put it near the hubs.")
             ]
     }
 

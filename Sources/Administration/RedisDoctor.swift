@@ -40,7 +40,7 @@ package struct RedisDoctor {
             return [
                 Finding(
                     .error, Self.subject,
-                    "Redis cannot be used at \(address): \(error). The hub goes on alone meanwhile.")
+                    "Redis cannot be used at \(address): \(error). Meanwhile the hub works alone.")
             ]
         }
         let unserved = kind(information)
@@ -66,10 +66,11 @@ package struct RedisDoctor {
     private func kind(_ information: RedisInformation) -> [Finding] {
         func refused(_ sentence: String) -> [Finding] { [Finding(.error, Self.subject, sentence)] }
         if information["redis_mode"] == "sentinel" {
-            return refused("This is a Sentinel and no Redis; write redis+sentinel://HOST:26379/NAME in cluster.url.")
+            return refused("This is a Sentinel, not a Redis; write redis+sentinel://HOST:26379/NAME in cluster.url.")
         }
         if information["cluster_enabled"] == "1" {
-            return refused("This is a part of a Redis Cluster, which is not served; give the hubs a server of its own.")
+            return refused(
+                "This server is part of a Redis Cluster, which is not supported; give the hubs a server of their own.")
         }
         if information["role"] == "slave" {
             let primary = information["master_host"].map { " (\($0):\(information["master_port"] ?? ""))" } ?? ""

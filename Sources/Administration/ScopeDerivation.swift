@@ -29,7 +29,7 @@ struct ScopeDerivation {
         if let refusal = Self.refusal(of: first) { return refusal }
         switch try observe(first) {
         case .unknown(let reason):
-            return .refused(["it cannot be seen which tables the policies read, as \(reason)"])
+            return .refused(["it cannot be determined which tables the policies read, as \(reason)"])
         case .seen(let tables):
             // By their oids, which are what is noted: a name may be another table's by then.
             let scope = try noted(members: tables.sorted())

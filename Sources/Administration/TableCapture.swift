@@ -86,8 +86,9 @@ extension TableCapture {
         let connection = turns.connection
         guard try awaitReader() else {
             throw AdminError(
-                "What is in the WAL of \(table.name) has to be stored first, and no hub reads it: start a hub with "
-                    + "feed.capture: wal, and run this again. Where nothing of it has to be kept, run `roost unwatch` first."
+                "The changes of \(table.name) in the WAL have to be stored first, but no hub reads them: start a hub "
+                    + "with feed.capture: wal, and run this again. If none of them have to be kept, run `roost "
+                    + "unwatch` first."
             )
         }
         let second = try AdminSession.open(conninfo)
@@ -109,7 +110,7 @@ extension TableCapture {
             let behind = try connection.query(PublishingSQL.slotReader).integer(0, 2) ?? 0
             return TableTurns.Obstacle(
                 waiting: "waits until a hub has stored what is in the WAL (\(Magnitude.bytes(behind)))",
-                reason: "The hub that reads the WAL is \(Magnitude.bytes(behind)) behind; see that it gets on")
+                reason: "The hub that reads the WAL is \(Magnitude.bytes(behind)) behind; let it catch up")
         }
         return Watcher.Outcome(table: table.name, changed: [table.name])
     }

@@ -64,7 +64,7 @@ struct TableTurns {
         let readersCount = statements.contains { $0.hasPrefix("drop ") || $0.contains("access exclusive") }
         let holder = try LockHolder(of: oid, readersCount: readersCount, on: connection)
         return Obstacle(
-            waiting: "waits for a lock of \(holder?.description ?? "short transactions")",
+            waiting: "waits for a lock held by \(holder?.description ?? "short transactions")",
             reason: "\(name) is in use by \(holder?.description ?? "many short transactions"); "
                 + (holder?.remedy ?? "choose a quieter moment"))
     }

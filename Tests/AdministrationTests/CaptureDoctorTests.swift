@@ -71,15 +71,15 @@ extension CommandTests {
             try dropSlot(database)
             #expect(complaints(database).contains { $0.contains("The logical slot is gone") })
             try database.run("select pg_create_physical_replication_slot(roost.slot_name())")
-            #expect(complaints(database).contains { $0.contains("is of another plugin") })
+            #expect(complaints(database).contains { $0.contains("belongs to another plugin") })
             try database.run("create table other (id int primary key)")
             #expect { try Watcher.watch("other", capture: .wal, conninfo: database.conninfo) } throws: {
-                "\($0)".contains("is of another plugin or database")
+                "\($0)".contains("belongs to another plugin or database")
             }
             try dropSlot(database)
             try database.run("select pg_create_logical_replication_slot(roost.slot_name(), 'pgoutput')")
             try database.run("alter publication roost drop table t")
-            #expect(complaints(database).contains { $0.contains("is left, though no table is read") })
+            #expect(complaints(database).contains { $0.contains("is left over: no table is read") })
         }
 
         @Test func rightsOfTheRole() throws {
@@ -97,7 +97,7 @@ extension CommandTests {
                 "grant execute on all functions in schema roost to weak_hub; alter role weak_hub replication")
             #expect(complaints(weak).filter { $0.hasPrefix("error") }.isEmpty)
             #expect { try Watcher.watch("t", capture: .wal, conninfo: weak.conninfo) } throws: {
-                "\($0)".contains("may not make the publication roost")
+                "\($0)".contains("may not create the publication roost")
             }
         }
 

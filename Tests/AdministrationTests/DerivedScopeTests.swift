@@ -90,7 +90,9 @@ extension CommandTests {
             #expect(findings().first?.hasPrefix("public.messages has no scope, so its policies are asked") ?? false)
             _ = try derive()
             #expect(
-                findings() == ["Visibility of public.messages goes by conversation_id: 20 rows, looked at as 2 users."])
+                findings() == [
+                    "Visibility of public.messages depends on conversation_id: 20 rows were checked as 2 users."
+                ])
         }
 
         @Test func withoutRowSecurityThereIsNothingToSay() throws {

@@ -50,7 +50,7 @@ extension CommandTests {
                 #expect(slowest < .milliseconds(600), "\(slowest)")
                 #expect(count > 100, "\(count)")
             }
-            #expect(told.all.contains { $0.hasPrefix("waits for a lock of process \(id) (import") }, "\(told.all)")
+            #expect(told.all.contains { $0.hasPrefix("waits for a lock held by process \(id) (import") }, "\(told.all)")
             try holder.run("commit")
             #expect(try Watcher.watch("t", conninfo: database.conninfo).changed == ["t"])
         }

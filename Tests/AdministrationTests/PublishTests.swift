@@ -93,7 +93,7 @@ extension CommandTests {
             #expect(try session.rows("select count(lsn) from roost.capture") == [["1"]])
             let outcome = try unwatch("t")
             #expect(outcome.changed == ["public.t"])
-            #expect(outcome.notes.first?.contains("it is dropped") ?? false)
+            #expect(outcome.notes.first?.contains("it was dropped now") ?? false)
             #expect(try state() == ([], 0, 0))
             #expect(try session.rows("select from roost.capture").isEmpty)
             #expect(try unwatch("t").changed.isEmpty)
@@ -118,7 +118,7 @@ extension CommandTests {
             try database.run("create unlogged table flimsy (id int primary key)")
             #expect { try watch("flimsy") } throws: { "\($0)".contains("is unlogged") }
             try database.run("create publication roost for all tables")
-            #expect { try watch("t") } throws: { "\($0)".contains("is of all tables or of a schema") }
+            #expect { try watch("t") } throws: { "\($0)".contains("covers all tables or a whole schema") }
             try database.run("drop publication roost")
             #expect(try state() == ([], 0, 0))
         }

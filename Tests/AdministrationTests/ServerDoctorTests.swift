@@ -32,7 +32,7 @@ extension CommandTests {
                 """)
             #expect(findings("connections").map(\.severity) == [.good], "superusers have no limits")
             let limited = findings("connections", as: "crowded")
-            #expect(limited.first?.message.hasPrefix("3 sessions are free by the role's") ?? false, "\(limited)")
+            #expect(limited.first?.message.hasPrefix("3 sessions are free under the role's") ?? false, "\(limited)")
             try database.run("alter role crowded connection limit -1")
             let crowded = findings("connections", as: "crowded")
             #expect(crowded.map(\.severity) == [.warning])
@@ -89,7 +89,7 @@ extension CommandTests {
             try database.run("insert into t select generate_series(1, 200)")
             try database.run("delete from roost.change")
             try eventually("the statistics know of it") {
-                findings("outbox") { $0.deadRows = 100 }.contains { $0.message.contains("200 dead rows beside") }
+                findings("outbox") { $0.deadRows = 100 }.contains { $0.message.contains("200 dead rows and") }
             }
             try database.run("alter table roost.change reset (autovacuum_enabled)")
             try database.run("vacuum roost.change")
@@ -110,7 +110,7 @@ extension CommandTests {
                 """)
             let found = findings("outbox").filter { $0.severity == .warning }.map(\.message)
             #expect(found.count == 2)
-            #expect(found.contains { $0.hasPrefix("public.t was watched a short while ago") }, "\(found)")
+            #expect(found.contains { $0.hasPrefix("public.t was watched until a short while ago") }, "\(found)")
             #expect(found.contains { $0.contains("recent changes of a table that is gone") }, "\(found)")
         }
 
@@ -130,7 +130,7 @@ extension CommandTests {
                 drop trigger roost_update on t;
                 create trigger roost_update after update of n on t for each statement execute function roost.on_update()
                 """)
-            #expect(says("error: public.t has triggers of roost's that are not as"), "\(tables())")
+            #expect(says("error: public.t has triggers of roost's that differ from"), "\(tables())")
             try Watcher.watch("t", conninfo: database.conninfo)
             #expect(tables().isEmpty)
             #expect(try database.changes(of: "insert into t values (1); update t set n = 2", count: 2).count == 2)
@@ -152,7 +152,7 @@ extension CommandTests {
         }
 
         @Test func hubsThatAreNotRung() throws {
-            #expect(findings("hubs").map(\.message) == ["No hub of the name roost is connected at present."])
+            #expect(findings("hubs").map(\.message) == ["No hub named roost is connected at present."])
             // As a restore of the data alone does, without triggers.
             try database.run(
                 """

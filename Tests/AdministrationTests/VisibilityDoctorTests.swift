@@ -21,7 +21,7 @@ extension CommandTests {
                 findings("scope") == [
                     Finding(
                         .good, "scope",
-                        "Visibility of public.messages goes by conversation_id: 20 rows, looked at as 2 users.")
+                        "Visibility of public.messages depends on conversation_id: 20 rows were checked as 2 users.")
                 ])
         }
 
@@ -65,7 +65,7 @@ extension CommandTests {
                 findings("scope") == [
                     Finding(
                         .good, "scope",
-                        "Visibility of public.messages is declared to go by conversation_id; no rows could be compared, as "
+                        "Visibility of public.messages is declared to depend on conversation_id; no rows could be compared, as "
                             + "authenticated may not read the table or what its policies read.")
                 ])
         }

@@ -236,7 +236,7 @@ def test_a_command_that_takes_long_says_what_it_waits_for(hub, cluster, sql, nam
         other.execute(f"begin; insert into {name} values (1)")
         process = _waiting(hub, "watch", name, stderr=subprocess.PIPE)
         line = process.stderr.readline()
-        assert line.startswith(f"watching {name}, ") and f"waits for a lock of process {other.info.backend_pid} (import" in line, line
+        assert line.startswith(f"watching {name}, ") and f"waits for a lock held by process {other.info.backend_pid} (import" in line, line
         other.execute("commit")
     out, errors = process.communicate(timeout=10)
     assert process.returncode == 0 and "is watched now" in out and errors == "", (out, errors)

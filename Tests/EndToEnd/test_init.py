@@ -86,7 +86,7 @@ def test_roles_that_a_role_with_createrole_may_make(chat, plain):
         sql.execute("create role maker login createrole")
         url = plain.url("chat", "maker")
         result = chat.run("init", "--yes", check=False, ROOST_DATABASE_URL=url)
-        assert result.returncode == 69 and "only a superuser makes a role with BYPASSRLS" in result.stderr
+        assert result.returncode == 69 and "only a superuser can create a role with BYPASSRLS" in result.stderr
         assert sql.execute("select count(*) from pg_roles where rolname = 'anon'").fetchone() == (0,), "all or nothing"
         sql.execute("create role service_role nologin bypassrls")
     chat.run("init", "--yes", ROOST_DATABASE_URL=url)
