@@ -11,7 +11,7 @@ extension ClusterWorker {
     mutating func handle(_ event: LinkEvent, at now: Instant) {
         switch event {
         case .whole:
-            setup.logger.info("Redis is reached: \(setup.address)")
+            setup.logger.info("Connected to Redis: \(setup.address)")
             // Whoever was away may have lost its name meanwhile.
             hasLease = false
             askForName(at: now)
@@ -36,9 +36,9 @@ extension ClusterWorker {
         peers.linkAway()
         let wasInLog = state.isInLog
         goAlone()
-        let problem = "the other hubs are not reached: \(reason)"
+        let problem = "the other hubs cannot be reached: \(reason)"
         if statistics.problem != problem {
-            setup.logger.warning("The other hubs are not reached, and this one goes on alone: \(reason)")
+            setup.logger.warning("The other hubs cannot be reached, and this one goes on alone: \(reason)")
         }
         if wasInLog { statistics.disconnects += 1 }
         statistics.problem = problem
@@ -87,7 +87,7 @@ extension ClusterWorker {
             hasLease = true
             takenSince = nil
             if isRefused {
-                setup.logger.notice("The name \(setup.own.name) is free: this hub acts as one with the others.")
+                setup.logger.notice("The name \(setup.own.name) is free again: this hub has joined the others.")
             }
             isRefused = false
             return open(at: now)

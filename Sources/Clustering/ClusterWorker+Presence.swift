@@ -45,7 +45,7 @@ extension ClusterWorker {
                 state.replace(boot, in: pieces, covered, by: snapshot, &out)
             }
         } catch {
-            setup.logger.warning("The hub \(hub.name) said something that cannot be read; it is left out.")
+            setup.logger.warning("The hub \(hub.name) sent something that cannot be read; it is ignored.")
         }
         perform(out)
         if let next = pull.next, askPresence(next, of: hub, at: now) { pulls[hub] = pull }

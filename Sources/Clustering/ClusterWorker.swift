@@ -92,7 +92,7 @@ struct ClusterWorker: ~Copyable {
     }
 
     mutating func run() {
-        setup.report("the other hubs are not reached yet")
+        setup.report("the other hubs have not been reached yet")
         while !stopSignal.isStopping {
             turn(at: .now)
             rest()
@@ -190,7 +190,7 @@ struct ClusterWorker: ~Copyable {
                 state.heard(message, from: applied.hub.boot, at: Self.milliseconds, &out)
                 perform(out)
             } catch {
-                setup.logger.warning("The hub \(applied.hub.name) said something that cannot be read; it is left out.")
+                setup.logger.warning("The hub \(applied.hub.name) sent something that cannot be read; it is ignored.")
             }
         }
         place = nil
@@ -201,7 +201,7 @@ struct ClusterWorker: ~Copyable {
         statistics.gaps += 1
         userCopies.isGap(peers.living)
         let name = gap.hub?.name ?? "a hub that is not known here"
-        setup.logger.warning("Messages of \(name) are missing (\(gap.reason)): members are told.")
+        setup.logger.warning("Messages from \(name) are missing (\(gap.reason)): members are told.")
         perform([.hear(.missing)])
     }
 
@@ -270,14 +270,14 @@ struct ClusterWorker: ~Copyable {
             var out: [ClusterState.Output] = []
             switch action {
             case .joined(let hub):
-                setup.logger.info("The hub \(hub.name) is there\(version(of: hub)).")
+                setup.logger.info("The hub \(hub.name) is connected\(version(of: hub)).")
                 userCopies.joined(hub)
                 pull(from: hub, at: now)
             case .left(let hub):
                 setup.logger.info("The hub \(hub.name) has left.")
                 isGone(hub, drained: true, &out)
             case .died(let end):
-                setup.logger.warning("The hub \(end.hub.name) died: its members count for their windows.")
+                setup.logger.warning("The hub \(end.hub.name) died: its members count as present for their windows.")
                 hasDied(end, at: now, &out)
             case .diedLater(let end): hasDied(end, at: now, &out)
             case .nameTaken: nameIsTaken()
@@ -330,7 +330,7 @@ struct ClusterWorker: ~Copyable {
                 if let done = peerQuestions.answered(id, by: message.sender, with: body) { finish([done], at: now) }
             }
         } catch {
-            setup.logger.warning("The hub \(message.sender.name) said something that cannot be read; it is left out.")
+            setup.logger.warning("The hub \(message.sender.name) sent something that cannot be read; it is ignored.")
         }
     }
 

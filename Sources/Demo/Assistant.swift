@@ -54,7 +54,7 @@ final class Assistant: Sendable {
             [self] answer in
             // One that is there already is being answered, or was.
             guard case .created = answer else {
-                if case .refused(let refusal) = answer { logger.warning("the assistant cannot answer: \(refusal)") }
+                if case .refused(let refusal) = answer { logger.warning("The assistant cannot answer: \(refusal)") }
                 return end(reply)
             }
             append(reply)
@@ -86,7 +86,7 @@ final class Assistant: Sendable {
 
     /// A reply that cannot be written on ends here, so that nobody waits for more of it.
     private func giveUp(_ reply: ReplyInProgress, _ answer: StreamAnswer) {
-        if case .refused(let refusal) = answer { logger.warning("the assistant gives a reply up: \(refusal)") }
+        if case .refused(let refusal) = answer { logger.warning("The assistant gives up a reply: \(refusal)") }
         streams.perform(.cancel, on: reply.stream) { [self] answer in
             if case .done(let snapshot?) = answer { keep(reply, upTo: snapshot.end) }
             end(reply)
@@ -102,7 +102,7 @@ final class Assistant: Sendable {
                     "select to_json(m) from demo.keep_reply($1, $2) m", [reply.stream.text, text], role: Self.role,
                     claims: Self.claims)
             } catch {
-                logger.warning("a reply that was stopped is not kept: \(error)")
+                logger.warning("A reply that was stopped is not kept: \(error)")
             }
         }
     }

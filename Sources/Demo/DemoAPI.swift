@@ -222,7 +222,7 @@ final class DemoDatabase {
         do {
             if !session.isBroken { try session.run("rollback") }
         } catch {
-            logger.warning("the demo's session is given up: \(error)")
+            logger.warning("The demo's session is given up: \(error)")
         }
         if session.isBroken { self.session = nil }
     }

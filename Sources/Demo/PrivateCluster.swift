@@ -101,9 +101,9 @@ package struct PrivateCluster {
         let ours = try postgres("postgres", ["--version"]).split(separator: " ").compactMap { Double($0) }.first
         guard let ours, let made = Int(theirs), Int(ours) != made else { return }
         throw Failure(
-            description: "The demo's data in \(data.path) is of Postgres \(made), and \(programs.path) is Postgres "
-                + "\(Int(ours)): name the programs of Postgres \(made) with ROOST_POSTGRES_BIN, choose another --folder, "
-                + "or throw the data away with --fresh.")
+            description: "The demo's data in \(data.path) was made by Postgres \(made), but \(programs.path) is "
+                + "Postgres \(Int(ours)): name the programs of Postgres \(made) with ROOST_POSTGRES_BIN, choose "
+                + "another --folder, or throw the data away with --fresh.")
     }
 
     private var isRunning: Bool {
@@ -121,7 +121,7 @@ package struct PrivateCluster {
         guard FileManager.default.isExecutableFile(atPath: folder + "/initdb") else {
             throw Failure(
                 description: "ROOST_POSTGRES_BIN is \(folder), where there is no initdb; name the folder of Postgres' "
-                    + "programs, as /usr/lib/postgresql/15/bin.")
+                    + "programs, such as /usr/lib/postgresql/15/bin.")
         }
         return URL(fileURLWithPath: folder).standardizedFileURL
     }

@@ -27,7 +27,7 @@ package struct JWKSet: Sendable {
             throw KeyProblem("it is not JSON, at byte \(error.offset)")
         }
         guard let list = document["keys"], list.kind == .array else {
-            throw KeyProblem("it is no JWK Set: an object with an array \"keys\" was expected")
+            throw KeyProblem("it is not a JWK Set: an object with an array \"keys\" was expected")
         }
         let entries = list.elements
         guard entries.count <= Self.maximumKeys else {

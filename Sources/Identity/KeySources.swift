@@ -98,7 +98,7 @@ struct KeySources: Sendable {
         do {
             let set = try await url.fetch()
             defer { fromURL = set }
-            if urlFails { logger.notice("The keys at jwks.url can be had again.") }
+            if urlFails { logger.notice("The keys at jwks.url can be fetched again.") }
             urlFails = false
             return areNew(set, fromURL, "jwks.url")
         } catch {
@@ -189,7 +189,7 @@ struct KeyURL {
         do {
             return try JWKSet(parsing: answer.get())
         } catch {
-            throw KeyProblem("The keys at jwks.url cannot be had: \(error)")
+            throw KeyProblem("The keys at jwks.url cannot be fetched: \(error)")
         }
     }
 

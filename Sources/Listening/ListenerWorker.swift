@@ -34,8 +34,8 @@ struct ListenerWorker: ~Copyable {
         log = RateLimitedLog(logger: setup.logger)
         reconnector = Reconnector(
             first: setup.bounds.firstRetry, logger: setup.logger,
-            lost: "The channels of notify.channels are not listened to for now",
-            regained: "The channels of notify.channels are listened to again.")
+            lost: "The hub cannot listen to the channels of notify.channels for now",
+            regained: "The hub listens to the channels of notify.channels again.")
     }
 
     mutating func run() {
@@ -84,7 +84,7 @@ struct ListenerWorker: ~Copyable {
         connection = nil
         statistics.isListening = false
         reconnector.failed(error, isStopping: stopSignal.isStopping)
-        setup.report("notifications of the database are not heard: \(error)")
+        setup.report("notifications of the database are not received: \(error)")
     }
 
     // MARK: What comes

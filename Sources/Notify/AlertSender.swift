@@ -45,8 +45,8 @@ final class AlertSender {
         if unanswered > 0 {
             context.logger.warning(
                 """
-                \(unanswered) alerts were on their way when this hub ended, and nobody knows whether they arrived; they \
-                are not sent again.
+                \(unanswered) alerts were on their way when this hub ended, and it is not known whether they arrived; \
+                they are not sent again.
                 """)
         }
         try refreshWaiting(store)

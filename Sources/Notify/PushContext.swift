@@ -55,7 +55,7 @@ final class PushDatabase {
         logger = setup.logger
         self.mailbox = mailbox
         reconnector = Reconnector(
-            logger: setup.logger, lost: "Pushes wait for Postgres, which is tried again", regained: "Pushes go on.")
+            logger: setup.logger, lost: "Pushes wait for Postgres; the hub keeps trying", regained: "Pushes go on.")
     }
 
     /// Whether it is time to connect.
@@ -97,7 +97,7 @@ final class PushDatabase {
         guard isLost else {
             // The statement's fault, or a lock's: the connection is good, and the rest can go on.
             reconnector.givenUp()
-            logger.warning("Postgres refused something that pushes take, which is tried again: \(error)")
+            logger.warning("Postgres refused a statement that pushes need; the hub tries it again: \(error)")
             return
         }
         reconnector.failed(error, isStopping: mailbox.deadline != nil)

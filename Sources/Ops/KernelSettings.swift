@@ -51,7 +51,7 @@ package struct KernelSettings: Sendable {
 
     private func queueAdvice(_ name: String, _ value: Int?) -> String? {
         guard let value, value < Self.queue else { return nil }
-        return "\(name) is \(value), so of clients that come back at once many wait for seconds; run `sysctl -w "
+        return "\(name) is \(value), so when many clients come back at once, some wait for seconds; run `sysctl -w "
             + "\(name)=4096`, and write it to /etc/sysctl.d."
     }
 
@@ -66,7 +66,7 @@ package struct KernelSettings: Sendable {
         guard let pages else { return nil }
         let bytes = pages * Int(sysconf(Int32(_SC_PAGESIZE)))
         guard bytes / Self.bytesPerSocket < sockets else { return nil }
-        return "net.ipv4.tcp_mem allows \(bytes / 1_048_576) MB for all sockets, too little for \(sockets) that all "
-            + "have something to send; raise its last number, or lower limits.connections."
+        return "net.ipv4.tcp_mem allows \(bytes / 1_048_576) MB for all sockets, too little if all \(sockets) have "
+            + "something to send; raise its last number, or lower limits.connections."
     }
 }

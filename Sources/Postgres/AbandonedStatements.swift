@@ -54,7 +54,7 @@ package final class AbandonedStatements: Sendable {
             content.requests += 1
             return true
         }
-        logger.log(level: level, "A statement is not waited for any longer, and cancelled; its backend is \(process).")
+        logger.log(level: level, "A statement took too long and was cancelled; its backend is \(process).")
         guard mayAsk else { return }
         guard let handle = PQgetCancel(connection) else { return requestEnded() }
         let request = CancelRequest(handle)
@@ -93,7 +93,7 @@ package final class AbandonedStatements: Sendable {
             .connection,
             "\(left.count) statements that were cancelled still run in Postgres (backends "
                 + left.map(String.init).joined(separator: ", ")
-                + "), so nothing more is asked of it until they end; if they do not, restart Postgres.")
+                + "), so the hub sends no more statements until they end; if they do not, restart Postgres.")
     }
 }
 

@@ -10,9 +10,9 @@ import CPostgres
 package enum Pooler {
     /// What the hub says where it cannot work; nothing but this begins so.
     package static let refusal =
-        "Between the hub and Postgres is a pooler that lends a session for one transaction at a time (PgBouncer with "
-        + "pool_mode = transaction, Supabase's port 6543), and a hub needs sessions of its own; name Postgres itself, or "
-        + "a pool in session mode, in database.url (ROOST_DATABASE_URL)"
+        "A pooler between the hub and Postgres lends a session for one transaction at a time (PgBouncer with pool_mode "
+        + "= transaction, Supabase's port 6543), but a hub needs sessions of its own; name Postgres itself, or a pool "
+        + "in session mode, in database.url (ROOST_DATABASE_URL)"
 
     /// Connects once, and only finds out.
     ///

@@ -33,7 +33,7 @@ extension PostgresConnection {
         guard PQsendQuery(raw, command) == 1 else { throw broken() }
         guard let result = try nextResult(until: .now + limit) else { throw broken() }
         if result.status == PGRES_COPY_BOTH { return }
-        let error = result.error ?? PostgresError(.server, "Postgres begins no stream.")
+        let error = result.error ?? PostgresError(.server, "Postgres did not start a stream.")
         while try nextResult(until: .now + limit) != nil {}
         throw note(error)
     }

@@ -108,7 +108,7 @@ final class SharedStreamLog {
     private func complain(_ reason: String) {
         if let complaint, complaint.reason == reason, .now - complaint.at < .seconds(60) { return }
         complaint = (reason, .now)
-        logger.warning("Streams are not taken, as other hubs would not have them: \(reason)")
+        logger.warning("Streams are refused, as the other hubs would not have them: \(reason)")
     }
 
     private func hear(_ bytes: [UInt8]) {
@@ -162,7 +162,7 @@ final class SharedStreamLog {
             .flatMap { StreamScripts.opening($0) }
         epoch = opening?.epoch
         if opening != nil, complaint != nil {
-            logger.info("Redis is reached: \(place) has the streams.")
+            logger.info("Connected to Redis: \(place) has the streams.")
             complaint = nil
         }
         return opening

@@ -73,7 +73,7 @@ package final class WebhookService: Sendable {
 
     private func run() {
         guard let requests = roost_requests_create() else {
-            return logger.error("webhooks.url is told nothing: libcurl could not start")
+            return logger.error("webhooks.url gets no events: libcurl could not start")
         }
         defer { roost_requests_destroy(requests) }
         var delivery = WebhookDelivery()
@@ -100,7 +100,7 @@ package final class WebhookService: Sendable {
         let left = (delivery.message?.count ?? 0) + happenings.waiting
         if left > 0 {
             mailbox.look { $0.statistics.lost += left }
-            logger.warning("the hub stops, and webhooks.url is not told of \(left) events")
+            logger.warning("The hub stops, and \(left) events are not sent to webhooks.url")
         }
     }
 
@@ -134,7 +134,7 @@ package final class WebhookService: Sendable {
             mailbox.look { $0.statistics.attemptsFailed += 1 }
             // The third: one that is restarted is nobody's worry.
             if failures == 3 {
-                logger.warning("webhooks.url takes no events (\(answer)); they wait, and are sent again")
+                logger.warning("webhooks.url takes no events (\(answer)); they wait and are sent again")
             }
         case .refused:
             mailbox.look {
@@ -149,7 +149,8 @@ package final class WebhookService: Sendable {
     private func report(_ told: inout Int) {
         let missed = happenings.missed
         guard missed > told else { return }
-        logger.warning("\(missed - told) events were not kept for webhooks.url: more wait for it than webhooks.queue")
+        logger.warning(
+            "\(missed - told) events for webhooks.url were dropped: more were waiting than webhooks.queue allows")
         told = missed
     }
 

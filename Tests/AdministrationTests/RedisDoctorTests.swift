@@ -76,7 +76,7 @@ import Testing
             said(examine(replica.address), "redis").hasPrefix(
                 "error: This is a replica, which takes no writes; name its primary (127.0.0.1:\(primary.port))"))
         let part = try RedisFixture(["cluster-enabled yes"])
-        #expect(said(examine(part.address), "redis").hasPrefix("error: This is a part of a Redis Cluster"))
+        #expect(said(examine(part.address), "redis").hasPrefix("error: This server is part of a Redis Cluster"))
         let sentinel = try RedisFixture(
             ["sentinel monitor main 127.0.0.1 \(primary.port) 1"], arguments: ["--sentinel"])
         #expect(said(examine(sentinel.address), "redis").hasPrefix("error: This is a Sentinel"))

@@ -115,7 +115,7 @@ extension FeedTests {
                 try eventually("all is well") { if case .live = stage.outcome(group) { true } else { false } }
                 try database.run("alter publication roost add table published")
                 try eventually("both are told of") {
-                    complaints(stage, group).contains { $0.message.contains("come twice") && !$0.isError }
+                    complaints(stage, group).contains { $0.message.contains("arrive twice") && !$0.isError }
                 }
             }
         }

@@ -141,7 +141,7 @@ async def test_a_restart_is_told_where_redis_keeps_nothing(cluster, name, topic,
             say(one, topic, 0)
             assert await numbers(other, topic, 1) == [0]
             redis.kill()
-            pair.are_degraded("the other hubs are not reached")
+            pair.are_degraded("the other hubs cannot be reached")
             # The time is what is tested: a hub that was away for more than 3 s does not know who came and went meanwhile.
             await asyncio.sleep(4)
             say(one, topic, 1)

@@ -73,7 +73,7 @@ async def test_the_page_shows_the_hubs_and_why_one_is_alone(pair, redis, browser
         redis.freeze()
         told = await cluster_where(operator, lambda told: told["problem"])
         assert "Redis does not answer any more" in told["problem"]
-        await page.until(f"{hook('cluster-state')}.textContent.startsWith('Alone: the other hubs are not reached')")
+        await page.until(f"{hook('cluster-state')}.textContent.startsWith('Alone: the other hubs cannot be reached')")
         redis.thaw()
         await page.until(f"{hook('cluster-state')}.textContent.startsWith('With 1 other hub')", 15)
         pair[0].kill()

@@ -80,7 +80,7 @@ def test_a_configuration_that_is_wrong_is_never_ready(own_hub, systemd):
 def test_a_manager_that_is_not_there_is_complained_of_once(own_hub):
     own_hub.environment |= {"NOTIFY_SOCKET": "@roost-nobody-listens-here"}
     own_hub.start()
-    until(lambda: "systemd cannot be told" in own_hub.log, 5, "a warning")
+    until(lambda: "The hub cannot report its status to systemd" in own_hub.log, 5, "a warning")
     time.sleep(2.5)
-    assert own_hub.log.count("systemd cannot be told") == 1
+    assert own_hub.log.count("The hub cannot report its status to systemd") == 1
     own_hub.stop()

@@ -391,7 +391,7 @@ async def test_a_new_certificate_is_shown_to_new_sockets_and_nobody_is_dropped(o
 async def test_a_reload_reads_the_files_again(own_hub, authority):
     pair = authority.pair("reloaded")
     own_hub.secure(pair, authority.trust).start()
-    shown = "new connections are shown the certificate"
+    shown = "New connections are shown the certificate"
     assert shown not in own_hub.log
     own_hub.process.send_signal(signal.SIGHUP)
     await eventually(lambda: shown in own_hub.log, what="the certificate, though nothing changed")

@@ -62,9 +62,9 @@ import Wire
         "what is no key set, in words",
         arguments: [
             ("", "it is not JSON, at byte 0"), ("<html>", "it is not JSON, at byte 0"),
-            ("[]", "it is no JWK Set: an object with an array \"keys\" was expected"),
-            ("{}", "it is no JWK Set: an object with an array \"keys\" was expected"),
-            (#"{"keys":{}}"#, "it is no JWK Set: an object with an array \"keys\" was expected"),
+            ("[]", "it is not a JWK Set: an object with an array \"keys\" was expected"),
+            ("{}", "it is not a JWK Set: an object with an array \"keys\" was expected"),
+            (#"{"keys":{}}"#, "it is not a JWK Set: an object with an array \"keys\" was expected"),
             ("-----BEGIN PUBLIC KEY-----", "it is a PEM file and not a JWK Set; convert the public key to a JWK"),
             ("{\"keys\":[\((0..<101).map { _ in "7" }.joined(separator: ","))]}", "it has more than 100 keys"),
             (

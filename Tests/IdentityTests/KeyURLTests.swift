@@ -150,7 +150,7 @@ import Wire
         server.answer(.status(503))
         #expect(
             await outcome() == [
-                .failure(KeyProblem("The keys at jwks.url cannot be had: the answer's status is 503, not 200"))
+                .failure(KeyProblem("The keys at jwks.url cannot be fetched: the answer's status is 503, not 200"))
             ])
     }
 }

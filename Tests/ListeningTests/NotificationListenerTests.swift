@@ -149,8 +149,9 @@ import Testing
         listener.start()
         defer { listener.stop() }
         try eventually("an attempt") { reports.all.count > 1 }
-        #expect(notes.all.count == 1 && notes.all[0].contains("not listened to for now"))
-        #expect(reports.all.allSatisfy { $0.hasPrefix("notifications of the database are not heard: ") })
+        #expect(
+            notes.all.count == 1 && notes.all[0].contains("cannot listen to the channels of notify.channels for now"))
+        #expect(reports.all.allSatisfy { $0.hasPrefix("notifications of the database are not received: ") })
         #expect(loops.lines().isEmpty)
     }
 }

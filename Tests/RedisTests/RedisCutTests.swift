@@ -9,7 +9,7 @@ import Testing
     @Test func aPortThatNobodyListensOn() throws {
         let driver = LinkDriver(RedisAddress(.tcp(.init(host: "127.0.0.1", port: TestPort.claim()))))
         let failure = try driver.falls(.refused)
-        #expect(failure.description == "nobody takes the connection: Connection refused")
+        #expect(failure.description == "the connection was not accepted: Connection refused")
     }
 
     @Test func aSocketThatIsNotThere() throws {
@@ -26,7 +26,7 @@ import Testing
         timeouts.connect = .milliseconds(300)
         let driver = LinkDriver(RedisAddress(.tcp(.init(host: "127.0.0.1", port: port))), timeouts: timeouts)
         let begun = ContinuousClock.now
-        #expect(try driver.falls(.unanswered).description == "nobody answers in time")
+        #expect(try driver.falls(.unanswered).description == "there is no answer in time")
         #expect(ContinuousClock.now - begun >= .milliseconds(300))
     }
 

@@ -69,7 +69,7 @@ import Testing
         let server = try RedisFixture(["user roost on >secret \(RedisRights.acl) \(less)"])
         let failure = try LinkDriver(address(server, "roost", "secret")).falls()
         #expect(failure.kind == .rights)
-        #expect(failure.description.hasPrefix("Redis does not let its user do what is needed"))
+        #expect(failure.description.hasPrefix("Redis does not allow its user what is needed"))
     }
 
     @Test(arguments: ["-xadd", "-publish", "-get"]) func aUserWhoseScriptsMayNotDoTheirWork(less: String) throws {

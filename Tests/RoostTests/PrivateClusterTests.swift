@@ -27,7 +27,7 @@ import Testing
         let other = try #require(#expect(throws: PrivateCluster.Failure.self) { try cluster.start() })
         #expect(
             other.description
-                == "The demo's data in \(data.path) is of Postgres 14, and \(programs.path) is Postgres 15: name the programs "
+                == "The demo's data in \(data.path) was made by Postgres 14, but \(programs.path) is Postgres 15: name the programs "
                 + "of Postgres 14 with ROOST_POSTGRES_BIN, choose another --folder, or throw the data away with --fresh."
         )
 

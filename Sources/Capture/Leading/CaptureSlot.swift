@@ -29,8 +29,8 @@ struct CaptureSlot {
         if try connection.query(CaptureSQL.beginCapture, [begin]).flag(0, 0) {
             logger.warning(
                 """
-                The logical slot \(name) was gone, and another was made: changes that were committed in between are missing. \
-                Whoever is connected for row changes is told to load the data again.
+                The logical slot \(name) was gone, and another was created: changes that were committed in between are \
+                missing. Clients connected for row changes are told to load their data again.
                 """)
         } else {
             logger.info("Changes are read from the WAL, by the logical slot \(name).")
@@ -64,7 +64,7 @@ struct CaptureSlot {
             guard ContinuousClock.now - began > .seconds(2) else { continue }
             let blockers = try connection.query(CaptureSQL.blockersOfSlot, [String(stream.backendID)]).text(0, 0) ?? ""
             report(
-                "the logical slot \(name) can be made once all transactions that write have ended"
+                "the logical slot \(name) can be created once all transactions that write have ended"
                     + (blockers.isEmpty ? "" : "; it waits for \(blockers)"))
         }
         return nil
@@ -104,7 +104,7 @@ struct CaptureSlot {
     private func lock() throws {
         while try !connection.query(CaptureSQL.lockSlot).flag(0, 0) {
             guard !isStopping() else { throw PostgresError(.connection, "The hub stops.") }
-            report("somebody else (`roost watch`, `roost unwatch`) is at the logical slot")
+            report("another command (`roost watch`, `roost unwatch`) is working on the logical slot")
             sockets.rest(watching: [], until: .now + .milliseconds(200))
         }
     }
@@ -114,7 +114,7 @@ struct CaptureSlot {
             _ = try connection.query(CaptureSQL.unlockSlot)
         } catch {
             // Then the session is gone, and the lock with it.
-            logger.debug("The lock of the logical slot was not given back: \(error)")
+            logger.debug("The lock of the logical slot was not released: \(error)")
         }
     }
 }

@@ -99,7 +99,7 @@ struct CaptureWorker: ~Copyable {
                 let ended = try store.query(CaptureSQL.leaderThatHangs, [String(setup.silence.components.seconds)])
                 if ended.count > 0 {
                     if !hasWarned {
-                        setup.logger.warning("The hub that read the WAL says nothing any more: this one takes over.")
+                        setup.logger.warning("The hub that read the WAL no longer responds: this one takes over.")
                         hasWarned = true
                     }
                     // Its backend takes a moment to end, and one that is frozen ends when it goes on.

@@ -43,7 +43,7 @@ final class CaptureStore {
         } catch let error as PostgresError where error.kind == .server && Self.isOfValues(error) {
             log.warning(
                 """
-                A value that was read from the WAL is not one of its type any more (\(error.message)): rows are stored with \
+                A value that was read from the WAL no longer fits its type (\(error.message)): rows are stored with \
                 such values as texts.
                 """)
             try store(batch, upTo: end, care: .text)

@@ -176,7 +176,7 @@ struct AuthorityLoop: ~Copyable {
     /// - Returns: whether the connection is to be given up.
     private mutating func note(_ error: any Error) -> Bool {
         if let error = error as? PostgresError, error.kind == .timeout, session?.isBroken == false {
-            log.note("Private channels are not decided for now: \(error.message)")
+            log.note("Permissions for private channels cannot be checked for now: \(error.message)")
             return false
         }
         session = nil

@@ -17,7 +17,8 @@ struct TableFault: Sendable, Equatable {
         switch self.name {
         case "both":
             return SubscriptionComplaint(
-                "Changes of \(table.schema).\(table.name) come twice, as triggers and the WAL both tell of them; run: \(command)",
+                "Changes of \(table.schema).\(table.name) arrive twice, as triggers and the WAL both report them; run: "
+                    + "\(command)",
                 isError: false)
         case "unread":
             return SubscriptionComplaint(
@@ -28,7 +29,7 @@ struct TableFault: Sendable, Equatable {
         }
         guard concernsItself else {
             return SubscriptionComplaint(
-                "Writes straight into a new partition of \(table.schema).\(table.name) reach nobody; run: \(command)",
+                "Direct writes to a new partition of \(table.schema).\(table.name) reach nobody; run: \(command)",
                 isError: false)
         }
         return SubscriptionComplaint(

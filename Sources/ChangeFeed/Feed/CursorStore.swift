@@ -45,7 +45,7 @@ final class CursorStore {
         } catch let error as PostgresError where error.kind == .server {
             return try wasRefused(error)
         }
-        if isRefused { environment.logger.notice("The place to go on from is stored again.") }
+        if isRefused { environment.logger.notice("The hub's place in the feed is stored again.") }
         isRefused = false
         storeAt = .now + Self.interval
         let (insertedAt, flushedTo) = (row.integer(0, 0) ?? .max, row.integer(0, 1) ?? 0)
@@ -96,8 +96,8 @@ final class CursorStore {
         isRefused = true
         environment.logger.warning(
             """
-            Postgres does not store how far changes were handed on, so a restarted hub would repeat them; it is tried \
-            again every second: \(error.message)
+            Postgres does not store how far changes have been delivered, so a restarted hub would repeat them; the hub \
+            tries again every second: \(error.message)
             """)
     }
 }

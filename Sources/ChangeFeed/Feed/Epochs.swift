@@ -63,8 +63,8 @@ final class EpochWriter {
         environment.state.epochs.failed(at: .now)
         environment.logger.warning(
             """
-            Postgres does not take a tag for clients' cursors, so those that come back with one after a restart may have to \
-            load their data again: \(error.message)
+            Postgres does not store a tag for clients' cursors, so clients that come back with a cursor after a \
+            restart may have to load their data again: \(error.message)
             """)
     }
 
@@ -102,8 +102,8 @@ final class EpochWriter {
             guard count > 0 else { return }
             environment.logger.warning(
                 """
-                \(count) changes of another database were in the outbox, as a restore brings them, and were deleted: \
-                nobody was told of them.
+                \(count) changes in the outbox came from another database, as after a restore; they were deleted and \
+                not delivered.
                 """)
         } catch let error as PostgresError where error.kind == .server {
             environment.logger.warning("Changes of another database may be in the outbox: \(error.message)")

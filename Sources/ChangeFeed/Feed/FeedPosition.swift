@@ -102,8 +102,8 @@ struct FeedPosition {
         if isRestored {
             return """
                 The database was restored from a dump: changes go on with what was written since. What had not reached \
-                clients when the dump was made does not, and clients that come with a cursor are told to load their data \
-                again.
+                clients when the dump was made is not delivered, and clients that come back with a cursor are told to \
+                load their data again.
                 """
         }
         if isFirst { return nil }
@@ -127,7 +127,7 @@ struct FeedPosition {
                 """
         }
         if systemIdentifier != server.systemIdentifier {
-            return "The server was made anew with the same data, as by pg_upgrade: changes go on without a gap."
+            return "The server was created again with the same data, as by pg_upgrade: changes go on without a gap."
         }
         return isPutBack
             ? """

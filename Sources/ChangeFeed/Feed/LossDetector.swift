@@ -67,8 +67,8 @@ final class LossDetector {
         guard !isFirst, let pruned, !pruned.precedes(place) else { return }
         environment.logger.warning(
             """
-            Changes were deleted from the outbox (roost.change) before the hub had read them, as by TRUNCATE: whoever is \
-            connected for row changes is told to join again, and to load the data again.
+            Changes were deleted from the outbox (roost.change) before the hub had read them, as by TRUNCATE: clients \
+            connected for row changes are told to join again and to load their data again.
             """)
         environment.consumer.changesAreGone(upTo: pruned)
         // What comes after them gets a mark of its own.
@@ -88,8 +88,8 @@ final class LossDetector {
         } catch let error as PostgresError where error.kind == .server {
             environment.logger.warning(
                 """
-                The outbox was emptied with its triggers off, and Postgres does not take a note of that, so clients that \
-                come back with a cursor may lack changes: \(error.message)
+                The outbox was emptied with its triggers off, and the hub could not record that in Postgres, so \
+                clients that come back with a cursor may miss changes: \(error.message)
                 """)
         }
     }
@@ -112,7 +112,7 @@ struct OutboxCheck {
     init(_ text: [UInt8], at place: Snapshot) throws {
         let fields = try JSON(parsing: text).elements
         guard fields.count == 3 else {
-            throw PostgresError(.server, "Postgres tells of the outbox what the hub cannot read.")
+            throw PostgresError(.server, "Postgres returned a state of the outbox that the hub cannot read.")
         }
         self.text = text
         self.place = place

@@ -29,17 +29,17 @@ struct PolicyProblem {
     }
 
     func unsendable(subjects: Int) -> String {
-        "The tokens of \(subjects) user(s) of the role \(role) contain a NUL, for which Postgres has no text, "
-            + "so they see no rows of \(table)."
+        "The tokens of \(subjects) user(s) of the role \(role) contain a NUL, which no text in Postgres can hold, so "
+            + "they see no rows of \(table)."
     }
 
     func lacks(column: String) -> String {
-        "Rows of \(table) were written without the column \(SQLText.identifier(column)), which its policies read, "
-            + "so they are shown to no one of the role \(role): they are too large, or the table was altered since."
+        "Rows of \(table) were written without the column \(SQLText.identifier(column)), which its policies read, so "
+            + "no user of the role \(role) sees them: they are too large, or the table was altered since."
     }
 
     var isBroken: String {
-        "Some rows of \(table) do not fit its columns any more, so they are shown to no one of the role \(role)."
+        "Some rows of \(table) do not fit its columns any more, so no user of the role \(role) sees them."
     }
 
     /// Only messages that name tables, columns, functions and types are quoted.

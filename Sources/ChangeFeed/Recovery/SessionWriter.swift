@@ -47,12 +47,12 @@ package final class SessionWriter: Sendable {
                 guard rows.count > 0 else { return }
                 registry.restore((0..<rows.count).compactMap { SessionRegistry.Record(rows, $0) })
             } catch let error as PostgresError where error.kind == .server && error.sqlState == nil {
-                logger.debug("Nobody is known from before the start: \(error)")
+                logger.debug("No sessions are known from before the start: \(error)")
             } catch {
                 logger.warning(
                     """
-                    Whom the hub served before cannot be read, so whoever joins is sent what happened since then: \
-                    \(error)
+                    The sessions from before the restart cannot be read, so every client that joins is sent what \
+                    happened since then: \(error)
                     """)
             }
         }
@@ -128,8 +128,9 @@ private struct SessionLoop: ~Copyable {
         self.stopSignal = stopSignal
         self.awaited = awaited
         reconnector = Reconnector(
-            logger: logger, lost: "Whom the hub serves is not written to the database for now, and tried again",
-            regained: "Whom the hub serves is written to the database again.")
+            logger: logger,
+            lost: "The clients that the hub serves cannot be recorded in the database for now; the hub keeps trying",
+            regained: "The clients that the hub serves are recorded in the database again.")
     }
 
     mutating func run(_ open: () throws -> PostgresConnection) {

@@ -122,7 +122,8 @@ package final class ChangeService: ChangeSource {
                 if isNews {
                     logger.warning(
                         """
-                        New clients are refused row changes: that they were served can be written down nowhere, so a hub                         that is killed would forget them. \(error)
+                        New clients are refused row changes: the hub cannot record that it serves them, so it would \
+                        forget them if it were killed. \(error)
                         """)
                 }
                 whenDone(false)

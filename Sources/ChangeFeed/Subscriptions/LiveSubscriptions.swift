@@ -109,8 +109,8 @@ final class LiveSubscriptions: @unchecked Sendable {
             budget.count(.tooMany, ending.bindings)
             logger.warning(
                 """
-                \(ending.bindings) filters of a channel are not served any more: Postgres would have to decide more of them \
-                than it may (limits.undecided_filters) or can, and no channel has more.
+                \(ending.bindings) filters of a channel are not served any more: Postgres would have to decide more of \
+                them than it may (limits.undecided_filters) or can, and this channel has the most.
                 """)
             tell(ending.groups.map { ($0, ending.outcome) })
         }

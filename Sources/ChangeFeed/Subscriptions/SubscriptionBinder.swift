@@ -71,16 +71,16 @@ struct SubscriptionBinder {
     static func endNotice(_ filter: ChangeFilter, _ tables: TablePattern, because reason: String) -> String {
         let table = "\(tables.schema ?? "*").\(tables.name ?? "*")"
         return "The filter \(SubscriptionError.quote(filter.description)) on changes of \(table) \(reason), and is not "
-            + "served any more; what it would have shown since is missing. Subscribe with a simpler filter, and load what "
-            + "you have anew."
+            + "served any more; changes that it would have shown since are missing. Subscribe with a simpler filter, "
+            + "and load your data again."
     }
 
     /// What clients are told whose filters are too many.
     static func endNotice(_ count: Int) -> String {
-        "\(count == 1 ? "A filter" : "\(count) filters") of this channel that only Postgres can decide (ilike, match, imatch, or "
-            + "on text by order) \(count == 1 ? "is" : "are") not served any more, because there are too many of such filters "
-            + "(limits.undecided_filters) and this channel has the most; what they would have shown since is missing. "
-            + "Subscribe with fewer, or with eq or in, and load what you have anew."
+        "\(count == 1 ? "A filter" : "\(count) filters") of this channel that only Postgres can decide (ilike, match, "
+            + "imatch, or on text by order) \(count == 1 ? "is" : "are") not served any more, because there are too "
+            + "many such filters (limits.undecided_filters) and this channel has the most; changes that they would "
+            + "have shown since are missing. Subscribe with fewer, or with eq or in, and load your data again."
     }
 
     private func bind(

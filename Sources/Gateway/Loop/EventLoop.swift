@@ -132,7 +132,7 @@ final class EventLoop {
             delivery.ring = SendRing()
             if delivery.ring == nil {
                 let reason = String(cString: strerror(errno))
-                logger.info("there is no io_uring here (\(reason)): every socket takes a system call of its own")
+                logger.info("There is no io_uring here (\(reason)): every socket takes a system call of its own")
             }
         }
         counters.loopBegins()
@@ -265,7 +265,7 @@ final class EventLoop {
         guard second >= silentAboutStallsUntil else { return }
         silentAboutStallsUntil = second + 60
         logger.warning(
-            "event loop \(index) was busy for \(nanoseconds / 1_000_000) ms, in which nobody on it was served",
+            "Event loop \(index) was busy for \(nanoseconds / 1_000_000) ms and served nobody meanwhile",
             metadata: ["loop": "\(index)", "stalls": "\(counters.stalls)"])
     }
 

@@ -62,7 +62,7 @@ package final class CertificateRefresher: Sendable {
             state.certificate = certificate
         }
         logger.notice(
-            "new connections are shown the certificate of \(files.certificate) as it is now",
+            "New connections are shown the certificate \(files.certificate) as it is now",
             metadata: ["expires": "\(certificate.expiry)"])
         warn(of: certificate)
         return certificate

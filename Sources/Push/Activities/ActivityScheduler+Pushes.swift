@@ -72,7 +72,7 @@ extension ActivityScheduler {
     private func refusal(of post: ActivityPost, at now: HubTime) -> String? {
         let seconds = now.unix / 1000
         if post.event == .start {
-            return "An activity that is registered runs already: send event \"update\" or \"end\"."
+            return "An activity that is registered is already running: send event \"update\" or \"end\"."
         }
         if let timestamp = post.timestamp, timestamp < 0 || timestamp > seconds + rules.skew {
             return "timestamp \(timestamp) is not a time until now: send seconds since 1970, or leave it out."

@@ -58,8 +58,8 @@ extension ProviderKeyError: CustomStringConvertible {
             "The APNs private key does not begin with -----BEGIN PRIVATE KEY-----: give the whole text of the .p8 "
                 + "file, with its first and last line (line breaks may be written as \\n)."
         case .unusable:
-            "The APNs private key is no P-256 key in PKCS #8: give the .p8 file as Apple issued it, not a certificate "
-                + "and not a key of another kind."
+            "The APNs private key is not a P-256 key in PKCS #8: give the .p8 file as Apple issued it, not a "
+                + "certificate and not a key of another kind."
         }
     }
 }

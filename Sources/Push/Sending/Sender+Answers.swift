@@ -114,8 +114,8 @@ enum KeyAdvice {
     private static let tolerance: Int64 = 60_000
 
     static func sentence(_ answer: Answer, _ key: ProviderKey, _ server: ServerName, at unix: Int64) -> String {
-        "APNs (\(server)) refuses \(key.name) with \(KnownReasons.name(of: answer)): \(advice(answer, at: unix)) "
-            + "Until then nothing is sent there but one push a minute, to find out."
+        "APNs (\(server)) refuses \(key.name) with \(KnownReasons.name(of: answer)): \(advice(answer, at: unix)) Until "
+            + "then only one push a minute is sent there, as a test."
     }
 
     private static func advice(_ answer: Answer, at unix: Int64) -> String {
@@ -123,18 +123,19 @@ enum KeyAdvice {
         case "ExpiredProviderToken", "InvalidProviderToken":
             if let skew = skew(answer, at: unix) { return skew }
             return answer.reason == "ExpiredProviderToken"
-                ? "the provider token was just made, so see that this machine's clock is right."
-                : "see that the team id, the key id and the private key belong together, and that the key is not revoked."
+                ? "the provider token was just made, so check that this machine's clock is right."
+                : "check that the team id, the key id and the private key belong together, and that the key is not "
+                    + "revoked."
         case "BadEnvironmentKeyIdInToken", "BadEnvironmentKeyInToken":
             return "the key is for the other environment; make one for this, or set apns.environment."
         case "UnrelatedKeyIdInToken":
             return "the key does not belong to the app's team; set apns.key_id and apns.team_id."
         case "MissingProviderToken":
-            return "the authorization did not arrive; see whether a proxy removes it."
+            return "the authorization did not arrive; check whether a proxy removes it."
         case "BadCertificate", "BadCertificateEnvironment":
-            return "it wants a certificate; see that apns.url leads to APNs."
+            return "it wants a certificate; check that apns.url leads to APNs."
         default:
-            return "see in developer.apple.com that the key is enabled for APNs and for the app."
+            return "check in developer.apple.com that the key is enabled for APNs and for the app."
         }
     }
 

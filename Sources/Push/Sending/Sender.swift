@@ -139,7 +139,8 @@ extension Sender {
         counts.connectionFailures += 1
         // Once, not with every attempt.
         guard pool.failures == 1 else { return }
-        notices.append(Notice(level: .warning, text: "APNs (\(server)) cannot be reached: \(why). Trying on."))
+        notices.append(
+            Notice(level: .warning, text: "APNs (\(server)) cannot be reached: \(why). The hub keeps trying."))
     }
 
     private mutating func refuseAll(_ server: ServerName, _ reason: String) {

@@ -152,7 +152,7 @@ extension RedisAddress {
             rest = rest.dropFirst(2)
         }
         guard !bytes.contains(0), let decoded = String(validating: bytes, as: UTF8.self) else {
-            throw RedisAddressError("The \(what) in the address of Redis is no text: write it in UTF-8.")
+            throw RedisAddressError("The \(what) in the address of Redis is not text: write it in UTF-8.")
         }
         return decoded
     }

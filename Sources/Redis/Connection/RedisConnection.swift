@@ -201,7 +201,7 @@ package final class RedisConnection {
         guard let question = questions.popFirst() else {
             // A server that refuses a client says so before it is asked.
             if case .error(let text) = value { throw RedisFailure.ofSetUp(text) }
-            throw .protocolError("it answers what nobody asked")
+            throw .protocolError("it sent an answer to no question")
         }
         unanswered -= question.size
         switch question.purpose {

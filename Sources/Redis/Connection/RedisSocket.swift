@@ -129,7 +129,7 @@ final class RedisSocket {
 
     private static func notConnected(_ number: Int32) -> RedisFailure {
         let isLate = number == ETIMEDOUT
-        return RedisFailure(isLate ? .unanswered : .refused, "nobody takes the connection: \(errorText(number))")
+        return RedisFailure(isLate ? .unanswered : .refused, "the connection was not accepted: \(errorText(number))")
     }
 
     private func setOption(_ level: Int32, _ option: Int32, _ value: Int32) {

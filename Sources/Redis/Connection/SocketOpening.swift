@@ -119,7 +119,7 @@ final class SocketOpening {
         do throws(RedisFailure) {
             if try socket.finishConnecting() { return true }
             if now < limit { return false }
-            throw RedisFailure(.unanswered, "nobody answers in time")
+            throw RedisFailure(.unanswered, "there is no answer in time")
         } catch {
             try connectToNext(at: now, after: error)
             return false

@@ -69,7 +69,7 @@ package struct RedisFailure: Error, Sendable, Equatable, CustomStringConvertible
         case "MISCONF": RedisFailure(.disk, "Redis takes no writes, as it cannot save its data to its disk")
         case "BUSY": RedisFailure(.busy, "Redis is kept busy by a script")
         case "MOVED", "ASK", "CLUSTERDOWN", "CROSSSLOT", "TRYAGAIN":
-            RedisFailure(.elsewhere, "Redis is a part of a Redis Cluster: give Roost a server of its own (\(text))")
+            RedisFailure(.elsewhere, "Redis is part of a Redis Cluster: give Roost a server of its own (\(text))")
         case "ERR" where error.hasPrefix("ERR The user executing the script"): lackOfRights(text)
         case "ERR" where error.hasPrefix("ERR max number of clients"):
             RedisFailure(.refusal, "Redis has too many clients (maxclients)")
@@ -92,7 +92,7 @@ package struct RedisFailure: Error, Sendable, Equatable, CustomStringConvertible
     private static func lackOfRights(_ text: String) -> RedisFailure {
         RedisFailure(
             .rights,
-            "Redis does not let its user do what is needed (\(text)): give it its rights by ACL SETUSER NAME "
+            "Redis does not allow its user what is needed (\(text)): grant it with ACL SETUSER NAME "
                 + RedisRights.acl)
     }
 

@@ -101,7 +101,7 @@ struct PresenceStore: ~Copyable {
                 guard changes.count > 1 else {
                     statistics.refusedRows += 1
                     return warnings.note(
-                        "Postgres refuses some presences, which are therefore not there after a restart: \(error.message)"
+                        "Postgres refuses some presences, which are therefore missing after a restart: \(error.message)"
                     )
                 }
             }

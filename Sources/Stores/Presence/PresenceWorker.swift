@@ -33,7 +33,7 @@ struct PresenceWorker: ~Copyable {
         warnings = RateLimitedLog(logger: setup.logger)
         reconnector = Reconnector(
             first: setup.timing.firstRetry, logger: setup.logger,
-            lost: "Presence is not written to the database for now, and tried again",
+            lost: "Presence is not written to the database for now; the hub keeps trying",
             regained: "Presence is written to the database again.")
     }
 

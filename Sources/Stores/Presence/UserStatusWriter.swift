@@ -120,6 +120,6 @@ struct UserStatusWriter: ~Copyable {
             case (.own, false): "roost.online_user cannot be written; `roost doctor` tells what the hub's role needs"
             case (.statement, false): "users.statement fails; correct it, or what it rests on"
             }
-        return "Who is online is not written for now, and tried again, as \(reason): \(fault.error.message)"
+        return "Who is online is not written for now, and the hub keeps trying, as \(reason): \(fault.error.message)"
     }
 }

@@ -35,7 +35,8 @@ struct ServerOptions: ParsableArguments {
         } while cursor != nil
         guard silent.isEmpty else {
             let names =
-                silent == ["*"] ? "The other hubs are not reached" : "No answer from \(silent.joined(separator: ", "))"
+                silent == ["*"]
+                ? "The other hubs cannot be reached" : "No answer from \(silent.joined(separator: ", "))"
             throw RunFailure("\(names): this is not all, and what was asked for may not be done there.")
         }
     }

@@ -29,7 +29,7 @@ extension ClusterStatistics {
     func overview(of node: String) -> ClusterOverview {
         let own = hub(node, isDraining ? .draining : .living, version, self.own, ownMembers)
         return ClusterOverview(
-            server: server, problem: isWhole ? nil : problem ?? "the other hubs are not reached yet", gaps: gaps,
+            server: server, problem: isWhole ? nil : problem ?? "the other hubs have not been reached yet", gaps: gaps,
             disconnects: disconnects, waitingBytes: waitingBytes, isCoordinator: isCoordinator,
             hubs: [own] + peers.map { hub($0.name, $0.state, $0.version, $0.figures, $0.members) })
     }

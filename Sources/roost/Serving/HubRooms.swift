@@ -99,7 +99,7 @@ struct HubRooms: Sendable {
             : NotificationListener(conninfo: databaseURL, mappings: mappings, sink: gateway, logger: logger) {
                 health.notify(problem: $0)
             }
-        if listener != nil { health.notify(problem: "the channels of notify.channels are not listened to yet") }
+        if listener != nil { health.notify(problem: "the hub does not listen to the channels of notify.channels yet") }
 
         let capture =
             configuration.capturesFromWAL

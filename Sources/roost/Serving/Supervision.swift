@@ -34,7 +34,7 @@ final class Supervision: Sendable {
             guard let notifier = try SystemdNotifier(environment: environment) else { return nil }
             self.notifier = notifier
         } catch {
-            logger.warning("systemd is not told how the hub fares: \(error)")
+            logger.warning("The hub does not report its status to systemd: \(error)")
             return nil
         }
         self.problem = problem
@@ -91,7 +91,7 @@ final class Supervision: Sendable {
                 if !lines.isEmpty { try notifier.send(lines) }
                 state.report = report
             } catch {
-                if !state.hasWarned { logger.warning("systemd cannot be told how the hub fares: \(error)") }
+                if !state.hasWarned { logger.warning("The hub cannot report its status to systemd: \(error)") }
                 state.hasWarned = true
             }
         }

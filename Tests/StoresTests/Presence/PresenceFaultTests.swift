@@ -53,7 +53,7 @@ extension StoreTests {
                 try stage.settle()
                 let failures = stage.writer.statistics.failures
                 #expect(failures >= 3)
-                #expect(stage.notes.all.count { $0.contains("for now, and tried again") } <= failures)
+                #expect(stage.notes.all.count { $0.contains("for now; the hub keeps trying") } <= failures)
             }
             #expect(stage.stored() == Self.truth(stage.log))
         }
