@@ -61,7 +61,7 @@ package struct StreamCall: Sendable {
         if cancels { text = text.dropLast(Self.cancelling.count) }
         guard let name = StreamName(String(text)) else {
             throw .badRequest(
-                "This is no name of a stream: a name has 1 to 200 bytes, and no empty part between slashes")
+                "This is not a name of a stream: a name has 1 to 200 bytes, and no empty part between slashes")
         }
         self.name = name
         self.root = root
@@ -112,7 +112,7 @@ package struct StreamCall: Sendable {
     private static func configuration(_ head: some RequestHead) throws(StreamComplaint) -> StreamConfiguration {
         for field in ["stream-forked-from", "stream-fork-offset", "stream-fork-sub-offset"]
         where head.field(field) != nil {
-            throw .notImplemented("Forks of streams are not built here: create a stream of its own")
+            throw .notImplemented("Forks of streams are not supported: create a separate stream")
         }
         let type = head.field("content-type") ?? ""
         var configuration = StreamConfiguration(contentType: type.isEmpty ? "application/octet-stream" : type)

@@ -53,7 +53,7 @@ package enum StreamPage: Sendable {
     static func complaint(about offset: Int, in snapshot: StreamSnapshot) -> HTTPResponse {
         offset > snapshot.end
             ? StreamResponse.error(410, "This stream has no such offset any more: read it from its start")
-            : StreamResponse.error(400, "This offset is none that was given out")
+            : StreamResponse.error(400, "This offset was never given out")
     }
 
     /// The answer to a long-poll that waited in vain.

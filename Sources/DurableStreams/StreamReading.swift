@@ -47,13 +47,13 @@ package struct StreamReading: Sendable {
         case nil: mode = .page
         case "long-poll": mode = .longPoll
         case "sse": mode = .events
-        case _?: throw .badRequest("live is long-poll, sse or events")
+        case _?: throw .badRequest("live must be long-poll, sse or events")
         }
-        guard head.queryCount("offset") <= 1 else { throw .badRequest("offset may stand in the query once") }
+        guard head.queryCount("offset") <= 1 else { throw .badRequest("offset may appear only once in the query") }
         switch query["offset"] {
         case let text?:
             guard let position = StreamPosition(text) else {
-                throw .badRequest("This offset is none that was given out: send -1, now, or a Stream-Next-Offset")
+                throw .badRequest("This offset was never given out: send -1, now, or a Stream-Next-Offset")
             }
             self.position = position
         case nil:

@@ -76,7 +76,7 @@ package enum StreamResponse {
         case .gone: error(410, "This stream is gone")
         case .otherConfiguration:
             error(
-                409, "There is a stream of this name that was made otherwise: its content type, lifetime or end differ")
+                409, "A stream of this name exists with other properties: its content type, lifetime or end differs")
         case .ended(let snapshot): error(409, "This stream has ended", ends(snapshot))
         case .contentType(let expected): error(409, "This stream is \(expected): send that as Content-Type")
         case .emptyBody: error(400, "The body is empty: send what is to be appended, or Stream-Closed: true")
@@ -95,14 +95,14 @@ package enum StreamResponse {
         case .sequenceRegression: error(409, "Stream-Seq has to be greater than that of the append before")
         case .streamTooLarge(let limit): error(413, "A stream may have \(limit) bytes (streams.bytes)")
         case .tooManyProducers:
-            error(409, "This stream knows as many producers as it may: go on with the id of one of them")
+            error(409, "This stream has as many producers as it may: go on with the id of one of them")
         case .tooMuch(let limit):
             error(503, "The hub keeps no more streams now (\(limit)); try again later", [("retry-after", "10")])
         case .noRoom:
             error(
                 503, "The hub cannot write to its disk, and appended nothing; try again later", [("retry-after", "5")])
         case .closeFailed(let sentence):
-            error(422, "The stream is open still, as the statement of streams.on_close failed: \(sentence)")
+            error(422, "The stream is still open, as the statement of streams.on_close failed: \(sentence)")
         case .unavailable: error(503, "Streams cannot be served now; try again in a moment", [("retry-after", "1")])
         }
     }

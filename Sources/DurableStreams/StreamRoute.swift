@@ -57,7 +57,7 @@ package struct StreamRoute: Sendable, Equatable {
                 text += value
             }
         }
-        guard let name = StreamName(text) else { throw .badRequest("This is no name of a stream") }
+        guard let name = StreamName(text) else { throw .badRequest("This is not a name of a stream") }
         return name
     }
 }

@@ -64,9 +64,11 @@ package enum GatewayError: Error, CustomStringConvertible {
         case .cannotListen(let host, let port, let reason):
             "Cannot listen on \(host):\(port) (\(reason)); stop what uses the port, or choose another with ROOST_HTTP_PORT or ROOST_OPS_PORT."
         case .cannotListenAt(let path, EADDRINUSE):
-            "Cannot listen at \(path), because another program does; stop it, or choose another path with http.socket."
+            "Cannot listen at \(path), because another program listens there; stop it, or choose another path with "
+                + "http.socket."
         case .cannotListenAt(let path, ENOTSOCK):
-            "Cannot listen at \(path), because the file there is no socket; remove it, or choose another path with http.socket."
+            "Cannot listen at \(path), because the file there is not a socket; remove it, or choose another path with "
+                + "http.socket."
         case .cannotListenAt(let path, let problem):
             "Cannot listen at \(path) (\(String(cString: strerror(problem)))); choose a folder that the hub may write to with http.socket."
         case .eventLibraryMissing:

@@ -67,7 +67,7 @@ struct PushCallReader {
 
     func call(_ route: PushRoute, _ request: HTTPRequest, by claims: Claims) throws(Problem) -> PushCall {
         guard request.body.count <= Self.longestBody else {
-            throw Problem("The body may have \(Self.longestBody) bytes.", status: 413)
+            throw Problem("The body may have \(Self.longestBody) bytes at most.", status: 413)
         }
         if route.isForBackends {
             guard claims.role == "service_role" else {
@@ -82,7 +82,7 @@ struct PushCallReader {
         case (.devices, .post): return try device(Body(request), bearer)
         case (.devices, _):
             guard let token = (request.query["device"] ?? request.query["token"]).flatMap({ PushToken($0) }) else {
-                throw Problem("token is missing, or none of Apple's: add ?token= and the token in hexadecimal.")
+                throw Problem("token is missing, or is not one of Apple's: add ?token= and the token in hexadecimal.")
             }
             return .removeDevice(token, user: bearer.user)
         case (.register, .post): return try activity(Body(request), bearer)
@@ -137,7 +137,7 @@ struct PushCallReader {
                     || byte == UInt8(ascii: "-"))
         }
         guard allowed, (1...255).contains(bundle.utf8.count) else {
-            throw Problem("bundleId is no bundle id, such as com.example.app.")
+            throw Problem("bundleId is not a bundle id, such as com.example.app.")
         }
         return bundle
     }
@@ -211,7 +211,7 @@ private struct Body {
 
     init(_ request: HTTPRequest) throws(PushCallReader.Problem) {
         do { json = try JSON(parsing: request.body) } catch {
-            throw PushCallReader.Problem("The body is no JSON from byte \(error.offset + 1) on.")
+            throw PushCallReader.Problem("The body is not JSON from byte \(error.offset + 1) on.")
         }
         guard json.kind == .object else { throw PushCallReader.Problem("The body is not a JSON object.") }
     }
@@ -247,7 +247,7 @@ private struct Body {
     func token(_ key: String) throws(PushCallReader.Problem) -> PushToken? {
         guard let text = try text(key) else { return nil }
         guard let token = PushToken(text) else {
-            throw PushCallReader.Problem("\(key) is no token: send its bytes in hexadecimal.")
+            throw PushCallReader.Problem("\(key) is not a token: send its bytes in hexadecimal.")
         }
         return token
     }

@@ -30,7 +30,7 @@ enum ServerCall: Equatable {
 
     init(_ route: ServerRoute, _ request: HTTPRequest) throws(Problem) {
         guard request.body.count <= Self.longestBody else {
-            throw Problem("The body may have \(Self.longestBody) bytes", status: 413)
+            throw Problem("The body may have \(Self.longestBody) bytes at most", status: 413)
         }
         switch route {
         case .channels:

@@ -133,8 +133,9 @@ package enum Refusal: Error, Sendable, Equatable {
         case .over(let limit, let value): limit.sentence(value)
         case .databaseUnavailable: "Realtime was unable to connect to the project database"
         case .policyFailed:
-            "A policy failed on changes that you missed; join again, and mend the policy that the hub's log names if it lasts"
-        case .changesLost: "Changes were deleted before anybody was told of them; load the data again"
+            "A policy failed on changes that you missed; join again, and if it happens again, correct the policy that "
+                + "the hub's log names"
+        case .changesLost: "Changes were deleted before they were delivered; load the data again"
         case .restarting: "Realtime is restarting, please standby"
         case .payloadNotAnObject: "Broadcast payload must be a JSON object"
         case .presencePayloadNotAMap: "Presence track payload must be a map"
@@ -143,7 +144,7 @@ package enum Refusal: Error, Sendable, Equatable {
         case .summaryReserved:
             "Broadcasts of `summary` and `end` in a live-activity channel come from the hub alone; choose another event"
         case .presenceListFull(let bound, let value, let isCounted):
-            bound.sentence(value) + (isCounted ? "; you are counted and not shown" : "; you are shown as before")
+            bound.sentence(value) + (isCounted ? "; you are counted but not shown" : "; you are shown as before")
         case .roleInvalid:
             "The claim `role` of the token has a character U+0000, which no role of Postgres has; issue another token"
         case .invalidBinding(let detail): detail

@@ -46,12 +46,12 @@ package enum StreamProblem: Sendable, Equatable {
         case .cancelled(let end): "The stream was cancelled at \(end) bytes: stop writing it"
         case .content:
             "The payload is not what the stream takes: send delta for text, messages for JSON, base64 for bytes"
-        case .order: "The number seq is not the next of this producer's, which begins each epoch with 0"
+        case .order: "The number seq is not this producer's next; each epoch begins with 0"
         case .fenced: "Another incarnation of this producer has taken over: begin a new epoch to go on"
         case .closeFailed(let sentence):
-            "The stream is open still, as the statement of streams.on_close failed: \(sentence)"
+            "The stream is still open, as the statement of streams.on_close failed: \(sentence)"
         case .tooLarge(let limit): "A stream may have \(limit) bytes (streams.bytes)"
-        case .full: "The hub has no room for more of streams; try again later"
+        case .full: "The hub has no room for more in its streams; try again later"
         case .unavailable: "Streams cannot be written now; try again in a moment"
         }
     }

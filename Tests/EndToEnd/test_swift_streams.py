@@ -263,6 +263,6 @@ async def test_the_row_of_the_end(own_hub, cluster, probes):
             assert json.loads(end["row"])["body"] == numbered(3)
             writer.do("stream_write", channel=bad.name, text="forbidden", count=1, on=True)
             told = await writer.see("unwritten")
-            assert "StreamCloseFailed: The stream is open still" in told["text"] and "check constraint" in told["text"]
+            assert "StreamCloseFailed: The stream is still open" in told["text"] and "check constraint" in told["text"]
             assert (await bad.head()).headers.get("stream-closed") is None
         assert sql.execute("select body from reply").fetchall() == [(numbered(3),)]

@@ -435,12 +435,12 @@ def ruined(authority, ruin):
 @pytest.mark.parametrize("ruin, said", [
     ("no certificate", "cannot be read: no such file or directory; correct tls.certificate"),
     ("no key", "cannot be read: no such file or directory; correct tls.key"),
-    ("a folder", "is no certificate in PEM"),
-    ("another's key", "is not that of the certificate"),
-    ("noise", "is no certificate in PEM"),
+    ("a folder", "is not a certificate in PEM"),
+    ("another's key", "does not belong to the certificate"),
+    ("noise", "is not a certificate in PEM"),
     ("half a chain", "or one of its chain is damaged"),
-    ("a key for a certificate", "is no certificate in PEM"),
-    ("a certificate for a key", "is no private key in PEM"),
+    ("a key for a certificate", "is not a certificate in PEM"),
+    ("a certificate for a key", "is not a private key in PEM"),
     ("a locked key", "is encrypted"),
     ("a short key", "does not allow"),
 ])

@@ -63,7 +63,7 @@ async def test_nobody_elses_file_is_touched(hub):
         other.bind(hub.path)
         other.listen()
         done = hub.run("serve", check=False)
-        assert done.returncode == 69 and "because another program does" in done.stderr
+        assert done.returncode == 69 and "because another program listens there" in done.stderr
         assert os.path.exists(hub.path)
     os.unlink(hub.path)
     with open(hub.path, "w") as file:

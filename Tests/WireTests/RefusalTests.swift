@@ -153,13 +153,15 @@ import Wire
             )
         case .policyFailed:
             (
-                "PolicyFailed: A policy failed on changes that you missed; join again, and mend the policy that the hub's log names if it lasts",
-                "A policy failed on changes that you missed; join again, and mend the policy that the hub's log names if it lasts"
+                "PolicyFailed: A policy failed on changes that you missed; join again, and if it happens again, "
+                    + "correct the policy that the hub's log names",
+                "A policy failed on changes that you missed; join again, and if it happens again, correct the policy "
+                    + "that the hub's log names"
             )
         case .changesLost:
             (
-                "ChangesLost: Changes were deleted before anybody was told of them; load the data again",
-                "Changes were deleted before anybody was told of them; load the data again"
+                "ChangesLost: Changes were deleted before they were delivered; load the data again",
+                "Changes were deleted before they were delivered; load the data again"
             )
         case .restarting:
             ("RealtimeRestarting: Realtime is restarting, please standby", "Realtime is restarting, please standby")
@@ -222,16 +224,16 @@ import Wire
                     "The payload is not what the stream takes: send delta for text, messages for JSON, base64 for bytes"
                 )
             case .order:
-                ("StreamOrder", "The number seq is not the next of this producer's, which begins each epoch with 0")
+                ("StreamOrder", "The number seq is not this producer's next; each epoch begins with 0")
             case .fenced:
                 ("StreamFenced", "Another incarnation of this producer has taken over: begin a new epoch to go on")
             case .tooLarge: ("StreamTooLarge", "A stream may have 77 bytes (streams.bytes)")
             case .closeFailed:
                 (
                     "StreamCloseFailed",
-                    "The stream is open still, as the statement of streams.on_close failed: a detail"
+                    "The stream is still open, as the statement of streams.on_close failed: a detail"
                 )
-            case .full: ("StreamsFull", "The hub has no room for more of streams; try again later")
+            case .full: ("StreamsFull", "The hub has no room for more in its streams; try again later")
             case .unavailable: ("StreamsUnavailable", "Streams cannot be written now; try again in a moment")
             }
         return ("\(code): \(message)", message)
@@ -244,7 +246,7 @@ import Wire
             case .bytes: "The list of this channel is full at 77 bytes (presence.listed_bytes)"
             case .total: "The lists of all channels are full at 77 bytes (presence.total_bytes)"
             }
-        let message = full + (isCounted ? "; you are counted and not shown" : "; you are shown as before")
+        let message = full + (isCounted ? "; you are counted but not shown" : "; you are shown as before")
         return ("PresenceListFull: " + message, message)
     }
 
@@ -278,10 +280,10 @@ import Wire
                 "Realtime is restarting, please standby", "Token is not valid yet",
                 "Failed to generate JWT signer, check your JWT secret or JWKS configuration",
                 "Too many messages wait for the permission to write to this Channel",
-                "Changes were deleted before anybody was told of them; load the data again",
-                "A policy failed on changes that you missed; join again, and mend the policy that the hub's log names if it "
-                    + "lasts",
-                "Changes were deleted before anybody was told of them; load the data again",
+                "Changes were deleted before they were delivered; load the data again",
+                "A policy failed on changes that you missed; join again, and if it happens again, correct the policy "
+                    + "that the hub's log names",
+                "Changes were deleted before they were delivered; load the data again",
                 "Realtime was unable to replay messages",
             ])
         #expect(

@@ -47,9 +47,9 @@ package struct Admission {
             case .path: "No WebSocket is served at that path"
             case .origin: "http.origins does not name the origin of the page"
             case .handshake:
-                "The opening handshake is not whole; a proxy in between has to pass on Upgrade and Connection"
-            case .version: "The protocol's version (vsn) is none that is served"
-            case .token: "The token is not good"
+                "The opening handshake is incomplete; a proxy in between has to pass on Upgrade and Connection"
+            case .version: "The protocol's version (vsn) is not supported"
+            case .token: "The token is not valid"
             case .keyMissing: "There is no token"
             case .limit: "Too many bad tokens came from this address"
             case .draining: "The hub restarts"
@@ -109,7 +109,7 @@ package struct Admission {
         }
         guard origins.isEmpty || origins.allow(head.field("origin")) else {
             return refuse(
-                .error(403, "Pages of this origin are not let in; http.origins names those that are"), .origin, peer)
+                .error(403, "Pages of this origin are not allowed; http.origins names those that are"), .origin, peer)
         }
         if let refusal = WebSocketHandshake.refusal(of: head) { return refuse(refusal, .handshake, peer) }
         guard let version = ProtocolVersion(vsn: head.query("vsn")) else {
@@ -191,7 +191,7 @@ package struct Admission {
     /// For the operator, who may know how late a token is, and is told what a wrong secret looks like.
     private static func sentence(of refusal: Refusal) -> String {
         switch refusal {
-        case .signatureInvalid: "\(refusal.message): it was signed with another secret or key than the hub has"
+        case .signatureInvalid: "\(refusal.message): it was signed with a secret or key that the hub does not have"
         default: refusal.message
         }
     }

@@ -82,7 +82,7 @@ extension EventLoop {
             ? judgeUpgrade(head, by: fd, isOps: false)
             : .refused(
                 router.refusal(of: head, isOps: false)
-                    ?? .error(400, "An upgrade is to be asked for with GET, and to a WebSocket"))
+                    ?? .error(400, "Ask for an upgrade with GET, and to a WebSocket"))
         switch verdict {
         case .refused(let response): return tls.writeLast(response, by: head.field("origin"), to: wsi)
         case .admitted(let upgrade):

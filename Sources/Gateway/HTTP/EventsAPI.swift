@@ -57,7 +57,7 @@ final class EventsAPI {
         }
         let origin = head.field("origin")
         guard loop.rules.origins.isEmpty || loop.rules.origins.allow(origin) else {
-            return .refused(.error(403, "Pages of this origin are not let in; http.origins names those that are"))
+            return .refused(.error(403, "Pages of this origin are not allowed; http.origins names those that are"))
         }
         let query = head.allQuery
         let bearer: EventBearer

@@ -179,7 +179,8 @@ final class RequestRouter {
     /// libwebsockets 4.1.6 spins where a client ends while an answer goes on.
     static let notOverTLS = HTTPResponse.error(
         501,
-        "The hub sends no events over its own TLS: put a proxy in front that ends it, use a WebSocket, or read a stream with live=long-poll"
+        "The hub sends no events over its own TLS: put a proxy in front that ends TLS, use a WebSocket, or read a "
+            + "stream with live=long-poll"
     ).readableAnywhere
 
     /// The head of a request whose body is taken as it comes. `HTTPServer.goOn` is called when the first piece may.

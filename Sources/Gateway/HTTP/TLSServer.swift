@@ -46,7 +46,7 @@ final class TLSServer {
         guard head.field("transfer-encoding") == nil, let text = head.field("content-length"),
             text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }), let length = Int(text)
         else {
-            return respond(wsi, .error(411, "Content-Length is missing; over TLS the hub takes no chunks"))
+            return respond(wsi, .error(411, "Content-Length is missing; over TLS the hub takes no chunked bodies"))
         }
         guard length <= loop.configuration.maximumBodyBytes else {
             return respond(wsi, .error(413, "The body may have \(loop.configuration.maximumBodyBytes) bytes at most"))

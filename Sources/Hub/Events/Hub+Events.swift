@@ -53,7 +53,7 @@ extension Hub {
         return verdict
     }
 
-    private static let unknownID = "The id is not one that says where you were here: load what you show again."
+    private static let unknownID = "The id does not say where you were in these channels: load what you show again."
 
     /// Milliseconds: not all at once where many were cut off.
     private func nextRetry() -> Int { Int.random(in: 2000...5000, using: &context.random) }

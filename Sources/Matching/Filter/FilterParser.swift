@@ -244,7 +244,7 @@ enum FilterList {
         skipSpace(text, &at)
         guard at == text.endIndex || text[at] == UInt8(ascii: ",") else {
             throw SubscriptionError(
-                "a quoted value in the in list goes on behind its quote in filter condition \(context)")
+                "a quoted value in the in list goes on after its closing quote in filter condition \(context)")
         }
         return String(decoding: bytes, as: UTF8.self)
     }

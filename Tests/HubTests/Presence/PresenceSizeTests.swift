@@ -82,7 +82,7 @@ import Wire
         #expect(heard(try track(stage, 1, large)).count == 1)
         let refused = try track(stage, 2, large)
         #expect(heard(refused).isEmpty)
-        #expect(refused.last?.contains("at 1000 bytes (presence.listed_bytes); you are counted and not shown") == true)
+        #expect(refused.last?.contains("at 1000 bytes (presence.listed_bytes); you are counted but not shown") == true)
         #expect(heard(try track(stage, 3)).count == 1)
         // Who is shown stays so where there is no room for what it says next.
         let grown = try track(stage, 3, large)
@@ -110,7 +110,7 @@ import Wire
             ).last
         }
         #expect(try track("a")?.contains(#""status":"ok""#) == true)
-        #expect(try track("b")?.contains("at 1000 bytes (presence.total_bytes); you are counted and not shown") == true)
+        #expect(try track("b")?.contains("at 1000 bytes (presence.total_bytes); you are counted but not shown") == true)
         #expect(try track("c", "{}")?.contains(#""status":"ok""#) == true)
         try stage.say(#"["1","3","realtime:a","phx_leave",{}]"#, from: 1)
         #expect(try track("b")?.contains(#""status":"ok""#) == true)
