@@ -3,8 +3,8 @@
 extension Setting {
     static let connections = Setting(
         "limits.connections", .integer(0...1_000_000), standard: .integer(0), unit: "sockets", isReloaded: true,
-        "How many sockets the hub takes; one more is refused with HTTP 503. 0: as many as the system lets it open files, "
-            + "but for a few that it keeps for itself.")
+        "How many sockets the hub accepts; one more is refused with HTTP 503. 0: as many as the limit of open files "
+            + "allows, except for a few that the hub keeps for itself.")
 
     static let connectionsPerAddress = Setting(
         "limits.connections_per_address", .integer(0...1_000_000), standard: .integer(0), unit: "sockets",
@@ -15,10 +15,10 @@ extension Setting {
     static let connectionsPerUser = Setting(
         "limits.connections_per_user", .integer(0...1_000_000), standard: .integer(0), unit: "sockets",
         isReloaded: true,
-        "How many sockets one user may have, by the claim `sub` of the token at the door or else of the first join. One "
-            + "more is refused with HTTP 429, or its join with an error. 0: any number; tokens without `sub` do not count. "
-            + "A phone that lost its network counts until timeouts.idle. Where several hubs act as one (cluster.url) those on "
-            + "all hubs count.")
+        "How many sockets one user may have, by the claim `sub` of the token with which it connects, or else of the "
+            + "first join. One more is refused with HTTP 429, or its join with an error. 0: any number; tokens without "
+            + "`sub` do not count. A phone that lost its network counts until timeouts.idle. If several hubs act as "
+            + "one (cluster.url), sockets on all hubs count.")
 
     static let channelsPerConnection = Setting(
         "limits.channels_per_connection", .integer(1...100_000), standard: .integer(100), unit: "channels",
@@ -33,19 +33,19 @@ extension Setting {
     static let patternsPerConnection = Setting(
         "limits.patterns_per_connection", .integer(1...100_000), standard: .integer(100), unit: "patterns",
         isReloaded: true,
-        "How many patterns (`like`, `ilike`, `match`, `imatch`) the filters of one socket may have, in all its channels; a "
-            + "join beyond that is refused. Each is held against every row of its table.")
+        "How many patterns (`like`, `ilike`, `match`, `imatch`) the filters of one socket may have, in all its "
+            + "channels; a join beyond that is refused. Each is compared with every row of its table.")
 
     static let undecidedFilters = Setting(
         "limits.undecided_filters", .integer(1...100_000), standard: .integer(1000), unit: "filters",
         "How many filters Postgres may have to decide for one row: those with `ilike`, `match` or `imatch`, and others "
-            + "that depend on a collation or on a type that the hub does not compare. Of more, those end of the channels "
-            + "that have the most, with an error.")
+            + "that depend on a collation or on a type that the hub does not compare. If there are more, the filters "
+            + "of the channels that have the most end with an error.")
 
     static let regularExpressions = Setting(
         "limits.regular_expressions", .toggle, standard: .toggle(true), isReloaded: true,
-        "Serve filters with `match` and `imatch`. What an expression may cost is bounded (docs/protocol.md); set false to "
-            + "have none from clients at all.")
+        "Serve filters with `match` and `imatch`. What an expression may cost is bounded (docs/protocol.md); set false "
+            + "to refuse them all.")
 
     static let joinsPerSecond = Setting(
         "limits.joins_per_second", .integer(0...1_000_000), standard: .integer(100), unit: "joins", isReloaded: true,
@@ -55,8 +55,8 @@ extension Setting {
     static let presencePerSecond = Setting(
         "limits.presence_per_second", .integer(0...1_000_000), standard: .integer(50), unit: "messages",
         isReloaded: true,
-        "How often one socket may track its presence in a second, after as many at once as it may have channels. What "
-            + "is beyond that is answered with an error; 0 refuses none.")
+        "How often one socket may track its presence in a second, after as many at once as it may have channels. "
+            + "Anything beyond that is answered with an error; 0 refuses none.")
 
     static let messagesPerSecond = Setting(
         "limits.messages_per_second", .integer(0...1_000_000), standard: .integer(5000), unit: "messages",
@@ -79,25 +79,25 @@ extension Setting {
         "limits.payload_bytes", .integer(256...268_435_456), standard: .integer(3_000_000), unit: "bytes",
         isReloaded: true,
         "The largest payload of one broadcast or presence; a larger one is answered with an error. Python clients "
-            + "take no message over 1 MiB.")
+            + "accept no message over 1 MiB.")
 
     static let presenceBytes = Setting(
         "limits.presence_bytes", .integer(256...268_435_456), standard: .integer(500_000), unit: "bytes",
         isReloaded: true,
-        "The largest payload that one member may track as its presence; a larger one is answered with an "
-            + "error. Every member of the channel is sent it; a change holds it twice, and Python clients take no "
-            + "message over 1 MiB.")
+        "The largest payload that one member may track as its presence; a larger one is answered with an error. Every "
+            + "member of the channel is sent it; a change holds it twice, and Python clients accept no message over 1 "
+            + "MiB.")
 
     static let pendingBytesPerSocket = Setting(
         "limits.pending_bytes_per_socket", .integer(16_384...1_073_741_824), standard: .integer(1_048_576),
         unit: "bytes", isReloaded: true,
-        "What may wait for a reader that is slower than its channels. At the cap the socket is cut off, "
-            + "so that the client reconnects; the hub's memory never grows with a slow reader.")
+        "How much may wait for a reader that is slower than its channels. At the cap the socket is cut off, so that "
+            + "the client reconnects; the hub's memory never grows with a slow reader.")
 
     static let unfinishedBytes = Setting(
         "limits.unfinished_bytes", .integer(1_048_576...68_719_476_736), standard: .integer(67_108_864), unit: "bytes",
         isReloaded: true,
-        "How much all clients together may have sent of messages and HTTP requests that are not complete. Beyond that a "
+        "How many bytes of incomplete messages and HTTP requests all clients together may have sent. Beyond that, a "
             + "request is answered with HTTP 503, and a socket is closed with code 1013.")
 
     static let failuresPerMinute = Setting(
@@ -111,7 +111,7 @@ extension Setting {
 
     static let historyMessages = Setting(
         "history.messages", .integer(0...100_000), standard: .integer(100), unit: "messages", isReloaded: true,
-        "How many broadcasts a channel that asks for history keeps for members that come back. 0: no channel keeps any."
+        "How many broadcasts a channel that asks for history keeps for members that come back. 0: channels keep none."
     )
 
     static let historySeconds = Setting(
@@ -126,5 +126,5 @@ extension Setting {
     static let historyBytes = Setting(
         "history.bytes", .integer(1024...68_719_476_736), standard: .integer(67_108_864), unit: "bytes",
         isReloaded: true,
-        "How much all channels keep together; beyond that the oldest messages go first, whosever they are.")
+        "How much all channels keep together; beyond that, the oldest messages of any channel go first.")
 }

@@ -2,7 +2,8 @@
 extension Setting {
     static let apnsTopic = Setting(
         "apns.topic", .bundle, standard: nil, alias: "IOS_LIVE_ACTIVITY_TOPIC",
-        "The app's bundle id, which is its topic at Apple. With it, and the three that follow, the hub sends pushes.")
+        "The app's bundle id, which is its topic at Apple. With this and the three settings that follow, the hub sends "
+            + "pushes.")
 
     static let apnsTeam = Setting(
         "apns.team_id", .code(length: 10), standard: nil, alias: "IOS_LIVE_ACTIVITY_TEAM_ID",
@@ -10,18 +11,18 @@ extension Setting {
 
     static let apnsKeyID = Setting(
         "apns.key_id", .code(length: 10), standard: nil, alias: "IOS_LIVE_ACTIVITY_KEY_ID",
-        "The key's id, as Apple's developer site shows it under Keys; it is in the name of the file, too.")
+        "The key's id, as Apple's developer site shows it under Keys; it is also in the name of the file.")
 
     static let apnsPrivateKey = Setting(
         "apns.private_key", .pem, standard: nil, isSecret: true, alias: "IOS_LIVE_ACTIVITY_PRIVATE_KEY",
-        "The key itself: the text of the file AuthKey_ID.p8, line breaks as they are or written as \\n. Better in the "
-            + "environment than in a file.")
+        "The key itself: the text of the file AuthKey_ID.p8, line breaks as they are or written as \\n. It is safer in "
+            + "the environment than in a file.")
 
     static let apnsEnvironment = Setting(
         "apns.environment", .choice(["sandbox", "production"]), standard: .text("production"),
         alias: "IOS_LIVE_ACTIVITY_ENV",
-        "Which of Apple's services a token belongs to whose registration does not say: sandbox for apps installed from "
-            + "Xcode, production for TestFlight and the App Store.")
+        "Which of Apple's services a token belongs to if its registration does not say: sandbox for apps installed "
+            + "from Xcode, production for TestFlight and the App Store.")
 
     static let apnsURL = Setting(
         "apns.url", .webURL, standard: nil,
@@ -29,7 +30,8 @@ extension Setting {
 
     static let apnsCAFile = Setting(
         "apns.ca_file", .path, standard: nil,
-        "A file with the certificates, in PEM, that the server of pushes is trusted by; when it is not set, the system's."
+        "A PEM file with the certificate authorities that the server of pushes is checked against; when it is not set, "
+            + "the system's."
     )
 
     static let apnsQueue = Setting(
@@ -39,7 +41,7 @@ extension Setting {
 
     static let activityTopic = Setting(
         "live_activity.topic", .template, standard: .text("conversation:{conversation_id}"),
-        "The channel of a conversation, where it is seen who types and who is online.")
+        "The channel of a conversation, which shows who types and who is online.")
 
     static let activityState = Setting(
         "live_activity.content_state", .json,
@@ -47,15 +49,15 @@ extension Setting {
             #"{"conversationId":"{conversation_id}","conversationName":"{conversation_name}","sender":"{sender_name}","#
                 + #""preview":"{preview}","unread":"{unread}","typing":"{typing}","online":"{online_count}","#
                 + #""connected":"{connected}","version":"{version}"}"#), isReloaded: true,
-        "What a Live Activity is sent, as JSON. A text that is one {variable} and nothing else becomes that variable with its "
-            + "own type; docs/push.md has the variables.")
+        "The content that a Live Activity is sent, as JSON. A text that is one {variable} and nothing else becomes "
+            + "that variable with its own type; docs/push.md has the variables.")
 
     static let activityFacts = Setting(
         "live_activity.facts", .query, standard: nil,
-        "The statement that says how a conversation stands for the user of a Live Activity: $1 text is the user, $2 text "
-            + "the conversation; it runs as that user and returns what alerts.audience does, or no row where the user is not "
-            + "in the conversation. When it is not set, an activity waits for the next message; docs/push.md has one for the "
-            + "sample chat.")
+        "The statement that says how a conversation stands for the user of a Live Activity: $1 text is the user, $2 "
+            + "text the conversation; it runs as that user and returns what alerts.audience does, or no row if the "
+            + "user is not in the conversation. When it is not set, an activity waits for the next message; "
+            + "docs/push.md has one for the sample chat.")
 
     static let activityRefresh = Setting(
         "live_activity.refresh_seconds", .integer(1...3600), standard: .integer(30), unit: "seconds", isReloaded: true,
@@ -65,7 +67,7 @@ extension Setting {
     static let activityPreview = Setting(
         "live_activity.preview_characters", .integer(1...1000), standard: .integer(100), unit: "characters",
         isReloaded: true,
-        "How much of a message {preview} shows, in alerts, too.")
+        "How much of a message {preview} shows, also in alerts.")
 
     static let activityDebounce = Setting(
         "live_activity.debounce_milliseconds", .integer(0...60_000), standard: .integer(2000), unit: "milliseconds",
@@ -75,7 +77,7 @@ extension Setting {
     static let activityCeiling = Setting(
         "live_activity.ceiling_milliseconds", .integer(0...600_000), standard: .integer(10_000), unit: "milliseconds",
         isReloaded: true,
-        "How long changes that go on may put a push off.")
+        "How long continuing changes may delay a push.")
 
     static let activityStale = Setting(
         "live_activity.stale_minutes", .integer(1...480), standard: .integer(15), unit: "minutes", isReloaded: true,
@@ -83,18 +85,18 @@ extension Setting {
 
     static let activityHours = Setting(
         "live_activity.hours", .integer(1...8), standard: .integer(8), unit: "hours", isReloaded: true,
-        "How long a Live Activity lives; then it is sent its end. Apple ends them after 8.")
+        "How long a Live Activity lives; then the hub ends it. Apple ends them after 8.")
 
     static let alertTables = Setting(
         "alerts.tables", .tables, standard: .text("public.messages"),
-        "The tables, separated by commas as SCHEMA.TABLE, whose new rows are messages: their readers who are away get an "
-            + "alert, and Live Activities show them. They have to be watched.")
+        "The tables, separated by commas as SCHEMA.TABLE, whose new rows are messages: readers who are away get an "
+            + "alert, and Live Activities show them. The tables have to be watched.")
 
     static let alertAudience = Setting(
         "alerts.audience", .query, standard: nil,
-        "The statement that says who is to hear of new messages: $1 jsonb is a list of {row, schema, table, record}; it "
-            + "returns row, user_id and what the templates use. When it is not set, nobody is alerted; docs/push.md has one "
-            + "for the sample chat.")
+        "The statement that says who is alerted of new messages: $1 jsonb is a list of {row, schema, table, record}; "
+            + "it returns row, user_id and what the templates use. When it is not set, nobody is alerted; docs/push.md "
+            + "has one for the sample chat.")
 
     static let alertTitle = Setting(
         "alerts.title", .template, standard: .text("{conversation_name}"), isReloaded: true,
@@ -110,7 +112,7 @@ extension Setting {
 
     static let alertTitleArguments = Setting(
         "alerts.title_arguments", .template, standard: nil, isReloaded: true,
-        "What the localized title has for its placeholders, separated by |.")
+        "The values for the placeholders of the localized title, separated by |.")
 
     static let alertBodyKey = Setting(
         "alerts.body_key", .template, standard: nil, isReloaded: true,
@@ -118,7 +120,7 @@ extension Setting {
 
     static let alertBodyArguments = Setting(
         "alerts.body_arguments", .template, standard: nil, isReloaded: true,
-        "What the localized text has for its placeholders, separated by |.")
+        "The values for the placeholders of the localized text, separated by |.")
 
     static let alertSound = Setting(
         "alerts.sound", .template, standard: .text("default"), isReloaded: true,
@@ -127,6 +129,6 @@ extension Setting {
 
     static let alertHours = Setting(
         "alerts.hours", .integer(1...720), standard: .integer(24), unit: "hours", isReloaded: true,
-        "How long an alert is worth delivering: so long it is kept for a phone that is off, and for Apple while it cannot "
-            + "be reached.")
+        "How long an alert is worth delivering: it is kept this long for a phone that is off, and for Apple while it "
+            + "cannot be reached.")
 }

@@ -2,28 +2,28 @@
 extension Setting {
     static let streamsDirectory = Setting(
         "streams.directory", .path, standard: nil,
-        "A folder in which the hub keeps streams, a file for each; it is made if what it stands in is there. A stream "
-            + "outlives the hub's end, and kill -9. One folder for each hub. With cluster.url each hub has all streams there. When it is "
-            + "not set, the hub serves no streams."
+        "A folder in which the hub keeps streams, one file for each; it is created if its parent exists. A stream "
+            + "survives the end of the hub and kill -9. Each hub needs a folder of its own. With cluster.url each hub "
+            + "has all streams there. When it is not set, the hub serves no streams."
     )
 
     static let streamsSync = Setting(
         "streams.sync", .choice(["none", "close", "always"]), standard: .text("none"),
-        "When what was appended has to be on the disk, so that it outlives a crash of the machine, too: none leaves it to "
-            + "the kernel, close waits for the disk when a stream ends, always before every answer.")
+        "When what was appended has to be on the disk, so that it survives a crash of the machine as well: none leaves "
+            + "it to the kernel, close waits for the disk when a stream ends, always before every answer.")
 
     static let streamsOnClose = Setting(
         "streams.on_close", .query, standard: nil,
-        "A statement that writes a stream that its producer closes into your table: $1 its name, $2 all that it has (of JSON an "
-            + "array, bytes as bytea is written), $3 complete, $4 and $5 when it began and ended; it ends with RETURNING. It runs "
-            + "with the role and the claims of whoever closes, under row level security. Row and close are committed together, or "
-            + "neither is.")
+        "A statement that writes a stream into your table when its producer closes it: $1 its name, $2 its whole "
+            + "content (JSON as an array, bytes as bytea is written), $3 complete, $4 and $5 when it began and ended; "
+            + "it ends with RETURNING. It runs with the role and the claims of whoever closes, under row level "
+            + "security. Row and close are committed together, or neither is.")
 
     static let streamsRoutes = Setting(
         "streams.routes", .words(from: nil), standard: nil,
-        "Paths of your application's own at which a stream is read as plain server-sent events, with commas between them: "
-            + "/reply=reply/{conversation} serves /reply?conversation=1 from the stream reply/1. ;event=type behind it takes the "
-            + "event's name from the member type of each message.")
+        "Your application's own paths at which a stream is read as plain server-sent events, with commas between them: "
+            + "/reply=reply/{conversation} serves /reply?conversation=1 from the stream reply/1. ;event=type behind it "
+            + "takes the event's name from the member type of each message.")
 
     static let streamBytes = Setting(
         "streams.bytes", .integer(1024...268_435_456), standard: .integer(1_048_576), unit: "bytes",
@@ -35,12 +35,13 @@ extension Setting {
 
     static let streamTotalBytes = Setting(
         "streams.total_bytes", .integer(1_048_576...68_719_476_736), standard: .integer(268_435_456), unit: "bytes",
-        "How much all streams may have together, in memory and in the folder. Where it is used up, streams that ended go "
-            + "first; an append that still does not fit is refused with HTTP 503.")
+        "How much all streams may have together, in memory and in the folder. When it is used up, streams that have "
+            + "ended go first; an append that still does not fit is refused with HTTP 503.")
 
     static let streamCount = Setting(
         "streams.count", .integer(1...1_000_000), standard: .integer(10_000), unit: "streams",
-        "How many streams there may be. Beyond that, streams that ended go first; open ones stay, and a new one is refused."
+        "How many streams there may be. Beyond that, streams that have ended go first; open ones stay, and a new one "
+            + "is refused."
     )
 
     static let streamKeepAfterEnd = Setting(
@@ -49,12 +50,13 @@ extension Setting {
 
     static let streamStalledAfter = Setting(
         "streams.stalled_after", .integer(1...86_400), standard: .integer(15), unit: "seconds",
-        "After so long a silence of a stream's producer its watchers are told that it stalled; at once when the "
-            + "producer's connection broke. Producers that name themselves count, and those that hold a connection.")
+        "How long a stream's producer may be silent before its watchers are told that it stalled; they are told at "
+            + "once when the producer's connection breaks. It applies to producers that name themselves and to those "
+            + "that hold a connection.")
 
     static let streamAbortedAfter = Setting(
         "streams.aborted_after", .integer(1...604_800), standard: .integer(60), unit: "seconds",
-        "After so long a silence the stream ends as aborted, and its producer may not go on.")
+        "How long a producer may be silent before the stream ends as aborted and its producer may not go on.")
 
     static let streamAbandonedAfter = Setting(
         "streams.abandoned_after", .integer(0...604_800), standard: .integer(3600), unit: "seconds",
