@@ -10,12 +10,12 @@ package enum ProcessFigures {
         var files = rlimit()
         getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &files)
         return [
-            Figure("roost_build_info", .gauge, "The version that runs.", 1, label: "version=\"\(version)\""),
+            Figure("roost_build_info", .gauge, "The version that is running.", 1, label: "version=\"\(version)\""),
             Figure("process_cpu_seconds_total", .counter, "CPU time used.", cpuSeconds),
             Figure("process_resident_memory_bytes", .gauge, "Memory in use.", residentBytes),
             Figure("process_open_fds", .gauge, "Open files; each socket is one.", openFiles),
             Figure("process_max_fds", .gauge, "Files that may be open.", Double(files.rlim_cur)),
-            Figure("process_start_time_seconds", .gauge, "When the process began, since 1970.", startTime),
+            Figure("process_start_time_seconds", .gauge, "When the process started, in seconds since 1970.", startTime),
         ]
     }
 

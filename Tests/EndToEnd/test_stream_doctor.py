@@ -42,7 +42,7 @@ def test_a_folder_that_cannot_be(own_hub, tmp_path):
     file = tmp_path / "file"
     file.write_text("")
     severity, said = finding(own_hub, ROOST_STREAMS_DIRECTORY=str(file))
-    assert severity == "error" and "is no folder" in said
+    assert severity == "error" and "is not a folder" in said
     severity, said = finding(own_hub, ROOST_STREAMS_DIRECTORY=str(tmp_path / "not" / "there"))
     assert severity == "error" and "cannot be made" in said and "No such file" in said
     severity, said = finding(own_hub, ROOST_STREAMS_DIRECTORY=f"{file}/streams")
@@ -88,7 +88,7 @@ def test_a_folder_in_memory_with_little_room(own_hub):
         assert [severity for severity, _ in found] == ["warning"] * 3
         memory, room, files = (said for _, said in found)
         assert "is in memory (tmpfs)" in memory
-        assert "has 16 MiB left, and streams may come to 256 (streams.total_bytes)" in room
+        assert "has 16 MiB left, and streams may grow to 256 (streams.total_bytes)" in room
         assert "more files, and there may be 10000 streams" in files
         # It is enough for less; and what streams have already, they need not find.
         os.mkdir(f"{folder}/streams")

@@ -14,7 +14,7 @@ struct ConfigCheckCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "check",
         abstract: "Read the configuration and say whether `roost serve` could start with it.",
-        discussion: "Ends with 0 or, after a sentence that names the place and the key, with 78."
+        discussion: "Ends with 0, or with 78 after a sentence that names the place and the key."
     )
 
     @OptionGroup(title: "Configuration")
@@ -35,7 +35,7 @@ struct ConfigPrintCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "print",
         abstract: "Print the configuration in force as YAML, and who set each value.",
-        discussion: "Secrets are masked. --json prints what a setting may be, too, and whether a reload changes it."
+        discussion: "Secrets are masked. --json also prints what a setting may be and whether a reload changes it."
     )
 
     @Flag(help: "Print a list of all settings as JSON.")

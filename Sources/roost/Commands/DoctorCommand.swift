@@ -14,19 +14,21 @@ struct DoctorCommand: AsyncParsableCommand {
         abstract: "Check what the hub needs, and say what to do about what is missing.",
         discussion: """
             Looks at the machine (the event loop's package, open files, io_uring, the kernel's queues, the clock), the \
-            folder of streams, the certificate, the token keys, the database (reachable, version, rights, schema, a pooler in between, sessions that are free, \
-            long transactions, standbys, the outbox, triggers, what reading the WAL takes, other hubs of the same name, the roles of clients, \
-            messages from SQL, policies, the statement of streams' ends), Redis where several hubs act as one, and whether Apple takes the key for pushes. Holds declared scopes against the \
-            policies, and against what users see of sample rows, in a transaction that is rolled back. Ends with 0 where \
-            all is well, 69 where something is not; warnings do not count. Run it where the hub runs.
+            folder of streams, the certificate, the token keys, the database (reachable, version, rights, schema, a \
+            pooler in between, free sessions, long transactions, standbys, the outbox, triggers, what is needed to \
+            read the WAL, other hubs of the same name, the roles of clients, messages from SQL, policies, the \
+            statement of streams' ends), Redis if several hubs act as one, and whether Apple takes the key for pushes. \
+            Compares declared scopes with the policies, and with what users see of sample rows, in a transaction that \
+            is rolled back. Ends with 0 if all is well, with 69 if something is wrong; warnings do not count. Run it \
+            where the hub runs.
             """
     )
 
-    @Flag(help: "Print the findings as one JSON object, with the numbers of errors and warnings.")
+    @Flag(help: "Print the findings as one JSON object, with the number of errors and warnings.")
     var json = false
 
     @Option(
-        help: ArgumentHelp("Send a test push to this phone, too.", valueName: "hex"),
+        help: ArgumentHelp("Also send a test push to this phone.", valueName: "hex"),
         transform: { text in
             guard let token = PushToken(text) else { throw ValidationError("a token in hexadecimal is expected.") }
             return token

@@ -6,7 +6,7 @@ struct HubOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The hub; default: http.host and http.port of the configuration.", valueName: "url"))
     var url: String?
 
-    @Option(help: ArgumentHelp("The token to act by.", valueName: "jwt"))
+    @Option(help: ArgumentHelp("The token to use.", valueName: "jwt"))
     var token: String?
 
     @OptionGroup(title: "Configuration")

@@ -7,11 +7,11 @@ struct InitCommand: AsyncParsableCommand {
         commandName: "init",
         abstract: "Create the roles that clients' tokens name, and let them read tables.",
         discussion: """
-            Prints the SQL of what lacks: the roles anon, authenticated and service_role, the hub's right to become them, and \
-            for the tables that are named SELECT for authenticated and service_role, with USAGE on their schemas. --yes runs \
-            it, in one transaction. It can be repeated at any time.
+            Prints the SQL for what is missing: the roles anon, authenticated and service_role, the hub's right to \
+            become them, and, for the named tables, SELECT for authenticated and service_role, with USAGE on their \
+            schemas. --yes runs it in one transaction. It is safe to repeat.
 
-            Databases of Supabase have the roles already. Which rows of a table a user sees is for row level security to say. \
+            Supabase databases have the roles already. Row level security decides which rows of a table a user sees. \
             Examples: `roost init`, `roost init public.messages public.members --yes`.
             """
     )
@@ -22,7 +22,7 @@ struct InitCommand: AsyncParsableCommand {
     @Flag(help: "Run the SQL.")
     var yes = false
 
-    @Flag(help: "Let anon, the role of visitors who are not signed in, read the tables, too.")
+    @Flag(help: "Also let anon, the role of visitors who are not signed in, read the tables.")
     var anon = false
 
     @Option(
@@ -53,7 +53,7 @@ struct InitCommand: AsyncParsableCommand {
 
     private func obstacle(_ plan: ClientRoles.Plan) -> [String] {
         plan.obstacle.map {
-            ["-- \(plan.user) may not run this, as \($0); have an administrator of the database run it."]
+            ["-- \(plan.user) may not run this, because \($0); have an administrator of the database run it."]
         } ?? []
     }
 

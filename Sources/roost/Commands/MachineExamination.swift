@@ -79,7 +79,7 @@ struct CertificateExamination {
         guard let files else {
             return Finding(
                 .good, Self.subject,
-                "The hub speaks no TLS (tls.certificate is not set): let it be reached by a proxy that does.")
+                "The hub does not speak TLS (tls.certificate is not set): put a proxy in front that does.")
         }
         do {
             return finding(of: try Certificate(files), in: files)

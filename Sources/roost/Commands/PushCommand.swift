@@ -40,7 +40,9 @@ struct PushCommand: AsyncParsableCommand {
     @Option(help: "10, 5 or 1. Default: 10 for alerts, 5 for the rest.")
     var priority: Int?
 
-    @Option(help: ArgumentHelp("Of those with the same one the phone shows the newest.", valueName: "text"))
+    @Option(
+        help: ArgumentHelp(
+            "Of the pushes with the same collapse id, the phone shows only the newest.", valueName: "text"))
     var collapseID: String?
 
     @Option(help: "sandbox or production. Default: apns.environment.", transform: Self.environment)
@@ -103,7 +105,7 @@ struct PushCommand: AsyncParsableCommand {
         do {
             return try PushLine(parsing: line, defaults).push
         } catch {
-            throw RunFailure("This is no push: \(error).", .usage)
+            throw RunFailure("This is not a push: \(error).", .usage)
         }
     }
 

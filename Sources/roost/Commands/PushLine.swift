@@ -88,7 +88,7 @@ enum PushLineError: Error, Equatable {
 extension PushLineError: CustomStringConvertible {
     var description: String {
         switch self {
-        case .notJSON(let offset): "it is no JSON object (byte \(offset) does not fit)"
+        case .notJSON(let offset): "it is not a JSON object (byte \(offset) does not fit)"
         case .wrong(let key, let expected): "\"\(key)\" must be \(expected)"
         }
     }
@@ -119,7 +119,8 @@ struct PushLines {
             do {
                 return try PushLine(parsing: Array(line.utf8), defaults).push
             } catch {
-                throw RunFailure("Line \(number) is no push: \(error). It and what follows was not sent.", .usage)
+                throw RunFailure(
+                    "Line \(number) is not a push: \(error). This line and those after it were not sent.", .usage)
             }
         }
         return nil

@@ -9,8 +9,9 @@ struct ServeCommand: AsyncParsableCommand {
         discussion: """
             Prints `listening on ws://HOST:PORT/realtime/v1/websocket` when it takes connections and follows the \
             database. SIGTERM and Ctrl-C drain it: sockets are closed in batches over drain.seconds. While the \
-            database is away the hub goes on, tries again with growing pauses, and says so in the log and in /readyz. \
-            SIGHUP makes it read its configuration again; config/roost.yaml says of each key whether that changes it.
+            database cannot be reached, the hub goes on, tries again with growing pauses, and says so in the log and \
+            in /readyz. SIGHUP makes it read its configuration again; config/roost.yaml says for each key whether a \
+            reload changes it.
             """
     )
 

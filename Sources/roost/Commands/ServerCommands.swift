@@ -23,7 +23,7 @@ struct ServerOptions: ParsableArguments {
             let bytes = try transfer.perform(method, method == "POST" ? ["Content-Length: 0"] : [], behind: path + page)
             let answer: JSON
             do { answer = try JSON(parsing: bytes) } catch {
-                throw RunFailure("What answers at --url is no hub that this command knows.")
+                throw RunFailure("What answers at --url is not a hub that this command knows.")
             }
             if json {
                 StandardOutput.write(bytes + [UInt8(ascii: "\n")])
@@ -37,7 +37,7 @@ struct ServerOptions: ParsableArguments {
             let names =
                 silent == ["*"]
                 ? "The other hubs cannot be reached" : "No answer from \(silent.joined(separator: ", "))"
-            throw RunFailure("\(names): this is not all, and what was asked for may not be done there.")
+            throw RunFailure("\(names): the answer is not complete, and what was asked for may not be done there.")
         }
     }
 
@@ -83,7 +83,7 @@ struct ChannelPresenceCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "presence",
         abstract: "List who is present in a channel.",
-        discussion: "Prints a line for each meta: the member's key, a tab, and what it says of itself as JSON.")
+        discussion: "Prints a line for each meta: the member's key, a tab, and what it tracks as JSON.")
 
     @Argument(help: "The channel's topic, such as room1.")
     var topic: String

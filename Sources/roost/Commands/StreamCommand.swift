@@ -32,11 +32,11 @@ struct StreamOptions: ParsableArguments {
 
 struct CreateStreamCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "create", abstract: "Make a stream, or find that it is there.")
+        commandName: "create", abstract: "Create a stream, if it does not exist yet.")
 
     @OptionGroup var stream: StreamOptions
 
-    @Option(help: ArgumentHelp("text/plain, application/json, or of bytes any other.", valueName: "media-type"))
+    @Option(help: ArgumentHelp("text/plain, application/json, or any other type for bytes.", valueName: "media-type"))
     var type = "text/plain"
 
     func run() async throws {
@@ -47,7 +47,7 @@ struct CreateStreamCommand: AsyncParsableCommand {
 struct AppendStreamCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "append",
-        abstract: "Append what comes on the standard input, as it comes.",
+        abstract: "Append what arrives on the standard input, as it arrives.",
         discussion: """
             With --format the input is what a model's API streams (server-sent events), and its text is appended: \
             openai (chat completions and responses), anthropic (messages), vercel (UI message streams). Example: \
@@ -56,13 +56,13 @@ struct AppendStreamCommand: AsyncParsableCommand {
 
     @OptionGroup var stream: StreamOptions
 
-    @Option(help: ArgumentHelp("text/plain, application/json, or of bytes any other.", valueName: "media-type"))
+    @Option(help: ArgumentHelp("text/plain, application/json, or any other type for bytes.", valueName: "media-type"))
     var type = "text/plain"
 
     @Option(help: "What the input is: raw, openai, anthropic or vercel.")
     var format = ReplyFormat.raw
 
-    @Flag(help: "Make the stream if it is not there.")
+    @Flag(help: "Create the stream if it does not exist.")
     var create = false
 
     @Flag(help: "End the stream with the input.")
@@ -82,13 +82,14 @@ struct ReadStreamCommand: AsyncParsableCommand {
         commandName: "read",
         abstract: "Print what a stream has and what comes, until it ends.",
         discussion: """
-            Ends with 0 if the stream is complete, with 1 if it was cancelled or aborted, or cannot be read. Text and bytes \
-            are printed to the byte, but for control characters on a terminal; of JSON a message in each line.
+            Ends with 0 if the stream is complete, with 1 if it was cancelled or aborted, or cannot be read. Text and \
+            bytes are printed to the byte, except for control characters on a terminal; JSON is printed as one message \
+            per line.
             """)
 
     @OptionGroup var stream: StreamOptions
 
-    @Flag(help: "Print what there is, and end.")
+    @Flag(help: "Print what there is now, and end.")
     var once = false
 
     func run() async throws {
@@ -107,7 +108,7 @@ struct CloseStreamCommand: AsyncParsableCommand {
 
 struct CancelStreamCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "cancel", abstract: "Stop a stream: nobody is shown a byte behind where it is now.")
+        commandName: "cancel", abstract: "Stop a stream where it is now: nobody receives a byte more.")
 
     @OptionGroup var stream: StreamOptions
 

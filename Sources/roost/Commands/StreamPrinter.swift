@@ -31,7 +31,7 @@ struct StreamPrinter {
             }
             if isOnce, isUpToDate { return }
             guard let next = client.header("Stream-Next-Offset") else {
-                throw RunFailure("What answers at --url speaks of no streams: it names no offset.", .refused)
+                throw RunFailure("What answers at --url does not serve streams: it names no offset.", .refused)
             }
             offset = next
             cursor = client.header("Stream-Cursor").map { "&cursor=\($0)" } ?? ""

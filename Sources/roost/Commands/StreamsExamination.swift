@@ -26,7 +26,7 @@ struct StreamsExamination {
     private var routes: [Finding] {
         settings.routes.filter { StreamRoute($0) == nil }.map {
             error(
-                "streams.routes has `\($0)`, which is no route; write it like /reply=reply/{conversation}.")
+                "streams.routes has `\($0)`, which is not a route; write it like /reply=reply/{conversation}.")
         }
     }
 
@@ -37,7 +37,7 @@ struct StreamsExamination {
             return [error("streams.directory \(folder) cannot be looked at (\(Self.reason)).")]
         }
         guard !isThere || status.st_mode & S_IFMT == S_IFDIR else {
-            return [error("streams.directory \(folder) is no folder; name one of the hub's own.")]
+            return [error("streams.directory \(folder) is not a folder; name one of the hub's own.")]
         }
         // The hub makes it where it is not there, and nothing above it.
         let place = isThere ? folder : Self.parent(of: folder)
@@ -65,16 +65,16 @@ struct StreamsExamination {
         if roost_is_in_memory(place) != 0 {
             problems.append(
                 warning(
-                    "\(place) is in memory (tmpfs): streams outlive the hub, and not the machine; name a folder on a disk that "
-                        + "stays."))
+                    "\(place) is in memory (tmpfs): streams outlive the hub but not a restart of the machine; name a "
+                        + "folder on a disk that stays."))
         }
         if free < Self.least {
             problems.append(error("The disk of \(place) is full, so appends are refused; make room on it."))
         } else if free < wanted - Self.bytes(in: place) {
             problems.append(
                 warning(
-                    "The disk of \(place) has \(free / Self.mebibyte) MiB left, and streams may come to "
-                        + "\(wanted / Self.mebibyte) (streams.total_bytes); make room on it, or let them have less."))
+                    "The disk of \(place) has \(free / Self.mebibyte) MiB left, and streams may grow to "
+                        + "\(wanted / Self.mebibyte) (streams.total_bytes); make room on it, or lower the limit."))
         }
         // Some file systems have no table of files, and say 0.
         if volume.f_files > 0, Int64(volume.f_favail) < Int64(settings.count) {

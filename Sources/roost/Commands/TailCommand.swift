@@ -10,11 +10,11 @@ struct TailCommand: AsyncParsableCommand {
         commandName: "tail",
         abstract: "Join a channel and print its events as JSON lines, or follow a stream.",
         discussion: """
-            Connects to the hub as a client does: broadcasts, presence and, with --table, row changes. With --stream it \
-            prints what the stream has and what comes, and ends with the stream: with 0 if it is complete, with 1 if not. \
-            Of a stream of JSON it prints a line for each message. Without --token it signs one with jwt.secret for the \
-            role service_role. Ctrl-C leaves. Examples: `roost tail room1`, \
-            `roost tail room1 --table public.messages --filter conversation_id=eq.7`, `roost tail --stream reply/1`.
+            Connects to the hub as a client does: broadcasts, presence and, with --table, row changes. With --stream \
+            it prints what the stream has and what comes, and ends with the stream: with 0 if it is complete, with 1 \
+            if not. For a stream of JSON it prints one line per message. Without --token it signs one with jwt.secret \
+            for the role service_role. Ctrl-C leaves. Examples: `roost tail room1`, `roost tail room1 --table \
+            public.messages --filter conversation_id=eq.7`, `roost tail --stream reply/1`.
             """
     )
 
@@ -24,7 +24,7 @@ struct TailCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Follow this stream instead, such as reply/1.", valueName: "name"))
     var stream: String?
 
-    @Option(help: ArgumentHelp("Subscribe to this table's changes, too.", valueName: "schema.table"))
+    @Option(help: ArgumentHelp("Also subscribe to this table's changes.", valueName: "schema.table"))
     var table: String?
 
     @Option(help: ArgumentHelp("Only rows that match, as clients write it: id=eq.7.", valueName: "filter"))

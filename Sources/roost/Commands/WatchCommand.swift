@@ -7,18 +7,19 @@ struct WatchCommand: AsyncParsableCommand {
         commandName: "watch",
         abstract: "Follow a table's changes, or those of every table of a publication.",
         discussion: """
-            Puts Roost's triggers on the table or, where feed.capture is wal, puts it into the publication `roost`, which a \
-            hub reads from the WAL. From then on clients can subscribe to it. A table that is captured the other way changes \
-            over, also while it is written to. Examples: `roost watch public.messages`, \
-            `roost watch --publication supabase_realtime`. Triggers that were disabled are enabled again.
+            Puts Roost's triggers on the table or, if feed.capture is wal, puts it into the publication `roost`, which \
+            a hub reads from the WAL. From then on clients can subscribe to it. A table that is captured the other way \
+            is switched over, even while it is written to. Examples: `roost watch public.messages`, `roost watch \
+            --publication supabase_realtime`. Triggers that were disabled are enabled again.
 
-            With row level security, it finds out from the policies which columns decide who may see a row (the scope), and \
-            which tables they read; those are watched too. The hub then asks the policies once for each user and value of \
-            the columns, and not for each row. Where that cannot be told, it says why. --no-scope declines.
+            With row level security, it finds out from the policies which columns decide who may see a row (the \
+            scope), and which tables they read; those are watched too. The hub then asks the policies once for each \
+            user and value of the columns, and not for each row. If that cannot be found out, it says why. --no-scope \
+            turns this off.
 
-            --scope declares one by hand, where the policies cannot be read: who may see a row depends on one of its columns \
-            only, as long as the tables that --members names do not change. What the policies contradict is refused; what \
-            a function in them hides from that, `roost doctor` looks for on sample rows. Example: \
+            --scope declares one by hand, for policies that cannot be read: who may see a row depends on one of its \
+            columns only, as long as the tables that --members names do not change. A scope that the policies \
+            contradict is refused; what a function in them hides, `roost doctor` looks for on sample rows. Example: \
             `roost watch messages --scope conversation_id --members conversation_participants`.
             """
     )
@@ -84,8 +85,9 @@ struct UnwatchCommand: AsyncParsableCommand {
         commandName: "unwatch",
         abstract: "Stop following a table's changes.",
         discussion: """
-            Takes Roost's triggers off the table, takes it out of the publication `roost`, and forgets its scope. Its subscribers stay connected and get nothing \
-            more of it. A table that another's scope rests on stays watched.
+            Takes Roost's triggers off the table, takes it out of the publication `roost`, and forgets its scope. Its \
+            subscribers stay connected and get no more of its changes. A table that another's scope rests on stays \
+            watched.
             """
     )
 
@@ -168,7 +170,7 @@ struct TableWatch {
         for note in outcome.notes { StandardOutput.line(note) }
         guard !outcome.obstacles.isEmpty else { return }
         StandardOutput.line(
-            "Policies of \(outcome.table) are asked about each row by itself, which is right and slower, as "
+            "Policies of \(outcome.table) are asked about each row by itself, which is correct but slower, as "
                 + "\(outcome.obstacles.joined(separator: "; ")).")
     }
 }

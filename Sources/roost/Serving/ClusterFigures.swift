@@ -20,7 +20,7 @@ extension ClusterStatistics {
         return hubs.sorted { $0.0 < $1.0 }.map { name, version in
             Figure(
                 "roost_cluster_peer_info", .gauge,
-                "1 for each hub of the cluster that is there, this one too, with its version.", 1,
+                "1 for each connected hub of the cluster, including this one, with its version.", 1,
                 label: "hub=\"\(Figure.escaped(name))\",version=\"\(Figure.escaped(version))\"")
         }
     }
@@ -59,20 +59,20 @@ extension ClusterStatistics {
                 "roost_cluster_reached", .gauge,
                 "1 while this hub and the others act as one, 0 while it goes on alone.",
                 isWhole ? 1 : 0),
-            Figure("roost_cluster_hubs", .gauge, "Other hubs that are there.", peers.count(where: \.isThere)),
+            Figure("roost_cluster_hubs", .gauge, "Other hubs that are connected.", peers.count(where: \.isThere)),
             Figure(
                 "roost_cluster_coordinator", .gauge, "1 on the hub that ends the presence of members whose hub died.",
                 isCoordinator ? 1 : 0),
             Figure(
-                "roost_cluster_members", .gauge, "Members of presence of other hubs that are known here.",
+                "roost_cluster_members", .gauge, "Present members on other hubs that are known here.",
                 foreignMembers),
         ]
     }
 
     private var messages: [Figure] {
         [
-            Figure("roost_cluster_sent_total", .counter, "Messages that the others were told.", Double(sent)),
-            Figure("roost_cluster_received_total", .counter, "Messages of other hubs that arrived.", Double(received)),
+            Figure("roost_cluster_sent_total", .counter, "Messages sent to the other hubs.", Double(sent)),
+            Figure("roost_cluster_received_total", .counter, "Messages received from other hubs.", Double(received)),
             Figure(
                 "roost_cluster_entries_total", .counter,
                 "Entries that this hub wrote to the log; one takes all messages of a turn.",
@@ -95,7 +95,7 @@ extension ClusterStatistics {
                 Double(gaps)),
             Figure(
                 "roost_cluster_behind_entries", .gauge,
-                "Entries of the log that this hub had not read yet when it last looked, twice a second.",
+                "Entries of the log that this hub had not read yet when it last looked; it looks twice a second.",
                 own.behind ?? 0),
             Figure("roost_cluster_disconnects_total", .counter, "Times that Redis was lost.", Double(disconnects)),
             Figure(

@@ -31,7 +31,7 @@ extension StreamStatistics {
                 "Connections by which producers append: long requests, and WebSockets.", connectedProducers),
             Figure(
                 "roost_streams_evicted_total", .counter,
-                "Streams that had ended and went before their time, for others.",
+                "Streams that had ended and were removed early to make room for others.",
                 evicted),
         ]
     }
@@ -55,13 +55,13 @@ extension StreamStatistics.Shared {
                 isOpen ? 1 : 0),
             Figure(
                 "roost_stream_conflicts_total", .counter,
-                "Times that another hub was faster with a stream, and what was asked here was decided anew.", conflicts),
+                "Times that another hub wrote to a stream first, so the request here was decided again.", conflicts),
             Figure(
                 "roost_streams_returned_total", .counter,
-                "Streams that were written back, whole or in part, as Redis had lost them.", returned),
+                "Streams that were written back, whole or in part, because Redis had lost them.", returned),
             Figure(
                 "roost_streams_forked_total", .counter,
-                "Streams that were deleted, as two sides had written them while Redis was split.", forked),
+                "Streams that were deleted because two sides had written them while Redis was split.", forked),
         ]
     }
 }
@@ -70,7 +70,7 @@ extension StreamStatistics.Shared {
 extension LoopFigures {
     var streamFigures: [Figure] {
         Figure.each(
-            "roost_stream_watchers", .gauge, "Who reads streams now, by the way in which they do.", "transport",
+            "roost_stream_watchers", .gauge, "Readers of streams now, by the way in which they read.", "transport",
             Dictionary(
                 uniqueKeysWithValues: StreamTransport.allCases.map { ($0.rawValue, streamWatchers[$0, default: 0]) }))
     }
@@ -81,8 +81,8 @@ extension StreamRowWriter.Statistics {
     var figures: [Figure] {
         Figure.each(
             "roost_stream_commits_total", .counter,
-            "Closes that were to be committed with a row, by what became of them.",
+            "Closes that were to be committed with a row, by result.",
             "result", ["committed": committed, "refused": refused, "unknown": unknown])
-            + [Figure("roost_stream_commit_seconds", "Committing one of them, from when it was asked for.", time)]
+            + [Figure("roost_stream_commit_seconds", "Time to commit a close with its row, from the request.", time)]
     }
 }

@@ -46,7 +46,8 @@ struct HubFigures: Sendable {
         let gauges = [
             Figure("roost_loops", .gauge, "Event loops.", loops.count),
             Figure(
-                "roost_connections_limit", .gauge, "WebSockets that are let in; 0: as many as there are files.",
+                "roost_connections_limit", .gauge,
+                "The most WebSockets that are accepted; 0: as many as open files allow.",
                 gateway.capacity),
         ]
         return gauges + gateway.certificateFigures + sum.connectionFigures + sum.trafficFigures + sum.hubFigures
@@ -54,7 +55,7 @@ struct HubFigures: Sendable {
             + sum.turnFigures + history.list + subscriptions.figures + [
                 Figure(
                     "roost_feed_lag_seconds",
-                    "From a row's commit to its being handed to sockets, for each group of subscribers.", sum.lag)
+                    "Time from a row's commit until it is handed to sockets, for each group of subscribers.", sum.lag)
             ] + (listener?.statistics.figures ?? []) + (capture?.current.figures ?? [])
             + (cluster?.statistics.figures ?? []) + (webhooks?.statistics.figures ?? [])
             + streamFigures(sum)
@@ -101,7 +102,7 @@ extension LoopFigures {
             Figure("roost_subscriptions", .gauge, "Groups of subscribers to row changes.", subscriptions),
         ]
             + Figure.each(
-                "roost_joins_total", .counter, "Joins, by what they were answered.", "result",
+                "roost_joins_total", .counter, "Joins, by result.", "result",
                 ["ok": hub.joins, "refused": hub.joinsRefused])
             + Figure.each(
                 "roost_joins_refused_total", .counter,
@@ -112,7 +113,7 @@ extension LoopFigures {
                     }))
             + Figure.each(
                 "roost_recoveries_total", .counter,
-                "Members that asked for what they missed, by what they were answered.", "result",
+                "Members that asked for what they missed, by result.", "result",
                 // What never happened is 0 and not missing: the first time would not be seen as a rise otherwise.
                 hub.recoveries.merging(
                     [
@@ -122,7 +123,7 @@ extension LoopFigures {
                 ) { one, _ in one })
             + [
                 Figure(
-                    "roost_presence_members", .gauge, "Who is present, those included whose window is open.",
+                    "roost_presence_members", .gauge, "Members present, including those whose window is open.",
                     hub.presenceJoins - hub.presenceLeaves),
                 Figure("roost_presence_joins_total", .counter, "Members that came.", hub.presenceJoins),
                 Figure("roost_presence_leaves_total", .counter, "Members that left.", hub.presenceLeaves),
@@ -130,7 +131,8 @@ extension LoopFigures {
                     "roost_presence_leaves_avoided_total", .counter,
                     "Members that were cut off and back within their window.", hub.presenceLeavesAvoided),
                 Figure(
-                    "roost_typing_starts_total", .counter, "Times that somebody's typing was told.", hub.typingStarts),
+                    "roost_typing_starts_total", .counter, "Times that a member was announced as typing.",
+                    hub.typingStarts),
             ]
     }
 
@@ -138,7 +140,8 @@ extension LoopFigures {
         [
             Figure(
                 "roost_slow_reader_coalesced_total", .counter,
-                "Presence frames that a lagging socket was spared; it is sent the state instead.", coalescedFrames),
+                "Presence frames that were not sent to a lagging socket; it is sent the state instead.", coalescedFrames
+            ),
             Figure(
                 "roost_slow_reader_written_off_total", .counter, "Sockets that row changes stopped waiting for.",
                 slowReadersWrittenOff),
@@ -153,12 +156,12 @@ extension LoopFigures {
         ]
             + Limit.allCases.map { limit in
                 Figure(
-                    "roost_refused_total", .counter, "Requests answered with an error, by the limit they were over.",
+                    "roost_refused_total", .counter, "Requests answered with an error, by the limit they exceeded.",
                     refused[limit, default: 0], label: "limit=\"\(limit.rawValue)\"")
             }
             + [
                 Figure(
-                    "roost_refused_total", .counter, "Requests answered with an error, by the limit they were over.",
+                    "roost_refused_total", .counter, "Requests answered with an error, by the limit they exceeded.",
                     unfinishedRefused, label: "limit=\"unfinished_bytes\"")
             ]
             + Pace.allCases.map { pace in
@@ -183,7 +186,7 @@ extension ChangeService {
     private var outboxFigures: [Figure] {
         guard let outbox else { return [] }
         return [
-            Figure("roost_outbox_rows", .gauge, "Changes that are kept, about.", outbox.rows),
+            Figure("roost_outbox_rows", .gauge, "Changes that are kept; an estimate.", outbox.rows),
             Figure("roost_outbox_bytes", .gauge, "Bytes of changes that are kept.", outbox.bytes),
             Figure("roost_outbox_age_seconds", .gauge, "Age of the oldest change that is kept.", outbox.ageSeconds),
         ]
@@ -196,7 +199,8 @@ extension ChangeService {
             Figure("roost_feed_up", .gauge, "1 while row changes flow.", status == .ready ? 1 : 0),
             Figure("roost_feed_changes_total", .counter, "Row changes read.", feed.changes),
             Figure(
-                "roost_feed_passed_total", .counter, "Row changes not read, as nobody hears their tables; about.",
+                "roost_feed_passed_total", .counter,
+                "Row changes not read because nobody subscribes to their tables; an estimate.",
                 feed.passed),
             Figure("roost_feed_polls_total", .counter, "Windows read, empty ones included.", feed.polls),
             Figure("roost_feed_rings_total", .counter, "Notifications that woke the feed.", feed.rings),
@@ -206,23 +210,23 @@ extension ChangeService {
             Figure("roost_feed_connections_total", .counter, "Connections made to Postgres.", feed.connections),
             Figure("roost_feed_pruned_total", .counter, "Changes deleted after the retention.", feed.pruned),
             Figure(
-                "roost_feed_recovery_reads_total", .counter, "Readings of what members missed.", feed.recoveryReads),
+                "roost_feed_recovery_reads_total", .counter, "Reads of what members missed.", feed.recoveryReads),
             Figure(
                 "roost_visibility_asked_total", .counter, "Decisions on a row for a subscriber, made by policies.",
                 visibility.asked),
             Figure(
-                "roost_visibility_kept_total", .counter, "Decisions that a scope's kept answer stood for.",
+                "roost_visibility_kept_total", .counter, "Decisions taken from the kept answer of a scope.",
                 visibility.kept),
             Figure(
                 "roost_visibility_round_trips_total", .counter, "Times that Postgres was asked for decisions.",
                 visibility.roundTrips),
-            Figure("roost_visibility_seconds", "Asking Postgres for decisions once.", visibility.time),
+            Figure("roost_visibility_seconds", "Time to ask Postgres for decisions once.", visibility.time),
             Figure(
                 "roost_feed_undecided_changes", .gauge,
                 "Changes that wait until Postgres has decided filters; others do not wait for them.", undecidedChanges),
             Figure(
                 "roost_statements_abandoned_total", .counter,
-                "Statements that were not waited for any longer, and cancelled.", abandonedStatements),
+                "Statements that took too long and were cancelled.", abandonedStatements),
         ]
             + Figure.each(
                 "roost_filters_ended_total", .counter, "Filters that were given up, by the reason.", "reason",
@@ -235,11 +239,11 @@ extension ChangeService {
 extension NotificationStatistics {
     var figures: [Figure] {
         [
-            Figure("roost_notify_up", .gauge, "1 while channels of Postgres are listened to.", isListening ? 1 : 0),
+            Figure("roost_notify_up", .gauge, "1 while the hub listens to channels of Postgres.", isListening ? 1 : 0),
             Figure("roost_notify_gaps_total", .counter, "Times that members were told of missing notifications.", gaps),
         ]
             + Figure.each(
-                "roost_notifications_total", .counter, "Notifications, by what became of them.", "result",
+                "roost_notifications_total", .counter, "Notifications, by result.", "result",
                 ["sent": sent, "no_field": withoutField, "impossible": impossible, "dropped": dropped])
     }
 }
@@ -324,7 +328,7 @@ extension PushService {
         counts += client.refused.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
         return counts.map { result, count in
             Figure(
-                "roost_pushes_total", .counter, "Pushes by what became of them; a refusal by Apple's reason.", count,
+                "roost_pushes_total", .counter, "Pushes, by result; a refusal by Apple's reason.", count,
                 label: "result=\"\(result)\"")
         }
     }

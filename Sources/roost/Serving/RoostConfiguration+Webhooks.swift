@@ -34,7 +34,7 @@ extension WebhookService.Statistics {
                 attemptsFailed),
         ]
             + Figure.each(
-                "roost_webhook_events_total", .counter, "Events, by what became of them.", "result",
+                "roost_webhook_events_total", .counter, "Events, by result.", "result",
                 ["sent": sent, "lost": lost, "missed": missed])
     }
 }

@@ -34,8 +34,8 @@ extension StreamSettings {
     func checkRoutes() throws {
         for text in routes where StreamRoute(text) == nil {
             throw RunFailure(
-                "streams.routes has `\(text)`, which is none; write it like /reply=reply/{conversation}, "
-                    + "or with ;event=type behind it.", .configuration)
+                "streams.routes has `\(text)`, which is not a route; write it like /reply=reply/{conversation}, or "
+                    + "with ;event=type behind it.", .configuration)
         }
     }
 }
