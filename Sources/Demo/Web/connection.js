@@ -81,7 +81,7 @@ export class ConnectionControl {
     const up = state !== "reconnecting";
     if (this.#button.dataset.state === (up ? "up" : "down") && this.#button.firstChild) return;
     this.#button.dataset.state = up ? "up" : "down";
-    this.#button.title = up ? `Cut this pane's connection, as a tunnel does; it is tried again after ${DOWNTIME / 1000} s` : "Reconnect at once";
+    this.#button.title = up ? `Cut this pane's connection, as a tunnel does; it reconnects after ${DOWNTIME / 1000} s` : "Reconnect at once";
     this.#button.replaceChildren(icon(up ? "unplug" : "plug"), el("span", {}, up ? "Drop" : "Reconnect"));
   }
 

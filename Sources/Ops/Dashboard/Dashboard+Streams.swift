@@ -121,7 +121,7 @@ extension Dashboard {
     private static func text(_ lifetime: StreamConfiguration.Lifetime) -> String {
         switch lifetime {
         case .unlimited: "by the hub's settings"
-        case .idle(let seconds): "\(seconds) s after it is read or written last"
+        case .idle(let seconds): "\(seconds) s after it was last read or written"
         case .until(let time): "until \(CivilTime(millisecondsSince1970: Int(time)).text)"
         }
     }

@@ -72,7 +72,8 @@ extension Dashboard {
         default:
             refuse(
                 frame, session,
-                "there is no such command; there are disconnect, disconnect_user, cancel_stream, delete_stream, log_level"
+                "there is no such command; the commands are disconnect, disconnect_user, cancel_stream, delete_stream, "
+                    + "log_level"
             )
         }
     }

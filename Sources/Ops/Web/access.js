@@ -39,7 +39,7 @@ export async function admission(main) {
       main.replaceChildren(el("p", { class: "empty", dataset: { testid: "forbidden" } }, await answer.text()));
       return new Promise(() => {});
     } else {
-      main.replaceChildren(el("p", { class: "empty" }, "The hub does not answer. This page goes on trying."));
+      main.replaceChildren(el("p", { class: "empty" }, "The hub does not answer. This page keeps trying."));
       await new Promise((resolve) => setTimeout(resolve, Math.min(10_000, 500 * 2 ** attempt)));
     }
   }

@@ -19,7 +19,7 @@ export class Channels {
     { title: "Present", class: "number wide", cell: (row) => format.exact(row.present) },
     { title: "Messages", class: "number", cell: (row) => format.rate(row.rate) },
     { title: "Deliveries", class: "number", cell: (row) => format.rate(row.deliveryRate) },
-  ], { key: (row) => `${row.private} ${row.topic}`, empty: "There is no channel.", caption: "Busiest channels", testid: "channels" });
+  ], { key: (row) => `${row.private} ${row.topic}`, empty: "There are no channels.", caption: "Busiest channels", testid: "channels" });
   #askedAt = null;
 
   constructor() {

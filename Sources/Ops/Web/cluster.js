@@ -14,8 +14,8 @@ export class Cluster {
     { title: "Running for", class: "number wide", cell: (hub) => format.duration(hub.age) },
     { title: "Connections", class: "number wide", cell: (hub) => format.exact(hub.connections) },
     { title: "Present", class: "number wide", cell: (hub) => format.exact(hub.members) },
-    { title: "Said", class: "number", cell: (hub) => format.rate(hub.said) },
-    { title: "Heard", class: "number", cell: (hub) => format.rate(hub.heard) },
+    { title: "Sent", class: "number", cell: (hub) => format.rate(hub.said) },
+    { title: "Received", class: "number", cell: (hub) => format.rate(hub.heard) },
     { title: "Entries behind", class: "number wide", cell: (hub) => format.exact(hub.behind) },
     { title: "Gaps", class: "number", cell: (hub) => format.exact(hub.gaps) },
   ], { key: (hub) => hub.key, empty: "No figures yet.", caption: "Hubs of the cluster", testid: "cluster-hubs" });

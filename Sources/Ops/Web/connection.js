@@ -68,7 +68,7 @@ export class Connection {
     }
     this.#facts.show([
       ["Address", socket.address],
-      ["User", socket.user ?? "its token names nobody"],
+      ["User", socket.user ?? "its token names no user"],
       ["Role of its token", payload.role],
       ["Open for", format.duration(socket.seconds)],
       ["Last heard", `${format.duration(payload.silence)} ago`],

@@ -67,7 +67,7 @@ export class Log {
     const level = this.#select.value;
     const isSure = await confirmed({
       title: `Log from ${level} on?`,
-      text: "It counts at once and until the hub is started again. Below info, a busy hub writes a line for much of what clients do.",
+      text: "It takes effect at once and lasts until the hub is restarted. Below info, a busy hub writes a line for much of what clients do.",
       action: "Change",
       danger: false,
     });
@@ -75,10 +75,10 @@ export class Log {
     try {
       await this.#socket.ask(this.topics[0], "log_level", { level });
       this.#showLevel(level);
-      tell(`The log has the level ${level}.`);
+      tell(`The level of the log is now ${level}.`);
     } catch (error) {
       this.#select.value = this.#level;
-      tell(`The level is as it was: ${error.message}.`, { bad: true });
+      tell(`The level was not changed: ${error.message}.`, { bad: true });
     }
     return undefined;
   }

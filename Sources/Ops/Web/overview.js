@@ -187,13 +187,13 @@ function channelCount(count, loops) {
 /** Why sockets were refused, by the metric's label. */
 const UPGRADE_REASONS = {
   token: "bad or expired token", key_missing: "no token", limit: "a limit", origin: "origin of the page", path: "another path",
-  handshake: "handshake not whole", version: "unknown vsn", draining: "restarting",
+  handshake: "incomplete handshake", version: "unknown vsn", draining: "restarting",
 };
 
 /** Why joins were, and rows that did not come behind one. */
 const JOIN_REASONS = {
-  token: "bad or expired token", unauthorized: "a policy or a backend said no", limit: "a limit", request: "not understood",
-  database: "database away", row_changes: "row changes: table, role, filter", stream: "a stream", restarting: "restarting",
+  token: "bad or expired token", unauthorized: "denied by a policy or a backend", limit: "a limit", request: "not understood",
+  database: "database unreachable", row_changes: "row changes: table, role, filter", stream: "a stream", restarting: "restarting",
 };
 
 /** A line for each reason that occurred. The log says more of each. */

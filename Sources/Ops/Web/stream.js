@@ -66,7 +66,7 @@ export class Stream {
       this.#gone,
       el("div", { class: "columns" }, this.#facts.element, this.#readers.element),
       el("section", { class: "card" }, el("h2", {}, "Newest content"),
-        el("p", { class: "note" }, "Its end, cut. Tokens are hidden."), this.#excerpt.element),
+        el("p", { class: "note" }, "The end of the content, shortened. Tokens are hidden."), this.#excerpt.element),
       el("div", { class: "columns" },
         el("section", { class: "card short" }, el("h2", {}, "Producers"), this.#producers.element),
         el("section", { class: "card short" }, el("h2", {}, "Connections of producers"), this.#writers.element)),
@@ -103,8 +103,8 @@ export class Stream {
       ["Type", stream.type],
       ["Bytes", `${format.bytes(stream.bytes)} of ${format.bytes(limit)}`],
       ["Growth", format.byteRate(bytes)],
-      ["Appends", `${format.exact(stream.appends)} since the hub began, ${format.rate(appends)}`],
-      ["Last append", stream.silence === null ? "before the hub began, or none" : `${format.duration(stream.silence)} ago`],
+      ["Appends", `${format.exact(stream.appends)} since the hub started, ${format.rate(appends)}`],
+      ["Last append", stream.silence === null ? "before the hub started, or none" : `${format.duration(stream.silence)} ago`],
       ["Age", format.duration(stream.seconds)],
       ["Producers", format.exact(producerCount)],
       ["They write by", connection(stream)],
@@ -125,7 +125,7 @@ export class Stream {
 
   #askCancel() {
     return this.#ask("cancel_stream", "Cancel", "is cancelled", "was not cancelled",
-      "It ends where it is: nobody is shown a byte more, and its producer is told to stop. What it has can be read for a while.");
+      "It ends where it is: nobody receives a byte more, and its producer is told to stop. What it has can still be read for a while.");
   }
 
   #askDelete() {

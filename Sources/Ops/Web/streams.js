@@ -8,8 +8,8 @@ export class Streams {
   title = "Streams";
   topics = ["ops:streams"];
   #sum = el("p", { class: "note", dataset: { testid: "streams-sum" } });
-  #busiest = streamTable({ empty: "No stream grows now.", caption: "Streams that grow", testid: "streams-busiest" });
-  #newest = streamTable({ empty: "There is no stream.", caption: "Newest streams", testid: "streams-newest" });
+  #busiest = streamTable({ empty: "No stream is growing now.", caption: "Growing streams", testid: "streams-busiest" });
+  #newest = streamTable({ empty: "There are no streams.", caption: "Newest streams", testid: "streams-newest" });
   #lists;
   #unserved = el("p", { class: "empty", hidden: true },
     "This hub serves no streams: streams.directory is not set.");
@@ -26,7 +26,7 @@ export class Streams {
       },
     }, el("label", { for: "stream" }, "Name"), input, el("button", {}, "Look at it"));
     this.#lists = el("div", { class: "view" },
-      el("section", { class: "card" }, el("div", { class: "head" }, el("h2", {}, "Streams that grow"), form),
+      el("section", { class: "card" }, el("div", { class: "head" }, el("h2", {}, "Growing streams"), form),
         this.#sum, this.#busiest.element),
       el("section", { class: "card" }, el("h2", {}, "Newest"), this.#newest.element));
     this.element = el("div", { class: "view" }, this.#unserved, this.#lists);

@@ -6,8 +6,8 @@ struct IdleCommand: LoadCommand {
         abstract: "Open sockets that join a channel and then do nothing.",
         discussion: """
             With --pid it tells what a socket costs the hub: memory, CPU per connect and join, and CPU while nothing \
-            happens but heartbeats. Start the hub afresh for a figure of its memory: what an earlier test left behind \
-            is used again.
+            happens but heartbeats. Restart the hub before you measure its memory: memory that an earlier test left \
+            behind is used again.
             """
     )
 
@@ -44,9 +44,9 @@ struct FanoutCommand: LoadCommand {
         commandName: "fanout",
         abstract: "Publish to channels and measure broadcast → client.",
         discussion: """
-            Sockets listen to channels, in which others publish at a fixed rate. Latency counts from when a message was \
-            due, and again from when it was sent. With --publish-prefix any WebSocket server can be loaded that hands \
-            messages on: nats, mosquitto, one of your own.
+            Sockets listen to channels, in which others publish at a fixed rate. Latency counts from when a message \
+            was due, and again from when it was sent. With --publish-prefix you can load any WebSocket server that \
+            passes messages on: nats, mosquitto, one of your own.
             """
     )
 
@@ -82,9 +82,9 @@ struct SlowCommand: LoadCommand {
         commandName: "slow",
         abstract: "A fan-out some of whose readers stop reading: do the others notice, and what becomes of them?",
         discussion: """
-            Latencies and checks are those of the readers that read. The stalled ones read on when the measurement is \
-            over: then it shows whether the server has cut them off. They receive into small buffers, so that it does \
-            not take long until the server's own fill up.
+            Latencies and checks are those of the readers that read. The stalled ones continue to read when the \
+            measurement is over: this shows whether the server has cut them off. They receive into small buffers, so \
+            that the server's own buffers fill up soon.
             """
     )
 
@@ -108,7 +108,7 @@ struct SlowCommand: LoadCommand {
 
     func validate() throws {
         guard (0..<sockets.count).contains(stalled) else {
-            throw ValidationError("--stalled is less than --sockets: somebody has to read.")
+            throw ValidationError("--stalled must be less than --sockets: somebody has to read.")
         }
     }
 
@@ -124,7 +124,7 @@ struct SlowCommand: LoadCommand {
 struct PresenceCommand: LoadCommand {
     static let configuration = CommandConfiguration(
         commandName: "presence",
-        abstract: "Members of channels come, change and go: how soon do the others know, and do they know right?",
+        abstract: "Members of channels come, change and go: how soon do the others know, and is what they know right?",
         discussion: """
             Every socket tracks its presence in a channel. At --rate, one of them tracks something else, or is absent \
             for a moment, or leaves the channel for a moment. Every socket keeps the sum of the members that it was \

@@ -35,10 +35,10 @@ struct ScheduleOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Messages a second, all channels together.", valueName: "number"))
     var rate = 10.0
 
-    @Option(help: ArgumentHelp("How long it is measured.", valueName: "seconds"))
+    @Option(help: ArgumentHelp("How long to measure.", valueName: "seconds"))
     var duration = 10.0
 
-    @Option(help: ArgumentHelp("How long it goes on before that.", valueName: "seconds"))
+    @Option(help: ArgumentHelp("How long to send before that.", valueName: "seconds"))
     var warmUp = 1.0
 
     @Option(help: ArgumentHelp("How long to wait for the last deliveries.", valueName: "seconds"))
@@ -46,7 +46,7 @@ struct ScheduleOptions: ParsableArguments {
 
     func validate() throws {
         guard rate > 0, duration > 0, warmUp >= 0, settle >= 0 else {
-            throw ValidationError("--rate and --duration must be over 0; --warm-up and --settle not below.")
+            throw ValidationError("--rate and --duration must be over 0; --warm-up and --settle must not be negative.")
         }
     }
 
@@ -67,7 +67,7 @@ struct MessageOptions: ParsableArguments {
     func validate() throws {
         guard size >= StampCode.count else {
             throw ValidationError(
-                "--size is at least \(StampCode.count): so much takes the stamp by which it is known.")
+                "--size must be at least \(StampCode.count): the stamp that identifies a message takes as much.")
         }
         guard burst > 0 else { throw ValidationError("--burst must be over 0.") }
     }
@@ -79,7 +79,7 @@ struct MessageOptions: ParsableArguments {
 struct RawOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "What a subscriber says, instead of a join; may be repeated.",
+            "What a subscriber sends instead of a join; may be repeated.",
             discussion: """
                 {channel} is a channel's number; \\r, \\n, \\\\ and \\xNN are escapes. A message is --publish-prefix, \
                 --size bytes with the stamp, --publish-suffix.
@@ -89,7 +89,7 @@ struct RawOptions: ParsableArguments {
     @Option(help: ArgumentHelp("How many messages answer that.", valueName: "count"))
     var acks = 0
 
-    @Option(help: ArgumentHelp("What a publisher says first; may be repeated.", valueName: "frame"))
+    @Option(help: ArgumentHelp("What a publisher sends first; may be repeated.", valueName: "frame"))
     var publisherFrame: [String] = []
 
     @Option(help: ArgumentHelp("How many messages answer that.", valueName: "count"))
@@ -104,15 +104,15 @@ struct RawOptions: ParsableArguments {
     @Flag(help: "Frames are binary.")
     var binaryFrames = false
 
-    @Option(help: ArgumentHelp("The WebSocket's subprotocol, as mqtt.", valueName: "name"))
+    @Option(help: ArgumentHelp("The WebSocket's subprotocol, such as mqtt.", valueName: "name"))
     var subprotocol: String?
 
     func validate() throws {
         guard publishPrefix != nil || subscribeFrame.isEmpty && publisherFrame.isEmpty else {
-            throw ValidationError("Where frames are given, --publish-prefix is, too; it may be empty.")
+            throw ValidationError("If frames are given, --publish-prefix has to be given as well; it may be empty.")
         }
         guard acks >= 0, publisherAcks >= 0 else {
-            throw ValidationError("--acks and --publisher-acks are not negative.")
+            throw ValidationError("--acks and --publisher-acks must not be negative.")
         }
     }
 
@@ -130,7 +130,8 @@ struct RawOptions: ParsableArguments {
 struct ReportOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "A bound, as p99<10ms, typing_p99<20ms, lost<1 or delivered>1000; may be repeated.", valueName: "bound"))
+            "A bound, such as p99<10ms, typing_p99<20ms, lost<1 or delivered>1000; may be repeated.", valueName: "bound"
+        ))
     var expect: [Expectation] = []
 
     @Flag(help: "Print one line of JSON instead of a table.")
@@ -139,7 +140,7 @@ struct ReportOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Write a report with plots, one HTML file.", valueName: "file"))
     var html: String?
 
-    @Option(help: ArgumentHelp("Write all that was found as JSON, second by second.", valueName: "file"))
+    @Option(help: ArgumentHelp("Write all results as JSON, second by second.", valueName: "file"))
     var record: String?
 
     @Flag(help: "No progress on standard error.")

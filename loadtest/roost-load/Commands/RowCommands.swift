@@ -9,8 +9,8 @@ struct ChangesCommand: LoadCommand {
             counts from the moment the commit returned, and again from the moment the insert was due, so that a slow \
             database does not hide behind itself. Every delivery is matched with its insert: lost, repeated and \
             reordered ones fail the test. The table needs the columns `conversation_id uuid` and `stamp text`, or give \
-            --insert and --filter-column; it must be watched (`roost watch`). With --tokens every subscriber is a user of \
-            its own, as row level security sees it; --run says beforehand which conversations there will be.
+            --insert and --filter-column; it must be watched (`roost watch`). With --tokens every subscriber is a user \
+            of its own, as row level security sees it; --run determines in advance which conversations there will be.
             """
     )
 
@@ -52,8 +52,9 @@ struct ChangesCommand: LoadCommand {
         }
         guard subscribers >= conversations else {
             throw ValidationError(
-                "Each conversation needs a socket that hears it, and \(subscribers) sockets are too few for "
-                    + "\(conversations) conversations; give --sockets \(conversations) or --conversations \(subscribers)."
+                "Each conversation needs a socket that receives it, and \(subscribers) sockets are too few for "
+                    + "\(conversations) conversations; give --sockets \(conversations) or --conversations "
+                    + "\(subscribers)."
             )
         }
     }
@@ -73,10 +74,10 @@ struct ChatCommand: LoadCommand {
         commandName: "chat",
         abstract: "Conversations: rows through Postgres, typing, read receipts, presence, people who come and go.",
         discussion: """
-            The sockets are the members of conversations, of which they hear the rows. Each row's author types for a \
-            moment before it, some readers confirm it by a broadcast some time after. Everybody tracks their presence; \
-            some leave and come back. Rows and receipts are checked one by one: whoever is there has to get each once \
-            and in order. The table is that of `changes`.
+            The sockets are the members of conversations and receive their rows. Each row's author types for a moment \
+            before it, some readers confirm it by a broadcast some time later. Everybody tracks their presence; some \
+            leave and come back. Rows and receipts are checked one by one: every member that is there has to get each \
+            once and in order. The table is that of `changes`.
             """
     )
 
@@ -92,7 +93,7 @@ struct ChatCommand: LoadCommand {
     @OptionGroup(title: "Report")
     var report: ReportOptions
 
-    @Option(help: ArgumentHelp("How long it is measured.", valueName: "seconds"))
+    @Option(help: ArgumentHelp("How long to measure.", valueName: "seconds"))
     var duration = 30.0
 
     func validate() throws {
@@ -105,9 +106,9 @@ struct ChatCommand: LoadCommand {
 struct SoakCommand: LoadCommand {
     static let configuration = CommandConfiguration(
         commandName: "soak",
-        abstract: "The conversations of `chat` for long: does memory stay flat, does latency stay low?",
+        abstract: "The conversations of `chat` for a long time: does memory stay flat, does latency stay low?",
         discussion: """
-            Besides what `chat` checks, the memory of each --pid must not grow: a line is laid through its second half, \
+            Besides what `chat` checks, the memory of each --pid must not grow: a line is fitted to its second half \
             and may rise by --memory-tolerance at most. The report has the 99th percentile of every minute.
             """
     )
@@ -124,15 +125,15 @@ struct SoakCommand: LoadCommand {
     @OptionGroup(title: "Report")
     var report: ReportOptions
 
-    @Option(help: ArgumentHelp("How long it is measured.", valueName: "seconds"))
+    @Option(help: ArgumentHelp("How long to measure.", valueName: "seconds"))
     var duration = 1800.0
 
-    @Option(help: ArgumentHelp("By how much memory may grow over the second half.", valueName: "percent"))
+    @Option(help: ArgumentHelp("How much memory may grow over the second half.", valueName: "percent"))
     var memoryTolerance = 5.0
 
     func validate() throws {
         guard duration > 0, memoryTolerance >= 0 else {
-            throw ValidationError("--duration must be over 0, --memory-tolerance not below.")
+            throw ValidationError("--duration must be over 0, and --memory-tolerance must not be negative.")
         }
     }
 

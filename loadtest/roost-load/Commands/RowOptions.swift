@@ -12,7 +12,7 @@ struct RowOptions: ParsableArguments {
     var filterColumn = "conversation_id"
 
     @Option(
-        help: ArgumentHelp("The insert, $1 the conversation, $2 a text of at most 40 characters.", valueName: "sql"))
+        help: ArgumentHelp("The insert: $1 is the conversation, $2 a text of at most 40 characters.", valueName: "sql"))
     var insert: String?
 
     @Option(help: ArgumentHelp("Sessions that write; each conversation belongs to one.", valueName: "count"))
@@ -32,7 +32,10 @@ struct RowOptions: ParsableArguments {
     var runNumber: UInt32?
 
     func validate() throws {
-        guard writers > 0, settle >= 0 else { throw ValidationError("--writers must be over 0, --settle not below.") }
+        guard writers > 0, settle >= 0 else {
+            throw ValidationError(
+                "--writers must be over 0, and --settle must not be negative.")
+        }
         guard table.split(separator: ".").count == 2 else {
             throw ValidationError("--table takes schema.table; \(table) is not that.")
         }
@@ -73,14 +76,16 @@ struct ChatOptions: ParsableArguments {
     @Flag(inversion: .prefixedNo, help: "Whether sockets track their presence.")
     var presence = true
 
-    @Option(help: ArgumentHelp("How long it goes on before it is measured.", valueName: "seconds"))
+    @Option(help: ArgumentHelp("How long to run before measuring.", valueName: "seconds"))
     var warmUp = 2.0
 
     func validate() throws {
         guard sockets > 0, rate > 0, members > 0, members <= sockets, warmUp >= 0, churn >= 0 else {
-            throw ValidationError("Counts and --rate must be over 0, --members no more than --sockets.")
+            throw ValidationError("Counts and --rate must be over 0, and --members must not be more than --sockets.")
         }
-        guard members <= 1000 else { throw ValidationError("--members is at most 1000: each hears each, one by one.") }
+        guard members <= 1000 else {
+            throw ValidationError("--members is at most 1000: each receives each, one by one.")
+        }
         guard (0...1).contains(readers) else { throw ValidationError("--readers is a share from 0 to 1.") }
         guard conversationsPerSocket > 0 else { throw ValidationError("--conversations-per-socket must be over 0.") }
     }

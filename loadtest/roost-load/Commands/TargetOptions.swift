@@ -54,7 +54,8 @@ struct TargetOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Processes to spread the sockets over; 0: as many as they need.", valueName: "count"))
     var workers = 0
 
-    @Option(help: ArgumentHelp("What chance depends on: the same seed gives the same run.", valueName: "number"))
+    @Option(
+        help: ArgumentHelp("The seed of all random choices: the same seed gives the same run.", valueName: "number"))
     var seed: UInt64 = 1
 
     @Option(
@@ -64,11 +65,13 @@ struct TargetOptions: ParsableArguments {
 
     func validate() throws {
         guard ramp ?? 1 > 0, rampRate >= 0, heartbeat >= 0, sources >= 0, workers >= 0 else {
-            throw ValidationError("--ramp must be over 0; --ramp-rate, --heartbeat, --sources and --workers not below.")
+            throw ValidationError(
+                "--ramp must be over 0; --ramp-rate, --heartbeat, --sources and --workers must not be negative.")
         }
-        guard Dialect.Version(rawValue: vsn) != nil else { throw ValidationError("--vsn is 1 or 2, not \(vsn).") }
+        guard Dialect.Version(rawValue: vsn) != nil else { throw ValidationError("--vsn must be 1 or 2, not \(vsn).") }
         guard !binary || vsn == "2" && !noConfig else {
-            throw ValidationError("--binary goes with --vsn 2 and without --no-config: others know no such frames.")
+            throw ValidationError(
+                "--binary goes with --vsn 2 and without --no-config: other protocols have no such frames.")
         }
     }
 
@@ -118,7 +121,8 @@ struct TokenList {
         }
         tokens = text.split(separator: "\n").prefix(subscribers).map(String.init)
         guard tokens.count == subscribers else {
-            throw LoadFailure("\(path) has \(tokens.count) tokens for \(subscribers) subscribers: one a line, please.")
+            throw LoadFailure(
+                "\(path) has \(tokens.count) tokens for \(subscribers) subscribers: it needs one on each line.")
         }
     }
 }

@@ -50,7 +50,9 @@ extension Expectation {
     func verdict(on record: RunRecord) -> RunRecord.Verdict {
         if let (latency, share) = percentile(of: record) {
             guard isTime else {
-                return RunRecord.Verdict(text: text, holds: false, found: "a time, so the bound needs a unit, as 10ms")
+                return RunRecord.Verdict(
+                    text: text, holds: false,
+                    found: "a time, so the bound needs a unit, such as 10ms")
             }
             guard let value = latency.nanoseconds(at: share) else {
                 return RunRecord.Verdict(text: text, holds: false, found: "nothing measured")

@@ -83,7 +83,7 @@ final class WorkerGroup {
             }
             for (index, member) in members.enumerated() where polls[index].revents != 0 {
                 guard let message = try member.link.receive(WorkerMessage.self) else {
-                    throw LoadFailure("Worker \(index) has ended unexpectedly; the reason may stand above.")
+                    throw LoadFailure("Worker \(index) has ended unexpectedly; the reason may be above.")
                 }
                 if case .failed(let sentence) = message { throw LoadFailure(sentence) }
                 return .message(message, worker: index)
