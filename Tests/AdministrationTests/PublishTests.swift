@@ -141,7 +141,7 @@ extension CommandTests {
             defer { #expect(throws: Never.self) { try cleanUp() } }
             try watch("t")
             #expect { try watch("t", .triggers, patience: LockPatience(total: .milliseconds(300))) } throws: {
-                "\($0)".contains("no hub reads it")
+                "\($0)".contains("no hub reads them")
             }
             #expect(try state() == (["t"], 0, 1))
         }

@@ -69,7 +69,7 @@ async def test_nobody_elses_file_is_touched(hub):
     with open(hub.path, "w") as file:
         file.write("precious")
     done = hub.run("serve", check=False)
-    assert done.returncode == 69 and "is no socket" in done.stderr
+    assert done.returncode == 69 and "is not a socket" in done.stderr
     assert open(hub.path).read() == "precious"
     done = hub.run("config", "check", check=False, ROOST_HTTP_SOCKET="/tmp/" + "x" * 110)
     assert done.returncode == 78 and "107 bytes" in done.stderr

@@ -122,12 +122,12 @@ extension FeedTests {
             writer.record { $0(true) }
             writer.start()
             defer { writer.stop() }
-            try eventually("a warning") { log.all.contains { $0.contains("is not written to the database for now") } }
+            try eventually("a warning") { log.all.contains { $0.contains("cannot be recorded in the database for now") } }
             #expect(registry.hasChanged)
             try other.run("rollback")
             try eventually("the list counts") { try database.value(Self.counted) == "1" }
             #expect(Self.known(database) == Self.expected(Self.records(3)))
-            try eventually("a word about it") { log.all.contains { $0.contains("is written to the database again") } }
+            try eventually("a word about it") { log.all.contains { $0.contains("are recorded in the database again") } }
         }
 
         /// A hub that has no cursor yet has nothing that a claim could be for.
