@@ -122,7 +122,9 @@ extension FeedTests {
             writer.record { $0(true) }
             writer.start()
             defer { writer.stop() }
-            try eventually("a warning") { log.all.contains { $0.contains("cannot be recorded in the database for now") } }
+            try eventually("a warning") {
+                log.all.contains { $0.contains("cannot be recorded in the database for now") }
+            }
             #expect(registry.hasChanged)
             try other.run("rollback")
             try eventually("the list counts") { try database.value(Self.counted) == "1" }
