@@ -149,7 +149,7 @@ extension Gateway: ChangeSink {
 
 extension Gateway: PeerSink {
     package func hear(_ relays: [Relay]) {
-        for inbox in inboxes { inbox.post(.relay(relays)) }
+        for inbox in inboxes { inbox.post(relays) }
     }
 
     package func conclude(_ conclusion: LeaseConclusion, of member: MemberID, in channel: ChannelKey, loop: Int) {

@@ -29,6 +29,7 @@ package final class Hub {
     let verifier: any TokenVerifier
     /// What a backend is told; nil where none is.
     let happenings: Happenings?
+    let filter: ChannelFilter?
     var channels: [ChannelKey: LocalChannel] = [:]
     /// Applies the relays that have been posted to this hub, at once; set by whoever posts them. Not called back for
     /// anything but `apply`.
@@ -45,11 +46,13 @@ package final class Hub {
     ///   - random: makes presence keys, and names that no other hub makes.
     ///   - shared: the same of all hubs of the process.
     ///   - userLimiter: nil where users may have any number of sockets.
+    ///   - filter: knows this hub's channels, for other threads; nil where nobody asks.
     package init(
         loop: Int, limits: HubLimits, verifier: any TokenVerifier, random: any RandomNumberGenerator & Sendable,
         presence: PresenceRules, typing: TypingRules, shared: HubShared,
-        userLimiter: (any UserConnectionLimiter)? = nil
+        userLimiter: (any UserConnectionLimiter)? = nil, filter: ChannelFilter? = nil
     ) {
+        self.filter = filter
         context = HubContext(loop: loop, hasPeers: shared.hasPeers, limits: limits, random: random)
         self.presence = Presence(rules: presence, leases: shared.leases, log: shared.presenceLog)
         self.typing = Typing(rules: typing, registry: shared.typing)

@@ -89,7 +89,8 @@ final class EventLoop {
         certificates = gateway.certificates
         hub = Hub(
             loop: index, limits: rules.limits, verifier: services.verifier, random: SystemRandomNumberGenerator(),
-            presence: rules.presence, typing: rules.typing, shared: shared, userLimiter: limits.connections)
+            presence: rules.presence, typing: rules.typing, shared: shared, userLimiter: limits.connections,
+            filter: inbox.channels)
         delivery = Delivery(cap: rules.pendingBytesPerSocket, readers: limits.readers)
         admission = Admission(
             rules, verifier: services.verifier, connections: limits.connections, failing: limits.failing)
@@ -205,7 +206,7 @@ final class EventLoop {
 
     private func postRelays() {
         guard !relays.isEmpty else { return }
-        for sibling in siblings { sibling.post(.relay(relays)) }
+        for sibling in siblings { sibling.post(relays) }
         services.peers?.post(relays, from: index)
         relays.removeAll(keepingCapacity: true)
     }

@@ -38,6 +38,13 @@ enum LoopTask: Sendable {
 final class LoopInbox: Sendable {
     private let tasks = Mutex<[LoopTask]>([])
     let libuv = LibuvLoop()
+    /// The channels of the loop's hub.
+    let channels = ChannelFilter()
+
+    /// What another loop's hub did, or another hub; nothing where none of it concerns this loop.
+    func post(_ relays: [Relay]) {
+        if relays.contains(where: channels.mayConcern) { post(.relay(relays)) }
+    }
 
     func post(_ task: LoopTask) {
         let wasEmpty = tasks.withLock { tasks in

@@ -188,11 +188,12 @@ extension Hub {
         if let channel = channels[key] { return channel }
         let channel = LocalChannel(key: key)
         channels[key] = channel
+        filter?.insert(channel.topicHash)
         return channel
     }
 
     func discardIfIdle(_ channel: LocalChannel) {
-        if channel.isIdle { channels[channel.key] = nil }
+        if channel.isIdle, channels.removeValue(forKey: channel.key) != nil { filter?.remove(channel.topicHash) }
     }
 
     private func randomUUID() -> String {

@@ -11,7 +11,8 @@ extension Hub {
         presence: PresenceRules = PresenceRules(), typing: TypingRules = TypingRules(),
         presences: PresenceLeases = PresenceLeases(), presenceLog: PresenceLog? = nil, users: UserPresence? = nil,
         devices: UserPresence? = nil, typingRegistry: TypingRegistry? = nil, summaryJoins: SummaryJoins? = nil,
-        streams: (any StreamService)? = nil, happenings: Happenings? = nil, hasPeers: Bool = false
+        streams: (any StreamService)? = nil, happenings: Happenings? = nil, hasPeers: Bool = false,
+        filter: ChannelFilter? = nil
     ) {
         var shared = HubShared(
             recovery: sessions, history: history ?? HistoryStore(limits: limits, window: 0), leases: presences,
@@ -22,6 +23,6 @@ extension Hub {
         shared.hasPeers = hasPeers
         self.init(
             loop: loop, limits: limits, verifier: verifier, random: random, presence: presence, typing: typing,
-            shared: shared, userLimiter: userLimiter)
+            shared: shared, userLimiter: userLimiter, filter: filter)
     }
 }
