@@ -102,7 +102,7 @@ package enum StreamResponse {
             error(
                 503, "The hub cannot write to its disk, and appended nothing; try again later", [("retry-after", "5")])
         case .closeFailed(let sentence):
-            error(422, "The stream is still open, as the statement of streams.on_close failed: \(sentence)")
+            error(422, "The stream is still open, because the statement of streams.on_close failed: \(sentence)")
         case .unavailable: error(503, "Streams cannot be served now; try again in a moment", [("retry-after", "1")])
         }
     }

@@ -83,8 +83,10 @@ extension StreamWorker {
     /// Two hubs acknowledged different bytes at one place. Whoever read the one must not be shown the other.
     private func isForked(_ stream: KeptStream, _ place: SharedStreamPlace) -> Bool {
         setup.logger.error(
-            "The stream \(stream.log.name.text) was written by two sides while Redis was split, and is deleted: "
-                + "neither side has all of it."
+            """
+            The stream \(stream.log.name.text) was written by two sides while Redis was split, and is deleted: \
+            neither side has all of it.
+            """
         )
         figures.shared?.forked += 1
         let name = stream.log.name

@@ -49,7 +49,7 @@ package enum StreamProblem: Sendable, Equatable {
         case .order: "The number seq is not this producer's next; each epoch begins with 0"
         case .fenced: "Another incarnation of this producer has taken over: begin a new epoch to go on"
         case .closeFailed(let sentence):
-            "The stream is still open, as the statement of streams.on_close failed: \(sentence)"
+            "The stream is still open, because the statement of streams.on_close failed: \(sentence)"
         case .tooLarge(let limit): "A stream may have \(limit) bytes (streams.bytes)"
         case .full: "The hub has no room for more in its streams; try again later"
         case .unavailable: "Streams cannot be written now; try again in a moment"

@@ -31,7 +31,9 @@ extension CommandTests {
             try Watcher.watch("t", capture: .wal, conninfo: database.conninfo)
             #expect(complaints(database).map { $0.prefix(30) } == ["warning: Nobody reads the logi"])
             #expect(
-                complaints(database, readsWAL: false).contains { $0.hasPrefix("error: public.t is read from the WAL") })
+                complaints(database, readsWAL: false).contains {
+                    $0.hasPrefix("error: public.t is to be read from the WAL")
+                })
             let capture = WALCapture(conninfo: database.conninfo, logger: .silent, interval: .milliseconds(50))
             capture.start()
             defer { capture.stop() }

@@ -65,7 +65,7 @@ import Testing
         var address = redis.address
         address.credentials = .init(user: "roost", password: "secret")
         let finding = said(examine(address), "redis rights")
-        #expect(finding.contains("error: The user roost lacks \(named): ACL SETUSER roost "), "\(finding)")
+        #expect(finding.contains("error: The user roost lacks \(named); run ACL SETUSER roost "), "\(finding)")
     }
 
     @Test func serversThatAreNotServedAreRefused() throws {

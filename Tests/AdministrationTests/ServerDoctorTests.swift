@@ -36,7 +36,7 @@ extension CommandTests {
             try database.run("alter role crowded connection limit -1")
             let crowded = findings("connections", as: "crowded")
             #expect(crowded.map(\.severity) == [.warning])
-            #expect(crowded.first?.message.contains("by the database's limit, and a hub takes up to 12") ?? false)
+            #expect(crowded.first?.message.contains("under the database's limit, and a hub takes up to 12") ?? false)
             let pushing = findings("connections", as: "crowded", for: ExaminedHub(sendsPushes: true))
             #expect(pushing.first?.message.contains("takes up to 14") ?? false)
             // What a running hub takes is there already.

@@ -231,7 +231,7 @@ import Wire
             case .closeFailed:
                 (
                     "StreamCloseFailed",
-                    "The stream is still open, as the statement of streams.on_close failed: a detail"
+                    "The stream is still open, because the statement of streams.on_close failed: a detail"
                 )
             case .full: ("StreamsFull", "The hub has no room for more in its streams; try again later")
             case .unavailable: ("StreamsUnavailable", "Streams cannot be written now; try again in a moment")

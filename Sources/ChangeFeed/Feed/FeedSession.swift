@@ -315,8 +315,10 @@ final class FeedSession {
         } catch let error as PostgresError where error.kind == .timeout {
             state.patience.wasTooShort()
             loop.logger.warning(
-                "Postgres did not return the next changes in time, as may happen after a very large transaction: it "
-                    + "gets more time.",
+                """
+                Postgres did not return the next changes in time, as may happen after a very large transaction: it \
+                gets more time.
+                """,
                 metadata: ["seconds": "\(state.patience.limit.components.seconds)"])
             throw error
         }

@@ -61,7 +61,7 @@ import Wire
         #expect(heard(said).isEmpty)
         #expect(
             said.last
-                == #"3 ← ["1","2","realtime:a","phx_reply",{"status":"error","response":{"reason":"PresenceListFull: The list of this channel is full at 2 members (presence.listed_members); you are counted and not shown"}}]"#
+                == #"3 ← ["1","2","realtime:a","phx_reply",{"status":"error","response":{"reason":"PresenceListFull: The list of this channel is full at 2 members (presence.listed_members); you are counted but not shown"}}]"#
         )
         stage.now = stage.now.advanced(by: 1000)
         let counted = try stage.watch { $0.wake(at: stage.now) }

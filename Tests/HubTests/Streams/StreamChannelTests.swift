@@ -367,7 +367,7 @@ import Wire
             try stage.watch { $0.streamAnswered(id, .refused(.closeFailed("no such column"))) } == [
                 reply(
                     5,
-                    #"{"status":"error","response":{"reason":"StreamCloseFailed: The stream is open still, as the statement of streams.on_close failed: no such column"}}"#
+                    #"{"status":"error","response":{"reason":"StreamCloseFailed: The stream is still open, because the statement of streams.on_close failed: no such column"}}"#
                 )
             ])
     }
