@@ -12,6 +12,7 @@ import pytest
 
 from support.cluster import Cluster
 from support.deadline import eventually, until
+from support.freezing import freeze
 from support.hub import Hub
 from support.wsclient import Client
 
@@ -186,9 +187,7 @@ def test_another_hub_leads_when_the_leader_freezes(own):
     until(lambda: state(one) == "leading", what="the lead")
     two = hub("two").start()
     until(lambda: state(two) == "following", what="a follower")
-    one.process.send_signal(signal.SIGSTOP)
-    # On a busy machine its threads go on for a moment, and would take the row.
-    os.waitid(os.P_PID, one.process.pid, os.WSTOPPED | os.WNOWAIT)
+    freeze(one.process.pid)
     with cluster.connect("own") as sql:
         sql.execute("insert into t (n) values (1)")
     until(lambda: len(rows(cluster)) == 1, 20, "the row, by the other hub")

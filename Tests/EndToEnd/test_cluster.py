@@ -7,6 +7,7 @@ import signal
 import pytest
 
 from support.deadline import eventually, until
+from support.freezing import freeze
 from support.http import HTTPConnection
 from support.hub import Hub
 from support.redis import Redis
@@ -356,7 +357,7 @@ async def test_a_hub_that_is_silent_holds_up_nobody(hubs, shared_hubs, cluster, 
         await client.cut()
         sql.execute(f'insert into "{name}" (id) select generate_series(1, 20)')
         before = hubs[1].metric("roost_cluster_questions_unanswered_total")
-        hubs[0].process.send_signal(signal.SIGSTOP)
+        freeze(hubs[0].process.pid)
         try:
             client.hub = hubs[1]
             await client.enter()

@@ -9,6 +9,7 @@ import time
 import pytest
 
 from support.deadline import eventually, until
+from support.freezing import freeze
 from support.http import HTTPConnection
 from support.websocket import Refused
 from support.wsclient import Client
@@ -166,7 +167,7 @@ async def test_a_postgres_that_hangs_holds_nothing_up(own_hub, cluster):
             "select pid from pg_stat_activity where application_name like 'roost%%' and datname = current_database()")]
         assert backends
         for pid in backends:
-            os.kill(pid, signal.SIGSTOP)
+            freeze(pid)
         try:
             # The feed is on its way to fetch it, and gets no answer.
             sql.execute("insert into t values (1)")

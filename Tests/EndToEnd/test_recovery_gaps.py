@@ -7,6 +7,7 @@ import signal
 import pytest
 
 from support.deadline import eventually
+from support.freezing import freeze
 from support.returning import Returning
 from support.tokens import token
 
@@ -180,7 +181,7 @@ async def test_who_is_connected_is_told_of_rows_that_went_before_the_hub_read_th
         table.execute("insert into t values (%s)", [number])
         for client in (plain, exact):
             await client.has(range(number + 1))
-    own_hub.process.send_signal(signal.SIGSTOP)
+    freeze(own_hub.process.pid)
     try:
         os.waitid(os.P_PID, own_hub.process.pid, os.WSTOPPED | os.WNOWAIT)
         table.execute("insert into t values (2)")

@@ -7,6 +7,7 @@ import signal
 import pytest
 
 from support.deadline import until
+from support.freezing import freeze
 from support.ops import connect_operator
 from support.redis import Redis
 from support.serverapi import Backend
@@ -106,7 +107,7 @@ async def test_a_hub_that_is_silent_is_named(hubs, members, name):
     try:
         for _ in range(5):
             hubs.wait_until_whole()
-            os.kill(frozen.process.pid, signal.SIGSTOP)
+            freeze(frozen.process.pid)
             answer = await backend.get(f"/users/{name}")
             if answer["incomplete"]:
                 break

@@ -11,11 +11,13 @@ from durable_streams import DurableStream, stream as read_stream
 
 from support.deadline import eventually, until
 from support.events import EventReader
+from support.freezing import freeze
 from support.http import HTTPConnection
 from support.redis import Redis
 from support.stream_hubs import WATCHERS, PollWatcher, Producer
 from support.streams import Stream, Upload, bearer, new_name, offset, stamp
 from test_cluster import Hubs
+from test_stream_rows import SCHEMA, STATEMENT
 
 pytestmark = pytest.mark.anyio
 
@@ -207,7 +209,7 @@ async def test_the_python_client_at_another_hub(hubs, ways):
 async def test_a_hub_that_slept_does_not_write_by_what_it_knew(hubs, ways):
     streams = on(ways)
     await streams[0].create(body=b"so far")
-    hubs[0].process.send_signal(signal.SIGSTOP)
+    freeze(hubs[0].process.pid)
     sending = asyncio.create_task(streams[0].append(b" and more", within=20))
     try:
         assert (await streams[1].cancel()).headers["stream-next-offset"] == offset(6)
@@ -316,3 +318,54 @@ async def test_how_long_a_byte_takes_from_hub_to_hub(hubs, ways):
         await watching
         for what, times in [("answered", sorted(answered)), ("seen", sorted(took))]:
             print(f"watcher at hub {at}, {what}: p50 {times[500] * 1000:.2f} ms, p99 {times[990] * 1000:.2f} ms")
+
+
+async def test_a_hub_that_dies_over_closes_with_rows_leaves_each_to_another_hub_once(cluster):
+    """Wherever the kill found a close: another hub finds out whether its row is there, and closing again makes no second one."""
+    count = int(os.environ.get("ROOST_STREAM_CLOSES", "24"))
+    chance = random.Random(9)
+    with Redis() as redis:
+        hubs = Hubs(cluster.create_database("closes"), redis, count=2, ROOST_STREAMS_ON_CLOSE=STATEMENT)
+        try:
+            with cluster.connect("closes") as sql:
+                sql.execute(SCHEMA)
+                sql.execute("""
+                    create function dawdle() returns trigger language plpgsql as $$
+                        begin perform pg_sleep(0.02); return new; end $$;
+                    create trigger dawdle before insert on reply for each row execute function dawdle();""")
+                hubs.start()
+                wait_until_shared(hubs.all)
+                names = [f"reply/{number}" for number in range(count)]
+                dying = [await HTTPConnection.open(hubs.all[0].port) for _ in names]
+                for way, name in zip(dying, names):
+                    await Stream(way, name).create()
+                    await Stream(way, name).append(b"one ", **stamp(0))
+
+                async def close(way, name):
+                    await asyncio.sleep(chance.uniform(0, 0.5))
+                    return await Stream(way, name).append(b"two", stream_closed="true", **stamp(1))
+
+                closing = [asyncio.create_task(close(way, name)) for way, name in zip(dying, names)]
+                await eventually(lambda: sum(task.done() for task in closing) > count // 4, 20, "closes are under way")
+                hubs.all[0].kill()
+                answers = await asyncio.gather(*closing, return_exceptions=True)
+                told = {name for name, answer in zip(names, answers) if not isinstance(answer, BaseException) and answer.status < 300}
+                before = {name for name, in sql.execute("select name from reply")}
+                assert told <= before and len(before) < count, "who was told has a row, and the kill came in the middle"
+
+                async def finish(name):
+                    """As a producer does after a network error: the same request again, at another hub."""
+                    async with await HTTPConnection.open(hubs.all[1].port) as way:
+                        async def is_closed():
+                            answer = await Stream(way, name).append(b"two", stream_closed="true", **stamp(1))
+                            assert answer.status in (200, 204, 503), answer
+                            return answer.status < 300
+                        await eventually(is_closed, 40, what=f"{name} is closed", every=0.2)
+                        assert (await Stream(way, name).read()).body == b"one two"
+
+                await asyncio.gather(*[finish(name) for name in names])
+                assert sorted(sql.execute("select name, body from reply")) == sorted((name, "one two") for name in names)
+                print(f"{len(told)} closes were answered, {len(before) - len(told)} committed and not answered, "
+                      f"{count - len(before)} left to the other hub")
+        finally:
+            hubs.remove()

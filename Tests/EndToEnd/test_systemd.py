@@ -6,6 +6,7 @@ import time
 import pytest
 
 from support.deadline import until
+from support.freezing import freeze
 from support.hub import Hub
 from support.notify_socket import NotifySocket
 from support.ports import free_port
@@ -36,7 +37,7 @@ def test_it_says_that_it_lives_as_often_as_it_is_asked(own_hub, systemd):
     own_hub.environment |= {"NOTIFY_SOCKET": systemd.variable, "WATCHDOG_USEC": "4000000"}
     own_hub.start()
     until(lambda: systemd.take().count("WATCHDOG=1") >= 2, 8, "signs of life")
-    own_hub.process.send_signal(signal.SIGSTOP)
+    freeze(own_hub.process.pid)
     seen = len(systemd.take())
     time.sleep(2.5)
     assert "WATCHDOG=1" not in systemd.take()[seen:]

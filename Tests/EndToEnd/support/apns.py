@@ -13,6 +13,7 @@ import urllib.error
 import urllib.request
 
 from support.deadline import until
+from support.freezing import freeze
 from support.hub import ROOT
 
 #: What Debian's python3-h2 belongs to.
@@ -75,7 +76,7 @@ class APNs:
             self.process.wait(10)
 
     def pause(self):
-        self.process.send_signal(signal.SIGSTOP)
+        freeze(self.process.pid)
 
     def resume(self):
         self.process.send_signal(signal.SIGCONT)

@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 
 from support.deadline import until
+from support.freezing import freeze
 from support.ports import free_port
 
 #: What a user of hubs may do, as Sources/Redis/Protocol/RedisFailure.swift says it.
@@ -85,8 +86,7 @@ class Redis:
 
     def freeze(self):
         """It does nothing any more, and its connections stay."""
-        self._process.send_signal(signal.SIGSTOP)
-        until(lambda: open(f"/proc/{self._process.pid}/stat").read().rsplit(")", 1)[1].split()[0] == "T", what="it stopped")
+        freeze(self._process.pid)
 
     def thaw(self):
         self._process.send_signal(signal.SIGCONT)

@@ -1,0 +1,20 @@
+"""Processes that stand still: SIGSTOP takes effect a moment after it is sent, thread by thread, and a busy machine makes it a long one."""
+
+import contextlib
+import os
+import pathlib
+import signal
+
+from support.deadline import until
+
+
+def freeze(pid):
+    """Returns when no thread of the process runs any more."""
+    os.kill(pid, signal.SIGSTOP)
+    until(lambda: all(_state(task) in ("T", "Z") for task in pathlib.Path(f"/proc/{pid}/task").iterdir()), what=f"{pid} stands still")
+
+
+def _state(task):
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        return (task / "stat").read_text().rsplit(")", 1)[1].split()[0]
+    return "Z"
