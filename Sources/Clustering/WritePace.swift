@@ -3,7 +3,7 @@
 struct WritePace {
     typealias Instant = ContinuousClock.Instant
 
-    static let pause = Duration.microseconds(900)
+    static let pause = Duration.microseconds(700)
     private(set) var opensAt = Instant.now
     private var isBusy = false
 

@@ -41,11 +41,12 @@ PARTS = {"fanout": fanout.measure, "sockets": sockets.measure, "changes": change
          "idle": idle.measure, "inbound": inbound.measure, "posts": posts.measure, "rows": rows.measure, "bigtx": bigtx.measure,
          "loops": loops.measure, "scrape": scrape.measure, "tls": tls.measure, "hostile": hostile.measure, "quiet": quiet.measure,
          "streams": streams.measure, "cluster": together.measure, "cluster-latency": together.latency,
-         "cluster-busy": together.saturation, "cluster-linear": together.linear, "cluster-sockets": together.crowded}
+         "cluster-busy": together.saturation, "cluster-linear": together.linear, "cluster-sockets": together.crowded,
+         "cluster-streams": together.sharing}
 #: These take minutes, or kill hubs, stall readers and fill channels.
 BY_NAME = ("storm", "slow", "presence", "typing", "push", "channels", "idle", "inbound", "posts", "rows", "bigtx", "loops",
            "scrape", "tls", "hostile", "quiet", "streams", "cluster", "cluster-latency", "cluster-busy", "cluster-linear",
-           "cluster-sockets")
+           "cluster-sockets", "cluster-streams")
 
 
 def parse_arguments():

@@ -5,11 +5,13 @@ import contextlib
 import os
 import resource
 import selectors
+import socket
 import statistics
 import subprocess
 import sys
 import time
 
+import streams
 from crowd import Crowd, Rooms
 from hub import NO_LIMITS, SILENCE, Hub
 from inbound import Sender, joined, text_2, VERSION_2
@@ -41,13 +43,14 @@ class Speakers(Crowd):
 
 
 @contextlib.contextmanager
-def several(programs, cluster, redis, count, name, loops=1, **settings):
-    """So many hubs on one database that act as one by `redis`; alone, where there is none."""
+def several(programs, cluster, redis, count, name, loops=1, each=lambda number: {}, **settings):
+    """So many hubs on one database that act as one by `redis`; alone, where there is none. `each`: settings of one of them."""
     database = cluster.create(name)
     together = {"ROOST_CLUSTER_URL": redis.url} if redis else {}
     with contextlib.ExitStack() as stack:
         hubs = [stack.enter_context(Hub(programs, cluster, database, loops, ops=True, ROOST_NODE_NAME=f"hub{number}",
-                                        **together, **SILENCE, **NO_LIMITS, **settings)) for number in range(count)]
+                                        **together, **SILENCE, **NO_LIMITS, **settings, **each(number)))
+                for number in range(count)]
         if redis:
             until(lambda: all(hub.figures()["roost_cluster_hubs"] == count - 1 and hub.figures()["roost_cluster_reached"]
                               for hub in hubs), 30, "the hubs do not find each other")
@@ -96,33 +99,40 @@ def latency(programs, cluster, arguments):
     rounds, seconds = arguments.rounds or (2 if arguments.quick else 5), 5 if arguments.quick else 10
     with Redis(free_port()) as redis, several(programs, cluster, redis, 2, "together_latency") as hubs, Speakers(hubs) as crowd:
         crowd.ask("speak", rate=RATE, seconds=2, at=[0, 1])
-        found, lost = [], 0
+        found, lost = {1: [], 2: []}, 0
         for _ in range(rounds):
-            load, used, entries = os.getloadavg()[0], Used(redis, hubs), written(hubs)
-            result = crowd.ask("speak", rate=RATE, seconds=seconds, at=[0, 1])
-            spent, _ = used.stop()
-            lost += result["missing"]
-            found.append(result | {"redis": spent / result["sent"], "load": load, "pace": result["sent"] / result["seconds"],
-                                   "packed": result["sent"] / max(1, written(hubs) - entries)})
-        p50, p99 = ([each["added"][name] / 1e3 for each in found] for name in ("p50", "p99"))
-        cost = [each["redis"] for each in found]
-        rows = [
-            ["later at the other hub, p50, ms", spread(p50, 2), f"≤ {ADDED_P50} {verdict(statistics.median(p50) <= ADDED_P50)}"],
-            ["– p99", spread(p99, 2), f"≤ {ADDED_P99} {verdict(statistics.median(p99) <= ADDED_P99)}"],
-            ["– p99.9", spread([each["added"]["p99.9"] / 1e3 for each in found], 2), ""],
-            ["sent → read at the same hub, p50 / p99, ms", " / ".join(
-                spread([each["same"][name] / 1e3 for each in found], 2) for name in ("p50", "p99")), ""],
-            ["sent → read at the other hub, p50 / p99, ms", " / ".join(
-                spread([each["other"][name] / 1e3 for each in found], 2) for name in ("p50", "p99")), ""],
-            ["Redis' CPU per message, µs", spread(cost, 1), f"≤ {REDIS_IDLE} {verdict(statistics.median(cost) <= REDIS_IDLE)}"],
-            ["messages in an entry of the log", spread([each["packed"] for each in found], 1), ""],
-            ["messages/s said", spread([each["pace"] for each in found], 0), f"{RATE:,} wanted"],
-            ["load average before", spread([each["load"] for each in found], 1), "latencies hold below 3"],
-        ]
-        show(f"Two hubs of one loop, {RATE:,} messages/s of 150 bytes, half of them said at each, a reader at each; "
-             f"median of {rounds} runs of {seconds} s", ["", "found", "budget"], rows)
+            for speakers, results in found.items():
+                load, used, entries = os.getloadavg()[0], Used(redis, hubs), written(hubs)
+                result = crowd.ask("speak", rate=RATE, seconds=seconds, at=list(range(speakers)))
+                spent, _ = used.stop()
+                lost += result["missing"]
+                results.append(result | {
+                    "redis": spent / result["sent"], "load": load, "pace": result["sent"] / result["seconds"],
+                    "packed": result["sent"] / max(1, written(hubs) - entries)})
+        for speakers, results in found.items():
+            late(results, f"Two hubs of one loop, {RATE:,} messages/s of 150 bytes, "
+                          + ("all said at one" if speakers == 1 else "half of them said at each")
+                          + f", a reader at each; median of {rounds} interleaved runs of {seconds} s")
         print(f"\nLost: {lost}")
         costs(crowd, redis, hubs, rounds, seconds)
+
+
+def late(results, title):
+    p50, p99 = ([each["added"][name] / 1e3 for each in results] for name in ("p50", "p99"))
+    cost = [each["redis"] for each in results]
+    show(title, ["", "found", "budget"], [
+        ["later at the other hub, p50, ms", spread(p50, 2), f"≤ {ADDED_P50} {verdict(statistics.median(p50) <= ADDED_P50)}"],
+        ["– p99", spread(p99, 2), f"≤ {ADDED_P99} {verdict(statistics.median(p99) <= ADDED_P99)}"],
+        ["– p99.9", spread([each["added"]["p99.9"] / 1e3 for each in results], 2), ""],
+        ["sent → read at the same hub, p50 / p99, ms", " / ".join(
+            spread([each["same"][name] / 1e3 for each in results], 2) for name in ("p50", "p99")), ""],
+        ["sent → read at the other hub, p50 / p99, ms", " / ".join(
+            spread([each["other"][name] / 1e3 for each in results], 2) for name in ("p50", "p99")), ""],
+        ["Redis' CPU per message, µs", spread(cost, 1), f"≤ {REDIS_IDLE} {verdict(statistics.median(cost) <= REDIS_IDLE)}"],
+        ["messages in an entry of the log", spread([each["packed"] for each in results], 1), ""],
+        ["messages/s said", spread([each["pace"] for each in results], 0), f"{RATE:,} wanted"],
+        ["load average before", spread([each["load"] for each in results], 1), "latencies hold below 3"],
+    ])
 
 
 def written(hubs):
@@ -206,7 +216,12 @@ def flood(redis, hubs, frames, at_once):
         for key, _ in selector.select():
             if key.data.write():
                 selector.unregister(key.fileobj)
-    until(lambda: told(hubs) - before >= total * len(hubs), 60, "the hubs did not hear all of each other")
+    try:
+        until(lambda: told(hubs) - before >= total * len(hubs), 60, "the hubs did not hear all of each other")
+    except BenchError as failure:
+        parts = [(int(figures["roost_cluster_sent_total"]), int(figures["roost_cluster_received_total"]))
+                 for figures in (hub.figures() for hub in hubs)]
+        raise BenchError(f"{failure}: {total} messages; each hub sent and received {parts}, and {before:.0f} before") from None
     spent, threads = used.stop()
     seconds, count = time.monotonic() - began, max(1, written(hubs) - entries)
     for sender in senders:
@@ -216,7 +231,7 @@ def flood(redis, hubs, frames, at_once):
 
 
 def told(hubs):
-    """Messages that hubs wrote to the log, and that came to them from others."""
+    """Messages that hubs wrote to the log, and that came to them from others: each is counted once at each hub."""
     figures = [hub.figures() for hub in hubs]
     if any(each["roost_cluster_gaps_total"] or each["roost_cluster_dropped_total"] for each in figures):
         raise BenchError("messages between hubs were given up: the hubs were asked for more than this machine does")
@@ -349,6 +364,43 @@ class Many(Crowd):
         super().__init__(hub, hub.token, f"127.0.1.{number + 1}")
 
 
+# Streams that hubs share
+
+
+def sharing(programs, cluster, arguments):
+    """What an append takes where other hubs have it before it is acknowledged, and when readers at each hub have it."""
+    rounds, count = arguments.rounds or 3, 1000 if arguments.quick else 3000
+
+    def folder(number):
+        return {"ROOST_STREAMS_DIRECTORY": cluster.folder / f"shared-streams-{number}", "ROOST_STREAMS_BYTES": 100_000_000}
+
+    with Redis(free_port()) as redis, several(programs, cluster, redis, 2, "together_streams", each=folder) as hubs:
+        writer = streams.Writer(hubs[0])
+        streams.show_appends(hubs[0], writer, rounds)
+        path = writer.stream()
+        readers = [reader(hub, path) for hub in hubs]
+        took = [[], []]
+        for _ in range(count):
+            start = time.monotonic_ns()
+            writer.request("POST", path, b"x" * 256)
+            for times, connection in zip(took, readers):
+                while b"x" * 256 not in connection.recv(65_536):
+                    pass
+                times.append((time.monotonic_ns() - start) / 1e6)
+        show(f"An append of 256 bytes, read as events at the same hub and at another; {count} times",
+             ["", "p50 ms", "p99 ms"],
+             [[name, f"{sorted(times)[count // 2]:.2f}", f"{sorted(times)[count * 99 // 100]:.2f}"]
+              for name, times in zip(("both have it: at the same hub", "and then at the other"), took)])
+
+
+def reader(hub, path):
+    connection = socket.create_connection(("127.0.0.1", hub.port))
+    connection.sendall(f"GET {path}?offset=-1&live=sse HTTP/1.1\r\nhost: a\r\nauthorization: Bearer {hub.token}\r\n\r\n".encode())
+    if not connection.recv(65_536).startswith(b"HTTP/1.1 200"):
+        raise BenchError("a reader was refused")
+    return connection
+
+
 def measure(programs, cluster, arguments):
-    for part in (latency, saturation, linear, crowded):
+    for part in (latency, saturation, linear, crowded, sharing):
         part(programs, cluster, arguments)

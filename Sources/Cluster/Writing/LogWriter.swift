@@ -19,6 +19,7 @@ package struct LogWriter {
 
     /// For metrics.
     package struct Statistics: Equatable, Sendable {
+        /// Messages that are in the log, each once.
         package var written: UInt64 = 0
         package var dropped: UInt64 = 0
         package var sentAgain: UInt64 = 0
@@ -50,6 +51,8 @@ package struct LogWriter {
     private var droppedThrough: UInt64 = 0
     /// Up to here, batches are such as are sent again.
     private var resendThrough: UInt64 = 0
+    /// Each sequence up to here is in the statistics.
+    private var countedThrough: UInt64 = 0
     /// The highest sequence that was in a call.
     private var sentThrough: UInt64 = 0
     private var inFlight: ClosedRange<UInt64>?
@@ -116,7 +119,7 @@ package struct LogWriter {
         self.place = place
         writtenThrough = written.upperBound
         accountedThrough = written.upperBound
-        statistics.written += UInt64(written.count)
+        countWritten(written.upperBound)
         flush(at: now, &actions)
     }
 
@@ -151,8 +154,17 @@ package struct LogWriter {
             accountedThrough = base
         }
         writtenThrough = ownSequence ?? 0
+        // The answer to a call may have been lost with the link.
+        countWritten(writtenThrough)
         resendThrough = lastSequence
         flush(at: now, &actions)
+    }
+
+    private mutating func countWritten(_ last: UInt64) {
+        let counted = max(countedThrough, droppedThrough)
+        guard last > counted else { return }
+        statistics.written += last - counted
+        countedThrough = last
     }
 
     private mutating func prune(at now: Int64, _ actions: inout [LogWriterAction]) {
