@@ -5,12 +5,16 @@ import Synchronization
 
 /// What the operating system knows of this process, under the names that Prometheus' own libraries use.
 package enum ProcessFigures {
-    /// - Parameter version: of the build.
-    package static func all(version: String) -> [Figure] {
+    /// - Parameters:
+    ///   - version: of the build.
+    ///   - revision: the commit that it was made from; empty where that is not known.
+    package static func all(version: String, revision: String) -> [Figure] {
         var files = rlimit()
         getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &files)
         return [
-            Figure("roost_build_info", .gauge, "The version that is running.", 1, label: "version=\"\(version)\""),
+            Figure(
+                "roost_build_info", .gauge, "The version that is running.", 1,
+                label: "version=\"\(version)\"" + (revision.isEmpty ? "" : ",revision=\"\(revision)\"")),
             Figure("process_cpu_seconds_total", .counter, "CPU time used.", cpuSeconds),
             Figure("process_resident_memory_bytes", .gauge, "Memory in use.", residentBytes),
             Figure("process_open_fds", .gauge, "Open files; each socket is one.", openFiles),

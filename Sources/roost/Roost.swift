@@ -23,9 +23,12 @@ struct Roost: AsyncParsableCommand {
 
     static let version = "0.1.0"
 
+    /// Empty in a build for development.
+    static var commit: String { String(cString: roost_commit()) }
+
     /// `0.1.0 (commit 0123456789ab)`. The version is the first word.
     static var versionAndCommit: String {
-        let commit = String(cString: roost_commit())
+        let commit = commit
         return commit.isEmpty ? "\(version) (development build)" : "\(version) (commit \(commit))"
     }
 

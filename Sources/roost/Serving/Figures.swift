@@ -28,7 +28,7 @@ struct HubFigures: Sendable {
     let pushService: PushService?
 
     var all: [Figure] {
-        ProcessFigures.all(version: Roost.version)
+        ProcessFigures.all(version: Roost.version, revision: Roost.commit)
             + [Figure("roost_ready", .gauge, "1 while /readyz says ok.", health.problem == nil ? 1 : 0)]
             + ofRooms + (pushService?.figures ?? [])
     }
