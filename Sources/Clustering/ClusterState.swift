@@ -291,7 +291,7 @@ struct ClusterState {
     ) {
         for copy in members.members(of: hub) where copy.endedBy == nil && copy.lostUntil == nil {
             let until = now + window(copy.channel, copy.record.appState)
-            guard let lost = members.lose(copy.record.member, of: hub, until: until) else { continue }
+            guard let lost = members.lose(copy.record.member, of: hub, until: until, isOfDead: true) else { continue }
             offer(lost, until: until, &out)
         }
         if isCoordinator {
@@ -301,6 +301,12 @@ struct ClusterState {
         }
         for key in (wishes[hub] ?? [:]).keys { out.append(.keep(key, nil, hub: hub)) }
         wishes[hub] = nil
+    }
+
+    /// A hub is there, maybe one that was taken for dead. Its members are there with it, whatever may have been said of their windows;
+    /// else they would be over at once where the hub is taken for dead once more.
+    mutating func isBack(_ hub: UInt64, _ out: inout [Output]) {
+        for copy in members.isBack(hub) { withdraw(copy, &out) }
     }
 
     /// The members of hubs that are gone whose windows are over are to be ended by this hub.
@@ -314,7 +320,7 @@ struct ClusterState {
             if isInLog {
                 out.append(.tell(.over(copy.channel, name, of: copy.owner)))
                 // Once: it is asked for again if the log loses it.
-                _ = members.lose(name, of: copy.hub, until: now + Self.patience)
+                _ = members.lose(name, of: copy.hub, until: now + Self.patience, isOfDead: copy.isOfDead)
             }
         }
     }

@@ -175,14 +175,29 @@ extension ClusterWorker {
                 }
             case .caughtUp(let caughtUp): isCaughtUp(caughtUp, at: now)
             case .deliver(let message): take(message, at: now)
-            case .stale: break
+            case .stale(let message): isStale(message, at: now)
             case .compareDigest(let hub, _, let digest):
+                // What is asked for already needs no other question.
+                guard pulls[hub] == nil else { continue }
                 var found: [PeerTableAction] = []
                 let own = state.digest(of: hub.boot)
                 peers.compared(
                     hub, isEqual: own == digest, hasCopy: own != 0, at: Self.milliseconds, &found)
                 perform(found, at: now)
             }
+        }
+    }
+
+    /// An answer that can no longer be placed among its sender's messages is none, and whoever waits for it asks anew.
+    private mutating func isStale(_ message: DirectMessage, at now: Instant) {
+        do {
+            guard case .answer(let id, _)? = try DirectPayload(message.payload),
+                let done = peerQuestions.answered(id, by: message.sender, with: nil)
+            else { return }
+            statistics.questionsUnanswered += 1
+            finish([done], at: now)
+        } catch {
+            setup.logger.warning("The hub \(message.sender.name) sent something that cannot be read; it is ignored.")
         }
     }
 

@@ -12,8 +12,11 @@ extension ClusterWorker {
     // MARK: Asking
 
     /// Makes this hub's copy of another one's members whole. Where that is under way already it goes on.
+    ///
+    /// Not before this hub is in the log: an answer stands behind the messages that its sender had said, and of those a hub that begins
+    /// to read later has none. Beats say then that a copy is missing.
     mutating func pull(from hub: HubIdentity, at now: Instant) {
-        guard pulls[hub] == nil else { return }
+        guard pulls[hub] == nil, state.isInLog else { return }
         if askPresence(.digests, of: hub, at: now) { pulls[hub] = PresencePull() }
     }
 
@@ -42,7 +45,7 @@ extension ClusterWorker {
                 }
             case .pieces(let boot, let pieces, let covered, let snapshot):
                 guard pull.came(covered, of: boot, in: pieces), mayName(boot, hub) else { return }
-                state.replace(boot, in: pieces, covered, by: snapshot, &out)
+                state.replace(boot, in: pieces, covered, by: snapshot, isOfDead: boot != hub.boot, &out)
             }
         } catch {
             setup.logger.warning("The hub \(hub.name) sent something that cannot be read; it is ignored.")

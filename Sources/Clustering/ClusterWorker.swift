@@ -271,6 +271,7 @@ struct ClusterWorker: ~Copyable {
             switch action {
             case .joined(let hub):
                 setup.logger.info("The hub \(hub.name) is connected\(version(of: hub)).")
+                state.isBack(hub.boot, &out)
                 userCopies.joined(hub)
                 pull(from: hub, at: now)
             case .left(let hub):

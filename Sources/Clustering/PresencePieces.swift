@@ -94,12 +94,17 @@ extension ClusterState {
     }
 
     /// A hub says all that it has of some pieces, in place of what was known of them.
+    ///
+    /// - Parameter isOfDead: another hub says it, as this one is taken for dead.
     mutating func replace(
-        _ hub: UInt64, in pieces: PresencePieces, _ covered: [Int], by snapshot: Snapshot, _ out: inout [Output]
+        _ hub: UInt64, in pieces: PresencePieces, _ covered: [Int], by snapshot: Snapshot, isOfDead: Bool = false,
+        _ out: inout [Output]
     ) {
         let isCovered = Set(covered)
         let said = snapshot.members.filter { isCovered.contains(pieces.number(of: $0.record.member)) }
-        let (joined, left) = members.replace(membersOf: hub, by: said) { isCovered.contains(pieces.number(of: $0)) }
+        let (joined, left) = members.replace(membersOf: hub, by: said, isOfDead: isOfDead) {
+            isCovered.contains(pieces.number(of: $0))
+        }
         var diffs: [ChannelKey: PresenceDiff] = [:]
         for copy in left {
             withdraw(copy, &out)

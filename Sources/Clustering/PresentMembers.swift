@@ -24,6 +24,8 @@ struct PresentMembers {
         fileprivate(set) var turn = 0
         /// Until when it counts though it was cut off, in monotonic milliseconds; nil while it is there.
         fileprivate(set) var lostUntil: Int64?
+        /// It counts so because its hub is taken for dead, and not because that hub said so: where the hub is back, so is its member.
+        fileprivate(set) var isOfDead = false
         /// Nobody came back for it: what is left is that this hub takes it away.
         fileprivate(set) var endedBy: UInt64?
 
@@ -85,6 +87,7 @@ struct PresentMembers {
         copy.record = record
         copy.record.appState = record.appState ?? state
         copy.lostUntil = nil
+        copy.isOfDead = false
         copy.endedBy = nil
         put(copy)
         return true
@@ -99,11 +102,25 @@ struct PresentMembers {
         return copy
     }
 
+    /// - Parameter isOfDead: its hub did not say so.
     /// - Returns: nil where it is not known, or another hub speaks for it.
-    mutating func lose(_ name: Name, of hub: UInt64, until: Int64) -> Copy? {
+    mutating func lose(_ name: Name, of hub: UInt64, until: Int64, isOfDead: Bool = false) -> Copy? {
         guard let copy = copies[name], copy.hub == hub, copy.endedBy == nil else { return nil }
         copies[name]?.lostUntil = until
+        copies[name]?.isOfDead = isOfDead
         return copies[name]
+    }
+
+    /// A hub that was taken for dead is there: so are its members.
+    ///
+    /// - Returns: what was known of those that counted as lost for that.
+    mutating func isBack(_ hub: UInt64) -> [Copy] {
+        let lost = members(of: hub).filter { $0.isOfDead && $0.endedBy == nil }
+        for copy in lost {
+            copies[copy.record.member]?.lostUntil = nil
+            copies[copy.record.member]?.isOfDead = false
+        }
+        return lost
     }
 
     /// There is more time for its client.
@@ -123,6 +140,7 @@ struct PresentMembers {
         copy.hub = hub
         copy.turn += 1
         copy.lostUntil = nil
+        copy.isOfDead = false
         put(copy)
         return before
     }
@@ -140,19 +158,24 @@ struct PresentMembers {
 
     /// What a hub says of its members, or of those that a name tells, in place of what was known.
     ///
+    /// - Parameter isOfDead: another hub says it, as theirs is taken for dead.
     /// - Returns: those who came or say something else, and those who are gone.
     mutating func replace(
-        membersOf hub: UInt64, by others: [Copy], where isCovered: (Name) -> Bool = { _ in true }
+        membersOf hub: UInt64, by others: [Copy], isOfDead: Bool = false,
+        where isCovered: (Name) -> Bool = { _ in true }
     ) -> (joined: [Copy], left: [Copy]) {
         var gone = (members[hub] ?? []).filter(isCovered)
         var joined: [Copy] = []
         for copy in others {
             let name = copy.record.member
-            // By the log somebody else has it, which the hub had not read when it said this.
-            if let known = copies[name], known.turn > copy.turn { continue }
+            // By the log somebody else has it, which the hub had not read when it said this. Of one that is this hub's by either,
+            // the hub's own word counts, whatever number of claims each of the two knows.
+            if let known = copies[name], known.hub != hub, known.turn > copy.turn { continue }
             gone.remove(name)
             let isKnown = copies[name]?.record.ref == copy.record.ref
             remove(name)
+            var copy = copy
+            copy.isOfDead = isOfDead && copy.lostUntil != nil
             put(copy)
             if !isKnown { joined.append(copy) }
         }

@@ -230,6 +230,41 @@ import Wire
         }
     }
 
+    /// A hub that stood still is taken for dead, is back before a window is over, and stands still once more, much later.
+    @Test func membersOfAHubThatWasTakenForDeadAreThereWhenItIs() {
+        var world = World(nodes: (1...3).map { Node($0) }, random: SeededGenerator(seed: 1))
+        let (still, other) = (world.nodes[0], world.nodes[1])
+        for serial in 1...3 {
+            still.mine.insert(MemberID(loop: 0, serial: serial))
+            world.track(still, MemberID(loop: 0, serial: serial))
+        }
+        // Of one it has said itself that it is lost.
+        world.say(still, .lease(Self.key, .lost(MemberID(loop: 0, serial: 3), for: 10_000)))
+        world.settle()
+        for time in [1000, 100_000] as [Int64] {
+            world.now = time
+            var out: [ClusterState.Output] = []
+            other.state.died(1, at: world.now, window: { _, _ in 100 }, isCoordinator: false, &out)
+            world.perform(out, other)
+            #expect(other.offers.count == 3)
+            out = []
+            other.state.endOverdue(of: { time == 1000 && $0 == 1 }, at: world.now, &out)
+            #expect(out.count == 0, "the windows of those who were there begin now")
+            other.state.isBack(1, &out)
+            world.perform(out, other)
+            #expect(other.offers.count == 1, "who was lost may still come back here")
+        }
+        world.now = 101_000
+        var out: [ClusterState.Output] = []
+        other.state.died(1, at: world.now, window: { _, _ in 100 }, isCoordinator: false, &out)
+        world.perform(out, other)
+        out = []
+        other.state.endOverdue(of: { $0 == 1 }, at: world.now, &out)
+        world.perform(out, other)
+        world.settle()
+        #expect(other.shown.count == 2 && other.left.count == 1)
+    }
+
     /// A hub that was killed and started anew has the first name again, and knows nothing of who was on it.
     @Test func membersThatTheCoordinatorDoesNotKnowAreEndedByTheHubBehindIt() {
         var world = World(nodes: (1...3).map { Node($0) }, random: SeededGenerator(seed: 1))

@@ -61,6 +61,9 @@ def test_a_death_is_known_when_the_lease_is_over():
     assert known(death, Trouble(12, 14, "")) == 14 + LEASE + BEAT
     assert known(death, Trouble(12, 14, "", frozenset([1]))) == 14 + LEASE + BEAT
     assert known(Trouble(10, 19, "", frozenset([0]), is_death=True)) == 19
+    # So is the end of a hub that was told to stop and could not say good-bye; of one that could it is known at once.
+    assert known(Trouble(10, 12.5, "", frozenset([0]), unheard=12)) == 12 + LEASE
+    assert known(Trouble(10, 12.5, "", frozenset([0]))) == 12.5
 
 
 def test_the_check_finds_repeats_and_disorder():

@@ -62,10 +62,11 @@ class Bounds:
 def _end(trouble, engine):
     if trouble.until is None:
         return math.inf
-    if not trouble.is_death:
+    ended = trouble.since if trouble.is_death else trouble.unheard
+    if ended is None:
         return trouble.until
-    known = trouble.since + LEASE
+    known = ended + LEASE
     for other in sorted(engine, key=lambda other: other.since):
-        if other.since <= known and (other.until is None or other.until >= trouble.since):
+        if other is not trouble and other.since <= known and (other.until is None or other.until >= ended):
             known = math.inf if other.until is None else max(known, other.until + LEASE + BEAT)
     return max(known, trouble.until)

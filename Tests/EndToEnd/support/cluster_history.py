@@ -116,6 +116,8 @@ class Trouble:
     hubs: frozenset | None = None
     #: The hub was killed: the others know so when its lease is over, and a new process has its name then.
     is_death: bool = False
+    #: When the hub ended that could not say good-bye, as it did not reach Redis while it was told to stop: from then on as `is_death`.
+    unheard: float | None = None
 
     def concerns(self, hubs):
         return self.hubs is None or not self.hubs.isdisjoint(hubs)

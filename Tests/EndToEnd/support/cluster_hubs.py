@@ -101,7 +101,10 @@ class Hubs:
         self.drained[number] = now
         self.away.add(number)
         status = await asyncio.to_thread(self.all[number].stop, 30)
-        assert status == 0, f"after SIGTERM hub{number} ended with {status}: {self.all[number].log[-2000:]}"
+        log = self.all[number].log
+        assert status == 0, f"after SIGTERM hub{number} ended with {status}: {log[-2000:]}"
+        if log.rfind("The other hubs cannot be reached") > log.rfind("[Clustering] Connected to Redis"):
+            trouble.unheard = time.monotonic()
         return trouble
 
     async def replace(self, number, binary):
