@@ -36,7 +36,7 @@ def redis():
 def hub(cluster, redis, tmp_path_factory):
     hub = Hub(cluster.create_database("scraped"), ROOST_LIMITS_FAILURES_PER_MINUTE="0",
               ROOST_NOTIFY_CHANNELS="c -> t / e", ROOST_FEED_CAPTURE="wal", ROOST_CLUSTER_URL=redis.url(),
-              ROOST_STREAMS_ON_CLOSE="insert into t values (length($1)) returning id", **pushes())
+              ROOST_STREAMS_ON_CLOSE="insert into t values (length($1)) returning id", **webhooks(), **pushes())
     authority = Authority(tmp_path_factory.mktemp("tls"))
     hub.secure(authority.pair(), authority.trust)
     try:
@@ -55,6 +55,11 @@ def hub(cluster, redis, tmp_path_factory):
 def prometheus(hub):
     with Prometheus(hub.ops_port) as prometheus:
         yield prometheus
+
+
+def webhooks():
+    """Nobody listens at the address."""
+    return {"ROOST_WEBHOOKS_URL": f"http://127.0.0.1:{free_port()}", "ROOST_WEBHOOKS_SECRET": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}
 
 
 def pushes():
