@@ -6,10 +6,10 @@ package import Synchronization
 /// it before its first member's join is answered, and before what is kept of it is read for that member. So whoever is not found here
 /// either reads the message from the history, or had not joined when it was said.
 package final class ChannelFilter: Sendable {
-    /// Channels that share a place by chance cost a wake-up. 128 KB, of which the kernel gives the pages that are used.
+    /// Channels that share a place by chance cost a wake-up. 128 KB for each loop.
     private static let places = 1 << 15
 
-    // Atomics that are made with the filter and go with it; none is moved meanwhile.
+    // Safe to share: the pointer never changes, and what it points to are atomics that are made with the filter and go with it.
     nonisolated(unsafe) private let counts = UnsafeMutablePointer<Atomic<UInt32>>.allocate(capacity: places)
 
     package init() {

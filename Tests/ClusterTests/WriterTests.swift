@@ -64,6 +64,23 @@ import Testing
         #expect(!writer.isDue)
     }
 
+    @Test mutating func whatTheLogHasCountsOnceThoughItsAnswerWasLost() {
+        _ = open(start, own: 0)
+        _ = send(3)
+        writer.linkAway()
+        #expect(writer.statistics.written == 0)
+        #expect(open(LogPlace(epoch: 100, offset: 0), own: 3) == [])
+        #expect(writer.statistics.written == 3)
+        // The log has lost the last of them: it is sent again, and counted no second time.
+        writer.linkAway()
+        #expect(open(start, own: 2) == ["3...3 in 100"])
+        _ = answer(1)
+        #expect(writer.statistics.written == 3 && writer.statistics.sentAgain == 1)
+        _ = send()
+        _ = answer(2)
+        #expect(writer.statistics.written == 4)
+    }
+
     @Test mutating func nothingIsWrittenBeforeTheLogIsOpen() {
         #expect(send(2) == [])
         #expect(!writer.isOpen)

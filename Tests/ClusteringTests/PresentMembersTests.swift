@@ -85,4 +85,15 @@ import Wire
         #expect(left.map(\.record.member.serial) == [1])
         #expect(members[Self.name(2)]?.hub == 2, "who was claimed since stays where it is")
     }
+
+    @Test func ofItsOwnMembersAHubsWordCountsWhateverClaimsItKnowsOf() {
+        var members = three()
+        // Claimed by another hub and back: here there were two claims, and the hub's own copy knows of none.
+        #expect(members.claim(Self.name(1), of: .init(hub: 1, turn: 0), by: 2) != nil)
+        #expect(members.claim(Self.name(1), of: .init(hub: 2, turn: 1), by: 1) != nil)
+        let said = (1...3).map { PresentMembers.Copy(record: Self.record($0), channel: Self.key, hub: 1) }
+        let (joined, left) = members.replace(membersOf: 1, by: said)
+        #expect(joined.isEmpty && left.isEmpty)
+        #expect(members[Self.name(1)]?.turn == 0 && members.count(of: 1) == 3)
+    }
 }
