@@ -57,6 +57,17 @@ package final class ClusterService: PeerService {
         return false
     }
 
+    /// Waits until the log is read to where its head is behind this call, and the loops are handed what it had.
+    ///
+    /// - Parameter done: is told on the service's thread; false where the hubs do not act as one now.
+    package func awaitHead(_ done: @escaping @Sendable (Bool) -> Void) {
+        let isPosted = mailbox.post { mail in
+            if !mail.isClosed { mail.headWaiters.append(done) }
+            return !mail.isClosed
+        }
+        if !isPosted { done(false) }
+    }
+
     /// Others know from here on that clients leave this hub, and expect them. From any thread.
     package func drain() { mailbox.post { $0.isDraining = true } }
 
@@ -142,6 +153,7 @@ struct ClusterMail: Sendable {
 
     var posts: [Post] = []
     var userCounts: [UserCounts] = []
+    var headWaiters: [@Sendable (Bool) -> Void] = []
     var questions: [Question] = []
     var answers: [Answer] = []
     /// The worker has ended.

@@ -36,6 +36,8 @@ struct ClusterWorker: ~Copyable {
     private var heard: [Relay] = []
     /// This hub's newest message that came out of the log.
     var ownApplied: UInt64 = 0
+    /// Who waits until this hub's message of that number has come out of the log.
+    private var headWaiters: [(sequence: UInt64, done: @Sendable (Bool) -> Void)] = []
     /// The newest that this hub had said when the log was opened.
     var openedThrough: UInt64 = 0
     /// Where the message that is being applied stands in the log.
@@ -101,10 +103,11 @@ struct ClusterWorker: ~Copyable {
         finish(peerQuestions.endAll(), at: .now)
         let left = mailbox.take { mail in
             mail.isClosed = true
-            defer { mail.questions = [] }
-            return mail.questions
+            defer { (mail.questions, mail.headWaiters) = ([], []) }
+            return mail
         }
-        for question in left { question.done((question.hubs ?? []).map { PeerAnswer(hub: $0, body: nil) }) }
+        for done in headWaiters.map(\.done) + left.headWaiters { done(false) }
+        for question in left.questions { question.done((question.hubs ?? []).map { PeerAnswer(hub: $0, body: nil) }) }
         published.value = statistics
     }
 
@@ -124,6 +127,7 @@ struct ClusterWorker: ~Copyable {
         replaceOverfull(at: now)
         expireQuestions(at: now)
         handOn()
+        tellHeadWaiters()
         publishStatistics(at: now)
     }
 
@@ -147,7 +151,10 @@ struct ClusterWorker: ~Copyable {
 
     private mutating func takeMail(at now: Instant) {
         let mail = mailbox.take { mail in
-            defer { (mail.posts, mail.questions, mail.answers, mail.userCounts) = ([], [], [], []) }
+            defer {
+                (mail.posts, mail.questions, mail.answers, mail.userCounts) = ([], [], [], [])
+                mail.headWaiters = []
+            }
             return mail
         }
         if mail.isDraining { isDraining = true }
@@ -167,6 +174,28 @@ struct ClusterWorker: ~Copyable {
         for question in mail.questions { ask(question, at: now) }
         for answer in mail.answers { reply(answer, at: now) }
         for answer in mail.userCounts { take(answer, at: now) }
+        awaitHead(mail.headWaiters)
+    }
+
+    /// A message of one's own that comes back has everything before it that was in the log when it was written.
+    private mutating func awaitHead(_ waiters: [@Sendable (Bool) -> Void]) {
+        guard !waiters.isEmpty else { return }
+        guard writer.isOpen else {
+            for done in waiters { done(false) }
+            return
+        }
+        // It says nothing about anybody.
+        write(.users([]))
+        let sequence = writer.lastSequence
+        headWaiters += waiters.map { (sequence, $0) }
+    }
+
+    private mutating func tellHeadWaiters() {
+        guard let first = headWaiters.first, first.sequence <= ownApplied || !writer.isOpen else { return }
+        let isWhole = writer.isOpen
+        let due = headWaiters.prefix { !isWhole || $0.sequence <= ownApplied }
+        headWaiters.removeFirst(due.count)
+        for waiter in due { waiter.done(isWhole) }
     }
 
     // MARK: What comes out of the log

@@ -6,16 +6,25 @@ package struct OpsPages: HTTPHandler {
     private let health: Health
     private let access: OpsAccess
     private let figures: @Sendable () -> [Figure]
+    private let barrier: any Barrier
 
-    package init(health: Health, access: OpsAccess, figures: @escaping @Sendable () -> [Figure]) {
+    /// - Parameter figures: those of `/metrics`.
+    package init(
+        health: Health, access: OpsAccess, figures: @escaping @Sendable () -> [Figure], barrier: any Barrier
+    ) {
         self.health = health
         self.access = access
         self.figures = figures
+        self.barrier = barrier
     }
 
-    /// No page takes a body, so all are answered by their heads.
+    /// No page takes a body, so all but the one that waits are answered by their heads.
     package func judge(_ head: HTTPRequest) -> HTTPVerdict {
         if let refusal = access.judge(host: head.host).refusal { return .answered(refusal) }
+        if head.path == Self.barrierPath {
+            if let refusal = access.judge(head).refusal { return .answered(refusal) }
+            return head.method == .post ? .admittedEvenIfEmpty : .answered(.postOnly)
+        }
         guard head.method == .get || head.method == .head else { return .answered(.getOnly) }
         switch head.path {
         case "/metrics":
@@ -36,7 +45,35 @@ package struct OpsPages: HTTPHandler {
         }
     }
 
-    package func respond(to request: HTTPRequest, later reply: HTTPReply) -> HTTPAnswer? { nil }
+    package func respond(to request: HTTPRequest, later reply: HTTPReply) -> HTTPAnswer? {
+        guard request.path == Self.barrierPath else { return nil }
+        let given = request.query["seconds"]
+        guard let seconds = given.map({ Int($0) }) ?? 10, (1...60).contains(seconds) else {
+            return .now(.text(400, "Give seconds as a whole number from 1 to 60\n"))
+        }
+        barrier.reach(within: .seconds(seconds)) { problem in
+            reply.send(problem.map { .text(503, "not settled: \($0)\n") } ?? .text(200, "ok\n"))
+        }
+        return .later
+    }
+
+    private static let barrierPath = "/settled"
+}
+
+/// For tests: what reached the hub before a call is done and can be seen behind it, by sockets, in streams and in the metrics.
+package protocol Barrier: Sendable {
+    /// - Parameters:
+    ///   - patience: what is not done by then is a problem.
+    ///   - done: is told once, from any thread: nil, or what is not done yet, without a full stop.
+    func reach(within patience: Duration, then done: @escaping @Sendable (_ problem: String?) -> Void)
+}
+
+extension HTTPResponse {
+    fileprivate static var postOnly: HTTPResponse {
+        var response = HTTPResponse.text(405, "Use POST\n")
+        response.headers = [("allow", "POST")]
+        return response
+    }
 }
 
 extension OpsAccess {

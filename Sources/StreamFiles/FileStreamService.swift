@@ -117,6 +117,13 @@ package final class FileStreamService: StreamService {
         answer(.refused(.unavailable))
     }
 
+    /// Waits for what was asked before: it is written, answered, and the loops are told.
+    ///
+    /// - Parameter done: is told on the service's thread; false while rows of closes are being committed.
+    package func awaitCommits(_ done: @escaping @Sendable (Bool) -> Void) {
+        mailbox.post { $0.questions.append { done(!$0.hasWaitingCloses) } }
+    }
+
     package var isShared: Bool { isOfSeveralHubs }
 
     package func buffer(of name: StreamName) -> StreamBuffer? { index[name] }

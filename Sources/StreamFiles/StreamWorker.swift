@@ -142,6 +142,9 @@ final class StreamWorker {
         }
     }
 
+    /// Some close waits for its row to be committed.
+    var hasWaitingCloses: Bool { streams.values.contains { $0.waiting != nil } }
+
     /// Whether what the batch did has to be on the disk, and not only in the kernel's hands.
     func isSynced(_ stream: KeptStream) -> Bool {
         setup.sync == .always || stream.waiting != nil || setup.sync == .close && stream.log.ending != nil

@@ -129,6 +129,12 @@ final class FeedLoop {
         serveAnytimeWork()
         let context = FeedContext(catalog: state.tables.catalog, status: published.status)
         for work in inbox.takeWhenIdle() { work(context) }
+        refuseWindows()
+    }
+
+    /// There is no database to read a window from.
+    private func refuseWindows() {
+        for waiter in inbox.takeWindowWaiters() { waiter(false) }
     }
 
     private func lost(because error: any Error) {

@@ -110,6 +110,7 @@ final class FeedSession {
             try doorbell.serve()
             loop.serveAnytimeWork()
             try serveIdleWork()
+            try serveWindowWaiters()
             let isRecovering = try serveRecoveries()
             // A ring that came with the answer to any statement is not on the socket any more.
             try takeRings()
@@ -164,6 +165,19 @@ final class FeedSession {
                 })
         }
         if reader.isBroken { throw PostgresError(.connection, "The connection to Postgres broke during a query.") }
+    }
+
+    /// Reads a window for those who wait for one that begins after they asked. A catalog that changed before counts in it.
+    private func serveWindowWaiters() throws {
+        let waiters = loop.inbox.takeWindowWaiters()
+        guard !waiters.isEmpty else { return }
+        catalog.dueAt = .now
+        losses.dueAt = .now
+        do { try poll() } catch {
+            for waiter in waiters { waiter(false) }
+            throw error
+        }
+        for waiter in waiters { waiter(true) }
     }
 
     /// Rows of texts.

@@ -8,6 +8,7 @@ struct FeedInbox: Sendable {
     private struct Content {
         var anytime: [FeedWork] = []
         var whenIdle: [FeedWork] = []
+        var windowWaiters: [@Sendable (Bool) -> Void] = []
         var isStopping = false
         var isClosed = false
     }
@@ -28,6 +29,18 @@ struct FeedInbox: Sendable {
             if !content.isClosed { content.whenIdle.append(work) }
             return !content.isClosed
         }
+    }
+
+    /// Has a window read that begins after the call.
+    ///
+    /// - Parameter done: is told on the feed's thread, once: true behind the delivery of that window, false where there
+    ///   will be none, as the database is away or the feed has ended.
+    func awaitWindow(_ done: @escaping @Sendable (Bool) -> Void) {
+        let isPosted = mailbox.post { content in
+            if !content.isClosed { content.windowWaiters.append(done) }
+            return !content.isClosed
+        }
+        if !isPosted { done(false) }
     }
 
     func stop() { mailbox.post { $0.isStopping = true } }
@@ -53,13 +66,21 @@ struct FeedInbox: Sendable {
         }
     }
 
+    func takeWindowWaiters() -> [@Sendable (Bool) -> Void] {
+        mailbox.look { content in
+            guard !content.windowWaiters.isEmpty else { return [] }
+            defer { content.windowWaiters = [] }
+            return content.windowWaiters
+        }
+    }
+
     var hasIdleWork: Bool { mailbox.look { !$0.whenIdle.isEmpty } }
 
     /// Takes nothing any more, and gives what is left.
     func close() -> [FeedWork] {
         mailbox.take { content in
             defer { content = Content(isStopping: true, isClosed: true) }
-            return content.anytime + content.whenIdle
+            return content.anytime + content.whenIdle + content.windowWaiters.map { done in { _ in done(false) } }
         }
     }
 }

@@ -103,6 +103,14 @@ package final class ChangeService: ChangeSource {
         inbox.perform { context in done(points.map { context.locate($0) }) }
     }
 
+    /// Reads a window that begins after the call, and hands it to the loops.
+    ///
+    /// - Parameter done: is told on the feed's thread, once: false where the database is away, or where Postgres has yet to
+    ///   decide filters of changes that were read.
+    package func awaitWindow(_ done: @escaping @Sendable (Bool) -> Void) {
+        inbox.awaitWindow { [dispatcher] isRead in done(isRead && dispatcher.undecidedCount.withLock { $0 } == 0) }
+    }
+
     /// Sees to it that the list of who was served (`SessionWriter`) does not count as complete any more, on the feed's own
     /// connection: where that does not work either, no changes flow or nothing can be written.
     ///

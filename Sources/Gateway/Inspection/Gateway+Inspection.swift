@@ -51,6 +51,38 @@ extension Gateway {
         survey({ $0.disconnect(user: user) }) { reply($0.reduce(0, +)) }
     }
 
+    /// Waits until the loops have done what had reached them before the call: bytes that lay in their sockets, what other
+    /// threads had posted, and what the loops told each other because of it.
+    ///
+    /// In a round each loop answers in a turn of its own. Two rounds after the call every socket that was readable has been
+    /// read, and each further one carries what a loop posted to its siblings at the end of its turn.
+    ///
+    /// - Parameters:
+    ///   - deadline: nothing is waited for any more.
+    ///   - done: is told on a loop's thread whether they have.
+    package func awaitQuiet(
+        by deadline: ContinuousClock.Instant, then done: @escaping @Sendable (Bool) -> Void
+    ) {
+        awaitQuiet(rounds: 6, by: deadline, then: done)
+    }
+
+    private func awaitQuiet(
+        rounds: Int, by deadline: ContinuousClock.Instant, then done: @escaping @Sendable (Bool) -> Void
+    ) {
+        survey({ $0.changes.isEmpty && !$0.delivery.hasWork }) { [self] areQuiet in
+            if areQuiet.allSatisfy(\.self) {
+                rounds > 1 ? awaitQuiet(rounds: rounds - 1, by: deadline, then: done) : done(true)
+            } else {
+                ContinuousClock.now < deadline ? awaitQuiet(rounds: 6, by: deadline, then: done) : done(false)
+            }
+        }
+    }
+
+    /// The figures of all loops are those of now, and not of the last second.
+    package func publishFigures(then done: @escaping @Sendable () -> Void) {
+        survey({ $0.gauges.publish($0) }) { _ in done() }
+    }
+
     func survey<Part: Sendable>(
         _ question: @escaping @Sendable (EventLoop) -> Part, then reply: @escaping @Sendable ([Part]) -> Void
     ) {

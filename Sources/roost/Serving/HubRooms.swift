@@ -142,7 +142,9 @@ struct HubRooms: Sendable {
         services.streams = streams
         services.peers = cluster
         services.handler = Handlers(handlers: handlers)
-        services.opsHandler = OpsPages(health: health, access: access, figures: { figures.all })
+        services.opsHandler = OpsPages(
+            health: health, access: access, figures: { figures.all },
+            barrier: HubBarrier(gateway: gateway, subscriptions: subscriptions, streams: streams, cluster: cluster))
         var sources = reload.dashboard(.standard, { figures.all })
         sources.streams = streams
         let node = configuration.nodeName

@@ -137,6 +137,15 @@ class Hub:
                 return None
             raise
 
+    def settle(self, within=20):
+        """The hub's barrier: what had reached it before this call is done, and every observer may be read.
+
+        A client's own socket is read up to here by `client.settled()`.
+        """
+        request = urllib.request.Request(f"http://{self.host}:{self.ops_port}/settled", method="POST")
+        with urllib.request.urlopen(request, timeout=within) as answer:
+            assert answer.read() == b"ok\n"
+
     def metric(self, name):
         for line in self.ops("/metrics")[1].splitlines():
             if line.startswith(name + " "):

@@ -1,0 +1,73 @@
+import ChangeFeed
+import Clustering
+import Dispatch
+import Gateway
+import Ops
+import StreamFiles
+import Synchronization
+
+/// Behind it, everything that had reached the hub before is done: bytes that lay in its sockets, appends, rows that were
+/// committed, entries of the log that hubs share. Figures are those of then.
+///
+/// The rooms are asked one after the other, and the loops after each of them, because what a room has done goes out by the
+/// loops. What the loops do may be work for the streams and the other hubs, so these are asked before the feed and after.
+struct HubBarrier: Barrier {
+    let gateway: Gateway
+    let subscriptions: ChangeService
+    let streams: FileStreamService?
+    let cluster: ClusterService?
+
+    /// A room that is asked to have done all: it answers once, whether it has.
+    private typealias Question = @Sendable (_ done: @escaping @Sendable (Bool) -> Void) -> Void
+
+    /// Between two questions to a room that was not done.
+    private static let pause = Duration.milliseconds(5)
+
+    func reach(within patience: Duration, then done: @escaping @Sendable (_ problem: String?) -> Void) {
+        Task { done(await reach(by: .now + patience)) }
+    }
+
+    private func reach(by deadline: ContinuousClock.Instant) async -> String? {
+        let loops: Question = { [gateway] in gateway.awaitQuiet(by: deadline, then: $0) }
+        var shared: [(problem: String, question: Question)] = []
+        if let streams { shared.append(("the streams are not written", { streams.awaitCommits($0) })) }
+        if let cluster { shared.append(("the other hubs are not reached", { cluster.awaitHead($0) })) }
+        let feed: Question = { [subscriptions] in subscriptions.awaitWindow($0) }
+        for (problem, question) in shared + [("the change feed is not ready", feed)] + shared {
+            guard await isDone(loops, by: deadline) else { return "the event loops are busy" }
+            guard await isDone(question, by: deadline) else { return problem }
+        }
+        guard await isDone(loops, by: deadline) else { return "the event loops are busy" }
+        let publish: Question = { [gateway] done in gateway.publishFigures { done(true) } }
+        return await isDone(publish, by: deadline) ? nil : "the event loops are busy"
+    }
+
+    /// Asks until the answer is yes.
+    private func isDone(_ question: Question, by deadline: ContinuousClock.Instant) async -> Bool {
+        repeat {
+            let left = max(.zero, deadline - .now) / .seconds(1)
+            let isDone = await withCheckedContinuation { continuation in
+                let answer = FirstAnswer(continuation)
+                DispatchQueue.global().asyncAfter(deadline: .now() + left) { answer.give(false) }
+                question { answer.give($0) }
+            }
+            if isDone { return true }
+            do { try await Task.sleep(for: Self.pause) } catch { return false }
+        } while ContinuousClock.now < deadline
+        return false
+    }
+}
+
+/// Resumes with the first of several answers: the room's, or that its time is over.
+private final class FirstAnswer: Sendable {
+    private let continuation: Mutex<CheckedContinuation<Bool, Never>?>
+
+    init(_ continuation: CheckedContinuation<Bool, Never>) { self.continuation = Mutex(continuation) }
+
+    func give(_ answer: Bool) {
+        continuation.withLock { continuation in
+            continuation?.resume(returning: answer)
+            continuation = nil
+        }
+    }
+}
