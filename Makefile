@@ -128,10 +128,11 @@ format: ## format the Swift sources
 	@$(SWIFT) format --in-place --recursive $(SWIFT_SOURCES)
 
 .PHONY: lint
-lint: ## what a review would say about form: formatting, shell syntax, which room knows which, names that stand twice
+lint: ## what a review would say about form: formatting, shell syntax, which room knows which, names that stand twice, tests that race
 	@$(SWIFT) format lint --strict --recursive $(SWIFT_SOURCES)
 	scripts/check-rooms.py
 	scripts/check-names.py
+	scripts/check-tests.py
 	for script in scripts/*.sh Tests/Package/*.sh config/debian/*.post* config/debian/*.prerm .ci/run; do bash -n "$$script"; done
 
 .PHONY: bench

@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from support.bounds import at_most
 from support.certificates import Authority
 from support.deadline import eventually
 from support.http import HTTPConnection
@@ -92,10 +93,9 @@ async def test_who_keeps_failing_is_refused_and_the_proxys_other_clients_are_not
     for _ in range(4):
         assert await status(hub, PROXY, "192.0.2.50", apikey="nonsense") == 401
     assert await status(hub, PROXY, "192.0.2.50") == 429
-    began = time.monotonic()
-    assert await status(hub, PROXY, "192.0.2.51") == 101
-    assert await status(hub, PROXY) == 101
-    assert time.monotonic() - began < 1, "nobody waits"
+    with at_most(1, "an upgrade of somebody else"):
+        assert await status(hub, PROXY, "192.0.2.51") == 101
+        assert await status(hub, PROXY) == 101
 
 
 async def test_a_stranger_that_keeps_failing_waits(hub):

@@ -1,10 +1,10 @@
 """The hub ends and comes back, Postgres ends and comes back: clients return, and nothing is lost on the way to them."""
 
 import asyncio
-import time
 
 import pytest
 
+from support.bounds import Elapsed
 from support.cluster import Cluster
 from support.deadline import eventually, until
 from support.hub import Hub
@@ -63,12 +63,12 @@ async def test_a_drain_ends_all_sockets_within_its_time(own_hub):
     own_hub.start()
     clients = [await Client.connect(own_hub.port) for _ in range(120)]
     await eventually(lambda: own_hub.metric("roost_connections") == 120, what="all counted")
-    began = time.monotonic()
+    elapsed = Elapsed()
     stopping = asyncio.create_task(asyncio.to_thread(own_hub.stop))
     ends = await asyncio.gather(*(client.end(8) for client in clients))
     assert {end.code for end in ends} == {1012}
     assert await stopping == 0
-    assert time.monotonic() - began < 5
+    elapsed.assert_at_most(5, "the drain")
     for client in clients:
         await client.close()
 
@@ -83,14 +83,12 @@ async def test_changes_while_the_hub_is_away_are_read_when_it_is_back(own_hub, o
     await eventually(lambda: own_table.execute("select count(*) from roost.cursor").fetchone()[0] == 1)
     await asyncio.to_thread(own_hub.kill)
     own_table.execute("insert into t select generate_series(10, 1009)")
-    before = time.monotonic()
     own_hub.start()
 
     def seen():
         return own_hub.metric("roost_feed_changes_total") + own_hub.metric("roost_feed_passed_total")
 
     await eventually(lambda: seen() >= 1000, 5, what="the changes of the time without a hub")
-    assert time.monotonic() - before < 10
 
 
 async def test_the_hub_starts_before_postgres():
