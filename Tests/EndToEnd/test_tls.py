@@ -261,6 +261,7 @@ async def test_a_sender_that_is_left_unread_for_a_while_is_heard_in_full(own_hub
                 sender.push("realtime:room", "broadcast", {"event": "e", "payload": {"n": number, "x": "y" * size}})
             await eventually(lambda: len(reader.messages) >= 1200 or reader.closed, 15)
             assert [m.payload["payload"]["n"] for m in reader.messages] == list(range(1200))
+    await own_hub.settled()
     assert own_hub.metric('roost_slowed_total{limit="messages_per_second"}') > 0
 
 

@@ -1,5 +1,6 @@
 """The program under test: `roost`, as its users start it."""
 
+import asyncio
 import os
 import pathlib
 import shutil
@@ -145,6 +146,10 @@ class Hub:
         request = urllib.request.Request(f"http://{self.host}:{self.ops_port}/settled", method="POST")
         with urllib.request.urlopen(request, timeout=within) as answer:
             assert answer.read() == b"ok\n"
+
+    async def settled(self):
+        """`settle` for coroutines: their clients go on reading meanwhile."""
+        await asyncio.to_thread(self.settle)
 
     def metric(self, name):
         for line in self.ops("/metrics")[1].splitlines():
