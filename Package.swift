@@ -8,6 +8,8 @@ let strict: [SwiftSetting] = [
 ]
 /// For tests: to optimize them takes longer than they gain by it. What they test is optimized.
 let quick = strict + [.unsafeFlags(["-Onone"], .when(configuration: .release))]
+/// For what tests share and run.
+let fixture = quick + [.unsafeFlags(["-enable-testing"], .when(configuration: .release))]
 /// Its state machines are tested behind its one door; elsewhere `package` access does.
 let testable = strict + [.unsafeFlags(["-enable-testing"], .when(configuration: .release))]
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
@@ -196,10 +198,11 @@ let package = Package(
             swiftSettings: strict),
         // What the end-to-end tests drive RoostClient with.
         .executableTarget(
-            name: "client-probe", dependencies: ["RoostClient"], path: "Tests/ClientProbe", swiftSettings: strict),
+            name: "client-probe", dependencies: ["RoostClient"], path: "Tests/ClientProbe", swiftSettings: quick),
         .testTarget(
             name: "RoostClientTests", dependencies: ["RoostClient", "Wire", "TestSupport"], swiftSettings: quick),
         .testTarget(name: "LoadTests", dependencies: ["roost-load", "Wire"], swiftSettings: quick),
+        // Optimized: it tries millions of inputs.
         .testTarget(name: "WireTests", dependencies: ["Documents", "Wire", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "ClusteringTests", dependencies: ["Cluster", "Clustering", "Hub", "Wire", "TestSupport"],
@@ -215,7 +218,7 @@ let package = Package(
             swiftSettings: quick),
         .testTarget(
             name: "DurableStreamsTests", dependencies: ["DurableStreams", "HTTP", "Streams"], swiftSettings: quick),
-        .testTarget(name: "HTTPTests", dependencies: ["HTTP", "TestSupport"], swiftSettings: strict),
+        .testTarget(name: "HTTPTests", dependencies: ["HTTP", "TestSupport"], swiftSettings: quick),
         .testTarget(name: "MatchingTests", dependencies: ["Matching", "Wire", "TestSupport"], swiftSettings: quick),
         .testTarget(
             name: "HubTests", dependencies: ["Hub", "Matching", "Streams", "Wire", "TestSupport"], swiftSettings: quick),
@@ -241,7 +244,7 @@ let package = Package(
             swiftSettings: quick),
         .testTarget(name: "RoostTests", dependencies: ["roost", "Demo", "Hub", "Push"], swiftSettings: quick),
         // A Redis server of the tests' own, and what may happen to its connections.
-        .target(name: "RedisFixtures", dependencies: ["Redis"], path: "Tests/RedisFixtures", swiftSettings: strict),
+        .target(name: "RedisFixtures", dependencies: ["Redis"], path: "Tests/RedisFixtures", swiftSettings: quick),
         .testTarget(
             name: "RedisTests", dependencies: ["Redis", "RedisFixtures", "TestSupport", "Workers"], swiftSettings: quick
         ),
@@ -263,7 +266,7 @@ let package = Package(
         .target(
             name: "PostgresFixtures",
             dependencies: ["Administration", "ChangeFeed", "Hub", "Matching", "Postgres", logging],
-            path: "Tests/PostgresFixtures", swiftSettings: testable),
+            path: "Tests/PostgresFixtures", swiftSettings: fixture),
         .testTarget(
             name: "ChangeFeedTests",
             dependencies: [
