@@ -37,7 +37,7 @@ struct ClusterWorker: ~Copyable {
     /// This hub's newest message that came out of the log.
     var ownApplied: UInt64 = 0
     /// Who waits until this hub's message of that number has come out of the log.
-    private var headWaiters: [(sequence: UInt64, done: @Sendable (Bool) -> Void)] = []
+    var headWaiters: [(sequence: UInt64, done: @Sendable (Bool) -> Void)] = []
     /// The newest that this hub had said when the log was opened.
     var openedThrough: UInt64 = 0
     /// Where the message that is being applied stands in the log.
@@ -127,8 +127,8 @@ struct ClusterWorker: ~Copyable {
         replaceOverfull(at: now)
         expireQuestions(at: now)
         handOn()
-        tellHeadWaiters()
         publishStatistics(at: now)
+        tellHeadWaiters()
     }
 
     /// Writes what waits and says good-bye, as far as there is time.
@@ -175,27 +175,6 @@ struct ClusterWorker: ~Copyable {
         for answer in mail.answers { reply(answer, at: now) }
         for answer in mail.userCounts { take(answer, at: now) }
         awaitHead(mail.headWaiters)
-    }
-
-    /// A message of one's own that comes back has everything before it that was in the log when it was written.
-    private mutating func awaitHead(_ waiters: [@Sendable (Bool) -> Void]) {
-        guard !waiters.isEmpty else { return }
-        guard writer.isOpen else {
-            for done in waiters { done(false) }
-            return
-        }
-        // It says nothing about anybody.
-        write(.users([]))
-        let sequence = writer.lastSequence
-        headWaiters += waiters.map { (sequence, $0) }
-    }
-
-    private mutating func tellHeadWaiters() {
-        guard let first = headWaiters.first, first.sequence <= ownApplied || !writer.isOpen else { return }
-        let isWhole = writer.isOpen
-        let due = headWaiters.prefix { !isWhole || $0.sequence <= ownApplied }
-        headWaiters.removeFirst(due.count)
-        for waiter in due { waiter.done(isWhole) }
     }
 
     // MARK: What comes out of the log

@@ -51,7 +51,7 @@ package struct OpsPages: HTTPHandler {
         guard let seconds = given.map({ Int($0) }) ?? 10, (1...60).contains(seconds) else {
             return .now(.text(400, "Give seconds as a whole number from 1 to 60\n"))
         }
-        barrier.reach(within: .seconds(seconds)) { problem in
+        barrier.awaitSettling(within: .seconds(seconds)) { problem in
             reply.send(problem.map { .text(503, "not settled: \($0)\n") } ?? .text(200, "ok\n"))
         }
         return .later
@@ -65,7 +65,7 @@ package protocol Barrier: Sendable {
     /// - Parameters:
     ///   - patience: what is not done by then is a problem.
     ///   - done: is told once, from any thread: nil, or what is not done yet, without a full stop.
-    func reach(within patience: Duration, then done: @escaping @Sendable (_ problem: String?) -> Void)
+    func awaitSettling(within patience: Duration, then done: @escaping @Sendable (_ problem: String?) -> Void)
 }
 
 extension HTTPResponse {

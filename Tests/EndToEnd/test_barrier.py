@@ -96,7 +96,7 @@ def test_it_does_not_lie_while_the_database_is_away(own_hub, cluster):
         try:
             sql.execute("select pg_terminate_backend(pid) from pg_stat_activity where datname = %s", [own_hub.database])
             until(lambda: own_hub.ops("/readyz")[0] == 503, what="the hub to notice")
-            assert post(own_hub, query="?seconds=1") == (503, "not settled: the change feed is not ready\n")
+            assert post(own_hub, query="?seconds=1") == (503, "not settled: the change feed has not delivered all that was committed\n")
         finally:
             sql.execute(f"alter database \"{own_hub.database}\" allow_connections true")
     until(lambda: post(own_hub)[0] == 200, 30, "the barrier to be reached again")

@@ -57,24 +57,12 @@ extension Gateway {
     /// In a round each loop answers in a turn of its own. Two rounds after the call every socket that was readable has been
     /// read, and each further one carries what a loop posted to its siblings at the end of its turn.
     ///
-    /// - Parameters:
-    ///   - deadline: nothing is waited for any more.
-    ///   - done: is told on a loop's thread whether they have.
-    package func awaitQuiet(
-        by deadline: ContinuousClock.Instant, then done: @escaping @Sendable (Bool) -> Void
-    ) {
-        awaitQuiet(rounds: 6, by: deadline, then: done)
-    }
-
-    private func awaitQuiet(
-        rounds: Int, by deadline: ContinuousClock.Instant, then done: @escaping @Sendable (Bool) -> Void
-    ) {
+    /// - Parameter done: is told on a loop's thread: false where one of them still has row changes or frames to pass on, which
+    ///   may wait for slow readers.
+    package func awaitQuiet(rounds: Int = 6, then done: @escaping @Sendable (Bool) -> Void) {
         survey({ $0.changes.isEmpty && !$0.delivery.hasWork }) { [self] areQuiet in
-            if areQuiet.allSatisfy(\.self) {
-                rounds > 1 ? awaitQuiet(rounds: rounds - 1, by: deadline, then: done) : done(true)
-            } else {
-                ContinuousClock.now < deadline ? awaitQuiet(rounds: 6, by: deadline, then: done) : done(false)
-            }
+            guard rounds > 1, areQuiet.allSatisfy(\.self) else { return done(areQuiet.allSatisfy(\.self)) }
+            awaitQuiet(rounds: rounds - 1, then: done)
         }
     }
 

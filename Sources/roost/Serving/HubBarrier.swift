@@ -23,17 +23,19 @@ struct HubBarrier: Barrier {
     /// Between two questions to a room that was not done.
     private static let pause = Duration.milliseconds(5)
 
-    func reach(within patience: Duration, then done: @escaping @Sendable (_ problem: String?) -> Void) {
-        Task { done(await reach(by: .now + patience)) }
+    func awaitSettling(within patience: Duration, then done: @escaping @Sendable (_ problem: String?) -> Void) {
+        Task { done(await settleRooms(by: .now + patience)) }
     }
 
-    private func reach(by deadline: ContinuousClock.Instant) async -> String? {
-        let loops: Question = { [gateway] in gateway.awaitQuiet(by: deadline, then: $0) }
+    private func settleRooms(by deadline: ContinuousClock.Instant) async -> String? {
+        let loops: Question = { [gateway] in gateway.awaitQuiet(then: $0) }
         var shared: [(problem: String, question: Question)] = []
         if let streams { shared.append(("the streams are not written", { streams.awaitCommits($0) })) }
         if let cluster { shared.append(("the other hubs are not reached", { cluster.awaitHead($0) })) }
         let feed: Question = { [subscriptions] in subscriptions.awaitWindow($0) }
-        for (problem, question) in shared + [("the change feed is not ready", feed)] + shared {
+        for (problem, question) in shared + [("the change feed has not delivered all that was committed", feed)]
+            + shared
+        {
             guard await isDone(loops, by: deadline) else { return "the event loops are busy" }
             guard await isDone(question, by: deadline) else { return problem }
         }
@@ -48,8 +50,8 @@ struct HubBarrier: Barrier {
             let left = max(.zero, deadline - .now) / .seconds(1)
             let isDone = await withCheckedContinuation { continuation in
                 let answer = FirstAnswer(continuation)
-                DispatchQueue.global().asyncAfter(deadline: .now() + left) { answer.give(false) }
-                question { answer.give($0) }
+                DispatchQueue.global().asyncAfter(deadline: .now() + left) { answer.resume(returning: false) }
+                question { answer.resume(returning: $0) }
             }
             if isDone { return true }
             do { try await Task.sleep(for: Self.pause) } catch { return false }
@@ -64,7 +66,7 @@ private final class FirstAnswer: Sendable {
 
     init(_ continuation: CheckedContinuation<Bool, Never>) { self.continuation = Mutex(continuation) }
 
-    func give(_ answer: Bool) {
+    func resume(returning answer: Bool) {
         continuation.withLock { continuation in
             continuation?.resume(returning: answer)
             continuation = nil
