@@ -156,6 +156,13 @@ class Phone:
         assert answer.status == 200, answer.body
         return answer.json["registrations"]
 
+    async def has_no_registration(self):
+        """The hub drops a registration after Apple's answer to the push that ends it, and the stand-in counts a push before it answers."""
+        async def none():
+            return await self.registrations() == []
+
+        await eventually(none, 10, "no registration")
+
     # The app
 
     @property
