@@ -6,12 +6,21 @@ let strict: [SwiftSetting] = [
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
     .enableUpcomingFeature("InternalImportsByDefault"),
 ]
-/// For tests: to optimize them takes longer than they gain by it. What they test is optimized.
-let quick = strict + [.unsafeFlags(["-Onone"], .when(configuration: .release))]
-/// For what tests share and run.
-let fixture = quick + [.unsafeFlags(["-enable-testing"], .when(configuration: .release))]
+/// A build for tests (`ROOST_BUILD=quick`, which CI sets) optimizes only the modules on a frame's way from socket to socket. What is
+/// given away is built without it.
+let isQuick = Context.environment["ROOST_BUILD"] == "quick"
+/// Without a second run of the compiler over all of it for the module's interface, for which nobody waits.
+let unoptimized: SwiftSetting = .unsafeFlags(
+    ["-Onone", "-no-emit-module-separately-wmo"], .when(configuration: .release))
+let withTesting: SwiftSetting = .unsafeFlags(["-enable-testing"], .when(configuration: .release))
+/// For what no frame passes through, which is most of the code: optimizing takes six times as long as compiling.
+let cold = isQuick ? strict + [unoptimized] : strict
 /// Its state machines are tested behind its one door; elsewhere `package` access does.
-let testable = strict + [.unsafeFlags(["-enable-testing"], .when(configuration: .release))]
+let testable = cold + [withTesting]
+/// For tests: to optimize them takes longer than they gain by it. What they test is optimized.
+let quick = strict + [unoptimized]
+/// For what tests share and run.
+let fixture = quick + [withTesting]
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 
 /// The commit of a build that is given away, as `ROOST_COMMIT=0123456789ab swift build`; empty in a build for development.
@@ -38,12 +47,12 @@ let package = Package(
         .target(name: "HTTP", dependencies: ["Wire"], swiftSettings: strict),
         .target(name: "Streams", dependencies: ["Wire"], swiftSettings: strict),
         .target(
-            name: "StreamFiles", dependencies: ["Redis", "Streams", "Wire", "Workers", logging], swiftSettings: strict),
-        .target(name: "DurableStreams", dependencies: ["HTTP", "Streams", "Wire"], swiftSettings: strict),
+            name: "StreamFiles", dependencies: ["Redis", "Streams", "Wire", "Workers", logging], swiftSettings: cold),
+        .target(name: "DurableStreams", dependencies: ["HTTP", "Streams", "Wire"], swiftSettings: cold),
         .target(name: "Matching", dependencies: ["Wire"], swiftSettings: strict),
         .target(
             name: "Cluster", dependencies: [.product(name: "DequeModule", package: "swift-collections")],
-            swiftSettings: strict),
+            swiftSettings: cold),
         .target(
             name: "Hub",
             dependencies: [
@@ -56,10 +65,10 @@ let package = Package(
         ),
         .target(
             name: "Identity",
-            dependencies: ["CCurl", "Documents", "Hub", "Signatures", "Wire", logging], swiftSettings: strict),
+            dependencies: ["CCurl", "Documents", "Hub", "Signatures", "Wire", logging], swiftSettings: cold),
         .target(name: "Signatures", dependencies: ["CCrypto"], swiftSettings: strict),
         .systemLibrary(name: "CJansson", pkgConfig: "jansson", providers: [.apt(["libjansson-dev"])]),
-        .target(name: "Documents", dependencies: ["CJansson"], swiftSettings: strict),
+        .target(name: "Documents", dependencies: ["CJansson"], swiftSettings: cold),
         .target(name: "CCrypto", linkerSettings: [.linkedLibrary("crypto")]),
         .target(
             name: "CCurl",
@@ -79,7 +88,7 @@ let package = Package(
         .target(
             name: "ServerAPI", dependencies: ["Gateway", "HTTP", "Hub", "Wire", logging], swiftSettings: testable),
         .systemLibrary(name: "CLinux"),
-        .target(name: "Workers", dependencies: ["CLinux", logging], swiftSettings: strict),
+        .target(name: "Workers", dependencies: ["CLinux", logging], swiftSettings: cold),
         .systemLibrary(name: "CHiredis", providers: [.apt(["libhiredis-dev"])]),
         .target(name: "CTLSClient", linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
         .target(name: "CLuaFiles"),
@@ -92,7 +101,7 @@ let package = Package(
             exclude: ["Lua"], swiftSettings: testable),
         .target(
             name: "Postgres", dependencies: ["CPostgres", "CSQLFiles", "Workers", logging], exclude: ["SQL"],
-            swiftSettings: strict),
+            swiftSettings: cold),
         .target(
             name: "Clustering",
             dependencies: [
@@ -102,25 +111,25 @@ let package = Package(
             swiftSettings: testable),
         .target(name: "CSQLFiles"),
         .target(
-            name: "Schema", dependencies: ["Postgres"], exclude: ["SQL"], swiftSettings: strict),
+            name: "Schema", dependencies: ["Postgres"], exclude: ["SQL"], swiftSettings: cold),
         .target(
             name: "ChangeFeed", dependencies: ["Hub", "Matching", "Postgres", "Schema", "Wire", "Workers", logging],
-            exclude: ["SQL"], swiftSettings: strict),
+            exclude: ["SQL"], swiftSettings: cold),
         .target(
             name: "Stores",
             dependencies: [
                 "ChangeFeed", "Hub", "Matching", "Postgres", "Schema", "Streams", "Wire", "Workers", logging,
             ],
-            exclude: ["SQL"], swiftSettings: strict),
+            exclude: ["SQL"], swiftSettings: cold),
         .target(
             name: "Capture", dependencies: ["Matching", "Postgres", "Schema", "Workers", logging], exclude: ["SQL"],
-            swiftSettings: strict),
+            swiftSettings: cold),
         .target(
-            name: "Listening", dependencies: ["Hub", "Postgres", "Wire", "Workers", logging], swiftSettings: strict),
+            name: "Listening", dependencies: ["Hub", "Postgres", "Wire", "Workers", logging], swiftSettings: cold),
         .target(
             name: "Administration",
             dependencies: ["CLinux", "Capture", "ChangeFeed", "Postgres", "Redis", "Schema", "Stores", "Workers"],
-            exclude: ["SQL"], swiftSettings: strict),
+            exclude: ["SQL"], swiftSettings: cold),
         .target(
             name: "Push",
             dependencies: [
@@ -135,11 +144,11 @@ let package = Package(
             dependencies: [
                 "ChangeFeed", "HTTP", "Hub", "Matching", "Postgres", "Push", "Stores", "Wire", "Workers", logging,
             ],
-            swiftSettings: strict),
+            swiftSettings: cold),
         .target(
             name: "Ops",
             dependencies: ["CMalloc", "COpsFiles", "Documents", "Gateway", "HTTP", "Hub", "Streams", "Wire", logging],
-            exclude: ["Web"], swiftSettings: strict),
+            exclude: ["Web"], swiftSettings: cold),
         .target(
             name: "Webhooks", dependencies: ["CCurl", "Hub", "Signatures", "Wire", "Workers", logging],
             swiftSettings: testable),
@@ -149,7 +158,7 @@ let package = Package(
             dependencies: [
                 "Administration", "CDemoFiles", "HTTP", "Hub", "Identity", "Postgres", "Streams", "Wire", logging,
             ],
-            exclude: ["API.md", "SQL", "Web"], swiftSettings: strict),
+            exclude: ["API.md", "SQL", "Web"], swiftSettings: cold),
         .target(name: "CDemoFiles"),
         .target(
             name: "RoostClient",
@@ -157,9 +166,9 @@ let package = Package(
                 "Wire", .target(name: "CWebSockets", condition: .when(platforms: [.linux])),
                 .product(name: "DequeModule", package: "swift-collections"),
             ],
-            swiftSettings: strict),
+            swiftSettings: cold),
         .target(
-            name: "Settings", dependencies: [.product(name: "Yams", package: "Yams")], swiftSettings: strict),
+            name: "Settings", dependencies: [.product(name: "Yams", package: "Yams")], swiftSettings: cold),
         .executableTarget(
             name: "roost",
             dependencies: [
@@ -195,7 +204,7 @@ let package = Package(
         // examples/swift-chat, which is a package of its own for whoever copies it.
         .executableTarget(
             name: "example-chat", dependencies: ["RoostClient"], path: "examples/swift-chat/Sources/chat",
-            swiftSettings: strict),
+            swiftSettings: cold),
         // What the end-to-end tests drive RoostClient with.
         .executableTarget(
             name: "client-probe", dependencies: ["RoostClient"], path: "Tests/ClientProbe", swiftSettings: quick),
