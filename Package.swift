@@ -17,6 +17,8 @@ let withTesting: SwiftSetting = .unsafeFlags(["-enable-testing"], .when(configur
 let cold = isQuick ? strict + [unoptimized] : strict
 /// Its state machines are tested behind its one door; elsewhere `package` access does.
 let testable = cold + [withTesting]
+/// The same for what has to be fast in tests too: simulations of clusters, and the load tester, which would measure itself.
+let optimizedTestable = strict + [withTesting]
 /// For tests: to optimize them takes longer than they gain by it. What they test is optimized.
 let quick = strict + [unoptimized]
 /// For what tests share and run.
@@ -52,7 +54,7 @@ let package = Package(
         .target(name: "Matching", dependencies: ["Wire"], swiftSettings: strict),
         .target(
             name: "Cluster", dependencies: [.product(name: "DequeModule", package: "swift-collections")],
-            swiftSettings: cold),
+            swiftSettings: strict),
         .target(
             name: "Hub",
             dependencies: [
@@ -108,7 +110,7 @@ let package = Package(
                 "Cluster", "Hub", "Redis", "Wire", "Workers", logging,
                 .product(name: "DequeModule", package: "swift-collections"),
             ],
-            swiftSettings: testable),
+            swiftSettings: optimizedTestable),
         .target(name: "CSQLFiles"),
         .target(
             name: "Schema", dependencies: ["Postgres"], exclude: ["SQL"], swiftSettings: cold),
@@ -191,7 +193,7 @@ let package = Package(
                 .product(name: "HeapModule", package: "swift-collections"),
                 .product(name: "Histogram", package: "hdrhistogram-swift"),
             ],
-            path: "loadtest/roost-load", swiftSettings: testable),
+            path: "loadtest/roost-load", swiftSettings: optimizedTestable),
         // Counts what is allocated in the program that links it, which is why no other may.
         .target(name: "CAllocationCount", path: "loadtest/CAllocationCount"),
         .executableTarget(
