@@ -25,7 +25,7 @@ extension CommandTests {
         }
 
         @Test func theWayToAWatchedTable() throws {
-            let database = try PostgresCluster.shared.database().prepared("create table t (id int primary key)")
+            let database = try PostgresCluster.shared.migratedDatabase().prepared("create table t (id int primary key)")
             #expect(complaints(database, about: ["capture"]).first?.contains("No table is read from the WAL") ?? false)
             #expect(complaints(database, readsWAL: false, about: ["capture"]).isEmpty)
             try Watcher.watch("t", capture: .wal, conninfo: database.conninfo)
@@ -52,7 +52,7 @@ extension CommandTests {
         }
 
         @Test func whatIsWrongWithAPublication() throws {
-            let database = try PostgresCluster.shared.database().prepared("create table t (id int primary key)")
+            let database = try PostgresCluster.shared.migratedDatabase().prepared("create table t (id int primary key)")
             defer { #expect(throws: Never.self) { try dropSlot(database) } }
             try Watcher.watch("t", capture: .wal, conninfo: database.conninfo)
             try database.run("alter publication roost set (publish = 'insert')")
@@ -85,7 +85,7 @@ extension CommandTests {
         }
 
         @Test func rightsOfTheRole() throws {
-            let database = try PostgresCluster.shared.database().prepared("create table t (id int primary key)")
+            let database = try PostgresCluster.shared.migratedDatabase().prepared("create table t (id int primary key)")
             try database.run(
                 """
                 do $$ begin create role weak_hub login; exception when duplicate_object then null; end $$;
@@ -105,7 +105,7 @@ extension CommandTests {
 
         /// A server of its own, as it comes.
         @Test func aServerThatIsNotSetUp() throws {
-            let database = try PostgresCluster(settings: "wal_level = replica").database().prepared(
+            let database = try PostgresCluster(settings: "wal_level = replica").migratedDatabase().prepared(
                 "create table t (id int primary key)")
             #expect { try Watcher.watch("t", capture: .wal, conninfo: database.conninfo) } throws: {
                 "\($0)".contains("as wal_level is replica: run `alter system set wal_level = logical`")

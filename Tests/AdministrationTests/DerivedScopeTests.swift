@@ -11,7 +11,7 @@ extension CommandTests {
         let database: Database
 
         init() throws {
-            database = try PostgresCluster.shared.database().preparedForScopes()
+            database = try PostgresCluster.shared.migratedDatabase().preparedForScopes()
             try database.run(
                 """
                 create function mine() returns setof int language plpgsql stable security definer set search_path = '' as $$

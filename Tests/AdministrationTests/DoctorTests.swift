@@ -23,7 +23,7 @@ extension CommandTests {
 
         /// In a cluster of its own: roles belong to no database.
         @Test func missingRoles() throws {
-            let database = try PostgresCluster().database().prepared("select 1")
+            let database = try PostgresCluster().migratedDatabase().prepared("select 1")
             func roles() -> [String] { complaints(database.conninfo).filter { $0.hasPrefix("roles: ") } }
             func missing(_ role: String) -> String {
                 "roles: The database has no role \(role), so tokens with that role get no row changes and enter no private "
@@ -82,7 +82,7 @@ extension CommandTests {
         }
 
         @Test func missingRights() throws {
-            let database = try PostgresCluster.shared.database().prepared("create table t (n int)", watching: "t")
+            let database = try PostgresCluster.shared.migratedDatabase().prepared("create table t (n int)", watching: "t")
             try database.run(
                 "do $$ begin create role nobody_much login; exception when duplicate_object then null; end $$")
             let conninfo = database.conninfo.replacing("user=postgres", with: "user=nobody_much")

@@ -11,7 +11,7 @@ extension CommandTests {
     @Suite struct LockTests {
         let database: Database
 
-        init() throws { database = try PostgresCluster.shared.database().prepared("create table t (n int)") }
+        init() throws { database = try PostgresCluster.shared.migratedDatabase().prepared("create table t (n int)") }
 
         /// A transaction that keeps triggers from being put on the table.
         func writer() throws -> DatabaseSession {

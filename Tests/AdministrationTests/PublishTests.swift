@@ -15,7 +15,7 @@ extension CommandTests {
         let database: Database
 
         init() throws {
-            database = try PostgresCluster.shared.database().prepared(
+            database = try PostgresCluster.shared.migratedDatabase().prepared(
                 """
                 create table t (id int primary key, n int, body text);
                 create table keyless (id int, body text);

@@ -46,7 +46,7 @@ extension CommandTests {
     @Suite struct ScopeTests {
         let database: Database
 
-        init() throws { database = try PostgresCluster.shared.database().preparedForScopes() }
+        init() throws { database = try PostgresCluster.shared.migratedDatabase().preparedForScopes() }
 
         @Test func declares() throws {
             let outcome = try database.declareScope()

@@ -14,7 +14,7 @@ extension CommandTests {
         }
 
         @Test func saysWhatIsWrong() throws {
-            let database = try PostgresCluster.shared.database().withUsers()
+            let database = try PostgresCluster.shared.migratedDatabase().withUsers()
             #expect(try finding(statement, database).severity == .good)
             #expect(try finding("select 1;", database).message.contains("does not work"))
             #expect(try finding("update users set", database).severity == .error)
@@ -26,7 +26,7 @@ extension CommandTests {
         }
 
         @Test func rightsAndPolicies() throws {
-            let database = try PostgresCluster.shared.database().withUsers()
+            let database = try PostgresCluster.shared.migratedDatabase().withUsers()
             try database.run(
                 """
                 do $$ begin

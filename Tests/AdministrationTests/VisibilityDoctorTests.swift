@@ -9,7 +9,7 @@ extension CommandTests {
     @Suite struct VisibilityDoctorTests {
         let database: Database
 
-        init() throws { database = try PostgresCluster.shared.database().preparedForScopes() }
+        init() throws { database = try PostgresCluster.shared.migratedDatabase().preparedForScopes() }
 
         func findings(_ subject: String, as role: String = "postgres") -> [Finding] {
             Doctor.examine(conninfo: database.role(role).conninfo).filter { $0.subject == subject }

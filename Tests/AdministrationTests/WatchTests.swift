@@ -10,7 +10,7 @@ extension CommandTests {
         let database: Database
 
         init() throws {
-            database = try PostgresCluster.shared.database().prepared(
+            database = try PostgresCluster.shared.migratedDatabase().prepared(
                 #"""
                 create table messages (id int);
                 create schema "Odd Schema";

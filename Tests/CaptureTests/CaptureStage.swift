@@ -33,7 +33,7 @@ struct CaptureStage {
     ///   - reading: which are read from the WAL.
     ///   - triggers: which have triggers.
     init(_ tables: String, reading: String..., triggers: String...) throws {
-        database = try Self.cluster.database().prepared(tables)
+        database = try Self.cluster.migratedDatabase().prepared(tables)
         for table in triggers { _ = try database.also("", watching: table) }
         // Without it, Postgres 18 refuses updates of a table with generated columns and REPLICA IDENTITY FULL.
         let more = try database.serverVersion() >= 180_000 ? ", publish_generated_columns = stored" : ""

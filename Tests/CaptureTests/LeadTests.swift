@@ -239,7 +239,7 @@ extension CaptureTests {
         @Test("what is committed in the moment before Postgres crashes is stored once it is back")
         func crash() throws {
             let cluster = PostgresCluster(settings: "wal_level = logical")
-            let database = try cluster.database().prepared("create table t (id int primary key)")
+            let database = try cluster.migratedDatabase().prepared("create table t (id int primary key)")
             try database.run("create publication roost for table t with (publish_via_partition_root = true)")
             let capture = WALCapture(
                 conninfo: database.conninfo, logger: .silent, firstRetry: .milliseconds(20), interval: .milliseconds(50)

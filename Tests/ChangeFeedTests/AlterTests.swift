@@ -9,7 +9,7 @@ extension FeedTests {
         let database: Database
 
         init() throws {
-            database = try PostgresCluster.shared.database().prepared(
+            database = try PostgresCluster.shared.migratedDatabase().prepared(
                 "create table t (id int primary key, a text); create table other (id int)", watching: "t", "other")
         }
 

@@ -10,7 +10,7 @@ extension FeedTests {
         private static let cluster = PostgresCluster(settings: "max_prepared_transactions = 100")
 
         private static func database() throws -> Database {
-            try cluster.database().prepared(
+            try cluster.migratedDatabase().prepared(
                 "create table t (id int primary key, body text); create table u (id int)", watching: "t", "u")
         }
 
@@ -90,7 +90,7 @@ extension FeedTests {
 
         /// Neither a hub that is started anew nor a server that crashed forgets that they are running.
         @Test func crashesInBetween() throws {
-            let database = try Self.cluster.database().prepared("create table t (id int primary key)", watching: "t")
+            let database = try Self.cluster.migratedDatabase().prepared("create table t (id int primary key)", watching: "t")
             let collector = Collector()
             try database.withFeed(collector: collector) { feed, _ in
                 for n in 1...3 { try database.run("begin; insert into t values (\(n)); prepare transaction 'p\(n)'") }
@@ -123,7 +123,7 @@ extension FeedTests {
 
         /// Windows and cursors whose snapshots have many running transactions.
         @Test func manyAtOnce() throws {
-            let database = try Self.cluster.database().chat()
+            let database = try Self.cluster.migratedDatabase().chat()
             let count = 80
             try SubscriberStage.with(database, recoveryWindow: .seconds(60)) { stage in
                 let group = try stage.join(

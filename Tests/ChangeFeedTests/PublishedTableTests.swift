@@ -14,7 +14,7 @@ extension FeedTests {
         let database: Database
 
         init() throws {
-            database = try PostgresCluster.shared.database().chat()
+            database = try PostgresCluster.shared.migratedDatabase().chat()
             try database.run(
                 """
                 create table triggered (id int primary key, n int, body text);

@@ -11,7 +11,7 @@ extension FeedTests {
         /// Random statements under random triggers of the application; every version of a row is another, so the replay
         /// tells whether each found what the last had left.
         @Test func anyStatementsAnyTriggers() throws {
-            let database = try PostgresCluster.shared.database().prepared(
+            let database = try PostgresCluster.shared.migratedDatabase().prepared(
                 """
                 create sequence version;
                 create function next() returns trigger language plpgsql as

@@ -213,7 +213,7 @@ extension FeedTests {
         ]
 
         @Test func replayed() throws {
-            let database = try PostgresCluster.shared.database().prepared("select 1")
+            let database = try PostgresCluster.shared.migratedDatabase().prepared("select 1")
             let version = try database.serverVersion()
             try database.withFeed { feed, collector in
                 for statement in Self.table where statement.since <= version {
@@ -242,7 +242,7 @@ extension FeedTests {
 
         /// A BEFORE trigger of the new partition skips a row: it is gone, and its neighbours keep their own pasts.
         @Test func moveBetweenPartitionsThatIsSkipped() throws {
-            let database = try PostgresCluster.shared.database().prepared(
+            let database = try PostgresCluster.shared.migratedDatabase().prepared(
                 """
                 create table t (id int, part int, primary key (id, part)) partition by list (part);
                 create table t1 partition of t for values in (1); create table t2 partition of t for values in (2);
@@ -264,7 +264,7 @@ extension FeedTests {
         }
 
         @Test func inheritance() throws {
-            let database = try PostgresCluster.shared.database().prepared(
+            let database = try PostgresCluster.shared.migratedDatabase().prepared(
                 "create table t (id int, n int); create table child (extra text) inherits (t)", watching: "t")
             let lines = try database.changes(
                 of:
@@ -277,14 +277,14 @@ extension FeedTests {
 
         /// As documented: nobody is told of the rows.
         @Test func truncate() throws {
-            let lines = try PostgresCluster.shared.database().prepared("create table t (id int)", watching: "t")
+            let lines = try PostgresCluster.shared.migratedDatabase().prepared("create table t (id int)", watching: "t")
                 .changes(of: "insert into t values (1); truncate t; insert into t values (2)", count: 2)
             #expect(lines == [#"INSERT {"id":1}"#, #"INSERT {"id":2}"#])
         }
 
         /// JSON of them would be over 1 GB.
         @Test func rowsFarTooLargeForJSON() throws {
-            let database = try PostgresCluster.shared.database().prepared(
+            let database = try PostgresCluster.shared.migratedDatabase().prepared(
                 "create table t (id int, b bytea, c text, n int)", watching: "t")
             try database.withFeed { feed, collector in
                 try database.run(

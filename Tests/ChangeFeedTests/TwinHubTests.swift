@@ -10,7 +10,7 @@ extension FeedTests {
         let database: Database
 
         init() throws {
-            database = try PostgresCluster.shared.database().prepared("create table t (n int)", watching: "t")
+            database = try PostgresCluster.shared.migratedDatabase().prepared("create table t (n int)", watching: "t")
         }
 
         func twin(_ log: Notes, node: String = "test") -> ChangeFeed {

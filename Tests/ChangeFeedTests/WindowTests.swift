@@ -12,7 +12,7 @@ extension FeedTests {
         static let rowsPerWriter = 3125
 
         @Test func concurrentWritersBesideAnOpenTransaction() throws {
-            let database = try PostgresCluster.shared.database().prepared(
+            let database = try PostgresCluster.shared.migratedDatabase().prepared(
                 "create table t (w int, n int, primary key (w, n))", watching: "t")
             try database.withFeed { feed, collector in
                 let committed = Mutex<[String: ContinuousClock.Instant]>([:])
@@ -71,7 +71,7 @@ extension FeedTests {
         }
 
         @Test func openTransactionDelaysNobodyWhileAsleep() throws {
-            let database = try PostgresCluster.shared.database().prepared("create table t (n int)", watching: "t")
+            let database = try PostgresCluster.shared.migratedDatabase().prepared("create table t (n int)", watching: "t")
             try database.withFeed { feed, collector in
                 let holder = try database.session()
                 try holder.run("begin; insert into t values (-1)")
@@ -94,7 +94,7 @@ extension FeedTests {
         }
 
         @Test func backPressureHoldsTheWindowNotTheMemory() throws {
-            let database = try PostgresCluster.shared.database().prepared("create table t (n int)", watching: "t")
+            let database = try PostgresCluster.shared.migratedDatabase().prepared("create table t (n int)", watching: "t")
             let slow = Collector { _ in usleep(2000) }
             try database.withFeed(collector: slow) { feed, collector in
                 try database.run("insert into t select generate_series(1, 20000)")

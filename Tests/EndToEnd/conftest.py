@@ -75,10 +75,9 @@ def hub(shared_hub):
 def own_hub(cluster, request):
     """A hub with a database of its own, for tests that stop it or its Postgres."""
     name = f"own_{next(_numbers)}"
-    hub = Hub(cluster.create_database(name))
+    hub = Hub(cluster.create_migrated_database(name))
     hub.database = name
     try:
-        hub.run("migrate")
         yield hub
         if request.node.stash.get(FAILED, False):
             print("the hub's log:", hub.log[-4000:])

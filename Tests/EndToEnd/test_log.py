@@ -23,9 +23,8 @@ def logging_hub(cluster):
     hubs = []
 
     def start(**settings):
-        hub = Hub(cluster.create_database(f"log_{next(_numbers)}"), **{"ROOST_LOOPS": "1", "ROOST_LOG_FORMAT": "json", **settings})
+        hub = Hub(cluster.create_migrated_database(f"log_{next(_numbers)}"), **{"ROOST_LOOPS": "1", "ROOST_LOG_FORMAT": "json", **settings})
         hubs.append(hub)
-        hub.run("migrate")
         return hub.start()
 
     yield start

@@ -23,9 +23,8 @@ def filed(cluster):
     hubs = []
 
     def start(text="", **settings):
-        hub = FileHub(cluster.create_database(f"reload_{next(_numbers)}"), text, **{"ROOST_LOOPS": "2", **settings})
+        hub = FileHub(cluster.create_migrated_database(f"reload_{next(_numbers)}"), text, **{"ROOST_LOOPS": "2", **settings})
         hubs.append(hub)
-        hub.run("migrate")
         return hub.start()
 
     yield start
@@ -182,7 +181,7 @@ async def test_the_log_changes_its_level_and_its_form(filed):
 
 
 async def test_a_hub_that_is_not_ready_survives_it(cluster):
-    hub = FileHub(cluster.create_database(f"reload_{next(_numbers)}"), "limits.channels_per_connection: 1\n")
+    hub = FileHub(cluster.create_migrated_database(f"reload_{next(_numbers)}"), "limits.channels_per_connection: 1\n")
     try:
         hub.run("migrate")
         hub.start(wait=False)

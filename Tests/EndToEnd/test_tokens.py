@@ -119,10 +119,9 @@ def keyed_hub(cluster):
     hubs = []
 
     def make(**settings):
-        cluster_url = cluster.create_database(f"keys_{time.monotonic_ns()}")
+        cluster_url = cluster.create_migrated_database(f"keys_{time.monotonic_ns()}")
         hub = Hub(cluster_url, ROOST_LIMITS_FAILURES_PER_MINUTE="0", **settings)
         hubs.append(hub)
-        hub.run("migrate")
         return hub
 
     yield make

@@ -12,6 +12,9 @@ final class PostgresCluster: Sendable {
 
     let directory: String
     private let databases = Mutex(0)
+    /// Names of databases with Roost's schema that nobody connects to: one made before, one after the roles of clients, whom the
+    /// schema grants what it can when it is installed.
+    private let templates = Mutex<Set<String>>([])
 
     /// - Parameter settings: lines for postgresql.conf.
     init(settings: String = "") {
@@ -31,6 +34,7 @@ final class PostgresCluster: Sendable {
                 max_replication_slots = 30
                 max_wal_senders = 30
                 log_min_messages = warning
+                autovacuum = off
                 logging_collector = off
                 \(settings)
                 """
@@ -87,13 +91,32 @@ final class PostgresCluster: Sendable {
     }
 
     /// A new, empty database.
-    func database() throws -> Database {
+    func database() throws -> Database { try database(options: "") }
+
+    /// A new database with Roost's schema, which is a fifth of the work of migrating one.
+    func migratedDatabase() throws -> Database {
+        let session = try DatabaseSession(conninfo: conninfo("postgres"))
+        let hasRoles = try session.rows("select from pg_roles where rolname in ('anon', 'authenticated')").count == 2
+        let template = hasRoles ? "template_with_roles" : "template_without_roles"
+        try templates.withLock { templates in
+            guard !templates.contains(template) else { return }
+            try session.run("create database \(template)")
+            try Migrator.migrate(conninfo: conninfo(template))
+            try session.run("alter database \(template) allow_connections false")
+            templates.insert(template)
+        }
+        // By copying files, as before Postgres 15: it takes less than the log of all pages.
+        let version = try session.rows("show server_version_num").first?.first.flatMap { $0.flatMap { Int($0) } } ?? 0
+        return try database(options: "template \(template)" + (version < 150_000 ? "" : " strategy file_copy"))
+    }
+
+    private func database(options: String) throws -> Database {
         let number = databases.withLock { number in
             number += 1
             return number
         }
         let name = "test\(number)"
-        try DatabaseSession(conninfo: conninfo("postgres")).run("create database \(name)")
+        try DatabaseSession(conninfo: conninfo("postgres")).run("create database \(name) \(options)")
         return Database(conninfo: conninfo(name))
     }
 
@@ -148,7 +171,7 @@ struct Database: Sendable {
     func prepared(
         _ tables: String, watching: String...
     ) throws -> Database {
-        try Migrator.migrate(conninfo: conninfo)
+        if try value("select to_regclass('roost.meta')") == nil { try Migrator.migrate(conninfo: conninfo) }
         try run(tables)
         for table in watching { try Watcher.watch(table, conninfo: conninfo) }
         return self

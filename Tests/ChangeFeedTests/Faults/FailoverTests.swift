@@ -13,7 +13,7 @@ extension FeedTests {
         let database: Database
 
         init() throws {
-            database = try primary.database().prepared("create table t (n int)", watching: "t")
+            database = try primary.migratedDatabase().prepared("create table t (n int)", watching: "t")
             standby = try PostgresCluster(following: primary)
         }
 

@@ -13,7 +13,7 @@ extension FeedTests {
         /// - Parameter safety: how often a sleeping hub looks by itself.
         func freeze(_ victim: Victim, safety: Duration, within limit: Duration) throws {
             let cluster = victim == .server ? PostgresCluster.restarted : PostgresCluster.shared
-            let database = try cluster.database().prepared("create table t (n int)", watching: "t").tester
+            let database = try cluster.migratedDatabase().prepared("create table t (n int)", watching: "t").tester
             var rhythm = Doorbell.Rhythm()
             rhythm.safety = safety
             try Database(conninfo: database.conninfo.replacing(" application_name=tester", with: "")).withFeed(
@@ -59,7 +59,7 @@ extension FeedTests {
 
         /// The bell hangs while it waits for a writer: nobody can tell until the writer is done.
         @Test(.enabled(if: isSlow)) func bellThatHangsWhileItWaits() throws {
-            let database = try PostgresCluster.shared.database().prepared("create table t (n int)", watching: "t")
+            let database = try PostgresCluster.shared.migratedDatabase().prepared("create table t (n int)", watching: "t")
             try database.withFeed { feed, collector in
                 let writer = try database.tester.writerWhoIsWaitedFor("insert into t values (0)")
                 let bell = try database.tester.bell()
@@ -85,7 +85,7 @@ extension FeedTests {
 
         /// Two questions on a session that hangs: each is asked again, alone, on another.
         @Test(.enabled(if: isSlow)) func policies() throws {
-            let database = try PostgresCluster.shared.database().chat()
+            let database = try PostgresCluster.shared.migratedDatabase().chat()
             try SubscriberStage.with(database) { stage in
                 let group = try stage.join(#"{"event":"*","schema":"public","table":"messages"}"#, as: "ann", "bob")
                 _ = try stage.join(#"{"event":"*","schema":"public","table":"marker"}"#, as: "ann")

@@ -13,7 +13,7 @@ extension FeedTests {
         let database: Database
 
         init() throws {
-            database = try PostgresCluster.shared.database().prepared("create table t (n int)", watching: "t")
+            database = try PostgresCluster.shared.migratedDatabase().prepared("create table t (n int)", watching: "t")
         }
 
         func pooled(_ mode: String, _ settings: String = "", _ body: (Database) throws -> Void) throws {

@@ -12,7 +12,7 @@ extension FeedTests {
         /// A trigger says what a full disk would (53100).
         @Test func cursorThatCannotBeStored() throws {
             let log = Notes()
-            let database = try PostgresCluster.shared.database().prepared("create table t (n int)", watching: "t")
+            let database = try PostgresCluster.shared.migratedDatabase().prepared("create table t (n int)", watching: "t")
             let collector = Collector()
             let feed = ChangeFeed(
                 configuration: FeedConfiguration(conninfo: database.conninfo, node: "test"), logger: .noting(log),
@@ -44,7 +44,7 @@ extension FeedTests {
 
         /// Killed then, it would be followed by one that takes it that nobody was there, and brings nobody what was missed.
         @Test func aHubWhoseFirstCursorCannotBeStoredServesNobodyYet() throws {
-            let database = try PostgresCluster.shared.database().prepared("create table t (n int)", watching: "t")
+            let database = try PostgresCluster.shared.migratedDatabase().prepared("create table t (n int)", watching: "t")
             try database.run(
                 """
                 create function full_disk() returns trigger language plpgsql as $$
@@ -79,7 +79,7 @@ extension FeedTests {
             let owner = try #require(getpwnam("postgres")).pointee
             chown(directory, owner.pw_uid, owner.pw_gid)
             let cluster = PostgresCluster(settings: "autovacuum = off")
-            let database = try cluster.database().prepared("create table t (n int, body text)", watching: "t")
+            let database = try cluster.migratedDatabase().prepared("create table t (n int, body text)", watching: "t")
             try database.run("create tablespace small location '\(directory)'")
             try database.run(
                 "alter table roost.change set tablespace small; alter table roost.cursor set tablespace small")
@@ -121,7 +121,7 @@ extension FeedTests {
         /// Eight gigabytes of notifications that a session which sits in a transaction does not read.
         @Test(.enabled(if: isSlow)) func fullQueueFailsNoWriter() throws {
             let cluster = PostgresCluster(settings: "max_wal_size = 1GB")
-            let database = try cluster.database().prepared("create table t (n int)", watching: "t")
+            let database = try cluster.migratedDatabase().prepared("create table t (n int)", watching: "t")
             try database.withFeed { feed, collector in
                 let culprit = try DatabaseSession(conninfo: database.conninfo + " application_name=culprit")
                 try culprit.run("listen noise")

@@ -16,7 +16,7 @@ extension FeedTests {
         ]
 
         @Test func doNotHurt() throws {
-            let database = try PostgresCluster.shared.database().chat()
+            let database = try PostgresCluster.shared.migratedDatabase().chat()
             let name = try #require(try database.value("select current_database()"))
             for setting in Self.settings {
                 let parameter = setting.split(separator: " ").first.map(String.init)

@@ -11,7 +11,7 @@ extension FeedTests {
     @Suite struct TerminationTests {
         @Test func atRandom() throws {
             let kills = isSlow ? 50 : 12
-            let database = try PostgresCluster.shared.database().chat()
+            let database = try PostgresCluster.shared.migratedDatabase().chat()
             let stop = Mutex(false)
             let written = Mutex(0)
             try SubscriberStage.with(database) { stage in

@@ -102,7 +102,7 @@ extension FeedTests {
 
         /// 131,072 digits for eight characters, which a filter could have 2,000 times: Postgres gives none of them back.
         @Test func shortValuesThatAreLongAreRefused() throws {
-            let database = try PostgresCluster.shared.database().chat()
+            let database = try PostgresCluster.shared.migratedDatabase().chat()
             try database.run(
                 "alter table messages add column amount numeric")
             try SubscriberStage.with(database) { stage in

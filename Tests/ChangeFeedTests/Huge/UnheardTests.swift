@@ -18,7 +18,7 @@ extension FeedTests {
             """
 
         @Test func rowsThatNobodyHearsAreNotRead() throws {
-            let database = try PostgresCluster.shared.database().chat()
+            let database = try PostgresCluster.shared.migratedDatabase().chat()
             try SubscriberStage.with(database) { stage in
                 _ = try stage.join(Self.marker, as: "ann")
                 try stage.settle(database)
@@ -38,7 +38,7 @@ extension FeedTests {
 
         /// Whoever is told to be subscribed while the statement that passes the table over waits for its snapshot.
         @Test func liveMeansLive() throws {
-            let database = try PostgresCluster.shared.database().chat()
+            let database = try PostgresCluster.shared.migratedDatabase().chat()
             try SubscriberStage.with(database) { stage in
                 _ = try stage.join(Self.marker, as: "ann")
                 try stage.settle(database)
@@ -79,7 +79,7 @@ extension FeedTests {
 
         /// Between windows and within them, while much is written.
         @Test func whoComesAndGoesMissesNothing() throws {
-            let database = try PostgresCluster.shared.database().chat()
+            let database = try PostgresCluster.shared.migratedDatabase().chat()
             try SubscriberStage.with(database) { stage in
                 _ = try stage.join(Self.marker, as: "ann")
                 let isOver = Mutex(false)
@@ -110,7 +110,7 @@ extension FeedTests {
 
         /// Else a hub that is started anew would go through all of it once more, or lack it after the retention.
         @Test func thePlaceMovesOnPastThem() throws {
-            let database = try PostgresCluster.shared.database().chat()
+            let database = try PostgresCluster.shared.migratedDatabase().chat()
             try SubscriberStage.with(database) { stage in
                 _ = try stage.join(Self.marker, as: "ann")
                 try stage.settle(database)
@@ -126,7 +126,7 @@ extension FeedTests {
 
         /// A member that was away reads for itself what it missed, whoever heard the table meanwhile.
         @Test func whoWasAwayIsBroughtThem() throws {
-            let database = try PostgresCluster.shared.database().chat()
+            let database = try PostgresCluster.shared.migratedDatabase().chat()
             try SubscriberStage.with(database, recoveryWindow: .seconds(60)) { stage in
                 _ = try stage.join(Self.marker, as: "ann")
                 let group = try stage.join(Self.messages, as: "ann")
@@ -146,7 +146,7 @@ extension FeedTests {
         }
 
         @Test func theObserverHearsItsTables() throws {
-            let database = try PostgresCluster.shared.database().chat().also(
+            let database = try PostgresCluster.shared.migratedDatabase().chat().also(
                 "create table quiet (id int primary key)", watching: "quiet")
             let observer = MessageObserver()
             try SubscriberStage.with(database, observer: observer) { stage in
@@ -160,7 +160,7 @@ extension FeedTests {
         }
 
         @Test func messagesAreNeverPassedOver() throws {
-            let database = try PostgresCluster.shared.database().chat()
+            let database = try PostgresCluster.shared.migratedDatabase().chat()
             try SubscriberStage.with(database) { stage in
                 try database.run(
                     "insert into messages values (1, 1, 'x'); select realtime.send('{}', 'e', 'room', false)")
@@ -171,7 +171,7 @@ extension FeedTests {
         }
 
         @Test func aWildcardHearsAllTables() throws {
-            let database = try PostgresCluster.shared.database().chat()
+            let database = try PostgresCluster.shared.migratedDatabase().chat()
             try SubscriberStage.with(database) { stage in
                 let group = try stage.join(#"{"event":"*","schema":"public"}"#, role: "anon", as: "eve")
                 _ = try stage.join(Self.marker, as: "ann")
@@ -187,7 +187,7 @@ extension FeedTests {
         /// A hub that took what it passes over for silence would fall asleep between two of their writers, who would have to
         /// ring for it each time.
         @Test func theirWritersKeepTheHubAwake() throws {
-            let database = try PostgresCluster.shared.database().chat()
+            let database = try PostgresCluster.shared.migratedDatabase().chat()
             var rhythm = Doorbell.Rhythm()
             rhythm.linger = .seconds(1)
             try SubscriberStage.with(database, rhythm: rhythm) { stage in

@@ -12,7 +12,7 @@ extension FeedTests {
         private static let binding = #"{"event":"*","schema":"public","table":"t"}"#
 
         private static func prepared() throws -> Database {
-            try PostgresCluster.shared.database().chat().also(
+            try PostgresCluster.shared.migratedDatabase().chat().also(
                 "create table t (n int primary key, text text); grant select on t to authenticated", watching: "t")
         }
 

@@ -13,7 +13,7 @@ extension FeedTests {
         private static let binding = #"{"event":"*","schema":"public","table":"t"}"#
 
         private static func prepared(_ cluster: PostgresCluster) throws -> Database {
-            try cluster.database().chat().also(
+            try cluster.migratedDatabase().chat().also(
                 "create table t (n int primary key); grant select on t to authenticated", watching: "t")
         }
 

@@ -17,7 +17,7 @@ extension FeedTests {
         ]
 
         private static func prepared() throws -> Database {
-            try PostgresCluster.shared.database().chat().also(
+            try PostgresCluster.shared.migratedDatabase().chat().also(
                 """
                 create table t (id int primary key, room uuid, n int, kind text, body text);
                 alter table t replica identity full;

@@ -12,7 +12,7 @@ extension FeedTests {
         private static let messages = #"{"event":"*","schema":"public","table":"messages"}"#
 
         @Test func rightsOfTodayDecide() throws {
-            let database = try PostgresCluster.shared.database().chat()
+            let database = try PostgresCluster.shared.migratedDatabase().chat()
             try SubscriberStage.with(database) { stage in
                 let group = try stage.join(
                     Self.messages, #"{"event":"*","schema":"public","table":"marker"}"#, as: "ann", "bob")
@@ -39,7 +39,7 @@ extension FeedTests {
         }
 
         @Test func onlyWhatTheMemberAskedFor() throws {
-            let database = try PostgresCluster.shared.database().chat()
+            let database = try PostgresCluster.shared.migratedDatabase().chat()
             try SubscriberStage.with(database, oldestMark: { 0 }) { stage in
                 let one = try stage.join(
                     #"{"event":"*","schema":"public","table":"messages","filter":"conversation=eq.1"}"#, as: "ann",
@@ -61,7 +61,7 @@ extension FeedTests {
         }
 
         @Test func tablesAlteredAndDropped() throws {
-            let database = try PostgresCluster.shared.database().chat().also(
+            let database = try PostgresCluster.shared.migratedDatabase().chat().also(
                 "create table a (id int primary key, old text, kept text); create table b (id int primary key); "
                     + "grant select on a, b to authenticated", watching: "a")
             try Watcher.watch("b", conninfo: database.conninfo)
@@ -80,7 +80,7 @@ extension FeedTests {
         }
 
         @Test func refusalsSayWhy() throws {
-            let database = try PostgresCluster.shared.database().chat()
+            let database = try PostgresCluster.shared.migratedDatabase().chat()
             try SubscriberStage.with(database) { stage in
                 let group = try stage.join(Self.messages, as: "ann")
                 for n in 0..<3 { try database.run("insert into messages values (\(n), 1, 'x')") }

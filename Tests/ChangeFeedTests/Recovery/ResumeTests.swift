@@ -38,7 +38,7 @@ extension FeedTests {
         }
 
         private static func prepared() throws -> Database {
-            try PostgresCluster.shared.database().chat().also(
+            try PostgresCluster.shared.migratedDatabase().chat().also(
                 "create table t (n int primary key, v int); grant select on t to authenticated; insert into t values (99999, 0)",
                 watching: "t")
         }

@@ -19,7 +19,7 @@ extension FeedTests {
         }
 
         @Test func oneBadBindingSilencesNoOther() throws {
-            let database = try PostgresCluster.shared.database().chat()
+            let database = try PostgresCluster.shared.migratedDatabase().chat()
             try SubscriberStage.with(database) { stage in
                 let group = try stage.join(
                     Self.binding("marker"), Self.binding("nowhere"), Self.binding("marker", #","filter":"wrong=eq.1""#),
@@ -36,7 +36,7 @@ extension FeedTests {
         }
 
         @Test func aRenamedTableStopsNoOther() throws {
-            let database = try PostgresCluster.shared.database().chat()
+            let database = try PostgresCluster.shared.migratedDatabase().chat()
             try SubscriberStage.with(database) { stage in
                 let group = try stage.join(Self.binding("messages"), Self.binding("marker"), as: "ann")
                 guard case .live = stage.outcome(group) else {
@@ -53,7 +53,7 @@ extension FeedTests {
         }
 
         @Test func disabledTriggersAndNewPartitionsAreTold() throws {
-            let database = try PostgresCluster.shared.database().chat()
+            let database = try PostgresCluster.shared.migratedDatabase().chat()
             try database.run(
                 """
                 create table parts (id int) partition by range (id);
@@ -77,7 +77,7 @@ extension FeedTests {
 
         /// Rows that a failing policy hid are shown when it works again, in order, with what came meanwhile behind them.
         @Test func rowsOfAFailingPolicyAreJudgedAgain() throws {
-            let database = try PostgresCluster.shared.database().chat()
+            let database = try PostgresCluster.shared.migratedDatabase().chat()
             try SubscriberStage.with(database) { stage in
                 let group = try stage.join(Self.binding("messages"), Self.binding("marker"), as: "ann", "eve")
                 let other = try stage.join(Self.binding("marker"), as: "cat")
@@ -107,7 +107,7 @@ extension FeedTests {
 
         /// What a failing policy hides is no reason to say that a member has caught up: it joins again until it works.
         @Test func aFailingPolicyEndsARecovery() throws {
-            let database = try PostgresCluster.shared.database().chat()
+            let database = try PostgresCluster.shared.migratedDatabase().chat()
             try SubscriberStage.with(database) { stage in
                 let group = try stage.join(Self.binding("messages"), Self.binding("marker"), as: "ann", "eve")
                 try stage.settle(database)
@@ -181,7 +181,7 @@ extension FeedTests {
 
         /// A policy that fails on a row for ever hides that row, and not what comes behind it.
         @Test func aPolicyThatNeverWorksSilencesNobodyForGood() throws {
-            let database = try PostgresCluster.shared.database().chat()
+            let database = try PostgresCluster.shared.migratedDatabase().chat()
             try SubscriberStage.with(database) { stage in
                 let group = try stage.join(Self.binding("messages"), Self.binding("marker"), as: "ann")
                 try database.run(
@@ -210,7 +210,7 @@ extension FeedTests {
 
         /// Once, before what came with it, and to all loops.
         @Test func whatWaitsForAPolicyIsAnnounced() throws {
-            let database = try PostgresCluster.shared.database().chat()
+            let database = try PostgresCluster.shared.migratedDatabase().chat()
             try SubscriberStage.with(database) { stage in
                 let group = try stage.join(
                     #"{"event":"*","schema":"public","table":"messages"}"#,

@@ -17,7 +17,7 @@ extension FeedTests {
             members: String = "participants", before: String = "",
             _ body: (SubscriberStage, Database, ChangeGroupID) throws -> Void
         ) throws {
-            let database = try PostgresCluster.shared.database().chat()
+            let database = try PostgresCluster.shared.migratedDatabase().chat()
             if !before.isEmpty { try database.run(before) }
             try database.run(
                 "insert into roost.scope values ('messages', 'conversation', array['\(members)']::regclass[])")

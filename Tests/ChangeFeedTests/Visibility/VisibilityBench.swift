@@ -16,7 +16,7 @@ extension FeedTests {
         private func measure(
             _ name: String, scoped: Bool, members: Int, rows: Int, rowsPerCommit: Int, rounds: Int = 3
         ) throws {
-            let database = try PostgresCluster.shared.database().chat()
+            let database = try PostgresCluster.shared.migratedDatabase().chat()
             try database.run("insert into participants select 1, 'm' || n from generate_series(1, \(members)) n")
             if scoped {
                 try database.run(

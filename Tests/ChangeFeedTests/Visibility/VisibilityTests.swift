@@ -47,7 +47,7 @@ extension FeedTests {
         }
 
         @Test func membersSeeWhatSelectShows() throws {
-            let database = try PostgresCluster.shared.database().chat()
+            let database = try PostgresCluster.shared.migratedDatabase().chat()
             let shown = try shown(
                 """
                 insert into messages values (1, 1, 'a'), (2, 2, 'b'), (3, 3, 'c');
@@ -61,7 +61,7 @@ extension FeedTests {
         /// Each version is judged by itself: what a row was while it was hidden does not show when it no longer is, and
         /// a row that is gone again was there.
         @Test func everyVersionIsJudgedByItself() throws {
-            let database = try PostgresCluster.shared.database().chat()
+            let database = try PostgresCluster.shared.migratedDatabase().chat()
             try database.run("alter table messages replica identity full")
             let shown = try shown(
                 """
@@ -80,7 +80,7 @@ extension FeedTests {
         }
 
         @Test func aFilterIsNoWayAround() throws {
-            let database = try PostgresCluster.shared.database().chat()
+            let database = try PostgresCluster.shared.migratedDatabase().chat()
             let filter = #"{"event":"*","schema":"public","table":"messages","filter":"conversation=eq.2"}"#
             let shown = try shown(
                 "insert into messages values (1, 1, 'a'), (2, 2, 'b')", to: "ann", "bob", on: database, filter: filter)
@@ -88,7 +88,7 @@ extension FeedTests {
         }
 
         @Test func columnsWithoutPrivilege() throws {
-            let database = try PostgresCluster.shared.database().chat()
+            let database = try PostgresCluster.shared.migratedDatabase().chat()
             try database.run(
                 "revoke select on messages from authenticated; grant select (id, conversation) on messages to authenticated"
             )
@@ -108,7 +108,7 @@ extension FeedTests {
         }
 
         @Test func withoutPrivilegeTheRefusalNamesTheGrant() throws {
-            let database = try PostgresCluster.shared.database().chat()
+            let database = try PostgresCluster.shared.migratedDatabase().chat()
             try SubscriberStage.with(database) { stage in
                 let anon = try stage.join(Self.all, role: "anon", as: "nobody")
                 #expect(stage.refusal(anon)?.contains(#"grant select on public.messages to "anon";"#) == true)
@@ -130,7 +130,7 @@ extension FeedTests {
             ("revoke authenticated from authenticated_user", true),
             ("alter table messages disable row level security", true),
         ]) func policiesChangeWhileClientsAreConnected(change: (sql: String, annSees: Bool)) throws {
-            let database = try PostgresCluster.shared.database().chat()
+            let database = try PostgresCluster.shared.migratedDatabase().chat()
             try database.run(
                 """
                 do $$ begin create role authenticated_user; exception when duplicate_object then null; end $$;
@@ -156,7 +156,7 @@ extension FeedTests {
 
         /// Row level security that comes to a table with subscribers.
         @Test func rowSecurityThatIsTurnedOnLater() throws {
-            let database = try PostgresCluster.shared.database().chat()
+            let database = try PostgresCluster.shared.migratedDatabase().chat()
             try database.run("alter table messages disable row level security")
             try SubscriberStage.with(database) { stage in
                 _ = try stage.join(Self.marker, as: "marker")
@@ -174,7 +174,7 @@ extension FeedTests {
 
         /// A policy that fails for one hides rows from that one alone.
         @Test func aFailingPolicyFailsClosed() throws {
-            let database = try PostgresCluster.shared.database().chat()
+            let database = try PostgresCluster.shared.migratedDatabase().chat()
             try database.run("alter policy of_mine on messages using (me()::int = conversation)")
             let shown = try shown(
                 "insert into messages values (1, 1, 'a')", to: "ann", "1", "2", on: database)
@@ -183,7 +183,7 @@ extension FeedTests {
 
         /// The session that asks policies dies in the middle: nothing is lost, and nothing shown that should not be.
         @Test func theAskingSessionIsKilled() throws {
-            let database = try PostgresCluster.shared.database().chat()
+            let database = try PostgresCluster.shared.migratedDatabase().chat()
             try SubscriberStage.with(database) { stage in
                 let group = try stage.join(Self.all, as: "ann", "eve")
                 let total = 3000
@@ -207,7 +207,7 @@ extension FeedTests {
         }
 
         @Test func messagesFromSQLComeInOrderWithChanges() throws {
-            let database = try PostgresCluster.shared.database().chat()
+            let database = try PostgresCluster.shared.migratedDatabase().chat()
             try SubscriberStage.with(database) { stage in
                 _ = try stage.join(Self.marker, as: "marker")
                 try database.run(

@@ -46,6 +46,7 @@ class Cluster:
         self.data = f"{self.folder}/data"
         self.port = port or free_port()
         self.bin = bin or programs()
+        self._has_template = False
         # Postgres refuses to run as root.
         self._user = "postgres" if os.geteuid() == 0 else None
         if self._user:
@@ -57,7 +58,7 @@ class Cluster:
             file.write(f"listen_addresses = '127.0.0.1'\nport = {self.port}\n")
             file.write(f"unix_socket_directories = '{self.folder}'\n")
             file.write("fsync = off\nsynchronous_commit = off\nfull_page_writes = off\nmax_connections = 60\n")
-            file.write("shared_buffers = 64MB\nmax_wal_size = 2GB\n")
+            file.write("shared_buffers = 64MB\nmax_wal_size = 2GB\nautovacuum = off\n")
             file.write("wal_level = logical\nmax_replication_slots = 30\nmax_wal_senders = 30\n")
             file.write(settings)
 
@@ -115,6 +116,23 @@ class Cluster:
         with self.connect(name) as connection:
             # As Supabase does: what keeps clients from a table in public is row level security.
             connection.execute("alter default privileges in schema public grant all on tables to anon, authenticated, service_role")
+        return self.url(name)
+
+    def create_migrated_database(self, name):
+        """One that has Roost's schema: a copy, which is a fifth of the work of migrating it."""
+        from support.hub import Hub
+        with self.connect() as connection:
+            if not self._has_template:
+                template = Hub(self.create_database("migrated"))
+                try:
+                    template.run("migrate")
+                finally:
+                    template.remove()
+                connection.execute("alter database migrated allow_connections false")
+                self._has_template = True
+            # By copying files, as before Postgres 15: it takes less than the log of all pages.
+            strategy = "strategy file_copy" if connection.info.server_version >= 150000 else ""
+            connection.execute(f'create database "{name}" template migrated {strategy}')
         return self.url(name)
 
     def _run(self, program, *arguments):

@@ -32,7 +32,7 @@ extension StoreTests {
         }
 
         @Test func terminatedWhileWriting() throws {
-            let stage = PresenceStage(try PostgresCluster.shared.database().withUsers())
+            let stage = PresenceStage(try PostgresCluster.shared.migratedDatabase().withUsers())
             let stop = Mutex(false)
             try stage.running {
                 try concurrently(2) { index in
@@ -62,7 +62,7 @@ extension StoreTests {
         /// by itself.
         @Test func restartAndCrash() throws {
             let cluster = PostgresCluster.restarted
-            let old = PresenceStage(try cluster.database().withUsers())
+            let old = PresenceStage(try cluster.migratedDatabase().withUsers())
             for number in 0..<100 { old.log.put(.sample("r\(number)")) }
             old.enter(Database.ann)
             try old.running { try old.settle() }
@@ -98,7 +98,7 @@ extension StoreTests {
 
         @Test func frozenServerDelaysTheStartByTheLimitOnly() throws {
             let cluster = PostgresCluster.restarted
-            let stage = PresenceStage(try cluster.database().prepared(""), restoring: .milliseconds(200))
+            let stage = PresenceStage(try cluster.migratedDatabase().prepared(""), restoring: .milliseconds(200))
             let start = ContinuousClock.now
             let restored = frozen(try cluster.processes()) { stage.writer.restore() }
             #expect(restored.presences.isEmpty)
@@ -109,7 +109,7 @@ extension StoreTests {
 
         @Test func frozenServerDelaysTheEndByTheLimitOnly() throws {
             let cluster = PostgresCluster.restarted
-            let stage = PresenceStage(try cluster.database().prepared(""), stopping: .milliseconds(200))
+            let stage = PresenceStage(try cluster.migratedDatabase().prepared(""), stopping: .milliseconds(200))
             stage.writer.start()
             stage.log.put(.sample("a"))
             try stage.settle()
@@ -125,7 +125,7 @@ extension StoreTests {
         /// What waits when the hub stops is written, also where the connection was lost a moment ago.
         @Test func stopWritesTheRest() throws {
             // How long that may take is another test's.
-            let stage = PresenceStage(try PostgresCluster.shared.database().withUsers(), stopping: .seconds(20))
+            let stage = PresenceStage(try PostgresCluster.shared.migratedDatabase().withUsers(), stopping: .seconds(20))
             stage.writer.start()
             try eventually("a pass") { stage.writer.statistics.passes > 0 }
             for number in 0..<11_000 { stage.log.put(.sample("r\(number)")) }
@@ -158,7 +158,7 @@ extension StoreTests {
         }
 
         @Test func tableThatIsDroppedAndMadeAgain() throws {
-            let stage = PresenceStage(try PostgresCluster.shared.database().prepared(""))
+            let stage = PresenceStage(try PostgresCluster.shared.migratedDatabase().prepared(""))
             stage.log.put(.sample("a"))
             try stage.running {
                 try stage.settle()

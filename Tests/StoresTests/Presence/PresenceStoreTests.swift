@@ -9,7 +9,7 @@ extension StoreTests {
     /// What the log says is in the table, whatever happens.
     @Suite struct PresenceStoreTests {
         @Test func roundTrip() throws {
-            let stage = PresenceStage(try PostgresCluster.shared.database().prepared(""))
+            let stage = PresenceStage(try PostgresCluster.shared.migratedDatabase().prepared(""))
             let odd = [
                 "{}", #"{"a":"\u0000\ud800","b":[1e400,-0.0]}"#, #"{"a" : 1, "a":2 , "\\":"\""}"#,
                 "{\"NULL\":\"Zoë 日本 👩‍👩‍👧\u{202e}\"}",
@@ -37,7 +37,7 @@ extension StoreTests {
 
         /// Payloads may be large: a statement stays far below what Postgres takes.
         @Test func largePayloads() throws {
-            let stage = PresenceStage(try PostgresCluster.shared.database().prepared(""))
+            let stage = PresenceStage(try PostgresCluster.shared.migratedDatabase().prepared(""))
             let payload = #"{"x":"\#(String(repeating: "x", count: 500_000))"}"#
             for number in 0..<5 { stage.log.put(.sample("r\(number)", payload: payload)) }
             try stage.running { try stage.settle() }
@@ -46,7 +46,7 @@ extension StoreTests {
         }
 
         @Test func changesAreWrittenOnce() throws {
-            let stage = PresenceStage(try PostgresCluster.shared.database().prepared(""))
+            let stage = PresenceStage(try PostgresCluster.shared.migratedDatabase().prepared(""))
             try stage.running {
                 stage.log.put(.sample("a"))
                 stage.log.put(.sample("b"))
@@ -66,7 +66,7 @@ extension StoreTests {
 
         /// What another process of this node left is gone once the writer has connected.
         @Test func startsOnAnEmptyPage() throws {
-            let database = try PostgresCluster.shared.database().prepared("")
+            let database = try PostgresCluster.shared.migratedDatabase().prepared("")
             let old = PresenceStage(database)
             for ref in ["old", "kept"] { old.log.put(.sample(ref)) }
             try old.running { try old.settle() }
@@ -84,7 +84,7 @@ extension StoreTests {
         }
 
         @Test func idleHubSendsNothing() throws {
-            let stage = PresenceStage(try PostgresCluster.shared.database().withUsers())
+            let stage = PresenceStage(try PostgresCluster.shared.migratedDatabase().withUsers())
             try stage.running {
                 stage.log.put(.sample("a"))
                 stage.enter(Database.ann)

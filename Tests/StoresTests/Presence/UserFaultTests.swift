@@ -15,7 +15,7 @@ extension StoreTests {
             """
 
         @Test func badUsersAreSetAside() throws {
-            let stage = PresenceStage(try PostgresCluster.shared.database().withUsers(), statement: Self.strict)
+            let stage = PresenceStage(try PostgresCluster.shared.migratedDatabase().withUsers(), statement: Self.strict)
             try stage.database.run("insert into users (id) select md5(n::text)::uuid from generate_series(1, 997) n")
             let ids = try stage.database.session().rows("select id from users").compactMap { $0[0] }
             for (number, id) in ids.enumerated() {
@@ -39,7 +39,7 @@ extension StoreTests {
 
         /// Also where only the COMMIT fails.
         @Test func deferredConstraint() throws {
-            let stage = PresenceStage(try PostgresCluster.shared.database().withUsers())
+            let stage = PresenceStage(try PostgresCluster.shared.migratedDatabase().withUsers())
             try stage.database.run(
                 """
                 create function no_bob() returns trigger language plpgsql as $$
@@ -57,7 +57,7 @@ extension StoreTests {
         }
 
         @Test func brokenStatementWaitsForItsTable() throws {
-            let stage = PresenceStage(try PostgresCluster.shared.database().withUsers())
+            let stage = PresenceStage(try PostgresCluster.shared.migratedDatabase().withUsers())
             try stage.database.run("alter table users rename to later")
             stage.log.put(.sample("a"))
             for user in [Database.ann, Database.bob] { stage.enter(user) }
@@ -78,7 +78,7 @@ extension StoreTests {
 
         /// Nobody is left out because of rights.
         @Test func lackOfRights() throws {
-            let stage = PresenceStage(try PostgresCluster.shared.database().withUsers())
+            let stage = PresenceStage(try PostgresCluster.shared.migratedDatabase().withUsers())
             try stage.database.run("alter table roost.online_user rename to elsewhere")
             for user in [Database.ann, Database.bob] { stage.enter(user) }
             try stage.running {
@@ -93,7 +93,7 @@ extension StoreTests {
         }
 
         @Test func lockedTable() throws {
-            let stage = PresenceStage(try PostgresCluster.shared.database().withUsers())
+            let stage = PresenceStage(try PostgresCluster.shared.migratedDatabase().withUsers())
             try stage.running {
                 let locker = try stage.database.session()
                 try locker.run("begin; lock table users in access exclusive mode")
@@ -110,7 +110,7 @@ extension StoreTests {
 
         /// Connections are cut while users come and go on two hubs: in the end the table says what is.
         @Test func twoHubsUnderFire() throws {
-            let database = try PostgresCluster.shared.database().withUsers()
+            let database = try PostgresCluster.shared.migratedDatabase().withUsers()
             try database.run("insert into users (id) select md5(n::text)::uuid from generate_series(1, 37) n")
             let ids = try database.session().rows("select id from users order by id").compactMap { $0[0] }
             let stages = ["a", "b"].map { PresenceStage(database, node: $0) }
@@ -152,7 +152,7 @@ extension StoreTests {
         }
 
         @Test func onlineElsewhere() throws {
-            let database = try PostgresCluster.shared.database().withUsers()
+            let database = try PostgresCluster.shared.migratedDatabase().withUsers()
             let (one, two) = (PresenceStage(database, node: "a"), PresenceStage(database, node: "b"))
             try one.running {
                 try two.running {

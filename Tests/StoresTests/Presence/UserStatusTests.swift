@@ -10,7 +10,7 @@ extension StoreTests {
     /// Who comes online and goes is in the application's own table.
     @Suite struct UserStatusTests {
         @Test func sampleChat() throws {
-            let stage = PresenceStage(try PostgresCluster.shared.database().withUsers())
+            let stage = PresenceStage(try PostgresCluster.shared.migratedDatabase().withUsers())
             // The application's own word.
             try stage.database.run("update users set status = 'away' where id = '\(Database.cat)'")
             try stage.running {
@@ -37,7 +37,7 @@ extension StoreTests {
 
         /// A word of the application's own stays until the user goes.
         @Test func away() throws {
-            let database = try PostgresCluster.shared.database().withUsers()
+            let database = try PostgresCluster.shared.migratedDatabase().withUsers()
             // One that would overwrite it.
             let blunt =
                 "update users set status = case when ($2::boolean[])[1] then 'online' else 'offline' end "
@@ -69,7 +69,7 @@ extension StoreTests {
 
         /// Nothing happened for long, and then the hub stopped: that is when those who stay away were seen last.
         @Test func aStopIsASignOfLife() throws {
-            let database = try PostgresCluster.shared.database().withUsers()
+            let database = try PostgresCluster.shared.migratedDatabase().withUsers()
             let stage = PresenceStage(database, heartbeat: .seconds(3600))
             let before = Int64(Date().timeIntervalSince1970 * 1000) - 1000
             try stage.running {
@@ -82,7 +82,7 @@ extension StoreTests {
 
         /// The users that were online when the hub was killed come back from the table, with the last sign of life.
         @Test func restored() throws {
-            let database = try PostgresCluster.shared.database().withUsers()
+            let database = try PostgresCluster.shared.migratedDatabase().withUsers()
             let stage = PresenceStage(database)
             try stage.running {
                 stage.enter(Database.ann, at: 10)
@@ -120,7 +120,7 @@ extension StoreTests {
 
         /// The database could not be read at start-up: whom it calls online is found when it can.
         @Test func staleUsersAreReported() throws {
-            let database = try PostgresCluster.shared.database().withUsers()
+            let database = try PostgresCluster.shared.migratedDatabase().withUsers()
             let old = PresenceStage(database)
             for user in [Database.ann, Database.bob, "\u{1f426}"] { old.enter(user) }
             try old.running { try old.settle() }
@@ -135,7 +135,7 @@ extension StoreTests {
         }
 
         @Test func nothingConfigured() throws {
-            let stage = PresenceStage(try PostgresCluster.shared.database().withUsers(), statement: nil)
+            let stage = PresenceStage(try PostgresCluster.shared.migratedDatabase().withUsers(), statement: nil)
             stage.enter(Database.ann)
             try stage.running { try stage.settle() }
             #expect(!stage.users.hasTransitions, "they do not pile up")
@@ -145,7 +145,7 @@ extension StoreTests {
 
         /// 2,500 users are three transactions.
         @Test func batches() throws {
-            let database = try PostgresCluster.shared.database().withUsers()
+            let database = try PostgresCluster.shared.migratedDatabase().withUsers()
             try database.run(
                 "insert into users (id) select md5(n::text)::uuid from generate_series(1, 2500) n")
             let ids = try database.session().rows("select id from users where md5('1')::uuid <= id or true").compactMap

@@ -14,7 +14,7 @@ struct PushStage {
     init(_ database: Database) { self.database = database }
 
     /// With roost's schema alone.
-    static func bare() throws -> PushStage { PushStage(try PostgresCluster.shared.database().prepared("")) }
+    static func bare() throws -> PushStage { PushStage(try PostgresCluster.shared.migratedDatabase().prepared("")) }
 
     /// The sample chat's tables as the demo has them, as far as alerts read them, and its users' ids in full.
     static func chat() throws -> PushStage {
