@@ -40,51 +40,67 @@ run-cluster: ## build and run three hubs as one on the demo's database, with Red
 
 .PHONY: test
 test: ## every test: the Swift ones, end to end with real clients, and a short stress run
-	@scripts/setup.sh --tests
-	echo "== building the tests"
-	$(RELEASE) --build-tests
-	export TMPDIR=$$(scripts/scratch.sh)
-	$(MAKE) test-swift test-micro
-	# They wait much of the time, for clocks and for Postgres; three of them at once are too late for clocks on a busy machine.
-	$(MAKE) -j2 --output-sync=target test-e2e test-feed test-policies
-	$(MAKE) test-stress
+	@scripts/setup.sh
+	# Nothing of it is needed to build, and most of it is downloading.
+	scripts/leg.sh "installing what tests need" scripts/setup.sh --tests & installing=$$!
+	scripts/leg.sh "building the tests" $(RELEASE) --build-tests
+	wait $$installing
+	$(MAKE) test-legs
 
-TEST_BUNDLE := .build/release/roostPackageTests.xctest --testing-library swift-testing
+# The legs wait most of the time, for Postgres and for windows that have to end, so all of them run at once. What looks at a
+# clock comes after them, alone.
+.PHONY: test-legs
+test-legs: ## what `make test` runs, as last built
+	@export TMPDIR=$$(scripts/scratch.sh)
+	$(MAKE) -j5 --output-sync=target test-e2e test-feed test-recovery test-policies test-swift
+	$(MAKE) test-micro test-clocks test-stress
+
+SWIFT_TESTS := .build/release/roostPackageTests.xctest --testing-library swift-testing --quiet
 
 .PHONY: test-swift
 test-swift: ## the Swift tests that need no Postgres, as last built
-	@echo "== Swift tests"
-	$(TEST_BUNDLE) --skip '$(ON_POSTGRES)'
+	@scripts/leg.sh "Swift tests" $(SWIFT_TESTS) --skip '$(ON_POSTGRES)'
 
 .PHONY: test-micro
 test-micro: ## what the hub's parts allocate, against loadtest/micro/thresholds.txt, as last built
-	@echo "== allocations"
-	.build/release/roost-micro --check
+	@scripts/leg.sh "allocations" .build/release/roost-micro --check
 
-# The tests that start a Postgres run one after another, so that they can be timed; each half of them has a process and a
+# The tests that start a Postgres run one after another, so that they can be timed; each third of them has a process and a
 # Postgres of its own.
 ON_POSTGRES := ^(Administration|Capture|ChangeFeed|Listening|Stores)Tests[.]
 POLICIES := ^(StoresTests[.]|(Administration|ChangeFeed)Tests[.].*/(Authority|Policy|Realtime|Replay|Scope|Send|SessionSetting|User|Visibility))
+RECOVERY := ^(Administration|Capture|Listening)Tests[.]|^ChangeFeedTests[.].*/(BigRecovery|DatabaseHistory|Failover|Frozen|Loss|Recovery|Restart|Resume|SessionWriter|Termination)
+
+# Those that measure how long the hub takes run with test-clocks.
+CLOCKS := /(concurrentWritersBesideAnOpenTransaction|openTransactionDelaysNobodyWhileAsleep|sleepingFeedWakesAtOnce|writersGetOnWhileATableIsWaitedFor|liveRowsComeBetweenSlices|frozenServerDelaysThe|aBackendThatHearsNothing)
+SWIFT_ON_POSTGRES := $(SWIFT_TESTS) --no-parallel
 
 .PHONY: test-feed
 test-feed: ## the Swift tests of the change feed, on a Postgres of their own, as last built
-	@echo "== Swift tests: the change feed"
-	$(TEST_BUNDLE) --no-parallel --filter '$(ON_POSTGRES)' --skip '$(POLICIES)'
+	@scripts/leg.sh "Swift tests: the change feed" $(SWIFT_ON_POSTGRES) --filter '$(ON_POSTGRES)' --skip '$(POLICIES)' --skip '$(RECOVERY)' --skip '$(CLOCKS)'
+
+.PHONY: test-recovery
+test-recovery: ## the Swift tests of recovery, WAL capture and commands, as last built
+	@scripts/leg.sh "Swift tests: recovery, capture, commands" $(SWIFT_ON_POSTGRES) --filter '$(RECOVERY)' --skip '$(POLICIES)' --skip '$(CLOCKS)'
 
 .PHONY: test-policies
 test-policies: ## the Swift tests of policies, presence, pushes and users in Postgres, as last built
-	@echo "== Swift tests: policies, presence, pushes, users"
-	$(TEST_BUNDLE) --no-parallel --filter '$(POLICIES)'
+	@scripts/leg.sh "Swift tests: policies, presence, pushes, users" $(SWIFT_ON_POSTGRES) --filter '$(POLICIES)' --skip '$(CLOCKS)'
+
+PYTEST := .venv/bin/python -m pytest
 
 .PHONY: test-e2e
-test-e2e: ## the end-to-end tests alone, on .build/release/roost (ARGS="-k presence")
-	@echo "== end-to-end tests"
-	.venv/bin/python -m pytest Tests/EndToEnd -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
+test-e2e: ## the end-to-end tests but for test-clocks, on .build/release/roost (ARGS="-k presence")
+	@scripts/leg.sh "end-to-end tests" $(PYTEST) Tests/EndToEnd -n 6 --dist loadfile --no-loadscope-reorder -m "not clock" $(ARGS)
+
+.PHONY: test-clocks
+test-clocks: ## the tests that measure how long the hub takes, alone on the machine
+	@scripts/leg.sh "Swift tests that look at a clock" $(SWIFT_ON_POSTGRES) --filter '$(CLOCKS)'
+	scripts/leg.sh "end-to-end tests that look at a clock" $(PYTEST) Tests/EndToEnd -m clock $(ARGS)
 
 .PHONY: test-stress
 test-stress: ## half a minute of `make stress` with a fixed seed, on .build/release/roost
-	@echo "== stress"
-	loadtest/stress.sh --hub .build/release/roost --seed 4 --minutes 0.4
+	@scripts/leg.sh "stress" loadtest/stress.sh --hub .build/release/roost --seed 4 --minutes 0.4
 
 # Not part of `make test`, for the time that it takes: half an hour on two cores.
 .PHONY: test-versions

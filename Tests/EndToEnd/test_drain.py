@@ -42,6 +42,7 @@ async def close(clients):
         await client.close()
 
 
+@pytest.mark.clock
 async def test_a_thousand_sockets_are_closed_in_batches(own_hub):
     own_hub.environment |= {"ROOST_DRAIN_SECONDS": "8", "ROOST_LOOPS": "2"}
     own_hub.start()
@@ -88,6 +89,7 @@ async def test_http_ends_before_the_sockets_do(own_hub):
     assert await ended(own_hub, 15) == 0
 
 
+@pytest.mark.clock
 async def test_what_waits_for_a_socket_comes_before_its_close(own_hub):
     own_hub.start()
     reader, sender = await crowd(own_hub, 2)
@@ -105,6 +107,7 @@ async def test_what_waits_for_a_socket_comes_before_its_close(own_hub):
     await close([reader, sender])
 
 
+@pytest.mark.clock
 async def test_the_load_balancer_hears_it_first(own_hub):
     """/readyz says so at once and until the end; new sockets are let in for as long as the delay lasts."""
     own_hub.environment |= {"ROOST_DRAIN_SECONDS": "3", "ROOST_DRAIN_DELAY_SECONDS": "2"}
@@ -136,6 +139,7 @@ async def test_the_load_balancer_hears_it_first(own_hub):
     await close([early, late])
 
 
+@pytest.mark.clock
 async def test_a_peer_that_does_not_answer_holds_nothing_up(own_hub):
     own_hub.environment["ROOST_DRAIN_SECONDS"] = "2"
     own_hub.start()
@@ -156,6 +160,7 @@ async def test_a_peer_that_does_not_answer_holds_nothing_up(own_hub):
     await close([sender, *stalled])
 
 
+@pytest.mark.clock
 async def test_a_postgres_that_hangs_holds_nothing_up(own_hub, cluster):
     own_hub.start()
     with cluster.connect(own_hub.database) as sql:
@@ -183,6 +188,7 @@ async def test_a_postgres_that_hangs_holds_nothing_up(own_hub, cluster):
     await client.close()
 
 
+@pytest.mark.clock
 async def test_who_asks_twice_means_it(own_hub):
     own_hub.environment |= {"ROOST_DRAIN_SECONDS": "30", "ROOST_DRAIN_DELAY_SECONDS": "30"}
     own_hub.start()
@@ -193,6 +199,7 @@ async def test_who_asks_twice_means_it(own_hub):
     elapsed.assert_at_most(1, "the drain")
 
 
+@pytest.mark.clock
 async def test_nobody_connected_is_no_reason_to_wait(own_hub):
     own_hub.environment["ROOST_DRAIN_SECONDS"] = "30"
     own_hub.start()

@@ -62,6 +62,7 @@ def sessions(sql):
         "where application_name = 'roost filters' and state = 'active'").fetchone()
 
 
+@pytest.mark.clock
 async def test_the_pattern_of_the_attack_is_refused_in_a_sentence(hub, sql):
     async with await Client.connect(hub.port) as eve, await Client.connect(hub.port) as bob:
         told = await system(eve, "realtime:c1", C1)

@@ -279,6 +279,7 @@ async def test_presence_over_the_rate_is_answered_with_an_error(paced, topic):
         assert (await client.ask(topic, "presence", {"event": "untrack"})).payload["status"] == "ok"
 
 
+@pytest.mark.clock
 @pytest.mark.parametrize("version", [1, 2])
 async def test_a_flood_of_messages_waits_and_loses_nothing(paced, topic, version):
     """3,000 messages at once, of which 1,000 may come so, and then 500 a second."""
@@ -306,6 +307,7 @@ async def test_a_flood_of_messages_waits_and_loses_nothing(paced, topic, version
             await client.settled()
 
 
+@pytest.mark.clock
 async def test_a_flood_of_bytes_waits_and_loses_nothing(paced, topic):
     """3 MB at once: 1 MB may, the rest comes at 500 kB a second, in the middle of messages, too."""
     async with Bystander(paced), await Client.connect(paced.port) as client, await Client.connect(paced.port) as other:

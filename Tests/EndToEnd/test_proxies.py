@@ -89,6 +89,7 @@ async def test_a_proxy_that_names_nobody_is_not_counted(hub):
         assert await status(hub, PROXY) == 101
 
 
+@pytest.mark.clock
 async def test_who_keeps_failing_is_refused_and_the_proxys_other_clients_are_not(hub):
     for _ in range(4):
         assert await status(hub, PROXY, "192.0.2.50", apikey="nonsense") == 401

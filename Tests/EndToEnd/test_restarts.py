@@ -58,6 +58,7 @@ async def test_sigterm_closes_sockets_with_1012(own_hub):
     assert await stopping == 0
 
 
+@pytest.mark.clock
 async def test_a_drain_ends_all_sockets_within_its_time(own_hub):
     own_hub.environment["ROOST_DRAIN_SECONDS"] = "3"
     own_hub.start()

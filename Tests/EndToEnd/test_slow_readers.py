@@ -87,6 +87,8 @@ async def test_presence_is_spared_and_made_up_for(capped):
         await client.close()
 
 
+# The hub waits for the reader's answer to its close for three seconds.
+@pytest.mark.clock
 async def test_at_its_cap_a_slow_reader_is_told_to_come_back(capped):
     hub = capped(MEGABYTE)
     slow, sender = await Client.connect(hub.port), await Client.connect(hub.port)
@@ -141,6 +143,7 @@ async def test_what_comes_in_one_burst_is_not_the_readers_fault(capped):
         await client.close()
 
 
+@pytest.mark.clock
 async def test_stalled_readers_of_changes_hold_up_nobody_for_long(capped, cluster):
     """Three, one after the other: the rest waits for each a quarter of a second at most, and for all of them a second."""
     hub = capped(MEGABYTE, ROOST_LOOPS="1")
@@ -200,6 +203,7 @@ async def test_most_readers_lag_and_are_waited_for(capped, cluster):
         await client.close()
 
 
+@pytest.mark.clock
 @pytest.mark.parametrize("stays_stalled", [False, True])
 async def test_who_was_closed_as_too_slow_catches_up(capped, cluster, stays_stalled):
     """What was thrown away at the cap is not proven by the answer to the close that took its place."""

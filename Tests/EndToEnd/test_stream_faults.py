@@ -81,6 +81,7 @@ async def test_faults_of_producers_neither_repeat_nor_skip(hub, stream):
     print(producer.faults)
 
 
+@pytest.mark.clock
 async def test_a_producer_is_told_of_a_cancel_in_the_middle_of_its_request(hub, http):
     rounds = int(os.environ.get("ROOST_STREAM_TOLD", "10"))
     took = []

@@ -95,6 +95,7 @@ async def test_an_upgrade_without_a_key_or_with_another_version(hub):
     assert answer.headers["sec-websocket-version"] == "13"
 
 
+@pytest.mark.clock
 async def test_the_first_failures_are_answered_at_once_and_those_that_go_on_late(hub):
     source, times = next(_hosts), []
     # Each loop counts by itself, and the kernel spreads the connections over both.

@@ -34,7 +34,7 @@ final class PostgresCluster: Sendable {
                 max_replication_slots = 30
                 max_wal_senders = 30
                 log_min_messages = warning
-                autovacuum = off
+                autovacuum_naptime = '1h'
                 logging_collector = off
                 \(settings)
                 """

@@ -210,6 +210,11 @@ where f.fault is not null
 group by 1, 2, 4
 order by 1, 2
 
+-- name: HasScope
+-- A row where any table has a scope; Scopes is for these alone.
+-- Locks: none.
+select from roost.scope limit 1
+
 -- name: Scopes
 -- The scopes (of table $1, an oid, or all where it is null) and what is wrong with them: one row per problem, one with a
 -- null problem for a scope without any. The hub uses those only.

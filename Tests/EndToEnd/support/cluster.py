@@ -58,7 +58,7 @@ class Cluster:
             file.write(f"listen_addresses = '127.0.0.1'\nport = {self.port}\n")
             file.write(f"unix_socket_directories = '{self.folder}'\n")
             file.write("fsync = off\nsynchronous_commit = off\nfull_page_writes = off\nmax_connections = 60\n")
-            file.write("shared_buffers = 64MB\nmax_wal_size = 2GB\nautovacuum = off\n")
+            file.write("shared_buffers = 64MB\nmax_wal_size = 2GB\nautovacuum_naptime = '1h'\n")
             file.write("wal_level = logical\nmax_replication_slots = 30\nmax_wal_senders = 30\n")
             file.write(settings)
 

@@ -141,7 +141,7 @@ class Hub:
     def settle(self, within=20):
         """The hub's barrier: what had reached it before this call is done, and every observer may be read.
 
-        A client's own socket is read up to here by `client.settled()`.
+        Nothing is known of bytes that the network still has: `client.settled()` first, where a client has sent something.
         """
         request = urllib.request.Request(f"http://{self.host}:{self.ops_port}/settled", method="POST")
         with urllib.request.urlopen(request, timeout=within) as answer:
