@@ -82,7 +82,8 @@ extension CommandTests {
         }
 
         @Test func missingRights() throws {
-            let database = try PostgresCluster.shared.migratedDatabase().prepared("create table t (n int)", watching: "t")
+            let database = try PostgresCluster.shared.migratedDatabase().prepared(
+                "create table t (n int)", watching: "t")
             try database.run(
                 "do $$ begin create role nobody_much login; exception when duplicate_object then null; end $$")
             let conninfo = database.conninfo.replacing("user=postgres", with: "user=nobody_much")

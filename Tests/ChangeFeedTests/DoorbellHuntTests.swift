@@ -8,7 +8,8 @@ extension FeedTests {
     /// With the safety poll out of the way, a lost ring is a row that never comes.
     @Suite struct DoorbellHuntTests {
         @Test func noRingIsLost() throws {
-            let database = try PostgresCluster.shared.migratedDatabase().prepared("create table t (n int)", watching: "t")
+            let database = try PostgresCluster.shared.migratedDatabase().prepared(
+                "create table t (n int)", watching: "t")
             var rhythm = Doorbell.Rhythm.sleepy
             rhythm.safety = .seconds(3600)
             try database.withFeed(rhythm: rhythm) { feed, collector in
@@ -28,7 +29,8 @@ extension FeedTests {
         }
 
         @Test func sleepingFeedWakesAtOnce() throws {
-            let database = try PostgresCluster.shared.migratedDatabase().prepared("create table t (n int)", watching: "t")
+            let database = try PostgresCluster.shared.migratedDatabase().prepared(
+                "create table t (n int)", watching: "t")
             try database.withFeed { feed, collector in
                 let session = try database.session()
                 var delays: [Duration] = []

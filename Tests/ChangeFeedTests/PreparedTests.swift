@@ -90,7 +90,8 @@ extension FeedTests {
 
         /// Neither a hub that is started anew nor a server that crashed forgets that they are running.
         @Test func crashesInBetween() throws {
-            let database = try Self.cluster.migratedDatabase().prepared("create table t (id int primary key)", watching: "t")
+            let database = try Self.cluster.migratedDatabase().prepared(
+                "create table t (id int primary key)", watching: "t")
             let collector = Collector()
             try database.withFeed(collector: collector) { feed, _ in
                 for n in 1...3 { try database.run("begin; insert into t values (\(n)); prepare transaction 'p\(n)'") }

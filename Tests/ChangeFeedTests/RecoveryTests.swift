@@ -9,7 +9,8 @@ extension FeedTests {
     /// What breaks, and that nothing is lost or repeated by it.
     @Suite struct RecoveryTests {
         @Test func killedBackends() throws {
-            let database = try PostgresCluster.shared.migratedDatabase().prepared("create table t (n int)", watching: "t")
+            let database = try PostgresCluster.shared.migratedDatabase().prepared(
+                "create table t (n int)", watching: "t")
             try database.withFeed { feed, collector in
                 let total = 6000
                 try concurrently(2) { index in
@@ -72,7 +73,8 @@ extension FeedTests {
         }
 
         @Test func stoppedAndStartedAgain() throws {
-            let database = try PostgresCluster.shared.migratedDatabase().prepared("create table t (n int)", watching: "t")
+            let database = try PostgresCluster.shared.migratedDatabase().prepared(
+                "create table t (n int)", watching: "t")
             let collector = Collector()
             let total = 3000
             // A hub that was never here starts at now, not at the first row.
@@ -96,7 +98,8 @@ extension FeedTests {
         }
 
         @Test func foreignCursorIsNotTrusted() throws {
-            let database = try PostgresCluster.shared.migratedDatabase().prepared("create table t (n int)", watching: "t")
+            let database = try PostgresCluster.shared.migratedDatabase().prepared(
+                "create table t (n int)", watching: "t")
             try database.withFeed { _, _ in }
             try database.run("update roost.cursor set snapshot = '900000000:900000000:'")
             try database.withFeed { _, collector in
@@ -106,7 +109,8 @@ extension FeedTests {
         }
 
         @Test func oldChangesArePruned() throws {
-            let database = try PostgresCluster.shared.migratedDatabase().prepared("create table t (n int)", watching: "t")
+            let database = try PostgresCluster.shared.migratedDatabase().prepared(
+                "create table t (n int)", watching: "t")
             let collector = Collector()
             try database.run("insert into t select generate_series(1, 12000)")
             try database.run("update roost.change set at = at - interval '2 days'; insert into t values (0)")

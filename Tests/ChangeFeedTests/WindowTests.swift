@@ -71,7 +71,8 @@ extension FeedTests {
         }
 
         @Test func openTransactionDelaysNobodyWhileAsleep() throws {
-            let database = try PostgresCluster.shared.migratedDatabase().prepared("create table t (n int)", watching: "t")
+            let database = try PostgresCluster.shared.migratedDatabase().prepared(
+                "create table t (n int)", watching: "t")
             try database.withFeed { feed, collector in
                 let holder = try database.session()
                 try holder.run("begin; insert into t values (-1)")
@@ -94,7 +95,8 @@ extension FeedTests {
         }
 
         @Test func backPressureHoldsTheWindowNotTheMemory() throws {
-            let database = try PostgresCluster.shared.migratedDatabase().prepared("create table t (n int)", watching: "t")
+            let database = try PostgresCluster.shared.migratedDatabase().prepared(
+                "create table t (n int)", watching: "t")
             let slow = Collector { _ in usleep(2000) }
             try database.withFeed(collector: slow) { feed, collector in
                 try database.run("insert into t select generate_series(1, 20000)")

@@ -59,7 +59,8 @@ extension FeedTests {
 
         /// The bell hangs while it waits for a writer: nobody can tell until the writer is done.
         @Test(.enabled(if: isSlow)) func bellThatHangsWhileItWaits() throws {
-            let database = try PostgresCluster.shared.migratedDatabase().prepared("create table t (n int)", watching: "t")
+            let database = try PostgresCluster.shared.migratedDatabase().prepared(
+                "create table t (n int)", watching: "t")
             try database.withFeed { feed, collector in
                 let writer = try database.tester.writerWhoIsWaitedFor("insert into t values (0)")
                 let bell = try database.tester.bell()

@@ -17,7 +17,8 @@ extension FeedTests {
 
         @Test func backlog() throws {
             let cluster = PostgresCluster(settings: "max_wal_size = 4GB")
-            let database = try cluster.migratedDatabase().prepared("create table t (n int, body text)", watching: "t").tester
+            let database = try cluster.migratedDatabase().prepared("create table t (n int, body text)", watching: "t")
+                .tester
             let filler = try database.session()
             try filler.run("set synchronous_commit = off; set statement_timeout = 0")
             for number in 0..<Self.transactions {

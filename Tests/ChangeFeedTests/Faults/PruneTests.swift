@@ -9,7 +9,8 @@ extension FeedTests {
     @Suite struct PruneTests {
         /// Changes of the ages that are given, in days, one transaction each.
         func database(_ ages: [Int]) throws -> Database {
-            let database = try PostgresCluster.shared.migratedDatabase().prepared("create table t (n int)", watching: "t")
+            let database = try PostgresCluster.shared.migratedDatabase().prepared(
+                "create table t (n int)", watching: "t")
             let session = try database.session()
             for (n, age) in ages.enumerated() {
                 try session.run("insert into t values (\(n))")

@@ -12,7 +12,8 @@ extension FeedTests {
         /// A trigger says what a full disk would (53100).
         @Test func cursorThatCannotBeStored() throws {
             let log = Notes()
-            let database = try PostgresCluster.shared.migratedDatabase().prepared("create table t (n int)", watching: "t")
+            let database = try PostgresCluster.shared.migratedDatabase().prepared(
+                "create table t (n int)", watching: "t")
             let collector = Collector()
             let feed = ChangeFeed(
                 configuration: FeedConfiguration(conninfo: database.conninfo, node: "test"), logger: .noting(log),
@@ -44,7 +45,8 @@ extension FeedTests {
 
         /// Killed then, it would be followed by one that takes it that nobody was there, and brings nobody what was missed.
         @Test func aHubWhoseFirstCursorCannotBeStoredServesNobodyYet() throws {
-            let database = try PostgresCluster.shared.migratedDatabase().prepared("create table t (n int)", watching: "t")
+            let database = try PostgresCluster.shared.migratedDatabase().prepared(
+                "create table t (n int)", watching: "t")
             try database.run(
                 """
                 create function full_disk() returns trigger language plpgsql as $$

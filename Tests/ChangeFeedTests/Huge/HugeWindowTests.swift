@@ -8,7 +8,8 @@ extension FeedTests {
     @Suite struct HugeWindowTests {
         /// Else it would be begun, and given up, on every new connection, and the hub would never hand on anything again.
         @Test func oneThatTakesLongerThanAWindowMayComesAllTheSame() throws {
-            let database = try PostgresCluster.shared.migratedDatabase().prepared("create table t (n int)", watching: "t")
+            let database = try PostgresCluster.shared.migratedDatabase().prepared(
+                "create table t (n int)", watching: "t")
             let rows = 60_000
             // To read and sort so many takes Postgres 20 ms.
             var configuration = FeedConfiguration(conninfo: database.conninfo, statementLimit: .milliseconds(2))

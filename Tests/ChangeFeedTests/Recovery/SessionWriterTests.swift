@@ -14,7 +14,8 @@ extension FeedTests {
 
         /// With a hub that was here before.
         private static func prepared() throws -> Database {
-            let database = try PostgresCluster.shared.migratedDatabase().prepared("create table t (n int)", watching: "t")
+            let database = try PostgresCluster.shared.migratedDatabase().prepared(
+                "create table t (n int)", watching: "t")
             try database.run(
                 """
                 insert into roost.node (name) values ('test'), ('other');
