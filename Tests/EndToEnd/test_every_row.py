@@ -11,7 +11,7 @@ import psycopg
 from support.deadline import eventually
 from support.wsclient import Client
 
-ROWS = int(os.environ.get("ROOST_E2E_ROWS", "50000"))
+ROWS = int(os.environ.get("ROOST_E2E_ROWS", "20000"))
 WRITERS = 16
 OPEN_SECONDS = 3
 
