@@ -181,7 +181,7 @@ async def test_the_log_changes_its_level_and_its_form(filed):
 
 
 async def test_a_hub_that_is_not_ready_survives_it(cluster):
-    hub = FileHub(cluster.create_migrated_database(f"reload_{next(_numbers)}"), "limits.channels_per_connection: 1\n")
+    hub = FileHub(cluster.create_database(f"reload_{next(_numbers)}"), "limits.channels_per_connection: 1\n")
     try:
         hub.run("migrate")
         hub.start(wait=False)

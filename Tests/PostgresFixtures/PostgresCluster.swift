@@ -12,8 +12,8 @@ final class PostgresCluster: Sendable {
 
     let directory: String
     private let databases = Mutex(0)
-    /// Names of databases with Roost's schema that nobody connects to: one made before, one after the roles of clients, whom the
-    /// schema grants what it can when it is installed.
+    /// Names of databases with Roost's schema that nobody connects to, one for each set of clients' roles that there was: the
+    /// schema grants these what it can when it is installed.
     private let templates = Mutex<Set<String>>([])
 
     /// - Parameter settings: lines for postgresql.conf.
@@ -96,8 +96,9 @@ final class PostgresCluster: Sendable {
     /// A new database with Roost's schema, which is a fifth of the work of migrating one.
     func migratedDatabase() throws -> Database {
         let session = try DatabaseSession(conninfo: conninfo("postgres"))
-        let hasRoles = try session.rows("select from pg_roles where rolname in ('anon', 'authenticated')").count == 2
-        let template = hasRoles ? "template_with_roles" : "template_without_roles"
+        let roles = try session.rows(
+            "select rolname from pg_roles where rolname in ('anon', 'authenticated', 'service_role') order by 1")
+        let template = "template_for" + roles.map { "_" + ($0[0] ?? "") }.joined()
         try templates.withLock { templates in
             guard !templates.contains(template) else { return }
             try session.run("create database \(template)")
