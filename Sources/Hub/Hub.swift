@@ -133,7 +133,7 @@ package final class Hub {
         case "phx_leave": leave(frame, on: connection)
         default:
             guard let membership = connection.memberships[frame.topic] else {
-                return context.refuse(frame, on: connection, .unmatchedTopic)
+                return refuseStray(frame, on: connection)
             }
             switch frame.event {
             case "broadcast": broadcast(frame, of: membership)
@@ -147,6 +147,13 @@ package final class Hub {
             default: break  // The original answers unknown events with silence; clients count on none of them.
             }
         }
+    }
+
+    /// Refuses a frame about a channel that its sender is not in. Nobody waits for an answer to a token: a good one has none.
+    private func refuseStray(_ frame: ClientFrame, on connection: Connection) {
+        guard frame.event != "access_token" else { return }
+        context.report(JoinFailure(.unmatchedTopic, of: .message), on: connection.slot)
+        if !frame.ref.isNull { context.refuse(frame, on: connection, .unmatchedTopic) }
     }
 
     /// Counts what was read from a socket.

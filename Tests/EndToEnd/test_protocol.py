@@ -153,9 +153,12 @@ async def test_topics_that_cannot_be_joined(connect):
 
 async def test_messages_on_a_topic_that_is_not_joined(connect, topic):
     client = await connect()
-    for event in ("broadcast", "presence", "access_token", "whatever"):
+    for event in ("broadcast", "presence", "whatever"):
         reply = await client.ask(topic, event, {}, "1")
         assert reply.payload == {"status": "error", "response": {"reason": "unmatched topic"}}
+    client.push(topic, "access_token", {"access_token": token()}, client.ref(), "1")
+    client.push(topic, "broadcast", {}, None, "1")
+    assert await client.settled() == [], "to a token nobody waits for an answer, nor to what has no ref"
     reply = await client.ask(topic, "phx_leave", {}, "1")
     assert reply.payload == {"status": "ok", "response": {}}, "a leave is always granted"
 

@@ -66,7 +66,7 @@ import Wire
     }
 
     @Test(arguments: ["[]", "null", #""text""#, "7"]) func thePayloadMustBeAnObject(_ payload: String) throws {
-        let stage = try room()
+        let stage = try room(#"{"broadcast":{"ack":true}}"#)
         #expect(
             try stage.say(#"["1","9","realtime:a","broadcast",\#(payload)]"#, from: 1)
                 == [
@@ -106,19 +106,24 @@ import Wire
     @Test func tooLargeIsAnErrorAndGoesNowhere() throws {
         var limits = HubLimits()
         limits.payloadBytes = 20
-        let stage = try room(limits: limits)
+        let stage = try room(#"{"broadcast":{"ack":true}}"#, limits: limits)
         let refusal =
             #"1 ← ["1","9","realtime:a","phx_reply",{"status":"error","response":{"reason":"payload_size_exceeded: The payload is too large: it may have 20 bytes (limits.payload_bytes); send less"}}]"#
         let (fits, exceeds) = (#"{"a":"xxxxxxxxxxxx"}"#, #"{"a":"xxxxxxxxxxxxx"}"#)
         #expect(fits.utf8.count == 20)
-        #expect(try stage.say(#"["1","9","realtime:a","broadcast",\#(fits)]"#, from: 1).count == 3)
+        #expect(try stage.say(#"["1","9","realtime:a","broadcast",\#(fits)]"#, from: 1).count == 4)
         #expect(try stage.say(#"["1","9","realtime:a","broadcast",\#(exceeds)]"#, from: 1) == [refusal])
-        #expect(try stage.say(kind3(Array(fits.utf8)), from: 1).count == 3)
+        #expect(try stage.say(kind3(Array(fits.utf8)), from: 1).count == 4)
         #expect(try stage.say(kind3(Array(exceeds.utf8)), from: 1) == [refusal])
         #expect(
             try stage.say(#"["1","9","realtime:a","presence",{"event":"track","payload":\#(exceeds)}]"#, from: 1) == [
                 refusal
             ])
+        #expect(stage.hub.refused == [.payloadBytes: 3])
+        let silent = try room(limits: limits)
+        #expect(try silent.say(#"["1","9","realtime:a","broadcast",\#(exceeds)]"#, from: 1).isEmpty)
+        #expect(try silent.say(kind3(Array(exceeds.utf8)), from: 1).isEmpty)
+        #expect(silent.hub.refused == [.payloadBytes: 2])
     }
 
     @Test func theDefaultLimitIsTheOriginals() {
