@@ -104,7 +104,7 @@ final class ActivityUpdater {
         let result: ActivityPush.Outcome =
             switch outcome {
             case .delivered: .delivered
-            case .unregistered: .gone
+            case .unregistered(let since): .gone(since: since)
             case .unanswered: .unanswered
             case .badToken, .refused, .tooLarge: .failed(retryLater: false)
             case .superseded, .expired, .overflow, .stopped: .failed(retryLater: true)
