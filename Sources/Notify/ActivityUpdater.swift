@@ -42,6 +42,7 @@ final class ActivityUpdater {
             _ = context.presence.joins.takeAll()
             return
         }
+        guard context.maySend else { return }
         if isTimeToLook(time.monotonic) || isDue(at: time) { look(at: time) }
         guard isDue(at: time) else { return }
         var pushes: [ActivityPush] = []
