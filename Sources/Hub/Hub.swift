@@ -135,6 +135,7 @@ package final class Hub {
             guard let membership = connection.memberships[frame.topic] else {
                 return refuseStray(frame, on: connection)
             }
+            guard membership.isMeant(by: frame.joinRef) else { return counters.staleMessages += 1 }
             switch frame.event {
             case "broadcast": broadcast(frame, of: membership)
             case "presence":

@@ -256,6 +256,8 @@ package struct HubCounters: Sendable {
     package internal(set) var joinFailures: [JoinFailure.Reason: Int] = [:]
     /// What members sent and nobody was told of, by why.
     package internal(set) var messagesRefused: [JoinFailure.Reason: Int] = [:]
+    /// Messages with the `join_ref` of a join that another has replaced.
+    package internal(set) var staleMessages = 0
     /// Sockets in channels, now.
     package internal(set) var memberships = 0
     /// Members that asked for what they missed, by what they were answered: `resumed`, or why not.
@@ -278,6 +280,7 @@ package struct HubCounters: Sendable {
         sum.joinsRefused += other.joinsRefused
         sum.joinFailures.merge(other.joinFailures, uniquingKeysWith: +)
         sum.messagesRefused.merge(other.messagesRefused, uniquingKeysWith: +)
+        sum.staleMessages += other.staleMessages
         sum.memberships += other.memberships
         sum.recoveries.merge(other.recoveries, uniquingKeysWith: +)
         sum.presenceJoins += other.presenceJoins

@@ -44,7 +44,31 @@ import Wire
     @Test func withoutAJoinRefToo() throws {
         let stage = try room()
         #expect(try stage.say(#"[null,null,"realtime:a","broadcast",{}]"#, from: 1).count == 3)
-        #expect(try stage.say(#"["old","5","realtime:a","broadcast",{}]"#, from: 1).count == 3)
+    }
+
+    /// What a client sent for an earlier incarnation of its channel is nobody's to hear.
+    @Test func ofAnEarlierJoinNothingIsTaken() throws {
+        let stage = try room(#"{"presence":{"enabled":true}}"#)
+        try stage.join("realtime:a", 1, ref: "7")
+        for (event, payload) in [
+            ("broadcast", "{}"), ("presence", #"{"event":"track","payload":{}}"#),
+            ("app_state", #"{"state":"active"}"#),
+            ("access_token", #"{"access_token":"bad"}"#),
+        ] {
+            #expect(try stage.say(#"["1","8","realtime:a","\#(event)",\#(payload)]"#, from: 1).isEmpty, "\(event)")
+        }
+        #expect(try stage.say(kind3(Array("{}".utf8)), from: 1).isEmpty)
+        #expect(stage.hub.counters.staleMessages == 5)
+        #expect(try stage.say(#"["7","8","realtime:a","broadcast",{}]"#, from: 1).count == 3)
+        #expect(try stage.say(#"[null,"8","realtime:a","broadcast",{}]"#, from: 1).count == 3)
+    }
+
+    @Test func aNumberIsTheSameRefAsItsText() throws {
+        let stage = try room()
+        try stage.say(#"[1,1,"realtime:a","phx_join",{}]"#, from: 1)
+        #expect(try stage.say(kind3(Array("{}".utf8)), from: 1).count == 3)
+        #expect(try stage.say(#"["1",2,"realtime:a","broadcast",{}]"#, from: 1).count == 3)
+        #expect(try stage.say(#"[1,2,"realtime:a","broadcast",{}]"#, from: 1).count == 3)
     }
 
     @Test func selfEchoesToTheSender() throws {

@@ -118,6 +118,12 @@ extension LoopFigures {
                     uniqueKeysWithValues: JoinFailure.Reason.allCases.map {
                         ($0.rawValue, hub.messagesRefused[$0, default: 0])
                     }))
+            + [
+                Figure(
+                    "roost_messages_stale_total", .counter,
+                    "Messages that were dropped, because they were sent for a join that another has replaced.",
+                    hub.staleMessages)
+            ]
             + Figure.each(
                 "roost_recoveries_total", .counter,
                 "Members that asked for what they missed, by result.", "result",
