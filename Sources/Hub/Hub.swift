@@ -126,6 +126,8 @@ package final class Hub {
             isBinary
             ? try ClientFrame(binary: message, version: connection.version)
             : try ClientFrame(text: message, version: connection.version)
+        // Without a ref it takes none of those that its client counts, as the Python client's heartbeats.
+        if frame.ref.isNull { connection.received -= 1 }
         switch frame.event {
         case "heartbeat" where frame.topic == "phoenix":
             context.reply(to: frame, joinRef: .null, on: connection, ok: true)
