@@ -3,6 +3,21 @@ import Postgres
 
 /// The hubs of the database: whether two have one name, and whether writers ring for those that there are.
 extension Doctor {
+    /// A lock that anybody may take is the only thing that a role without rights can stop hubs with.
+    static func locks(_ connection: PostgresConnection) throws -> [Finding] {
+        let rows = try connection.query(DoctorSQL.foreignLocks)
+        guard rows.count > 0 else { return [Finding(.good, "locks", "Only hubs hold advisory locks of roost's.")] }
+        return (0..<rows.count).map { row in
+            let (pid, role) = (rows.text(row, 0) ?? "", rows.text(row, 1) ?? "")
+            let which = rows.text(row, 2).map { ", such as \($0)" } ?? ""
+            return Finding(
+                .error, "locks",
+                "Process \(pid) of the role \(role), which may not use the schema roost, holds \(rows.integer(row, 3) ?? 0) "
+                    + "advisory locks of roost's\(which): `roost migrate` and hubs with a new name wait for it; run "
+                    + "`select pg_terminate_backend(\(pid))`, and find out who connects as \(role).")
+        }
+    }
+
     static func hubs(_ connection: PostgresConnection, _ hub: ExaminedHub) throws -> [Finding] {
         let rows = try connection.query(DoctorSQL.nodes)
         let nodes = (0..<rows.count).map { Node(rows, $0) }

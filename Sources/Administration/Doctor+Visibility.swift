@@ -14,14 +14,28 @@ extension Doctor {
                         + "create a schema.")
             ]
         }
-        return state.flag(0, 1)
-            ? [Finding(.good, "realtime", "What SQL sends to channels reaches the hub.")]
-            : [
-                Finding(
-                    .warning, "realtime",
-                    "realtime.messages lacks roost's trigger, so what SQL sends reaches nobody; have its owner run `grant "
-                        + "trigger on realtime.messages to \(role)`, then run `roost migrate`.")
-            ]
+        let trigger =
+            state.flag(0, 1)
+            ? Finding(.good, "realtime", "What SQL sends to channels reaches the hub.")
+            : Finding(
+                .warning, "realtime",
+                "realtime.messages lacks roost's trigger, so what SQL sends reaches nobody; have its owner run `grant "
+                    + "trigger on realtime.messages to \(role)`, then run `roost migrate`.")
+        return [trigger] + (try policiesOfAnyTopic(connection))
+    }
+
+    /// Clients and `realtime.send` cannot set the one without the other; whoever inserts by SQL can.
+    private static func policiesOfAnyTopic(_ connection: PostgresConnection) throws -> [Finding] {
+        let rows = try connection.query(DoctorSQL.policiesOfAnyTopic)
+        return (0..<rows.count).map { row in
+            let canLogIn = rows.flag(row, 1)
+            return Finding(
+                canLogIn ? .warning : .good, "realtime",
+                "The policy \(rows.text(row, 0) ?? "") of realtime.messages asks realtime.topic() on INSERT and not "
+                    + "the row's topic, so whoever runs SQL as one of its roles may write to every channel"
+                    + (canLogIn ? ", and one of them may log in" : "")
+                    + "; add `and topic = realtime.topic()` to its check.")
+        }
     }
 
     static func policies(_ connection: PostgresConnection) throws -> [Finding] {

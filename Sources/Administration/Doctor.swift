@@ -30,7 +30,7 @@ package enum Doctor {
         guard findings.contains(where: { $0.subject == "schema" && $0.severity == .good }) else { return findings }
         run([("rights", rights)])
         if !findings.contains(where: { $0.subject == "rights" && $0.severity == .error }) {
-            run([("hubs", { try hubs($0, hub) }), ("outbox", { try outbox($0, hub, limits) })])
+            run([("locks", locks), ("hubs", { try hubs($0, hub) }), ("outbox", { try outbox($0, hub, limits) })])
         }
         run([
             ("tables", { try tables($0, hub) }), ("capture", { try capture($0, hub, limits) }), ("writers", writers),
@@ -210,6 +210,7 @@ enum Magnitude {
 /// What `roost doctor` asks of a database. All of it reads only, and works for a role that may do little.
 enum DoctorSQL: String, NamedStatement {
     case connections, longTransactions, notificationQueue, standbys, idleSlots, rights, nodes, outboxState,
-        unwatchedChanges, silentWriters, realtimeState, tablesWithoutPolicy, preparedClose
+        unwatchedChanges, silentWriters, foreignLocks, policiesOfAnyTopic, realtimeState, tablesWithoutPolicy,
+        preparedClose
     static let file = StatementFile("Doctor.sql")
 }

@@ -1,3 +1,4 @@
+import ChangeFeed
 import Postgres
 import Schema
 
@@ -193,19 +194,11 @@ struct NamedTable {
 
     private static func refusal(of row: QueryResult, named name: String) -> String? {
         if row.flag(0, 7) { return "\(name) is a system table, which cannot be watched; name a table of your own." }
-        let kind: String
-        switch row.text(0, 4) {
-        case "r", "p":
+        guard let kind = RelationKind.words(row.text(0, 4) ?? "") else {
             if row.flag(0, 5), let root = row.text(0, 8) {
                 return "\(name) is a partition of \(root); name \(root) instead."
             }
             return row.text(0, 6) == "t" ? "\(name) is a temporary table, which cannot be watched." : nil
-        case "v": kind = "a view"
-        case "m": kind = "a materialized view"
-        case "f": kind = "a foreign table"
-        case "S": kind = "a sequence"
-        case "i", "I": kind = "an index"
-        default: kind = "not a table"
         }
         return "\(name) is \(kind), which cannot be watched; name the table the rows are written to."
     }

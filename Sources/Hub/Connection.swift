@@ -10,7 +10,7 @@ package final class Connection {
     let isPage: Bool
     /// When it was opened, in monotonic milliseconds.
     let began: Int64
-    /// Messages that came by it.
+    /// Messages that came by it and had a ref, or could not be read.
     var received = 0
     var memberships = Memberships()
     /// What it has certainly received; from its first membership on that hears row changes.

@@ -11,20 +11,20 @@ extension Hub {
         switch frame.body {
         case .userBroadcast(let user):
             guard user.payload.count <= most else {
-                return context.refuse(frame.ref, of: membership, .over(.payloadBytes, most))
+                return context.refuse(.broadcast, frame.ref, of: membership, .over(.payloadBytes, most))
             }
             message = .user(user)
         case .json(let payload):
             guard payload.bytes.count <= most else {
-                return context.refuse(frame.ref, of: membership, .over(.payloadBytes, most))
+                return context.refuse(.broadcast, frame.ref, of: membership, .over(.payloadBytes, most))
             }
             guard payload.kind == .object else {
-                return context.refuse(frame.ref, of: membership, .payloadNotAnObject)
+                return context.refuse(.broadcast, frame.ref, of: membership, .payloadNotAnObject)
             }
             message = .text(Array(payload.bytes))
         }
         guard !ActivitySummary.isReserved(message, topic: membership.channel.key.topic) else {
-            return context.refuse(frame.ref, of: membership, .summaryReserved)
+            return context.refuse(.broadcast, frame.ref, of: membership, .summaryReserved)
         }
         guard !presence.consumesAppState(message, ref: frame.ref, of: membership, &context) else { return }
         if membership.channel.stream != nil {
@@ -33,7 +33,7 @@ extension Hub {
                     return write(.stream(wanted), ref: frame.ref, of: membership)
                 }
             } catch {
-                return context.refuse(frame.ref, of: membership, error)
+                return context.refuse(.broadcast, frame.ref, of: membership, error)
             }
         }
         write(.broadcast(message), ref: frame.ref, of: membership)
@@ -44,7 +44,7 @@ extension Hub {
         guard let grants = membership.grants else { return perform(write, ref, of: membership) }
         switch authorization.admit(write, ref: ref, grants, of: membership, context.limits) {
         case .performed: perform(write, ref, of: membership)
-        case .refused(let refusal): context.refuse(ref, of: membership, refusal)
+        case .refused(let refusal): context.refuse(write.kind, ref, of: membership, refusal)
         case .held: releaseWrites(of: membership)
         }
     }
@@ -53,7 +53,7 @@ extension Hub {
     func releaseWrites(of membership: Membership) {
         while let (next, refusal) = authorization.nextWrite(of: membership, &context) {
             if let refusal {
-                context.refuse(next.ref, of: membership, refusal)
+                context.refuse(next.write.kind, next.ref, of: membership, refusal)
             } else {
                 perform(next.write, next.ref, of: membership)
             }
@@ -79,7 +79,7 @@ extension Hub {
         case .track(let payload):
             if presence.prepareToTrack(payload, of: membership, &context) { hearOthers() }
             do { try presence.track(payload, of: membership, &context) } catch {
-                return context.refuse(ref, of: membership, error)
+                return context.refuse(.presence, ref, of: membership, error)
             }
         case .stream(let wanted): return streams.perform(wanted, ref, of: membership, &context)
         case .untrack:

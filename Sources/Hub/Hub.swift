@@ -126,6 +126,8 @@ package final class Hub {
             isBinary
             ? try ClientFrame(binary: message, version: connection.version)
             : try ClientFrame(text: message, version: connection.version)
+        // Without a ref it takes none of those that its client counts, as the Python client's heartbeats.
+        if frame.ref.isNull { connection.received -= 1 }
         switch frame.event {
         case "heartbeat" where frame.topic == "phoenix":
             context.reply(to: frame, joinRef: .null, on: connection, ok: true)
@@ -133,8 +135,9 @@ package final class Hub {
         case "phx_leave": leave(frame, on: connection)
         default:
             guard let membership = connection.memberships[frame.topic] else {
-                return context.refuse(frame, on: connection, .unmatchedTopic)
+                return refuseStray(frame, on: connection)
             }
+            guard membership.isMeant(by: frame.joinRef) else { return counters.staleMessages += 1 }
             switch frame.event {
             case "broadcast": broadcast(frame, of: membership)
             case "presence":
@@ -147,6 +150,13 @@ package final class Hub {
             default: break  // The original answers unknown events with silence; clients count on none of them.
             }
         }
+    }
+
+    /// Refuses a frame about a channel that its sender is not in. Nobody waits for an answer to a token: a good one has none.
+    private func refuseStray(_ frame: ClientFrame, on connection: Connection) {
+        guard frame.event != "access_token" else { return }
+        context.report(JoinFailure(.unmatchedTopic, of: .message), on: connection.slot)
+        if !frame.ref.isNull { context.refuse(frame, on: connection, .unmatchedTopic) }
     }
 
     /// Counts what was read from a socket.

@@ -156,10 +156,19 @@ package struct HubContext {
         send(membership.frames.reply(joinRef: membership.joinRef, ref: ref, ok: ok, response: response), to: membership)
     }
 
-    /// Refuses a message of a member. Without a ref, too: clients match replies to their refs and overlook one with
-    /// `null`, but it is on the wire for whoever looks; a `system` error would end the channel in the Python client.
-    mutating func refuse(_ ref: JSON, of membership: Membership, _ refusal: Refusal) {
+    /// Answers a join with a no.
+    mutating func refuseJoin(_ ref: JSON, of membership: Membership, _ refusal: Refusal) {
         count(refusal)
+        reply(to: ref, of: membership, ok: false, response: refusal.response)
+    }
+
+    /// Refuses a message of a member. The operator is told of each, the client only where it waits for an answer: an error
+    /// that it did not ask for makes supabase-kt deaf for half a minute, and the Elixir client gives its channel up.
+    mutating func refuse(_ kind: MessageKind, _ ref: JSON, of membership: Membership, _ refusal: Refusal) {
+        count(refusal)
+        report(JoinFailure(refusal, of: .message), on: membership.slot)
+        membership.channel.traffic.note(refused: kind, refusal, at: now)
+        guard kind.isAnswered(membership, ref) else { return }
         reply(to: ref, of: membership, ok: false, response: refusal.response)
     }
 
@@ -170,7 +179,10 @@ package struct HubContext {
 
     /// Counts a failure and has the operator told of it.
     mutating func report(_ failure: JoinFailure, on slot: Slot) {
-        counters.joinFailures[failure.reason, default: 0] += 1
+        switch failure.subject {
+        case .subscription: counters.joinFailures[failure.reason, default: 0] += 1
+        case .message: counters.messagesRefused[failure.reason, default: 0] += 1
+        }
         if failures.count < Self.mostFailures { failures.append((slot, failure)) }
     }
 
@@ -242,6 +254,10 @@ package struct HubCounters: Sendable {
     package internal(set) var joinsRefused = 0
     /// Joins that were answered with no, and row changes that failed behind a yes, by why.
     package internal(set) var joinFailures: [JoinFailure.Reason: Int] = [:]
+    /// What members sent and nobody was told of, by why.
+    package internal(set) var messagesRefused: [JoinFailure.Reason: Int] = [:]
+    /// Messages with the `join_ref` of a join that another has replaced.
+    package internal(set) var staleMessages = 0
     /// Sockets in channels, now.
     package internal(set) var memberships = 0
     /// Members that asked for what they missed, by what they were answered: `resumed`, or why not.
@@ -263,6 +279,8 @@ package struct HubCounters: Sendable {
         sum.joins += other.joins
         sum.joinsRefused += other.joinsRefused
         sum.joinFailures.merge(other.joinFailures, uniquingKeysWith: +)
+        sum.messagesRefused.merge(other.messagesRefused, uniquingKeysWith: +)
+        sum.staleMessages += other.staleMessages
         sum.memberships += other.memberships
         sum.recoveries.merge(other.recoveries, uniquingKeysWith: +)
         sum.presenceJoins += other.presenceJoins

@@ -67,6 +67,18 @@ package final class Membership {
     /// What makes frames for it.
     var frames: ServerFrame { channel.frames(version) }
     var joinRef: JSON { JSON(trusted: Array(joinRefText.utf8)[...]) }
+
+    /// Whether a frame is about this incarnation of the channel. One of an earlier join is not: its client had not heard of this
+    /// one, or sent it before. One that does not say which join it is of, is about the one there is.
+    func isMeant(by joinRef: JSON) -> Bool {
+        joinRef.isNull || joinRef.bytes.elementsEqual(joinRefText.utf8)
+            // A number in the text of the join, and text in a binary frame.
+            || Self.bare(joinRef.bytes).elementsEqual(Self.bare(Array(joinRefText.utf8)[...]))
+    }
+
+    private static func bare(_ ref: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        ref.count >= 2 && ref.first == UInt8(ascii: "\"") ? ref.dropFirst().dropLast() : ref
+    }
 }
 
 /// What answering a join needs.

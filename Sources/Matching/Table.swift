@@ -35,10 +35,12 @@ package struct Column: Sendable, Equatable {
     package let isPrimaryKey: Bool
     /// Whether the table's replica identity shows the column's old value to clients.
     package let isReplicaIdentity: Bool
+    /// Whether Postgres counts the type among strings, as it does citext, and domains over any of them.
+    package let isString: Bool
 
     package init(
         name: String, type: String, sqlType: String, comparison: Comparison, isPrimaryKey: Bool,
-        isReplicaIdentity: Bool
+        isReplicaIdentity: Bool, isString: Bool = false
     ) {
         self.name = name
         self.type = type
@@ -46,6 +48,7 @@ package struct Column: Sendable, Equatable {
         self.comparison = comparison
         self.isPrimaryKey = isPrimaryKey
         self.isReplicaIdentity = isReplicaIdentity
+        self.isString = isString
     }
 }
 
@@ -76,10 +79,8 @@ extension Column {
     /// Whether the hub has the column's values as bytes of text.
     var isComparedAsText: Bool { comparison == .text || comparison == .textByBytes }
 
-    /// Whether like, match and their kin exist for the type.
-    var isTextLike: Bool {
-        isComparedAsText || ["text", "varchar", "bpchar", "name", "citext"].contains(type)
-    }
+    /// Whether like, match and their kin may exist for the type. Postgres is asked where the hub cannot be sure.
+    var isTextLike: Bool { isComparedAsText || isString }
 
     /// Whether the hub orders the column's values as Postgres does.
     var isOrderedInProcess: Bool {

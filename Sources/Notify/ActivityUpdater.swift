@@ -42,6 +42,7 @@ final class ActivityUpdater {
             _ = context.presence.joins.takeAll()
             return
         }
+        guard context.maySend else { return }
         if isTimeToLook(time.monotonic) || isDue(at: time) { look(at: time) }
         guard isDue(at: time) else { return }
         var pushes: [ActivityPush] = []
@@ -104,7 +105,7 @@ final class ActivityUpdater {
         let result: ActivityPush.Outcome =
             switch outcome {
             case .delivered: .delivered
-            case .unregistered: .gone
+            case .unregistered(let since): .gone(since: since)
             case .unanswered: .unanswered
             case .badToken, .refused, .tooLarge: .failed(retryLater: false)
             case .superseded, .expired, .overflow, .stopped: .failed(retryLater: true)

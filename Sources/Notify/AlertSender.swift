@@ -96,7 +96,7 @@ final class AlertSender {
     func sendDue(_ store: PushStore) throws {
         try releaseThoseWhoAreBack(store)
         guard let dueAt, dueAt <= context.now.unix else { return }
-        while true {
+        while context.maySend {
             let free = min(Self.mostTaken - context.outbox.count, context.outbox.room)
             // The next outcome makes room, and brings the worker back here.
             guard free > 0 else { return }

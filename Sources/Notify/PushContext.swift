@@ -21,6 +21,7 @@ final class PushContext {
     /// milliseconds.
     let restartUntil: Int64
     private let clock: @Sendable () -> HubTime
+    private let mailbox: PushServiceMailbox
 
     init(_ setup: PushServiceSetup, _ mailbox: PushServiceMailbox, _ client: PushClient) {
         presence = setup.presence
@@ -31,9 +32,12 @@ final class PushContext {
         restartUntil = setup.clock().monotonic + setup.rules.restartWindow
         database = PushDatabase(setup, mailbox)
         outbox = PushOutbox(client, database, setup.logger)
+        self.mailbox = mailbox
     }
 
     var now: HubTime { clock() }
+    /// Whether the client takes anything; it does not when the service is about to stop.
+    var maySend: Bool { mailbox.maySend }
 }
 
 /// The push service's connection to Postgres, which is opened anew whenever it fails. Confined to the worker's thread.

@@ -47,6 +47,9 @@ package final class PushService: Sendable {
     /// Waits for the answers to what has left, and puts back what has not. To be called when the feed has stopped.
     package func stop(within limit: Duration) {
         let end = ContinuousClock.now + limit
+        // What the client gives back would be taken out of the queue again, and end with the process, nobody knowing that it
+        // never left.
+        mailbox.stopSending()
         client.stop(within: limit / 2)
         mailbox.stop(by: end)
         // A database that hangs must not keep the process.

@@ -21,6 +21,7 @@ final class PushServiceMailbox: Sendable {
         var taken = 0
         var settled = 0
         var isStopping = false
+        var maySend = true
         var rules: PushRules?
     }
 
@@ -89,6 +90,11 @@ final class PushServiceMailbox: Sendable {
 
     /// How many messages came in, and how many of these, counted from the first, are settled.
     var counts: (taken: Int, settled: Int) { mailbox.look { ($0.taken, $0.settled) } }
+
+    /// Nothing more is to be handed to the client: it stops.
+    func stopSending() { mailbox.post { $0.maySend = false } }
+
+    var maySend: Bool { mailbox.look { $0.maySend } }
 
     func stop(by deadline: ContinuousClock.Instant) {
         stopSignal.stop(by: deadline)

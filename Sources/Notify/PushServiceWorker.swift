@@ -128,6 +128,7 @@ final class PushServiceWorker {
 
     private func rest() {
         guard mailbox.deadline == nil else { return }
+        guard context.maySend else { return mailbox.wait(until: .now + .seconds(1)) }
         let time = context.now
         let isBusy = activities.count > 0 || alerts.isWaiting
         var due = nextSweep

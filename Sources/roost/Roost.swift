@@ -1,5 +1,6 @@
 import ArgumentParser
 import CBuild
+import Ops
 
 /// The command line. Each command is a file in `Commands/`; what a command does lives in the room it belongs to.
 @main
@@ -35,6 +36,7 @@ struct Roost: AsyncParsableCommand {
     /// As ArgumentParser's own, except that our failures are one sentence and say by their status what is wrong.
     static func main() async {
         ProcessTitle.hideSecrets()
+        AddressSpace.boundArenas()
         do {
             var command = try parseAsRoot()
             if var command = command as? any AsyncParsableCommand {

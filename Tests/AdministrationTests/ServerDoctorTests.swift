@@ -57,6 +57,26 @@ extension CommandTests {
             #expect(found.first?.message.contains("pg_terminate_backend(\(id))") ?? false, "\(found)")
         }
 
+        /// Whoever may connect can hold them, and has nothing else to stop hubs with.
+        @Test func locksOfSomebodyElse() throws {
+            try database.run(
+                """
+                do $$ begin create role bystander login; exception when duplicate_object then null; end $$;
+                """)
+            #expect(findings("locks").map(\.severity) == [.good])
+            let (stranger, writer) = (try database.role("bystander").session(), try database.session())
+            try writer.run("select pg_advisory_lock(1919905650, 0)")
+            try stranger.run("begin; select pg_advisory_xact_lock_shared(1919905651, 7), pg_advisory_lock(1, 1)")
+            #expect(findings("locks").map(\.severity) == [.good], "as a hub, and as a writer")
+            try stranger.run("select pg_advisory_lock(1919905651, 0), pg_advisory_lock(1919905651, 50)")
+            let found = findings("locks")
+            #expect(found.map(\.severity) == [.error])
+            #expect(
+                found.first?.message.contains(
+                    "Process \(stranger.backendID) of the role bystander, which may not use the schema roost, holds 2 advisory "
+                        + "locks of roost's, such as (1919905651, 0)") ?? false, "\(found)")
+        }
+
         @Test func slotsThatNobodyReads() throws {
             // The slot begins at the last checkpoint.
             try database.run("checkpoint")

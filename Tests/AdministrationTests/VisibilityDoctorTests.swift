@@ -143,6 +143,27 @@ extension CommandTests {
             #expect(findings("policies").isEmpty)
         }
 
+        @Test func policiesThatLetSQLWriteToEveryChannel() throws {
+            try database.run(
+                """
+                do $$ begin create role talker login; exception when duplicate_object then null; end $$;
+                create policy own on realtime.messages for insert to talker
+                    with check (realtime.topic() = 'room' and topic = realtime.topic());
+                create policy reads on realtime.messages for select to talker using (realtime.topic() = 'room');
+                """)
+            #expect(findings("realtime").map(\.severity) == [.good])
+            try database.run(
+                """
+                create policy any_topic on realtime.messages for insert to authenticated
+                    with check (realtime.topic() = 'room');
+                create policy talks on realtime.messages to talker using (realtime.topic() = 'room');
+                """)
+            let found = findings("realtime").dropFirst()
+            #expect(found.map(\.severity) == [.good, .warning])
+            #expect(found.first?.message.hasPrefix("The policy any_topic of realtime.messages asks") ?? false)
+            #expect(found.last?.message.contains("one of them may log in; add `and topic = realtime.topic()`") ?? false)
+        }
+
         @Test func channelsThatSQLCannotReach() throws {
             #expect(findings("realtime").map(\.severity) == [.good])
             try database.run("alter table realtime.messages disable trigger roost_message")

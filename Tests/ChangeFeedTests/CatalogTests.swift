@@ -16,7 +16,8 @@ extension FeedTests {
             var (extras, script) = ([String: String](), "")
             if try empty.hasExtension("citext") {
                 extras["ci"] = "citext"
-                script += "create extension citext;"
+                extras["mail"] = "address"
+                script += "create extension citext; create domain address as citext check (value ~ '@');"
             }
             if try empty.hasICU() {
                 extras["l"] = "text collate loose"
@@ -54,6 +55,9 @@ extension FeedTests {
                 ]
                 for column in extras.keys { expected[column] = .postgres }
                 #expect(found == expected)
+                #expect(
+                    Set(table.columns.filter(\.isString).map(\.name))
+                        == Set(["t", "c", "v", "nm", "ch"]).union(extras.keys))
                 #expect(table.columns.filter(\.isPrimaryKey).map(\.name) == ["i", "u"])
                 #expect(table.column("a")?.type == "_int4")
                 #expect(table.column("n")?.sqlType == "numeric(9,2)")

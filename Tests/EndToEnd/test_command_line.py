@@ -79,9 +79,17 @@ async def test_tail_prints_broadcasts_presence_and_changes(hub, connect, sql, ta
 
 
 async def test_tail_says_why_it_cannot(hub, name, tail):
-    process, _ = await tail(name, "--token", "nonsense")
-    line = await asyncio.wait_for(process.stderr.readline(), 10)
-    assert line.strip(), "a sentence on standard error"
+    """Once: what is refused for good is not tried again."""
+    async def ended(*arguments):
+        process, _ = await tail(*arguments)
+        said = (await asyncio.wait_for(process.stderr.read(), 20)).decode()
+        return await process.wait(), [line for line in said.splitlines() if line.strip()]
+
+    for arguments in [(name,), ("--stream", name)]:
+        status, lines = await ended(*arguments, "--token", "nonsense")
+        assert status == 1 and len(lines) == 1 and "HTTP status 401: it does not accept the token" in lines[0], lines
+    status, lines = await ended(name, "--url", f"ws://127.0.0.1:{hub.port}/elsewhere/websocket")
+    assert status == 1 and len(lines) == 1 and "HTTP status 404" in lines[0], lines
 
 
 async def test_tail_comes_back_after_a_restart_of_the_hub(own_hub):

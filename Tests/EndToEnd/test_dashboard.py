@@ -113,8 +113,18 @@ async def test_one_channel(operator, connect, topic):
     assert seen["rooms"][0]["present"][0]["key"] == "ada's key"
     assert "fine" in seen["rooms"][0]["present"][0]["excerpt"]
     event = seen["events"][0]
-    assert event["event"] == "broadcast" and event["receivers"] == 1
+    assert event["event"] == "broadcast" and event["receivers"] == 1 and not event["refused"]
     assert '"n":7' in event["excerpt"] and "sesame" not in event["excerpt"]
+
+
+async def test_what_is_refused_is_shown_with_the_reason(operator, connect, topic):
+    ada, name = await connect(), f"ops:channel:{topic}"
+    await ada.join(topic)
+    await watch(operator, name)
+    ada.push(topic, "broadcast", ["no object"], "9")
+    seen = await state_where(operator, name, lambda payload: payload["events"])
+    assert [(event["event"], event["refused"], event["receivers"]) for event in seen["events"]] == [("broadcast", True, 0)]
+    assert seen["events"][0]["excerpt"] == "Broadcast payload must be a JSON object"
 
 
 async def test_an_event_is_listed_once_whatever_the_number_of_loops(hub, operator, connect, topic):

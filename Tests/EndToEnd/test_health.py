@@ -97,3 +97,22 @@ async def test_a_drain_is_not_ready_and_alive(own_hub):
     assert own_hub.ops("/healthz") == (200, "alive, not ready: the hub is draining before it stops\n")
     assert (await client.end(8)).code == 1012
     await client.close()
+
+
+async def test_a_hub_lives_within_a_limited_address_space(own_hub, cluster):
+    """A third of what malloc would reserve for its threads if it was let."""
+    own_hub.within = ["prlimit", f"--as={350 << 20}"]
+    own_hub.environment["ROOST_LOOPS"] = "2"
+    own_hub.start()
+    with cluster.connect(own_hub.database) as sql:
+        sql.execute("create table spacious (id int primary key, body text); grant select on spacious to anon, authenticated")
+        own_hub.watch("spacious")
+        clients = [await Client.connect(own_hub.port) for _ in range(20)]
+        for client in clients:
+            await client.join("realtime:room", [{"event": "*", "schema": "public", "table": "spacious"}])
+        sql.execute("insert into spacious select n, repeat('x', 1000) from generate_series(1, 1000) n")
+        for client in clients:
+            await client.next("postgres_changes", within=20, where=lambda message: message.payload["data"]["record"]["id"] == 1000)
+            await client.close()
+    assert own_hub.ops("/livez") == (200, "ok\n")
+    assert own_hub.process.poll() is None

@@ -153,9 +153,12 @@ async def test_topics_that_cannot_be_joined(connect):
 
 async def test_messages_on_a_topic_that_is_not_joined(connect, topic):
     client = await connect()
-    for event in ("broadcast", "presence", "access_token", "whatever"):
+    for event in ("broadcast", "presence", "whatever"):
         reply = await client.ask(topic, event, {}, "1")
         assert reply.payload == {"status": "error", "response": {"reason": "unmatched topic"}}
+    client.push(topic, "access_token", {"access_token": token()}, client.ref(), "1")
+    client.push(topic, "broadcast", {}, None, "1")
+    assert await client.settled() == [], "to a token nobody waits for an answer, nor to what has no ref"
     reply = await client.ask(topic, "phx_leave", {}, "1")
     assert reply.payload == {"status": "ok", "response": {}}, "a leave is always granted"
 
@@ -209,12 +212,15 @@ async def test_a_leave_of_an_old_incarnation_does_not_end_the_new_one(connect, t
     await client.next("broadcast")
 
 
-@pytest.mark.parametrize("join_ref", ["999", None])
-async def test_a_stale_or_missing_join_ref_is_accepted(connect, topic, join_ref):
+async def test_a_missing_join_ref_is_accepted_and_a_stale_one_is_not(hub, connect, topic):
     client = await connect()
     await client.join(topic, config={"broadcast": {"self": True}})
-    client.push(topic, "broadcast", {"event": "e", "payload": {}}, join_ref=join_ref)
-    await client.next("broadcast")
+    before = hub.metric("roost_messages_stale_total")
+    for number, join_ref in enumerate(["999", None]):
+        client.push(topic, "broadcast", {"event": "e", "payload": {"n": number}}, join_ref=join_ref)
+    assert (await client.next("broadcast")).payload["payload"] == {"n": 1}
+    await hub.settled()
+    assert hub.metric("roost_messages_stale_total") == before + 1
 
 
 async def test_extra_elements_are_tolerated(connect, topic):

@@ -50,6 +50,32 @@ async def kill(cluster, name):
             assert chat.apns.violations == []
 
 
+async def test_what_never_left_is_given_back_when_the_hub_stops(cluster, name):
+    """Apple cannot be reached, or accepts connections and says nothing: no alert's fate is unknown."""
+    await asyncio.gather(
+        stop_without_apple(cluster, f"{name}_away", lambda apns: apns.kill(), lambda apns: apns.start()),
+        stop_without_apple(cluster, f"{name}_frozen", lambda apns: apns.pause(), lambda apns: apns.resume()))
+
+
+async def stop_without_apple(cluster, name, leave, come_back):
+    async with PushHub(cluster, name) as chat:
+        with chat.sql() as sql:
+            phones = [await phone_of(chat, GRACE) for _ in range(2)]
+            await asyncio.to_thread(leave, chat.apns)
+            said = {str(chat.say(sql, ADA)) for _ in range(ALIVE)}
+            count = "select count(*) from roost.alert_device where outcome is null"
+            await eventually(lambda: sql.execute(count).fetchone()[0] > 0, 10, "alerts that the hub has taken", every=0.05)
+            assert await asyncio.to_thread(chat.hub.stop) == 0
+            assert sql.execute("select outcome, count(*) from roost.alert_device group by 1").fetchall() == []
+            assert sql.execute("select distinct state from roost.alert").fetchall() == [("due",)]
+            await asyncio.to_thread(come_back, chat.apns)
+            await asyncio.to_thread(chat.hub.start)
+            await eventually(lambda: all(messages(phone) == said for phone in phones), 30, "all of them", every=0.1)
+            assert max(collections.Counter(
+                (push["token"], push["payload"]["messageId"]) for push in chat.apns.taken).values()) == 1
+            assert chat.apns.violations == []
+
+
 def messages(phone):
     return {push["payload"]["messageId"] for push in phone.alerts}
 

@@ -82,6 +82,17 @@ async def test_a_subscription_that_fails_is_in_the_log_and_counted(refusing, clu
     assert WRONG not in refusing.log
 
 
+async def test_a_message_that_is_refused_without_an_answer_is_in_the_log_and_counted(refusing):
+    async with await Client.connect(refusing.port) as client:
+        await client.join("realtime:room")
+        for _ in range(3):
+            client.push("realtime:room", "broadcast", ["no object"], client.ref())
+        assert await client.settled() == [], "nobody asked for an answer"
+        (line,) = until(lambda: lines(refusing, "message"), what="the line")
+        assert "reason=message_request" in line and "Broadcast payload must be a JSON object" in line
+        await counted(refusing, 'roost_messages_refused_total{reason="request"} 3')
+
+
 async def test_the_live_page_has_the_reasons(hub, open_page):
     for _ in range(2):
         with pytest.raises(Refused):

@@ -110,6 +110,32 @@ async def test_at_its_cap_a_slow_reader_is_told_to_come_back(capped):
         await client.close()
 
 
+@pytest.mark.clock
+async def test_over_a_slow_link_the_close_frame_arrives(capped):
+    """Megabytes are on their way when the hub closes the socket, and the kernel takes no more for longer than the hub waits for a
+    reader that takes nothing."""
+    hub = capped(MEGABYTE)
+    slow, sender = await Client.connect(hub.port, receive_buffer=65_536), await Client.connect(hub.port)
+    for client in (slow, sender):
+        await client.join("realtime:room")
+    stall(slow)
+    await flood(sender, "realtime:room", 8 * MEGABYTE)
+    await eventually(lambda: hub.metric("roost_slow_reader_closed_total") == 1, what="a socket at its cap")
+    async with asyncio.timeout(90):
+        while slow.closed is None:
+            # The link's pace: what the buffer holds, about once a second. The event loop reads in the turn after the next.
+            go_on(slow)
+            for _ in range(3):
+                await asyncio.sleep(0)
+            stall(slow)
+            await asyncio.sleep(0.8)
+    assert slow.closed.code == 1013
+    await hub.settled()
+    assert hub.metric("roost_slow_reader_cut_total") == 0
+    for client in (slow, sender):
+        await client.close()
+
+
 async def test_a_reader_that_takes_nothing_is_cut_off_and_costs_no_memory(capped):
     hub = capped(MEGABYTE, ROOST_LOOPS="1")
     slow, sender = await Client.connect(hub.port), await Client.connect(hub.port)

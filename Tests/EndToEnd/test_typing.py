@@ -384,7 +384,7 @@ async def test_who_may_not_write_cannot_type(chat, enter, topic, name):
     rights = Rights(chat, name).give("ann").give("eve", "read broadcast")
     ann, eve = [await enter(topic, token(sub=who), private=True) for who in ("ann", "eve")]
     for version in (1, 2):
-        denied = await enter(topic, token(sub="eve"), version, private=True)
+        denied = await enter(topic, token(sub="eve"), version, private=True, broadcast={"ack": True})
         reply = await denied.ask(topic, "broadcast", {"type": "broadcast", "event": "typing", "payload": says(True)})
         assert reply.payload["status"] == "error" and "Unauthorized" in reply.payload["response"]["reason"]
     say(eve, topic, True, ref="9", binary=True)

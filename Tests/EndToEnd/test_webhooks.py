@@ -106,7 +106,7 @@ def receiver():
 def webhook_hub(own_hub, receiver):
     own_hub.environment |= {
         "ROOST_WEBHOOKS_URL": receiver.url, "ROOST_WEBHOOKS_SECRET": f"whsec_{KEY}", "ROOST_PRESENCE_GRACE_ACTIVE_SECONDS": "1",
-        "ROOST_LIMITS_JOINS_PER_SECOND": "0"}
+        "ROOST_PRESENCE_RESTART_SECONDS": "3", "ROOST_LIMITS_JOINS_PER_SECOND": "0"}
     return own_hub.start()
 
 
@@ -167,6 +167,41 @@ async def test_nothing_is_lost_and_all_of_it_in_order(webhook_hub, receiver):
     await eventually(lambda: webhook_hub.metric('roost_webhook_events_total{result="sent"}') >= len(told), what="all counted as sent")
     assert webhook_hub.metric('roost_webhook_events_total{result="missed"}') == 0
     await client.close()
+
+
+async def test_a_killed_hub_leaves_no_ghosts(webhook_hub, receiver):
+    """The receiver is down while members leave, and the hub is killed before it can say so."""
+    def present():
+        there = set()
+        for event in receiver.events:
+            match event["type"]:
+                case "hub.started": there.clear()
+                case "member.joined": there.add(event["key"])
+                case "member.left": there.discard(event["key"])
+        return there
+
+    async def enter(key):
+        client = await Client.connect(webhook_hub.port, apikey=token(sub=key))
+        await client.join("realtime:room", config={"presence": {"key": key, "enabled": True}})
+        await client.ask("realtime:room", "presence", {"type": "presence", "event": "track", "payload": {}})
+        return client
+
+    clients = [await enter(f"k{number}") for number in range(6)]
+    await eventually(lambda: len(present()) == 6, 10, present)
+    assert kinds(receiver.events)[0] == "hub.started"
+    receiver.verdict = lambda: 503
+    for client in clients[:4]:
+        await client.ask("realtime:room", "phx_leave", {})
+        await client.close()
+    await webhook_hub.settled()
+    webhook_hub.kill()
+    receiver.verdict = lambda: 200
+    await asyncio.to_thread(webhook_hub.start)
+    await eventually(lambda: kinds(receiver.events).count("hub.started") == 2, 20, lambda: receiver.events)
+    stays = await enter("k5")
+    # The windows of those who do not come back are over.
+    await eventually(lambda: present() == {"k5"}, 40, present)
+    await stays.close()
 
 
 async def test_what_is_too_much_is_said(own_hub, receiver):

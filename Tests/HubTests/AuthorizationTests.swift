@@ -18,7 +18,7 @@ import Wire
 
     /// A member that may read, and whose join is answered.
     private mutating func letIn(reading read: ChannelExtensions = .all) throws -> (Membership, ChannelGrants) {
-        let (member, grants) = try join()
+        let (member, grants) = try join(#"{"private":true,"broadcast":{"ack":true}}"#)
         _ = try answer(.decided(read))
         member.isLetIn()
         return (member, grants)

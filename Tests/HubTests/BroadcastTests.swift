@@ -44,7 +44,31 @@ import Wire
     @Test func withoutAJoinRefToo() throws {
         let stage = try room()
         #expect(try stage.say(#"[null,null,"realtime:a","broadcast",{}]"#, from: 1).count == 3)
-        #expect(try stage.say(#"["old","5","realtime:a","broadcast",{}]"#, from: 1).count == 3)
+    }
+
+    /// What a client sent for an earlier incarnation of its channel is nobody's to hear.
+    @Test func ofAnEarlierJoinNothingIsTaken() throws {
+        let stage = try room(#"{"presence":{"enabled":true}}"#)
+        try stage.join("realtime:a", 1, ref: "7")
+        for (event, payload) in [
+            ("broadcast", "{}"), ("presence", #"{"event":"track","payload":{}}"#),
+            ("app_state", #"{"state":"active"}"#),
+            ("access_token", #"{"access_token":"bad"}"#),
+        ] {
+            #expect(try stage.say(#"["1","8","realtime:a","\#(event)",\#(payload)]"#, from: 1).isEmpty, "\(event)")
+        }
+        #expect(try stage.say(kind3(Array("{}".utf8)), from: 1).isEmpty)
+        #expect(stage.hub.counters.staleMessages == 5)
+        #expect(try stage.say(#"["7","8","realtime:a","broadcast",{}]"#, from: 1).count == 3)
+        #expect(try stage.say(#"[null,"8","realtime:a","broadcast",{}]"#, from: 1).count == 3)
+    }
+
+    @Test func aNumberIsTheSameRefAsItsText() throws {
+        let stage = try room()
+        try stage.say(#"[1,1,"realtime:a","phx_join",{}]"#, from: 1)
+        #expect(try stage.say(kind3(Array("{}".utf8)), from: 1).count == 3)
+        #expect(try stage.say(#"["1",2,"realtime:a","broadcast",{}]"#, from: 1).count == 3)
+        #expect(try stage.say(#"[1,2,"realtime:a","broadcast",{}]"#, from: 1).count == 3)
     }
 
     @Test func selfEchoesToTheSender() throws {
@@ -66,7 +90,7 @@ import Wire
     }
 
     @Test(arguments: ["[]", "null", #""text""#, "7"]) func thePayloadMustBeAnObject(_ payload: String) throws {
-        let stage = try room()
+        let stage = try room(#"{"broadcast":{"ack":true}}"#)
         #expect(
             try stage.say(#"["1","9","realtime:a","broadcast",\#(payload)]"#, from: 1)
                 == [
@@ -106,19 +130,24 @@ import Wire
     @Test func tooLargeIsAnErrorAndGoesNowhere() throws {
         var limits = HubLimits()
         limits.payloadBytes = 20
-        let stage = try room(limits: limits)
+        let stage = try room(#"{"broadcast":{"ack":true}}"#, limits: limits)
         let refusal =
             #"1 ← ["1","9","realtime:a","phx_reply",{"status":"error","response":{"reason":"payload_size_exceeded: The payload is too large: it may have 20 bytes (limits.payload_bytes); send less"}}]"#
         let (fits, exceeds) = (#"{"a":"xxxxxxxxxxxx"}"#, #"{"a":"xxxxxxxxxxxxx"}"#)
         #expect(fits.utf8.count == 20)
-        #expect(try stage.say(#"["1","9","realtime:a","broadcast",\#(fits)]"#, from: 1).count == 3)
+        #expect(try stage.say(#"["1","9","realtime:a","broadcast",\#(fits)]"#, from: 1).count == 4)
         #expect(try stage.say(#"["1","9","realtime:a","broadcast",\#(exceeds)]"#, from: 1) == [refusal])
-        #expect(try stage.say(kind3(Array(fits.utf8)), from: 1).count == 3)
+        #expect(try stage.say(kind3(Array(fits.utf8)), from: 1).count == 4)
         #expect(try stage.say(kind3(Array(exceeds.utf8)), from: 1) == [refusal])
         #expect(
             try stage.say(#"["1","9","realtime:a","presence",{"event":"track","payload":\#(exceeds)}]"#, from: 1) == [
                 refusal
             ])
+        #expect(stage.hub.refused == [.payloadBytes: 3])
+        let silent = try room(limits: limits)
+        #expect(try silent.say(#"["1","9","realtime:a","broadcast",\#(exceeds)]"#, from: 1).isEmpty)
+        #expect(try silent.say(kind3(Array(exceeds.utf8)), from: 1).isEmpty)
+        #expect(silent.hub.refused == [.payloadBytes: 2])
     }
 
     @Test func theDefaultLimitIsTheOriginals() {

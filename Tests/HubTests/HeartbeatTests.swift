@@ -24,7 +24,7 @@ import Wire
         let stage = Stage()
         stage.connect(1)
         stage.connect(2, .v1)
-        for event in ["broadcast", "presence", "access_token", "heartbeat", "whatever", ""] {
+        for event in ["broadcast", "presence", "heartbeat", "whatever", ""] {
             #expect(
                 try stage.say(#"["3","4","realtime:room1","\#(event)",{}]"#, from: 1)
                     == [
@@ -39,6 +39,15 @@ import Wire
         #expect(
             try stage.say([3, 1, 1, 1, 1, 0, 1] + Array("34te{}".utf8), from: 1)
                 == [#"1 ← [null,"4","t","phx_reply",{"status":"error","response":{"reason":"unmatched topic"}}]"#])
+    }
+
+    /// A good token is not answered, so no client waits for an answer to one; and nobody could match one without a ref.
+    @Test func whatNobodyWaitsForIsNotAnswered() throws {
+        let stage = Stage()
+        stage.connect(1)
+        #expect(try stage.say(#"["3","4","realtime:a","access_token",{"access_token":"x"}]"#, from: 1).isEmpty)
+        #expect(try stage.say(#"[null,null,"realtime:a","broadcast",{}]"#, from: 1).isEmpty)
+        #expect(stage.hub.counters.messagesRefused == [.request: 1])
     }
 
     @Test func unknownEventsOfAChannelAreMetWithSilence() throws {

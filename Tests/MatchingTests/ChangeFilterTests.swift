@@ -78,6 +78,23 @@ struct ChangeFilterTests {
         #expect(message.contains(part), "\(message)")
     }
 
+    /// The value of an array or of JSON, cut at its comma; and what PostgREST has and these filters do not.
+    @Test(arguments: [
+        ("ar=eq.{1,2}", #"write ar=eq."{1,2}""#), ("a=eq.1, ar=not.eq.{1,2,3},b=eq.4", #"write ar=not.eq."{1,2,3}""#),
+        (#"j=eq.{"a":1,"b":2}"#, #"write j=eq."{\"a\":1,\"b\":2}""#), ("t=eq.a,b=c", #"write t=eq."a,b=c""#),
+        ("or=(a.eq.1,b.eq.2)", "add an entry to postgres_changes for each alternative"),
+        ("c=eq.1,not.and=(a.eq.1,b.eq.2)", "is a group, which filters do not have"),
+    ])
+    func errorsSayWhatToWrite(text: String, part: String) throws {
+        let message = try #require(Fixture.message { _ = try ChangeFilter(parsing: text) })
+        #expect(message.contains(part), "\(message)")
+    }
+
+    @Test(arguments: ["a", "a=eq.1,,b", #"a=eq."1",b"#, "a=in.(1),b"])
+    func whereNothingIsCutNothingIsAdvised(text: String) throws {
+        #expect(try #require(Fixture.message { _ = try ChangeFilter(parsing: text) }).contains("write ") == false)
+    }
+
     @Test func anOperatorThatIsNoneIsQuotedWithItsCondition() {
         #expect(
             Fixture.message { _ = try ChangeFilter(parsing: "a=eq.1,id=foo.5") }

@@ -15,7 +15,7 @@ struct DifferentialColumn {
     ) {
         column = Column(
             name: name, type: type, sqlType: definition, comparison: comparison, isPrimaryKey: false,
-            isReplicaIdentity: false)
+            isReplicaIdentity: false, isString: ["text", "varchar", "bpchar", "name", "citext"].contains(type))
         self.definition = definition
         self.values = values
         self.spellings = spellings

@@ -9,7 +9,8 @@ enum Fixture {
     ) -> Column {
         Column(
             name: name, type: type, sqlType: sql ?? type, comparison: comparison, isPrimaryKey: key,
-            isReplicaIdentity: identity || key)
+            isReplicaIdentity: identity || key,
+            isString: ["text", "varchar", "bpchar", "name", "citext"].contains(type))
     }
 
     static func table(

@@ -39,6 +39,8 @@ def take(event):
             print(f"{event['key']} {'is in' if event['type'] == 'member.joined' else 'has left'} {event['channel']}")
         case "client.connected" | "client.disconnected":
             print(f"{event.get('user', 'somebody')} {event['type'].removeprefix('client.')}")
+        case "hub.started":
+            print("the hub has started: all that it said before is over")
         case "events.missed":
             print(f"{event['count']} events are missing: read the state anew")
     sys.stdout.flush()

@@ -148,6 +148,22 @@ left join roost.cursor c on c.node = n.name
 left join pg_proc p on p.oid = to_regprocedure('roost.must_ring()')
 order by n.name
 
+-- name: ForeignLocks
+-- Sessions that hold advisory locks of roost's and have no business with them: the process, its role, the locks.
+-- Anybody who may connect can take such a lock. Hubs and administrators may use the schema roost; who writes to watched
+-- tables shares the locks of doorbells (1919905651, more than 0) until the end of the transaction.
+-- Locks: none.
+select l.pid, quote_ident(a.usename),
+       string_agg(distinct format('(%s, %s)', l.classid, l.objid), ', ') filter (where l.objid < 10), count(*)
+from pg_locks l join pg_stat_activity a on a.pid = l.pid
+where l.locktype = 'advisory' and l.objsubid = 2 and l.granted
+    and l.database = (select oid from pg_database where datname = current_database())
+    and l.classid::bigint between 1919905648 and 1919905652 and a.usesysid is not null
+    and not has_schema_privilege(a.usesysid, 'roost', 'usage')
+    and not (l.classid = 1919905651 and l.objid <> 0 and l.mode = 'ShareLock')
+group by l.pid, a.usename
+order by l.pid
+
 -- name: OutboxState
 -- How large the outbox is: living and dead rows as the statistics have them, bytes with indexes and TOAST, the age of
 -- the oldest change in seconds (null where there is none), whether autovacuum is on, and whether it is off for this table.
@@ -244,6 +260,27 @@ select c.oid is not null,
 from (values (1)) one (row)
 left join pg_namespace n on n.nspname = 'realtime'
 left join pg_class c on c.relnamespace = n.oid and c.relname = 'messages' and c.relkind in ('r', 'p')
+
+-- name: PoliciesOfAnyTopic
+-- Permissive policies for INSERT on realtime.messages that ask realtime.topic() and not the row's topic, and whether one
+-- of their roles may log in. What a policy's expressions name is in pg_depend.
+-- Locks: none.
+select quote_ident(p.polname),
+       0 = any (p.polroles) or exists (select from pg_roles r where r.oid = any (p.polroles) and r.rolcanlogin)
+from pg_class c
+join pg_namespace n on n.oid = c.relnamespace and n.nspname = 'realtime'
+join pg_attribute a on a.attrelid = c.oid and a.attname = 'topic'
+join pg_policy p on p.polrelid = c.oid and p.polcmd in ('a', '*') and p.polpermissive
+where c.relname = 'messages'
+    and exists (
+        select from pg_depend d
+        where d.classid = 'pg_policy'::regclass and d.objid = p.oid and d.refclassid = 'pg_proc'::regclass
+            and d.refobjid = to_regprocedure('realtime.topic()'))
+    and not exists (
+        select from pg_depend d
+        where d.classid = 'pg_policy'::regclass and d.objid = p.oid and d.refclassid = 'pg_class'::regclass
+            and d.refobjid = c.oid and d.refobjsubid = a.attnum)
+order by 1
 
 -- name: TablesWithoutPolicy
 -- Those of the tables ($1, oids) that have row level security and no policy that could show a row.

@@ -43,6 +43,9 @@ int roost_is_plain(struct lws *wsi);
 // Bytes that have arrived on a socket and were not read yet; 0 where unknown.
 int roost_unread(int fd);
 
+// Bytes that the peer of a TCP connection has acknowledged since it began; -1 for any other socket.
+long long roost_bytes_acked(int fd);
+
 // 0 if nobody listens on the port yet, else -1 with errno. Sockets that share a port (SO_REUSEPORT) would not notice
 // another hub on it.
 int roost_probe_port(const char *host, int port);

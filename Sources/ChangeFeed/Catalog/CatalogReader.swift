@@ -80,7 +80,7 @@ package enum CatalogReader {
         }
         return Column(
             name: name, type: type, sqlType: sqlType, comparison: Comparison(catalogName: rows.text(row, 6)),
-            isPrimaryKey: rows.flag(row, 7), isReplicaIdentity: rows.flag(row, 8))
+            isPrimaryKey: rows.flag(row, 7), isReplicaIdentity: rows.flag(row, 8), isString: rows.flag(row, 10))
     }
 }
 

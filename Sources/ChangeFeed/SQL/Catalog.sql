@@ -105,7 +105,7 @@ select w.oid, w.nspname, w.relname, a.attname, t.typname, format_type(a.atttypid
            when 'i' then coalesce(a.attnum = any (ri.keys), false)
            else false
        end as is_replica_identity,
-       w.relrowsecurity as has_row_security
+       w.relrowsecurity as has_row_security, t.typcategory = 'S' as is_string
 from watched w
 left join pg_attribute a on a.attrelid = w.oid and a.attnum > 0 and not a.attisdropped
 left join pg_type t on t.oid = a.atttypid

@@ -107,25 +107,42 @@ struct SubscriptionBinder {
         guard let schema = pattern.schema, let name = pattern.name else { throw .refused("a table must be named") }
         if let table = catalog.table(schema: schema, name: name) { return table }
         guard let ask else { throw .mustAsk }
-        let exists: Bool
+        let found: [[String?]]
         do {
-            exists = try !ask(Self.lookUp(schema, name)).isEmpty
+            found = try ask(Self.lookUp(schema, name))
         } catch {
             throw .mustAsk
         }
-        guard exists else {
-            throw .refused(
-                "Unable to subscribe to changes of \(schema).\(name): no such table; check the schema and the name.")
+        throw .refused("Unable to subscribe to changes of \(schema).\(name): " + refusal(found.first, schema, name))
+    }
+
+    /// Why a table that is not watched is not served, and what to do.
+    ///
+    /// - Parameter row: of `lookUp`; nil where nothing has the name.
+    private func refusal(_ row: [String?]?, _ schema: String, _ name: String) -> String {
+        guard let row, row.count == 4, let kind = row[0] else { return "no such table; check the schema and the name." }
+        if row[1] == "t" { return "it is a system table, which cannot be watched." }
+        if let kind = RelationKind.words(kind) {
+            return "it is \(kind), which has no changes of its own; subscribe to the table that its rows are "
+                + "written to."
         }
-        throw .refused(
-            "Unable to subscribe to changes of \(schema).\(name): the table is not watched; run: roost watch "
-                + ShellText.argument(SQLText.qualified(schema, name)))
+        if let rootSchema = row[2], let root = row[3] {
+            let named = SQLText.qualified(rootSchema, root)
+            let isWatched = catalog.table(schema: rootSchema, name: root) != nil
+            return "it is a partition of \(named), whose changes are told as that table's; subscribe to \(named)"
+                + (isWatched ? "." : ", and run: roost watch " + ShellText.argument(named))
+        }
+        return "the table is not watched; run: roost watch " + ShellText.argument(SQLText.qualified(schema, name))
     }
 
     private static func lookUp(_ schema: String, _ name: String) -> String {
         """
-        select 1 from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace \
-        where n.nspname = \(SQLText.literal(schema)) and c.relname = \(SQLText.literal(name)) and c.relkind in ('r', 'p')
+        select c.relkind, n.nspname in ('pg_catalog', 'information_schema', 'roost') or n.nspname like 'pg\\_toast%', \
+        case when c.relispartition then o.nspname end, case when c.relispartition then r.relname end \
+        from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace \
+        left join pg_catalog.pg_class r on r.oid = pg_catalog.pg_partition_root(c.oid) \
+        left join pg_catalog.pg_namespace o on o.oid = r.relnamespace \
+        where n.nspname = \(SQLText.literal(schema)) and c.relname = \(SQLText.literal(name))
         """
     }
 

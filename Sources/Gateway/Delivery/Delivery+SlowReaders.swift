@@ -10,8 +10,11 @@ import Wire
 /// 3. At the cap everything that waits for it is thrown away and a close frame takes its place. Its client reconnects, and
 ///    catch-up brings the changes. A socket that does not even take that is cut off.
 extension Delivery {
-    /// Seconds that a peer has to take and answer a close frame.
+    /// Seconds in which a peer has to take something, or to answer the close frame.
     private static let closeTimeout: UInt8 = 3
+    /// Seconds after which it is cut off though it takes something: for megabytes over a slow link, and no longer for who takes
+    /// a byte now and then on purpose.
+    private static let longestClose: UInt8 = 60
 
     // MARK: States
 
@@ -141,14 +144,25 @@ extension Delivery {
 
     /// Once a second, for a socket that is closing.
     mutating func closingGoesOn(_ slot: Slot) {
-        let takes = sockets[Int(slot)].hasTaken && !pending.isEmpty(slot)
-        sockets[Int(slot)].hasTaken = false
-        if takes { sockets[Int(slot)].closingSeconds = 0 }
-        guard sockets[Int(slot)].closingSeconds >= Self.closeTimeout else {
+        if takes(slot) { sockets[Int(slot)].stillSeconds = 0 }
+        let socket = sockets[Int(slot)]
+        guard socket.stillSeconds >= Self.closeTimeout || socket.closingSeconds >= Self.longestClose else {
+            sockets[Int(slot)].stillSeconds += 1
             sockets[Int(slot)].closingSeconds += 1
             return
         }
         if !pending.isEmpty(slot) { counters.cut += 1 }
         cutOff(slot)
+    }
+
+    /// Whether the peer took anything since this was asked last. It is asked of the kernel: behind a slow link a socket is full for
+    /// many seconds, as it takes more only when a third of it is free, and what it has is on its way meanwhile.
+    private mutating func takes(_ slot: Slot) -> Bool {
+        let hasTaken = sockets[Int(slot)].hasTaken && !pending.isEmpty(slot)
+        sockets[Int(slot)].hasTaken = false
+        let acknowledged = Int(roost_bytes_acked(sockets[Int(slot)].fd))
+        guard acknowledged >= 0 else { return hasTaken }
+        defer { accounts[Int(slot)].bytesSeen = acknowledged }
+        return acknowledged > accounts[Int(slot)].bytesSeen
     }
 }

@@ -159,6 +159,7 @@ struct Delivery: ~Copyable {
         sockets[Int(slot)].isClosing = true
         sockets[Int(slot)].closeCode = code.rawValue
         sockets[Int(slot)].endCode = code.rawValue
+        accounts[Int(slot)].bytesSeen = Int(roost_bytes_acked(sockets[Int(slot)].fd))
         reasons[slot] = reason
     }
 

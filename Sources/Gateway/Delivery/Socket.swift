@@ -48,8 +48,9 @@ struct Socket {
     var closeCode: UInt16 = 0
     /// Of the first close frame, whoever sent it (RFC 6455, section 7.1.5; 1006 stands for none).
     var endCode: UInt16 = 1006
-    /// Seconds since then in which it took nothing.
+    /// Seconds since the hub began to close it, and those of them in which it took nothing.
     var closingSeconds: UInt8 = 0
+    var stillSeconds: UInt8 = 0
 
     var isOpen: Bool { fd >= 0 }
 
@@ -74,7 +75,7 @@ struct SocketAccount {
     /// Of messages in, of frames with their heads out.
     var bytesIn = 0
     var bytesOut = 0
-    /// Of an answer, the bytes that were out when that was last looked at.
+    /// Of an answer, the bytes that were out when that was last looked at; of a socket that is closing, those that were acknowledged.
     var bytesSeen = 0
     /// How many connections the loop had taken when it took this one; see `ConnectionID`.
     var serial = 0

@@ -139,12 +139,18 @@ extension EventLoop {
 
     // MARK: What the log tells
 
-    /// Joins that were refused, and rows that do not come.
+    /// Joins that were refused, rows that do not come, and messages that nobody was told of.
     func logFailures() {
         for (slot, failure) in hub.takeFailures() {
+            let (message, reason): (Logger.Message, String) =
+                switch failure.subject {
+                case .subscription: ("A subscription was refused", failure.reason.rawValue)
+                // A reason of its own: the log counts what has the same one together.
+                case .message: ("A message was refused", "message_" + failure.reason.rawValue)
+                }
             denials.tell(
-                "A subscription was refused", reason: failure.reason.rawValue, why: failure.sentence,
-                of: delivery.accounts[Int(slot)].peer, at: second, logger)
+                message, reason: reason, why: failure.sentence, of: delivery.accounts[Int(slot)].peer, at: second,
+                logger)
         }
     }
 

@@ -198,14 +198,14 @@ package struct Authorization {
         return true
     }
 
-    /// Answers writes that wait and will never be performed: nothing is dropped in silence.
+    /// Refuses writes that wait and will never be performed.
     package mutating func refuseHeld(
         of membership: Membership, _ refusal: Refusal, needing need: ChannelExtensions? = nil, _ hub: inout HubContext
     ) {
         guard let grants = membership.grants else { return }
         for entry in grants.held.removeAll(needing: need) {
             heldBytes -= entry.bytes
-            hub.refuse(entry.ref, of: membership, refusal)
+            hub.refuse(entry.write.kind, entry.ref, of: membership, refusal)
         }
     }
 

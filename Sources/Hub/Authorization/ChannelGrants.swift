@@ -91,6 +91,13 @@ package enum MemberWrite {
         }
     }
 
+    var kind: MessageKind {
+        switch self {
+        case .broadcast, .stream: .broadcast
+        case .track, .untrack: .presence
+        }
+    }
+
     var bytes: Int {
         switch self {
         case .broadcast(.text(let payload)), .track(let payload): payload.count

@@ -15,6 +15,8 @@ package final class Happenings: Sendable {
         case clientDisconnected = "client.disconnected"
         /// So many others were not kept.
         case missed = "events.missed"
+        /// The hub's process has begun: all that an earlier one said is over, also what it could not take back any more.
+        case hubStarted = "hub.started"
     }
 
     package struct Event: Sendable, Equatable {
@@ -75,6 +77,9 @@ package final class Happenings: Sendable {
     }
 
     // MARK: What happens
+
+    /// To be called once, before anything else happens.
+    package func started(at now: Int64) { state.withLock { keep(Event(.hubStarted, at: now), &$0) } }
 
     func connected(_ client: String, _ user: String?, at now: HubTime) {
         note(.clientConnected, at: now) {

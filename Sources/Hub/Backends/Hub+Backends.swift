@@ -25,7 +25,7 @@ extension Hub {
         let isJoined = membership.pending == nil
         if let pending = membership.pending {
             counters.joinsRefused += 1
-            context.refuse(pending.ref, of: membership, refusal)
+            context.refuseJoin(pending.ref, of: membership, refusal)
         }
         if isJoined { context.system(membership, extension: "system", ok: false, message: refusal.message) }
         remove(membership, .revoked)

@@ -34,6 +34,12 @@ struct ChannelTraffic {
         observer?.note("broadcast", at: now.unix, receivers: receivers, bytes: bytes, excerpt)
     }
 
+    /// What a member sent and nobody was told of.
+    mutating func note(refused kind: MessageKind, _ refusal: Refusal, at now: HubTime) {
+        guard isObserved(at: now) else { return }
+        observer?.note(kind.rawValue, at: now.unix, receivers: 0, bytes: 0, refusal.message, isRefused: true)
+    }
+
     private mutating func count(_ receivers: Int) {
         messages += 1
         deliveries += receivers
@@ -82,15 +88,18 @@ private final class ChannelObserver {
         self.until = until
     }
 
-    func note(_ event: String, at unix: Int64, receivers: Int, bytes: Int, _ excerpt: String) {
+    func note(
+        _ event: String, at unix: Int64, receivers: Int, bytes: Int, _ excerpt: String, isRefused: Bool = false
+    ) {
         number += 1
         events.append(
             TrafficEvent(
-                number: number, at: unix, event: event, receivers: receivers, bytes: bytes, excerpt: excerpt))
+                number: number, at: unix, event: event, receivers: receivers, bytes: bytes, excerpt: excerpt,
+                isRefused: isRefused))
     }
 }
 
-/// One event that was sent to members of a channel on one loop.
+/// One event that was sent to members of a channel on one loop, or that a member wanted to be.
 package struct TrafficEvent: Sendable {
     package let number: Int
     /// In milliseconds since 1970.
@@ -99,7 +108,9 @@ package struct TrafficEvent: Sendable {
     package let receivers: Int
     /// Of the payload.
     package let bytes: Int
+    /// Or why it was refused.
     package let excerpt: String
+    package let isRefused: Bool
 }
 
 extension UserBroadcast {

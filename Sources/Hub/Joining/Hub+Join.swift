@@ -151,7 +151,7 @@ extension Hub {
         }
         // A leave of an older incarnation must not end the one that replaced it (realtime-js leaves when a join times
         // out and may have joined again by then).
-        if !frame.joinRef.isNull, frame.joinRef.description != membership.joinRefText {
+        guard membership.isMeant(by: frame.joinRef) else {
             return context.reply(to: frame, joinRef: frame.joinRef, on: connection, ok: true)
         }
         authorization.refuseHeld(of: membership, .unmatchedTopic, &context)

@@ -133,7 +133,7 @@ extension Hub {
         counters.joinsRefused += 1
         context.report(JoinFailure(refusal), on: membership.slot)
         guard membership.connection.reader == nil else { return close(membership, refusal, .lost) }
-        context.refuse(pending.ref, of: membership, refusal)
+        context.refuseJoin(pending.ref, of: membership, refusal)
         authorization.refuseHeld(of: membership, refusal, &context)
         remove(membership)
     }

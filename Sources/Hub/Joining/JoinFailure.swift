@@ -1,7 +1,13 @@
 import Wire
 
-/// A join that was refused, or row changes that do not come though it was answered with yes: what the operator is told of it.
+/// A join that was refused, row changes that do not come though it was answered with yes, or a member's message that was
+/// refused: what the operator is told of it.
 package struct JoinFailure: Sendable, Equatable {
+    package enum Subject: Sendable {
+        case subscription
+        case message
+    }
+
     /// The metrics' label: few, and none of it from clients.
     package enum Reason: String, CaseIterable, Sendable {
         /// The token that the join brought, or the socket's, which has expired.
@@ -19,17 +25,20 @@ package struct JoinFailure: Sendable, Equatable {
         case restarting
     }
 
+    package let subject: Subject
     package let reason: Reason
-    /// What the client was told.
+    /// What the client was told, or would have been if it had waited for an answer.
     package let sentence: String
 
-    init(_ refusal: Refusal) {
+    init(_ refusal: Refusal, of subject: Subject = .subscription) {
+        self.subject = subject
         reason = Self.reason(for: refusal)
         sentence = refusal.message
     }
 
     /// Of row changes, once the join was answered.
     init(rowChanges sentence: String) {
+        subject = .subscription
         reason = .rowChanges
         self.sentence = sentence
     }

@@ -1,13 +1,11 @@
 import Wire
 
-/// What one socket has used of its limits: 56 bytes of every connection.
+/// What one socket has used of its limits: 48 bytes of every connection.
 struct SocketLimits {
     fileprivate var joins = TokenBucket()
     fileprivate var presence = TokenBucket()
     fileprivate var messages = TokenBucket()
     fileprivate var bytes = TokenBucket()
-    /// Errors for frames without a ref, which no client can match to what it sent.
-    fileprivate var errors = TokenBucket()
     /// The user whose sockets this one is counted among.
     var user: String?
 }
@@ -38,7 +36,7 @@ extension HubContext {
         }
     }
 
-    /// Whether a member may track once more; if not, it was told.
+    /// Whether a member may track once more; if not, it was refused.
     ///
     /// Only tracking is counted. Whoever wants to be gone may be so at any rate, and it costs nothing unless they track
     /// again.
@@ -46,19 +44,8 @@ extension HubContext {
         guard let rate = limits.presence,
             !membership.connection.limits.presence.take(of: rate, at: now.monotonic)
         else { return true }
-        let refusal = Refusal.over(.presencePerSecond, limits.presencePerSecond)
-        if ref.isNull, !mayBeToldAnError(membership.connection) {
-            count(refusal)
-        } else {
-            refuse(ref, of: membership, refusal)
-        }
+        refuse(.presence, ref, of: membership, .over(.presencePerSecond, limits.presencePerSecond))
         return false
-    }
-
-    /// Once a second is enough for errors that no client can match to what it sent.
-    private func mayBeToldAnError(_ connection: Connection) -> Bool {
-        guard let rate = Rate(perSecond: 1, burst: 1) else { return true }
-        return connection.limits.errors.take(of: rate, at: now.monotonic)
     }
 
     /// Counts what was read from a socket. What came is handled in any case; only how soon the socket is read again

@@ -25,14 +25,14 @@ struct Presence {
         case "track":
             let payload = request["payload"] ?? .emptyObject
             if let refusal = refusal(of: payload, hub.limits) {
-                hub.refuse(frame.ref, of: membership, refusal)
+                hub.refuse(.presence, frame.ref, of: membership, refusal)
                 return nil
             }
             guard hub.mayTrack(membership, ref: frame.ref) else { return nil }
             return .track(Array(payload.bytes))
         case "untrack": return .untrack
         default:
-            hub.refuse(frame.ref, of: membership, .presenceEventUnknown)
+            hub.refuse(.presence, frame.ref, of: membership, .presenceEventUnknown)
             return nil
         }
     }

@@ -33,7 +33,7 @@ extension Presence {
     /// Takes `app_state` as an event of its own, with `{"state":…}`.
     func appState(_ frame: ClientFrame, of membership: Membership, _ hub: inout HubContext) {
         guard case .json(let payload) = frame.body, let state = ReportedAppState(payload["state"]) else {
-            return hub.refuse(frame.ref, of: membership, .appStateUnknown)
+            return hub.refuse(.appState, frame.ref, of: membership, .appStateUnknown)
         }
         set(state, of: membership.connection, &hub)
         hub.reply(to: frame.ref, of: membership, ok: true)

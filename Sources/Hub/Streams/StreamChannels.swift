@@ -229,7 +229,8 @@ struct StreamChannels {
         if let membership = returning.removeValue(forKey: id) { return returned(membership, answer, &hub) }
         guard let (membership, ref) = asked.removeValue(forKey: id), !membership.join.hasEnded else { return }
         switch answer {
-        case .refused(let refusal): hub.refuse(ref, of: membership, .stream(StreamProblem(refusal)))
+        case .refused(let refusal):
+            hub.refuse(.broadcast, ref, of: membership, .stream(StreamProblem(refusal)))
         case .created(let snapshot), .existed(let snapshot), .appended(let snapshot, _, _), .done(let snapshot?):
             guard membership.acknowledges, !ref.isNull else { return }
             hub.reply(

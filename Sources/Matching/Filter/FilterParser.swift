@@ -27,8 +27,8 @@ struct FilterParser {
             throw SubscriptionError(
                 "filter \(quoted(bytes[...])) has more than \(ChangeLimits.conditions) conditions; use fewer")
         }
-        for segment in segments {
-            let condition = try condition(segment)
+        for index in segments.indices {
+            let condition = try condition(segments[index], adviceAt: (segments, index))
             try FilterBounds.check(condition)
             conditions.append(condition)
         }
@@ -88,20 +88,24 @@ struct FilterParser {
 
     // MARK: Conditions
 
-    private func condition(_ segment: Segment) throws(SubscriptionError) -> FilterCondition {
+    /// - Parameter place: where the segment stands, for what is to be written instead where it is no condition.
+    private func condition(
+        _ segment: Segment, adviceAt place: ([Segment], Int)
+    ) throws(SubscriptionError) -> FilterCondition {
         let text = Self.trim(segment.text)
         guard !text.isEmpty else {
             throw SubscriptionError("filter \(quoted(bytes[...])) has an empty condition; check for extra commas")
         }
-        guard let equals = segment.equals, text.startIndex < equals else {
-            throw SubscriptionError("filter condition \(quoted(text)) is not of the form column=operator.value")
-        }
+        guard let equals = segment.equals, text.startIndex < equals else { throw formless(text, place) }
         var rest = text[(equals + 1)...]
+        guard rest.first != UInt8(ascii: "(") else {
+            throw SubscriptionError(
+                "filter condition \(quoted(text)) is a group, which filters do not have: conditions are joined by a comma, "
+                    + "and all of them must hold; for `or`, add an entry to postgres_changes for each alternative")
+        }
         let isNegated = rest.starts(with: "not.".utf8)
         if isNegated { rest = rest.dropFirst(4) }
-        guard let dot = rest.firstIndex(of: UInt8(ascii: ".")) else {
-            throw SubscriptionError("filter condition \(quoted(text)) is not of the form column=operator.value")
-        }
+        guard let dot = rest.firstIndex(of: UInt8(ascii: ".")) else { throw formless(text, place) }
         guard let name = FilterOperator(rawValue: string(rest[..<dot])) else {
             throw SubscriptionError(
                 "\(quoted(rest[..<dot])) in filter condition \(quoted(text)) is not an operator; "
@@ -110,6 +114,33 @@ struct FilterParser {
         let value = rest[(dot + 1)...]
         return FilterCondition(
             column: string(text[..<equals]), isNegated: isNegated, test: try test(name, value, in: text))
+    }
+
+    /// A text that is no condition. Behind a comma it may be the rest of the value before it.
+    private func formless(_ text: ArraySlice<UInt8>, _ place: ([Segment], Int)) -> SubscriptionError {
+        let sentence = "filter condition \(quoted(text)) is not of the form column=operator.value"
+        guard let whole = quotedWhole(place) else { return SubscriptionError(sentence) }
+        return SubscriptionError(
+            sentence + "; a value with a comma stands in double quotes: write \(whole)")
+    }
+
+    /// The condition that the segments around a comma are if it belongs to a value; nil where they are none.
+    private func quotedWhole(_ place: ([Segment], Int)) -> String? {
+        let (segments, index) = place
+        guard index > 0, segments[index - 1].text.last != UInt8(ascii: "\""), let equals = segments[index - 1].equals
+        else { return nil }
+        let last = segments[index...].prefix { $0.equals == nil }.last ?? segments[index]
+        let whole = bytes[segments[index - 1].text.startIndex..<last.text.endIndex]
+        var test = whole[(equals + 1)...]
+        if test.starts(with: "not.".utf8) { test = test.dropFirst(4) }
+        guard let dot = test.firstIndex(of: UInt8(ascii: ".")),
+            let name = FilterOperator(rawValue: string(test[..<dot])), name != .inList, name != .isKeyword
+        else { return nil }
+        let value = whole[(dot + 1)...].flatMap { byte in
+            byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") ? [UInt8(ascii: "\\"), byte] : [byte]
+        }
+        let condition = string(Self.trim(whole[...dot])) + "\"" + string(value) + "\""
+        return condition.utf8.count <= 200 ? condition : nil
     }
 
     private func test(

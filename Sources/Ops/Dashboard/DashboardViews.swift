@@ -131,6 +131,7 @@ extension Dashboard {
             "number": .integer(event.number), "loop": .integer(event.loop), "at": .integer(Int(event.first.at)),
             "event": .text(event.first.event), "receivers": .integer(event.receivers),
             "bytes": .integer(event.first.bytes), "excerpt": .text(event.first.excerpt),
+            "refused": .bool(event.first.isRefused),
         ]
     }
 }

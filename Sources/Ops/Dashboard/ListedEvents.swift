@@ -43,6 +43,6 @@ struct ListedEvent {
 
     private func isSame(as note: TrafficEvent) -> Bool {
         note.at - first.at < Self.apart && note.bytes == first.bytes && note.event == first.event
-            && note.excerpt == first.excerpt
+            && note.excerpt == first.excerpt && note.isRefused == first.isRefused
     }
 }

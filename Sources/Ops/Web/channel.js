@@ -21,7 +21,7 @@ export class Channel {
   #events = new Table([
     { title: "Time", cell: (row) => format.clock(row.at, { fraction: true }) },
     { title: "Event", class: "text", cell: (row) => row.event },
-    { title: "To", class: "number", cell: (row) => format.exact(row.receivers) },
+    { title: "To", class: "number", cell: (row) => (row.refused ? "refused" : format.exact(row.receivers)) },
     { title: "Bytes", class: "number", cell: (row) => format.exact(row.bytes) },
     { title: "Payload", class: "text code", cell: (row) => row.excerpt },
   ], { key: (row) => `${row.loop} ${row.number}`, empty: "No events since you opened this page.", caption: "Recent events", testid: "events" });

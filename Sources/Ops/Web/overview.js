@@ -119,6 +119,8 @@ export class Overview {
       ["Joins", exact('roost_joins_total{result="ok"}')],
       ["Joins refused", exact('roost_joins_total{result="refused"}')],
       ...reasons(figures, "roost_joins_refused_total", JOIN_REASONS),
+      ["Messages refused", format.exact(sum(figures, "roost_messages_refused_total"))],
+      ...reasons(figures, "roost_messages_refused_total", JOIN_REASONS),
       ["Caught up after a cut", exact('roost_recoveries_total{result="resumed"}')],
       ["Messages kept for history", exact("roost_history_messages")],
     ]);

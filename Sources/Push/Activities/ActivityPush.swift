@@ -32,8 +32,9 @@ package struct ActivityPush: Sendable, Equatable {
         /// It did not leave, or was refused. If it is to be tried again, the latest state goes; otherwise nothing goes
         /// until something changes.
         case failed(retryLater: Bool)
-        /// The token is of no use any more (410): so is the activity.
-        case gone
+        /// Apple says that the token is of no use since a moment (410), in milliseconds since 1970: nor is the activity, unless
+        /// it was registered again since.
+        case gone(since: Int64?)
     }
 }
 

@@ -37,6 +37,7 @@ extension LiveActivity {
         guard let inFlight = waiting(timestamp) else { return }
         adopt(current, at: now)
         destination = current.destination
+        registeredAt = current.registeredAt
         again(inFlight, forced: false, at: now, rules)
     }
 
@@ -59,10 +60,10 @@ extension LiveActivity {
             attempts = 0
             arrived(SentState(push))
             if push.event == .end { overSince = now.monotonic }
-        case .gone:
+        case .gone(let since) where PushToken.isGone(since: since, registeredAt: registeredAt):
             self.inFlight = nil
             overSince = now.monotonic
-        case .unanswered, .failed(retryLater: true):
+        case .unanswered, .failed(retryLater: true), .gone:
             pushed = nil
             again(inFlight, forced: false, at: now, rules)
         }

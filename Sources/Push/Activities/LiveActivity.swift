@@ -51,6 +51,8 @@ struct LiveActivity: Sendable {
     private(set) var session: String?
     private(set) var conversation: String?
     var destination: PushDestination
+    /// When the token was registered last, in milliseconds since 1970.
+    var registeredAt: Int64
     /// When the activity was registered first, in milliseconds since 1970.
     let startedAt: Int64
     /// When the hub ends the activity, in monotonic milliseconds.
@@ -107,6 +109,7 @@ struct LiveActivity: Sendable {
         session = registration.session
         conversation = registration.conversation
         destination = registration.destination
+        registeredAt = registration.registeredAt
         startedAt = registration.startedAt
         endsAt = now.monotonic + registration.startedAt + rules.lifetime - now.unix
         forgetAt = endsAt + rules.afterlife
@@ -136,6 +139,7 @@ struct LiveActivity: Sendable {
         user = registration.user
         session = registration.session
         conversation = registration.conversation
+        registeredAt = registration.registeredAt
         if registration.timestamp > timestamp { adopt(registration, at: now) }
         if registration.destination != destination { moveTo(registration.destination, at: now) }
         if let facts { set(facts, at: now) }

@@ -1,3 +1,5 @@
+import Hub
+
 /// What became of a notification. Each that is sent has exactly one.
 package enum PushOutcome: Sendable, Equatable {
     /// APNs took it.
@@ -39,4 +41,15 @@ extension PushOutcome {
         case .stopped: "stopped"
         }
     }
+}
+
+extension PushToken {
+    /// Whether Apple's 410 is about a token as it was registered. One that was registered again after Apple called it dead lives.
+    ///
+    /// The statement `DropDestination` compares the same for the rows that it forgets.
+    ///
+    /// - Parameters:
+    ///   - since: what the 410 says, in milliseconds since 1970; nil where it says nothing.
+    ///   - moment: when it was registered last, in milliseconds since 1970.
+    static func isGone(since: Int64?, registeredAt moment: Int64) -> Bool { since.map { moment < $0 } ?? true }
 }

@@ -22,7 +22,7 @@ public enum RoostError: Error, Sendable, Equatable {
     case streamEnded(at: Int)
     /// The channel was left.
     case left
-    /// The channel or the connection ended for good.
+    /// The channel, the connection or a writer ended for good.
     case ended(reason: String)
     /// The calling task was cancelled.
     case cancelled

@@ -197,6 +197,7 @@ package struct ConnectionMachine {
         case .idle, .asking, .waiting: return
         case .opening, .open: break
         }
+        if case .refused(let status) = failure { actions.append(.event(.refused(status: status))) }
         if failure.isFinal {
             let wasOpen = isOpen
             phase = .idle

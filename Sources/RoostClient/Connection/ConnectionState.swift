@@ -18,6 +18,8 @@ public enum ConnectionState: Sendable, Equatable {
 public enum SocketEvent: Sendable, Equatable {
     case connecting
     case connected
+    /// The hub answered an attempt with this HTTP status; ``lost(reason:)`` follows. With 401 it does not accept the token.
+    case refused(status: Int)
     /// The connection was lost, or an attempt failed. The reason is one sentence.
     case lost(reason: String)
     /// The next attempt is made after this time.

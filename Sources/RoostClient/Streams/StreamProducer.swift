@@ -80,6 +80,8 @@ package struct StreamProducer {
     private var retryAt: Moment?
     /// Why nothing can be written any more.
     private(set) var failure: RoostError?
+    /// Somebody was told of it.
+    private var isTold = false
 
     init(name: String, epoch: Int, _ backoff: Backoff.Policy) {
         self.name = name
@@ -95,7 +97,7 @@ package struct StreamProducer {
     // MARK: What the app asks for
 
     mutating func take(_ order: WriterOrder, _ call: CallID) -> [ChannelAction] {
-        if let failure { return [.answer(call, failure)] }
+        if let failure { return [.answer(call, told(failure))] }
         if isClosing { return [.answer(call, .ended(reason: "The writer was closed already."))] }
         switch order {
         case .append(let part):
@@ -119,6 +121,16 @@ package struct StreamProducer {
             waiting.append(Append(closes: true, calls: [call]))
             return []
         }
+    }
+
+    /// What a call fails with from here on. A refusal was about one append, of which somebody is told; the others are told that the
+    /// writer is closed, and not that they are refused, which they never were.
+    private mutating func told(_ failure: RoostError) -> RoostError {
+        guard isTold, case .refused(let reason) = failure else {
+            isTold = true
+            return failure
+        }
+        return .ended(reason: "The hub refused an append of this writer (\(reason)). Make another writer to go on.")
     }
 
     /// The task that waits for a call was cancelled. An append that has no room yet is taken back; all else happens.
@@ -235,6 +247,7 @@ package struct StreamProducer {
         failure = error
         let calls = (numbered + waiting).flatMap(\.calls) + blocked.map(\.call)
         (numbered, waiting, blocked, bytes, retryAt) = ([], [], [], 0, nil)
+        isTold = !calls.isEmpty
         return calls.map { .answer($0, error) }
     }
 }

@@ -27,7 +27,9 @@ public final class StreamWriter: Sendable {
     /// Appends text. Returns as soon as it is on its way or waits for the connection; 256 KiB may, and then it waits for room.
     ///
     /// It throws ``RoostError/streamCancelled(at:)`` once a reader has cancelled the stream: stop writing. After an error nothing
-    /// can be appended by this writer any more.
+    /// can be appended by this writer any more: where the hub refused an append, this is thrown once, and from then on
+    /// ``RoostError/ended(reason:)``. What was appended behind it is not in the stream, so a writer does not go on by itself:
+    /// mend what was refused, and make another one.
     public func append(_ text: String) async throws(RoostError) {
         var rest = Substring(text).utf8
         while !rest.isEmpty {

@@ -46,7 +46,7 @@ from roost.push_device where user_id = $1 order by registered_at desc
 -- Forgets a token ($1, $2 environment, $3 bundle), of phones and of activities: of those registered before a moment
 -- ($4, milliseconds since 1970) or, where it is null, in any case.
 --
--- Invariant: a token that was registered again after Apple called it dead lives (apns.md, 410).
+-- Invariant: a token that was registered again after Apple called it dead lives (PushToken.isGone).
 -- Locks: the token's rows, activities by id.
 with devices as (
     delete from roost.push_device

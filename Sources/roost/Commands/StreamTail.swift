@@ -43,7 +43,10 @@ struct StreamTail {
                 return .enough
             }
             group.addTask {
-                for await event in sockets { TailNotes.say(event) }
+                for await event in sockets {
+                    if let refusal = TailNotes.refusal(event) { return .refused(refusal) }
+                    TailNotes.say(event)
+                }
                 await TailNotes.pause()
                 return .enough
             }

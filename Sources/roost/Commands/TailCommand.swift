@@ -12,7 +12,7 @@ struct TailCommand: AsyncParsableCommand {
         discussion: """
             Connects to the hub as a client does: broadcasts, presence and, with --table, row changes. With --stream \
             it prints what the stream has and what comes, and ends with the stream: with 0 if it is complete, with 1 \
-            if not. For a stream of JSON it prints one line per message. Without --token it signs one with jwt.secret \
+            if not. For a stream of JSON it prints one line per message. A refusal that trying again cannot change ends it, with 1. Without --token it signs one with jwt.secret \
             for the role service_role. Ctrl-C leaves. Examples: `roost tail room1`, `roost tail room1 --table \
             public.messages --filter conversation_id=eq.7`, `roost tail --stream reply/1`.
             """
@@ -101,10 +101,31 @@ enum TailNotes {
 
     static func say(_ event: SocketEvent) {
         switch event {
-        case .connecting, .connected: break
+        case .connecting, .connected, .refused: break
         case .lost(let reason): say(reason)
         case .waiting(let wait): say(again(wait))
         }
+    }
+
+    /// Why it is of no use to try again; nil where the same attempt may succeed later.
+    static func refusal(_ event: SocketEvent) -> RoostError? {
+        guard case .refused(let status) = event, (300..<500).contains(status), ![408, 425, 429].contains(status) else {
+            return nil
+        }
+        let advice =
+            switch status {
+            case 401:
+                "it does not accept the token; pass another with --token, or use the jwt.secret that the hub has. Its log says "
+                    + "what is wrong with it"
+            case 404: "there is no hub at this address and path; correct --url"
+            default: "its log says why"
+            }
+        return .refused(reason: "HTTP status \(status): \(advice).")
+    }
+
+    /// The same of a join: the token stays what it is.
+    static func refusal(ofJoin reason: String) -> RoostError? {
+        NextAction(reason: reason) == .refreshToken ? .refused(reason: reason) : nil
     }
 
     static func again(_ wait: Duration) -> String {
@@ -153,7 +174,7 @@ struct TopicTail {
         defer { withExtendedLifetime(rows) {} }
         let outcome = await follow(channel, of: client)
         await client.disconnect()
-        if let outcome { throw RunFailure(outcome.description) }
+        if let outcome { throw RunFailure(outcome.description, .refused) }
     }
 
     /// Returns nil when the user has had enough, else why the hub refuses the channel.
@@ -170,13 +191,17 @@ struct TopicTail {
                 return await Self.pause()
             }
             group.addTask {
-                for await event in sockets { TailNotes.say(event) }
+                for await event in sockets {
+                    if let refusal = TailNotes.refusal(event) { return refusal }
+                    TailNotes.say(event)
+                }
                 return await Self.pause()
             }
             group.addTask {
                 for await event in events {
                     if case .failed(let error) = event { return error }
                     if case .rejoining(let wait, let reason) = event {
+                        if let refusal = TailNotes.refusal(ofJoin: reason) { return refusal }
                         TailNotes.say("\(reason); \(TailNotes.again(wait))")
                     }
                 }

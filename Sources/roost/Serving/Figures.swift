@@ -112,6 +112,19 @@ extension LoopFigures {
                         ($0.rawValue, hub.joinFailures[$0, default: 0])
                     }))
             + Figure.each(
+                "roost_messages_refused_total", .counter,
+                "Messages of clients that were refused and reached nobody, by the reason.", "reason",
+                Dictionary(
+                    uniqueKeysWithValues: JoinFailure.Reason.allCases.map {
+                        ($0.rawValue, hub.messagesRefused[$0, default: 0])
+                    }))
+            + [
+                Figure(
+                    "roost_messages_stale_total", .counter,
+                    "Messages that were dropped, because they were sent for a join that another has replaced.",
+                    hub.staleMessages)
+            ]
+            + Figure.each(
                 "roost_recoveries_total", .counter,
                 "Members that asked for what they missed, by result.", "result",
                 // What never happened is 0 and not missing: the first time would not be seen as a rise otherwise.

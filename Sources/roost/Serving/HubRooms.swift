@@ -264,6 +264,8 @@ struct SharedState: Sendable {
         recovery = SessionRegistry(window: window, isFeedReady: false)
         history = HistoryStore(limits: configuration.rules.limits, window: window)
         happenings = configuration.webhooks.url.map { _ in Happenings(most: configuration.webhooks.queue) }
+        // Before those are shown who were present when the last process ended.
+        happenings?.started(at: Clock.now().unix)
         presenceLog = PresenceLog(telling: happenings) { Clock.now().unix }
         let users = tellsUsers || sendsPushes ? UserPresence() : nil
         self.users = users

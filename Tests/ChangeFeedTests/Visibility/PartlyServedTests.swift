@@ -35,6 +35,67 @@ extension FeedTests {
             }
         }
 
+        @Test func whatIsNoTableIsNamedAndWhatToDo() throws {
+            let database = try PostgresCluster.shared.migratedDatabase().chat()
+            try database.run(
+                """
+                create view seen as select * from messages; create materialized view kept as select 1 as id;
+                create sequence numbers; create table whole (id int) partition by range (id);
+                create table "Part 1" partition of whole for values from (0) to (10) partition by range (id);
+                create table part11 partition of "Part 1" for values from (0) to (5);
+                """)
+            let expected = [
+                "seen": "it is a view, which has no changes of its own; subscribe to the table that its rows are "
+                    + "written to.",
+                "kept": "it is a materialized view,", "numbers": "it is a sequence,",
+                "part11": "it is a partition of public.whole, whose changes are told as that table's; subscribe to "
+                    + "public.whole, and run: roost watch public.whole",
+                "Part 1": "it is a partition of public.whole,",
+                "whole": "the table is not watched; run: roost watch public.whole",
+            ]
+            try SubscriberStage.with(database) { stage in
+                for (name, sentence) in expected {
+                    let group = try stage.join(Self.binding("marker"), Self.binding(name), as: "ann")
+                    let told = complaints(stage, group).map(\.message)
+                    #expect(told.map { $0.contains("public.\(name): \(sentence)") } == [true], "\(told)")
+                }
+                let group = try stage.join(
+                    Self.binding("marker"), #"{"event":"*","schema":"pg_catalog","table":"pg_class"}"#, as: "ann")
+                let told = complaints(stage, group).map(\.message)
+                #expect(told.map { $0.hasSuffix("it is a system table, which cannot be watched.") } == [true])
+                try Watcher.watch("whole", conninfo: database.conninfo)
+                try database.run("grant select on whole to authenticated")
+                let again = try stage.join(Self.binding("marker"), Self.binding("part11"), as: "bob")
+                try eventually("the command is not named any more") {
+                    complaints(stage, again).first?.message.hasSuffix("subscribe to public.whole.") == true
+                }
+            }
+        }
+
+        /// As a column of citext is, though the domain would refuse the empty text that the pattern is tried on.
+        @Test func aDomainOverTextOfAnExtensionTakesPatterns() throws {
+            let database = try PostgresCluster.shared.migratedDatabase().chat()
+            guard try database.hasExtension("citext") else { return }
+            try database.run(
+                """
+                create extension citext; create domain address as citext not null check (value ~ '@');
+                create table people (id int primary key, mail address); grant select on people to authenticated
+                """)
+            try Watcher.watch("people", conninfo: database.conninfo)
+            try SubscriberStage.with(database) { stage in
+                let group = try stage.join(
+                    Self.binding("people", #","filter":"mail=like.ann%""#), Self.binding("marker"), as: "ann")
+                guard case .live = stage.outcome(group) else {
+                    Issue.record("the subscription is not live: \(String(describing: stage.outcome(group)))")
+                    return
+                }
+                try database.run("insert into people values (1, 'bob@x'), (2, 'Ann@x')")
+                try stage.settle(database)
+                let shown = stage.shown("ann", group).joined()
+                #expect(shown.contains("Ann@x") && !shown.contains("bob@x"))
+            }
+        }
+
         @Test func aRenamedTableStopsNoOther() throws {
             let database = try PostgresCluster.shared.migratedDatabase().chat()
             try SubscriberStage.with(database) { stage in

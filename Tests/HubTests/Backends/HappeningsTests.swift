@@ -36,6 +36,12 @@ import Testing
         #expect(take(happenings) == ["channel.vacated realtime:a", "client.disconnected ada"])
     }
 
+    @Test func aProcessBeginsWithSayingSo() throws {
+        happenings.started(at: 5)
+        stage(0, happenings).connect(1, subject: "ada")
+        #expect(take(happenings) == ["hub.started", "client.connected ada"])
+    }
+
     @Test func bothEventsOfASocketHaveItsName() throws {
         let stage = stage(0, happenings)
         stage.connect(1)

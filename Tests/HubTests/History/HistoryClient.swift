@@ -44,8 +44,11 @@ struct HistoryClient {
         return frame("phx_join", #"{"config":{"broadcast":{"self":\#(echoes),"history":\#(history)}}}"#)
     }
 
+    /// The ref of its last join.
+    var joinRef: String { String(beginsAnew ? 1 : joins) }
+
     func frame(_ event: String, _ payload: String) -> [UInt8] {
-        let ref = String(beginsAnew ? 1 : joins)
+        let ref = joinRef
         let text =
             version == .v2
             ? #"["\#(ref)","\#(ref)","realtime:a","\#(event)",\#(payload)]"#

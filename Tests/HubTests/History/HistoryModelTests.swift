@@ -178,8 +178,9 @@ struct HistoryWorld {
         guard let place = clients[number].place, clients[number].isJoined else { return }
         let text = text(by: number)
         if clients[number].version == .v2, below(2) == 0 {
-            let head: [UInt8] = [3, 1, 1, 10, 1, 0, 1]
-            try receive(head + Array("11realtime:ae\(text)".utf8), isBinary: true, from: place)
+            let ref = clients[number].joinRef
+            let head: [UInt8] = [3, UInt8(ref.utf8.count), 1, 10, 1, 0, 1]
+            try receive(head + Array("\(ref)1realtime:ae\(text)".utf8), isBinary: true, from: place)
         } else {
             let payload = #"{"type":"broadcast","event":"e","payload":\#(text)}"#
             try receive(clients[number].frame("broadcast", payload), from: place)

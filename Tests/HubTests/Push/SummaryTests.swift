@@ -47,20 +47,22 @@ import Wire
         let stage = Stage()
         for slot in Slot(1)...2 {
             stage.connect(slot, subject: "ada")
-            for topic in ["live-activity:7", "live"] { try stage.join("realtime:\(topic)", slot) }
+            for topic in ["live-activity:7", "live"] {
+                try stage.join("realtime:\(topic)", slot, #"{"broadcast":{"ack":true}}"#)
+            }
         }
         let said = try stage.say(#"["1","5","realtime:live-activity:7","broadcast",\#(message)]"#, from: 1)
         #expect(said.count == 1)
         #expect(said.first?.contains("come from the hub alone") == true)
-        #expect(try stage.say(#"["1","5","realtime:live","broadcast",\#(message)]"#, from: 1).count == 2)
+        #expect(try stage.say(#"["1","5","realtime:live","broadcast",\#(message)]"#, from: 1).count == 3)
         let other = #"{"event":"summary2","payload":{"event":"end"}}"#
-        #expect(try stage.say(#"["1","5","realtime:live-activity:7","broadcast",\#(other)]"#, from: 1).count == 2)
+        #expect(try stage.say(#"["1","5","realtime:live-activity:7","broadcast",\#(other)]"#, from: 1).count == 3)
     }
 
     @Test func norDoesABinaryMessage() throws {
         let stage = Stage()
         stage.connect(1, subject: "ada")
-        try stage.join("realtime:live-activity:7", 1)
+        try stage.join("realtime:live-activity:7", 1, #"{"broadcast":{"ack":true}}"#)
         for encoding in [UInt8(0), 1] {
             let head: [UInt8] = [3, 1, 1, 24, 7, 0, encoding] + Array("15realtime:live-activity:7summary".utf8)
             let said = try stage.say(head + Array("{}".utf8), from: 1)

@@ -54,9 +54,23 @@ import Wire
 
     @Test func aTokenThatIsGoneTakesTheActivityWithIt() throws {
         let stage = try changed()
-        #expect(stage.deliver(.gone).count == 1)
+        #expect(stage.deliver(.gone(since: nil)).count == 1)
         #expect(stage.advance() == [.ended(id: "a")])
         #expect(!stage.scheduler.contains("a"))
+    }
+
+    /// As with alerts, whose rows stay: the phone registered the same token again after Apple had called it dead.
+    @Test func aTokenThatWasRegisteredAgainStays() throws {
+        let again = try SchedulerStage.registration()
+        for (since, stays) in [(again.registeredAt, true), (again.registeredAt + 1, false)] {
+            let stage = try changed()
+            let first = try stage.launch()
+            stage.put(again, status: .away, facts: nil, wasDelivered: false, isPosted: false)
+            stage.sent("a", timestamp: first.timestamp, .gone(since: since))
+            let pushes = stage.run(for: 60_000)
+            #expect(pushes.count == (stays ? 1 : 0), "the latest state goes again")
+            #expect(stage.scheduler.contains("a") == stays)
+        }
     }
 
     @Test func theOldTokensEndIsNotTheNewOnes() throws {
@@ -64,7 +78,7 @@ import Wire
         let first = try stage.launch()
         stage.put(
             try SchedulerStage.registration(token: 2), status: .away, facts: nil, wasDelivered: false, isPosted: false)
-        stage.sent("a", timestamp: first.timestamp, .gone)
+        stage.sent("a", timestamp: first.timestamp, .gone(since: nil))
         let pushes = stage.run(for: 60_000)
         #expect(try pushes.map(\.request.destination) == [SchedulerStage.registration(token: 2).destination])
         #expect(stage.scheduler.contains("a"))
@@ -73,10 +87,10 @@ import Wire
     @Test func anAnswerToAnotherPushIsNone() throws {
         let stage = try changed()
         let first = try stage.launch()
-        stage.sent("a", timestamp: first.timestamp + 1, .gone)
+        stage.sent("a", timestamp: first.timestamp + 1, .gone(since: nil))
         #expect(stage.stamped("a", timestamp: first.timestamp) == nil)
         stage.sent("a", timestamp: first.timestamp, .delivered)
-        stage.sent("a", timestamp: first.timestamp, .gone)
+        stage.sent("a", timestamp: first.timestamp, .gone(since: nil))
         #expect(stage.run(for: 60_000).isEmpty)
         #expect(stage.scheduler.contains("a"))
     }

@@ -151,7 +151,7 @@ import Wire
         #expect(!stage.set(ConversationFacts(name: "X"), of: "b"))
         #expect(!stage.change("b") { $0.unread = 1 })
         #expect(!stage.leave("b") && !stage.remove("b"))
-        #expect(!stage.sent("b", timestamp: 1, .gone))
+        #expect(!stage.sent("b", timestamp: 1, .gone(since: nil)))
         #expect(stage.stamped("b", timestamp: 1) == nil)
         let post = ActivityPost(contentState: .emptyObject)
         #expect(stage.post(post, to: "b") == .unknown)

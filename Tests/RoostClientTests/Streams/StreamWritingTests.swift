@@ -160,9 +160,31 @@ import Wire
         refuse(client, refs(client)[0], reason)
         #expect(client.answers[2] == .some(error))
         #expect(failures(client) == [error])
+        // A refusal is that of one append: whoever comes behind it is told that the writer is closed.
         append(client, 3, "b")
-        #expect(client.answers[3] == .some(error))
+        if case .refused = error {
+            guard case .ended(let why)?? = client.answers[3] else {
+                Issue.record("\(String(describing: client.answers[3]))")
+                return
+            }
+            #expect(why.contains(reason) && why.contains("Make another writer"))
+        } else {
+            #expect(client.answers[3] == .some(error))
+        }
         #expect(writes(client).count == 1)
+    }
+
+    @Test func aRefusalThatNobodyHeardOfIsToldOnce() {
+        let client = joined()
+        append(client, 1, "a")
+        refuse(client, refs(client)[0], "Unauthorized: x")
+        append(client, 2, "b")
+        #expect(client.answers[2] == .some(.refused(reason: "Unauthorized: x")))
+        append(client, 3, "c")
+        guard case .ended?? = client.answers[3] else {
+            Issue.record("\(String(describing: client.answers[3]))")
+            return
+        }
     }
 
     @Test(arguments: [("cancelled", RoostError.streamCancelled(at: 3)), ("aborted", .streamEnded(at: 3))])

@@ -91,7 +91,8 @@ extension ActivityWorld {
             ? .delivered
             : dice.pick([
                 .delivered, .delivered, .delivered, .delivered, .unanswered, .unanswered, .failed(retryLater: true),
-                .failed(retryLater: false), isOld ? .gone : .delivered, dice.below(6) == 0 ? .gone : .delivered,
+                .failed(retryLater: false), isOld ? .gone(since: nil) : .delivered,
+                dice.below(6) == 0 ? .gone(since: nil) : .delivered,
             ])
         switch outcome {
         case .delivered: deliver(request, isKnown: true)

@@ -1,0 +1,15 @@
+import Wire
+
+/// What kind of message of a member it is. `RawRepresentable` by the event that it came as.
+enum MessageKind: String, Sendable {
+    /// Also what is written to a stream, in its channel.
+    case broadcast
+    case presence
+    case appState = "app_state"
+
+    /// Whether the member waits for an answer. One without a ref could not be matched to what was sent; to a broadcast, clients expect
+    /// one if they joined with `ack`, as from the original.
+    func isAnswered(_ membership: Membership, _ ref: JSON) -> Bool {
+        !ref.isNull && (self != .broadcast || membership.acknowledges)
+    }
+}
