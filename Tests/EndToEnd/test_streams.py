@@ -359,6 +359,24 @@ async def test_pages_of_other_origins_may_use_streams(http):
     assert "stream-next-offset" in page.headers["access-control-expose-headers"]
 
 
+@pytest.mark.parametrize("type, is_shown", [
+    ("text/html", False), ("image/svg+xml", False), ("text/javascript", False), ("text/plain, text/html", False),
+    ("text/plain; charset=utf-8", True), ("application/json", True),
+])
+async def test_a_stream_is_no_page_of_the_hubs_origin(http, type, is_shown):
+    """Whoever may write a stream chooses its type; whoever opens its address in a browser must not run what was written."""
+    stream = Stream(http)
+    body = b'{"a":1}' if "json" in type else b"<script>document.title = document.cookie</script>"
+    answers = [await stream.create(type, body=body)]
+    for query in ("?offset=-1", "", "?offset=now", f"?offset={offset(0)}&live=long-poll"):
+        answers.append(await http.request("GET", f"{stream.path}{query}", None, **bearer()))
+    answers.append(await http.request("HEAD", stream.path, None, **bearer()))
+    for answer in answers:
+        assert answer.status in (200, 201) and answer.headers["content-type"] == type
+        assert answer.headers.get("content-disposition") == (None if is_shown else "attachment")
+        assert "sandbox" in answer.headers["content-security-policy"] and answer.headers["x-content-type-options"] == "nosniff"
+
+
 async def test_a_hub_without_a_folder_serves_none(cluster):
     from support.hub import Hub
     hub = Hub(cluster.create_database("no_streams"))

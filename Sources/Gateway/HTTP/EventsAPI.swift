@@ -159,6 +159,8 @@ final class EventsAPI {
                 ("cache-control", "no-store"),
                 // nginx would keep events back to send them together.
                 ("x-accel-buffering", "no"),
+                // What is in it is of clients.
+                ("x-content-type-options", "nosniff"),
             ])
         // A page of another origin may read what its user's cookie opened only if that is said (Fetch, "CORS protocol").
         if sender.isByCookie { head.headers.append(("access-control-allow-credentials", "true")) }
