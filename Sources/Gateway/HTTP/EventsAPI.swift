@@ -62,12 +62,10 @@ final class EventsAPI {
         let query = head.allQuery
         let bearer: EventBearer
         do throws(Refusal) {
-            guard let found = try self.bearer(of: head, mayHaveTicket: true, at: now) else {
-                let problem =
-                    query["ticket"] == nil
-                    ? "A token is missing: send it as Authorization: Bearer TOKEN, or ask for a ticket"
-                    : "The ticket is unknown, used already, or older than \(EventTickets.seconds) seconds: ask for another"
-                return .refused(.error(401, problem))
+            // Whoever found one in a log would read on and on, if a ticket bought another.
+            let mayHaveTicket = route != .ticket
+            guard let found = try self.bearer(of: head, mayHaveTicket: mayHaveTicket, at: now) else {
+                return .refused(.error(401, Self.problem(of: route, hasTicket: query["ticket"] != nil)))
             }
             bearer = found
         } catch {
@@ -82,6 +80,15 @@ final class EventsAPI {
                 isLines: head.lists("application/x-ndjson", in: "accept"), channels: head.queryValues("channel"),
                 isPrivate: isPrivate, lastID: head.field("last-event-id") ?? query["last_event_id"],
                 hasBody: head.method == "POST"))
+    }
+
+    private static func problem(of route: EventRoute, hasTicket: Bool) -> String {
+        switch (route, hasTicket) {
+        case (.ticket, _): "A ticket takes a token: send it as Authorization: Bearer TOKEN"
+        case (_, true):
+            "The ticket is unknown, used already, or older than \(EventTickets.seconds) seconds: ask for another"
+        case (_, false): "A token is missing: send it as Authorization: Bearer TOKEN, or ask for a ticket"
+        }
     }
 
     /// Who asks for what goes on: by a ticket, which is for this request alone, by a token, or by the application's cookie. Nil where
