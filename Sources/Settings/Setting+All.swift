@@ -80,9 +80,9 @@ extension Setting {
     static let httpOrigins = Setting(
         "http.origins", .origins, standard: nil, isReloaded: true,
         "The web pages that may use the hub, by their origins, with commas between them; * stands for subdomains. "
-            + "Pages of other origins are refused with HTTP 403 and may not read the HTTP API's answers. When it is "
-            + "not set, all pages may use it: the token is what protects the hub. Programs other than browsers name no "
-            + "origin and are let in.")
+            + "Whatever pages of other origins ask for is refused with HTTP 403; the hub's own origin need not be named. "
+            + "When it is not set, all pages may use it: the token is what protects the hub. Programs other than "
+            + "browsers name no origin and are let in.")
 
     static let httpTokenCookie = Setting(
         "http.token_cookie", .name, standard: nil, isReloaded: true,

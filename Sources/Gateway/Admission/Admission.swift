@@ -107,10 +107,7 @@ package struct Admission {
         guard Self.paths.contains(head.path) else {
             return refuse(.error(404, "No WebSocket is served here; connect to /realtime/v1/websocket"), .path, peer)
         }
-        guard origins.isEmpty || origins.allow(head.field("origin")) else {
-            return refuse(
-                .error(403, "Pages of this origin are not allowed; http.origins names those that are"), .origin, peer)
-        }
+        guard origins.admit(head) else { return refuse(AllowedOrigins.refusal, .origin, peer) }
         if let refusal = WebSocketHandshake.refusal(of: head) { return refuse(refusal, .handshake, peer) }
         guard let version = ProtocolVersion(vsn: head.query("vsn")) else {
             // Without a word, as the original has it.

@@ -55,10 +55,6 @@ final class EventsAPI {
             response.headers = [("allow", methods + ", OPTIONS")]
             return .refused(response)
         }
-        let origin = head.field("origin")
-        guard loop.rules.origins.isEmpty || loop.rules.origins.allow(origin) else {
-            return .refused(.error(403, "Pages of this origin are not allowed; http.origins names those that are"))
-        }
         let query = head.allQuery
         let bearer: EventBearer
         do throws(Refusal) {
@@ -76,7 +72,8 @@ final class EventsAPI {
         }
         return .admitted(
             Sender(
-                route: route, claims: bearer.claims, isPage: origin != nil, isByCookie: bearer.isByCookie,
+                route: route, claims: bearer.claims, isPage: head.field("origin") != nil,
+                isByCookie: bearer.isByCookie,
                 isLines: head.lists("application/x-ndjson", in: "accept"), channels: head.queryValues("channel"),
                 isPrivate: isPrivate, lastID: head.field("last-event-id") ?? query["last_event_id"],
                 hasBody: head.method == "POST"))
@@ -115,9 +112,8 @@ final class EventsAPI {
     /// that may use it, which a browser says of them and a page cannot (Fetch, "Sec-Fetch-Site" and "Origin").
     private func cookie(of head: some RequestHead) -> String? {
         guard let name = loop.rules.tokenCookie, let cookies = head.field("cookie") else { return nil }
-        let isOwn = head.field("sec-fetch-site") == "same-origin"
         let isListed = head.field("origin").map { !loop.rules.origins.isEmpty && loop.rules.origins.allow($0) } ?? false
-        guard isOwn || isListed else { return nil }
+        guard AllowedOrigins.isOwn(head) || isListed else { return nil }
         for cookie in cookies.split(separator: ";") {
             let parts = cookie.drop { $0 == " " }.split(separator: "=", maxSplits: 1)
             if parts.count == 2, parts[0] == name { return String(parts[1]) }

@@ -72,6 +72,7 @@ final class RequestRouter {
 
     /// What a request cannot be, whatever is served where. Nil where nothing is wrong with it.
     func refusal(of head: some RequestHead, isOps: Bool) -> HTTPResponse? {
+        guard isOps || head.method == "OPTIONS" || loop.rules.origins.admit(head) else { return AllowedOrigins.refusal }
         guard HTTPRequest.Method(rawValue: head.method) != nil, !head.method.isEmpty else {
             guard Self.knownMethods.contains(head.method) else {
                 return .error(501, "This method is not known here")
@@ -93,7 +94,7 @@ final class RequestRouter {
 
     func judge(_ head: some RequestHead, isOps: Bool) -> Judgement {
         if !isOps {
-            if head.method == "OPTIONS" { return .answered(.preflight) }
+            if head.method == "OPTIONS" { return .answered(loop.rules.origins.preflight(for: head)) }
             switch events.judge(head, at: loop.now()) {
             case .admitted(let sender): return .admitted(call(head, .events(sender)))
             case .refused(let response): return .answered(response.readableAnywhere)

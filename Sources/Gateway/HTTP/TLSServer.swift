@@ -155,6 +155,7 @@ struct LWSRequestHead: RequestHead {
     /// lws keeps the headers that it knows apart from the others.
     private static func token(of name: String) -> lws_token_indexes? {
         switch name {
+        case "access-control-request-headers": WSI_TOKEN_HTTP_AC_REQUEST_HEADERS
         case "authorization": WSI_TOKEN_HTTP_AUTHORIZATION
         case "connection": WSI_TOKEN_CONNECTION
         case "content-length": WSI_TOKEN_HTTP_CONTENT_LENGTH
