@@ -21,6 +21,7 @@ package struct GatewayConfiguration: Sendable {
     package var rules = GatewayRules()
     /// Largest body of an HTTP request.
     package var maximumBodyBytes = 5_000_000
+    package var descriptors = DescriptorRoom(limit: .max)
 
     package init() {}
 }
