@@ -38,7 +38,7 @@ package struct Admission {
 
     /// Why an upgrade was refused, as the metrics have it.
     package enum Reason: String, CaseIterable, Sendable {
-        case path, origin, handshake, version, token, limit, draining
+        case path, origin, handshake, version, token, limit, draining, database
         case keyMissing = "key_missing"
 
         /// What the operator is told where there is no more to say.
@@ -53,6 +53,7 @@ package struct Admission {
             case .keyMissing: "There is no token"
             case .limit: "Too many bad tokens came from this address"
             case .draining: "The hub restarts"
+            case .database: "Row changes cannot be served now, and feed.required is true"
             }
         }
 
@@ -67,14 +68,21 @@ package struct Admission {
     private var proxies: TrustedProxies
     /// No socket is let in any more.
     private(set) var isDraining = false
+    /// Row changes cannot be served, and so no socket is let in: a client's library comes back from a connection that is refused, and
+    /// not always from a join.
+    private var lacksFeed: Bool
+    private let requiresFeed: Bool
     package private(set) var refused: [Reason: Int] = [:]
 
     /// Where WebSockets of clients are served.
     static let paths = ["/socket/websocket", "/realtime/v1/websocket"]
 
     package init(
-        _ rules: GatewayRules, verifier: any TokenVerifier, connections: ConnectionLimits, failing: FailingAddresses
+        _ rules: GatewayRules, verifier: any TokenVerifier, connections: ConnectionLimits, failing: FailingAddresses,
+        requiresFeed: Bool = false
     ) {
+        self.requiresFeed = requiresFeed
+        lacksFeed = requiresFeed
         self.verifier = verifier
         self.connections = connections
         self.failing = failing
@@ -88,6 +96,9 @@ package struct Admission {
     }
 
     package mutating func drain() { isDraining = true }
+
+    /// - Parameter isReady: whether row changes can be served.
+    package mutating func feed(isReady: Bool) { lacksFeed = requiresFeed && !isReady }
 
     // MARK: Arrivals
 
@@ -157,7 +168,7 @@ package struct Admission {
         let peer = Peer(of: fd, head, trusting: proxies)
         if isDraining {
             // It was accepted before the listeners were closed.
-            return refuse(.error(503, Refusal.restarting.message), .draining, peer)
+            return refuse(.unavailable(Refusal.restarting.message, retryAfter: 1), .draining, peer)
         }
         if peer.isBehindProxy, failing.keepsFailing(peer.text) {
             // Others are held back before they are heard; here it takes a header to know who it is.
@@ -177,6 +188,9 @@ package struct Admission {
         }
         do {
             let claims = try claims(candidates, at: now)
+            guard !lacksFeed else {
+                return refuse(.unavailable(Refusal.databaseUnavailable.message, retryAfter: 1), .database, peer)
+            }
             var client = Client(version: version, claims: claims, isPage: head.field("origin") != nil)
             client.countedAddress = counted
             return count(client, peer, address: counted == nil ? addressToCount(peer) : nil)
@@ -193,7 +207,9 @@ package struct Admission {
     ///   - isCounted: its connection is counted for its address already, and goes on to be.
     mutating func count(_ claims: Claims, by fd: Int32, _ forwarded: String?, isCounted: Bool) -> Verdict {
         let peer = Peer(of: fd, forwarded: forwarded, trusting: proxies)
-        if isDraining { return refuse(.error(503, Refusal.restarting.message), .draining, peer) }
+        if isDraining {
+            return refuse(.unavailable(Refusal.restarting.message, retryAfter: 1), .draining, peer)
+        }
         let client = Client(version: .v2, claims: claims, isPage: false)
         return count(client, peer, address: isCounted ? nil : addressToCount(peer))
     }
@@ -211,8 +227,11 @@ package struct Admission {
         if let address { client.countedAddress = address }
         if connections.countsUsers { client.countedUser = client.claims.subject }
         guard let refusal = connections.enter(address, client.countedUser) else { return .admitted(client) }
-        let status: UInt32 = if case .over(.connections, _) = refusal { 503 } else { 429 }
-        return refuse(.error(status, refusal.message), .limit, peer, refusal.message, over: refusal)
+        guard case .over(.connections, _) = refusal else {
+            return refuse(.error(429, refusal.message), .limit, peer, refusal.message, over: refusal)
+        }
+        return refuse(
+            .unavailable(refusal.message, retryAfter: 5), .limit, peer, refusal.message, over: refusal)
     }
 
     private mutating func refuse(

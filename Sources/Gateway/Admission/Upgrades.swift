@@ -60,7 +60,7 @@ extension EventLoop {
     func note(_ denial: Admission.Denial) {
         if let limit = denial.limit { hub.countRefusal(limit) }
         // Clients come back by themselves, and the operator knows.
-        guard denial.reason != .draining else { return }
+        guard denial.reason != .draining, denial.reason != .database else { return }
         denials.tell(
             "A connection was refused", reason: denial.reason.rawValue, why: denial.sentence, of: denial.address,
             at: second, logger)

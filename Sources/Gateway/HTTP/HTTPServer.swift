@@ -76,6 +76,7 @@ final class HTTPServer {
 
     /// Does what is to be done until the client or an answer has to come.
     private func run(_ peer: HTTPPeer, _ bytes: UnsafeRawBufferPointer) {
+        guard peer.isOpen else { return }
         var input = bytes
         while true {
             switch peer.connection.advance(&input, at: loop.second) {
@@ -156,6 +157,7 @@ final class HTTPServer {
 
     /// - Parameter origin: of the page that asks; nil for what is no page, and where nobody knows.
     private func answer(_ response: HTTPResponse, to origin: String?, of peer: HTTPPeer, closes: Bool = false) {
+        guard response.status != 503 || peer.call?.isEventSource != true else { return close(peer) }
         peer.call = nil
         peer.requestEnds(closes: closes)
         peer.connection.answer(
