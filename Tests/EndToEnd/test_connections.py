@@ -74,7 +74,7 @@ async def is_let_in(hub, source, **options):
 
 
 def ended(hub):
-    return hub.metric("roost_http_connections_displaced_total") + hub.metric("roost_connections_turned_away_total")
+    return hub.metric("roost_http_connections_displaced_total") + hub.metric("roost_connections_unheard_total")
 
 
 async def upgrade(hub, source, **options):

@@ -377,6 +377,22 @@ async def test_a_stream_is_no_page_of_the_hubs_origin(http, type, is_shown):
         assert "sandbox" in answer.headers["content-security-policy"] and answer.headers["x-content-type-options"] == "nosniff"
 
 
+@pytest.mark.parametrize("type, before, behind", [
+    ("text/html", "<script>", "</script>"), ("image/svg+xml", '<svg xmlns="http://www.w3.org/2000/svg"><script>', "</script></svg>"),
+])
+async def test_a_browser_runs_nothing_of_a_stream(hub, http, browser, type, before, behind):
+    stream = Stream(http)
+    await stream.create(type, body=f"{before}document.cookie = 'ran={stream.name};path=/'{behind}".encode())
+    page = await browser.page("about:blank")
+    for address in (f"{stream.path}?token={token('service_role')}", "/healthcheck"):
+        await page.call("Page.navigate", url=f"http://127.0.0.1:{hub.port}{address}")
+        # What is opened has run by then; what is downloaded leaves the page before.
+        await page.until("document.readyState == 'complete'")
+    await page.until("location.pathname == '/healthcheck'")
+    assert f"ran={stream.name}" not in await page.run("document.cookie")
+    await page.close()
+
+
 async def test_a_hub_without_a_folder_serves_none(cluster):
     from support.hub import Hub
     hub = Hub(cluster.create_database("no_streams"))

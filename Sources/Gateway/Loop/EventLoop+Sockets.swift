@@ -25,7 +25,7 @@ extension EventLoop {
     /// - Returns: nil where it is to be closed.
     func takeIn(_ fd: Int32) -> Arrival? {
         guard var arrival = admission.arrive(by: fd) else {
-            counters.turnedAway += 1
+            counters.unheard += 1
             return nil
         }
         // On another loop that is too late for this one, and not for its client's next attempt.
@@ -36,7 +36,7 @@ extension EventLoop {
         for sibling in siblings { sibling.post(.makeRoom) }
         guard configuration.descriptors.isUsedUp(at: fd) else { return arrival }
         admission.depart(&arrival)
-        counters.turnedAway += 1
+        counters.unheard += 1
         return nil
     }
 

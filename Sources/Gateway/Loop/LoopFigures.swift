@@ -23,7 +23,7 @@ package struct LoopFigures: Sendable {
     /// Of these, those that were ended to make room for others.
     package var displaced = 0
     /// Connections that were closed without an answer, for want of descriptors or because their address had too many.
-    package var turnedAway = 0
+    package var unheard = 0
     package var framesIn = 0
     package var bytesIn = 0
     package var framesOut = 0
@@ -72,7 +72,7 @@ package struct LoopFigures: Sendable {
         unfinishedRefused += other.unfinishedRefused
         httpConnections += other.httpConnections
         displaced += other.displaced
-        turnedAway += other.turnedAway
+        unheard += other.unheard
         framesIn += other.framesIn
         bytesIn += other.bytesIn
         framesOut += other.framesOut
@@ -114,7 +114,7 @@ extension LoopFigures {
         unfinishedRefused = counters.unfinishedRefused
         httpConnections = loop.http.requestCount + loop.tls.requestCount
         displaced = counters.displaced
-        turnedAway = counters.turnedAway
+        unheard = counters.unheard
         framesIn = counters.framesReceived
         bytesIn = counters.bytesReceived
         framesOut = sent.frames
@@ -150,7 +150,7 @@ struct LoopCounters {
     /// Connections that were ended to make room for others.
     var displaced = 0
     /// Connections that were closed as soon as they were accepted.
-    var turnedAway = 0
+    var unheard = 0
     var framesReceived = 0
     var bytesReceived = 0
     var malformed = 0

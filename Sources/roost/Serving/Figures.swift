@@ -76,8 +76,8 @@ extension LoopFigures {
                 "roost_http_connections_displaced_total", .counter,
                 "Connections without a WebSocket that were ended to make room for others.", displaced),
             Figure(
-                "roost_connections_turned_away_total", .counter,
-                "Connections closed unheard: files ran out, or their address had far too many.", turnedAway),
+                "roost_connections_unheard_total", .counter,
+                "Connections closed unheard: files ran out, or their address had far too many.", unheard),
             Figure(
                 "roost_event_subscriptions", .gauge, "Subscriptions without a WebSocket: HTTP answers with events.",
                 eventReaders),
