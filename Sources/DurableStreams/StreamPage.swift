@@ -30,7 +30,7 @@ package enum StreamPage: Sendable {
             self = .answered(HTTPResponse(status: 204, headers: StreamResponse.security + place))
             return
         }
-        var headers = StreamResponse.security + place
+        var headers = StreamResponse.security(for: snapshot.configuration) + place
         if reading.mode == .longPoll { headers.append(("stream-cursor", cursor())) }
         guard reading.position != .end || reading.mode != .page else {
             self = .answered(

@@ -3,9 +3,11 @@ package import Streams
 
 /// How what became of a request is answered (Durable Streams, section 5).
 package enum StreamResponse {
-    /// With every answer: none is guessed at, and pages of other origins may read it where the hub lets them (section 12.7).
+    /// With every answer: none is guessed at, none has the hub's origin when it is opened in a browser (CSP 3, section 6.3), and pages
+    /// of other origins may read it where the hub lets them (section 12.7).
     static let security: [(name: String, value: String)] = [
-        ("x-content-type-options", "nosniff"), ("cross-origin-resource-policy", "cross-origin"),
+        ("x-content-type-options", "nosniff"), ("content-security-policy", "default-src 'none'; sandbox"),
+        ("cross-origin-resource-policy", "cross-origin"),
         (
             "access-control-expose-headers",
             """
@@ -15,6 +17,12 @@ package enum StreamResponse {
             """
         ),
     ]
+
+    /// With every answer of the stream's own type, which a client chose: what a browser might run or draw is downloaded in place of
+    /// being opened (RFC 6266).
+    static func security(for configuration: StreamConfiguration) -> [(name: String, value: String)] {
+        configuration.isShownAsItIs ? security : security + [("content-disposition", "attachment")]
+    }
 
     static func error(_ status: UInt32, _ sentence: String, _ headers: [(name: String, value: String)] = [])
         -> HTTPResponse
@@ -67,7 +75,8 @@ package enum StreamResponse {
         _ status: UInt32, _ snapshot: StreamSnapshot, _ more: [(name: String, value: String)] = []
     ) -> HTTPResponse {
         HTTPResponse(
-            status: status, contentType: snapshot.configuration.contentType, headers: security + ends(snapshot) + more)
+            status: status, contentType: snapshot.configuration.contentType,
+            headers: security(for: snapshot.configuration) + ends(snapshot) + more)
     }
 
     package static func refusal(_ refusal: StreamRefusal) -> HTTPResponse {
@@ -111,7 +120,7 @@ package enum StreamResponse {
 
     /// The answer to HEAD.
     package static func description(_ snapshot: StreamSnapshot) -> HTTPResponse {
-        var headers = security + ends(snapshot) + [("cache-control", "no-store")]
+        var headers = security(for: snapshot.configuration) + ends(snapshot) + [("cache-control", "no-store")]
         switch snapshot.configuration.lifetime {
         case .unlimited: break
         case .idle(let seconds): headers.append(("stream-ttl", String(seconds)))

@@ -21,6 +21,9 @@ package struct GatewayConfiguration: Sendable {
     package var rules = GatewayRules()
     /// Largest body of an HTTP request.
     package var maximumBodyBytes = 5_000_000
+    /// Whether no socket is let in while row changes cannot be served.
+    package var requiresFeed = true
+    package var descriptors = DescriptorRoom(limit: .max)
 
     package init() {}
 }

@@ -29,6 +29,19 @@ package struct AllowedOrigins: Sendable {
             }
     }
 
+    /// Whether a request may be carried out: one of no page, of a page in the list, or of a page of the hub's own.
+    package func admit(_ head: some RequestHead) -> Bool {
+        guard !isEmpty, let origin = head.field("origin") else { return true }
+        return allow(origin) || Self.isOwn(head)
+    }
+
+    /// Whether a page of the hub's own origin asks: its browser says so, and no page can (Fetch Metadata, "Sec-Fetch-Site").
+    package static func isOwn(_ head: some RequestHead) -> Bool { head.field("sec-fetch-site") == "same-origin" }
+
+    /// The answer to a request that may not be carried out.
+    package static let refusal = HTTPResponse.error(
+        403, "Pages of this origin are not allowed; http.origins names those that are")
+
     /// A browser writes the scheme and the host in lower case and leaves the scheme's own port out; people may not.
     private static func normalized(_ origin: String) -> String {
         let text = origin.lowercased()
@@ -72,6 +85,50 @@ package struct AllowedOrigins: Sendable {
     }
 }
 
+// MARK: Preflights
+
+extension AllowedOrigins {
+    /// The answer to OPTIONS, by which a browser asks what a page of another origin may send: besides what the hub reads whatever
+    /// the page asks for, because what traces requests adds fields of its own to all of a page's (`traceparent`, `baggage`). The hub
+    /// reads none of those, so there is nothing that they could do.
+    package func preflight(for head: some RequestHead) -> HTTPResponse {
+        var allowed = Self.readHeaders
+        if allow(head.field("origin")), let asked = head.field("access-control-request-headers") {
+            for name in Self.names(in: asked) where !allowed.contains(name) { allowed.append(name) }
+        }
+        return HTTPResponse(
+            status: 204,
+            headers: [
+                (HTTPResponse.originHeader, "*"),
+                ("access-control-allow-methods", "GET, HEAD, PUT, POST, DELETE, OPTIONS"),
+                ("access-control-allow-headers", allowed.joined(separator: ", ")),
+                ("access-control-max-age", "86400"),
+            ])
+    }
+
+    private static let readHeaders = [
+        "authorization", "apikey", "content-type", "x-client-info", "x-api-key", "if-none-match", "last-event-id",
+        "stream-closed", "stream-seq", "stream-ttl", "stream-expires-at", "stream-lease", "producer-id",
+        "producer-epoch", "producer-seq",
+    ]
+    /// More than any page asks for.
+    private static let (mostNames, mostBytes) = (64, 2048)
+
+    /// Names of fields with commas between them (RFC 9110, section 5.6.2); none where one of them is no name, or they are too many.
+    private static func names(in list: String) -> [String] {
+        guard list.utf8.count <= mostBytes else { return [] }
+        let names = list.split(separator: ",").map { part in
+            var name = part.utf8.drop(while: HTTPByte.isBlank)
+            while let last = name.last, HTTPByte.isBlank(last) { name.removeLast() }
+            return String(Substring(name)).lowercased()
+        }
+        guard names.count <= mostNames, names.allSatisfy({ !$0.isEmpty && $0.utf8.allSatisfy(HTTPByte.isToken) }) else {
+            return []
+        }
+        return names
+    }
+}
+
 extension HTTPResponse {
     fileprivate static let originHeader = "access-control-allow-origin"
 
@@ -82,20 +139,4 @@ extension HTTPResponse {
         response.headers.append((Self.originHeader, "*"))
         return response
     }
-
-    /// The answer to OPTIONS, by which a browser asks what a page of another origin may send.
-    package static let preflight = HTTPResponse(
-        status: 204,
-        headers: [
-            (originHeader, "*"),
-            ("access-control-allow-methods", "GET, HEAD, PUT, POST, DELETE, OPTIONS"),
-            (
-                "access-control-allow-headers",
-                """
-                authorization, apikey, content-type, x-client-info, x-api-key, if-none-match, last-event-id, stream-closed, \
-                stream-seq, stream-ttl, stream-expires-at, stream-lease, producer-id, producer-epoch, producer-seq
-                """
-            ),
-            ("access-control-max-age", "86400"),
-        ])
 }

@@ -77,6 +77,9 @@ extension RequestHead {
     package func queryCount(_ name: String) -> Int { query(name) == nil ? 0 : 1 }
     package func queryValues(_ name: String) -> [String] { query(name).map { [$0] } ?? [] }
 
+    /// As a browser's event source does (WHATWG HTML, 9.2.2).
+    package var asksForEvents: Bool { method == "GET" && field("accept") == "text/event-stream" }
+
     package var bearer: String? {
         guard let value = field("authorization") else { return nil }
         let bytes = Array(value.utf8)

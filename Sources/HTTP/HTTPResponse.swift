@@ -29,6 +29,15 @@ package struct HTTPResponse: Sendable {
         .json(status, Array("{\"error\":".utf8) + JSONString.encode(sentence) + [UInt8(ascii: "}")])
     }
 
+    /// An error that is over in a while.
+    ///
+    /// - Parameter seconds: for which to wait.
+    package static func unavailable(_ sentence: String, retryAfter seconds: Int) -> HTTPResponse {
+        var response = error(503, sentence)
+        response.headers = [("retry-after", String(seconds))]
+        return response
+    }
+
     /// One sentence under `message`, as the original words the errors of its broadcast API.
     package static func message(_ status: UInt32, _ sentence: String) -> HTTPResponse {
         .json(status, Array("{\"message\":".utf8) + JSONString.encode(sentence) + [UInt8(ascii: "}")])

@@ -22,7 +22,12 @@ package final class Health: Sendable {
     /// A loop turns at least once a second; a turn of more than this is no turn any more.
     private static let loopPatience = Duration.seconds(5)
 
-    package init() {}
+    /// Whether a hub that cannot serve row changes is one that clients are not to be sent to.
+    private let requiresFeed: Bool
+
+    package init(requiresFeed: Bool = true) {
+        self.requiresFeed = requiresFeed
+    }
 
     /// Calls `action` once, the first time the hub is ready.
     package func onFirstReady(_ action: @escaping @Sendable () -> Void) {
@@ -74,7 +79,8 @@ package final class Health: Sendable {
     package var readiness: [HealthCheck] {
         let state = state.withLock { $0 }
         let drain = HealthCheck("drain", problem: state.isDraining ? "the hub is draining before it stops" : nil)
-        return [drain, HealthCheck("feed", problem: state.feed), Self.lag(state.probes)]
+        let feed = HealthCheck("feed", problem: state.feed, isDegraded: !requiresFeed)
+        return [drain, feed, Self.lag(state.probes)]
             + [state.notify, state.capture, state.cluster].compactMap { $0 } + Self.loops(state.probes)
     }
 

@@ -64,7 +64,8 @@ struct HealthPages {
 
 /// What balancers and clients of Supabase Realtime ask on the port of the clients, answered as it answers.
 ///
-/// Its two pages say that somebody listens, and nothing more: whether the hub is ready is for the operator's port.
+/// Its two pages say that somebody listens, and nothing more: whether the hub is ready is for the operator's port. Pages may read
+/// them, as those of the original.
 package struct ClientHealth: HTTPHandler {
     package init() {}
 
@@ -75,7 +76,7 @@ package struct ClientHealth: HTTPHandler {
         case "/api/ping", "/realtime/v1/api/ping": response = .json(200, Array(#"{"message":"Success"}"#.utf8))
         default: return .notServed
         }
-        return .answered(head.method == .get || head.method == .head ? response : .getOnly)
+        return .answered(head.method == .get || head.method == .head ? response.readableAnywhere : .getOnly)
     }
 
     package func respond(to request: HTTPRequest, later reply: HTTPReply) -> HTTPAnswer? { nil }

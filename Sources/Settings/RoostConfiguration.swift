@@ -112,6 +112,8 @@ package struct RoostConfiguration: Sendable {
     package let policySessions: Int
     package let safetyPollSeconds: Int
     package let readyLagSeconds: Int
+    /// `feed.required`: nobody is let in while row changes cannot be served.
+    package let requiresFeed: Bool
     /// Nil: no channels are listened to.
     package let notifyChannels: String?
     package let webhooks: WebhookSettings
@@ -202,6 +204,7 @@ package struct RoostConfiguration: Sendable {
         recoveryWindowSeconds = values.integer(.recoveryWindowSeconds)
         retentionHours = values.integer(.retentionHours)
         policySessions = values.integer(.policySessions)
+        requiresFeed = values.toggle(.feedRequired)
         safetyPollSeconds = values.integer(.safetyPollSeconds)
         readyLagSeconds = values.integer(.readyLagSeconds)
         notifyChannels = values.text(.notifyChannels)

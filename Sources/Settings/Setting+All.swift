@@ -21,7 +21,7 @@ extension Setting {
         alertTables, alertAudience, alertTitle, alertBody, alertTitleKey, alertTitleArguments, alertBodyKey,
         alertBodyArguments, alertSound, alertHours,
         pingAfter, idleTimeout, bodyTimeout, feedCapture, recoveryWindowSeconds, retentionHours, policySessions,
-        safetyPollSeconds, readyLagSeconds, notifyChannels, webhooksURL, webhooksSecret, webhooksQueue,
+        safetyPollSeconds, readyLagSeconds, feedRequired, notifyChannels, webhooksURL, webhooksSecret, webhooksQueue,
         streamsDirectory, streamsSync, streamsOnClose, streamsRoutes, streamBytes, streamBinaryBytes, streamTotalBytes,
         streamCount,
         streamKeepAfterEnd, streamStalledAfter, streamAbortedAfter, streamAbandonedAfter, logLevel, logFormat,
@@ -80,9 +80,9 @@ extension Setting {
     static let httpOrigins = Setting(
         "http.origins", .origins, standard: nil, isReloaded: true,
         "The web pages that may use the hub, by their origins, with commas between them; * stands for subdomains. "
-            + "Pages of other origins are refused with HTTP 403 and may not read the HTTP API's answers. When it is "
-            + "not set, all pages may use it: the token is what protects the hub. Programs other than browsers name no "
-            + "origin and are let in.")
+            + "Whatever pages of other origins ask for is refused with HTTP 403; the hub's own origin need not be named. "
+            + "When it is not set, all pages may use it: the token is what protects the hub. Programs other than "
+            + "browsers name no origin and are let in.")
 
     static let httpTokenCookie = Setting(
         "http.token_cookie", .name, standard: nil, isReloaded: true,
@@ -210,6 +210,13 @@ extension Setting {
     static let readyLagSeconds = Setting(
         "feed.ready_lag_seconds", .integer(1...3600), standard: .integer(30), unit: "seconds",
         "How far changes may be behind the database, beyond feed.safety_poll_seconds, before /readyz says 503.")
+
+    static let feedRequired = Setting(
+        "feed.required", .toggle, standard: .toggle(true),
+        "Whether new sockets are refused with HTTP 503 while the hub cannot serve row changes: at its start, and while "
+            + "Postgres is away. Some clients never come back from a join that is refused, and all of them from a "
+            + "connection that is. false is for clients that use no row changes: they are let in, and /readyz says that "
+            + "the hub is degraded.")
 
     static let notifyChannels = Setting(
         "notify.channels", .mappings, standard: nil,

@@ -9,8 +9,9 @@ extension Setting {
     static let connectionsPerAddress = Setting(
         "limits.connections_per_address", .integer(0...1_000_000), standard: .integer(0), unit: "sockets",
         isReloaded: true,
-        "How many sockets one address may have, or one /64 network of IPv6; one more is refused with HTTP 429. 0: any "
-            + "number. Behind a proxy all clients share its address: name it in http.trusted_proxies, or leave this 0.")
+        "How many connections one address may have, or one /64 network of IPv6: WebSockets, HTTP requests, and idle ones, "
+            + "the eldest of which makes room for the next. One more is refused with HTTP 429. 0: any number. Behind a "
+            + "proxy all clients share its address: name it in http.trusted_proxies, or leave this 0.")
 
     static let connectionsPerUser = Setting(
         "limits.connections_per_user", .integer(0...1_000_000), standard: .integer(0), unit: "sockets",

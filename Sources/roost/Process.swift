@@ -33,7 +33,8 @@ enum OpenFiles {
     /// 3,000 and 20,000 that came to about 0.65 ns an entry, in ranges that overlap; nothing above was measured.
     private static let most: rlim_t = 65_536
 
-    /// For what is no client's: connections to Postgres, listeners, files, and connections that are not upgraded yet.
+    /// For what is no client's: connections to Postgres, listeners, files, and connections that are not upgraded yet. Those make room
+    /// for each other where little of this is left (`DescriptorRoom`).
     private static let reserve = 128
 
     /// How many sockets clients may have. `wanted` is zero for as many as possible.
@@ -42,7 +43,7 @@ enum OpenFiles {
         return wanted == 0 ? most : min(wanted, most)
     }
 
-    private static var limit: Int {
+    static var limit: Int {
         var limit = rlimit()
         getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
         return Int(clamping: limit.rlim_cur)

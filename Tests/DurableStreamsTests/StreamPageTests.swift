@@ -34,6 +34,25 @@ import Testing
         #expect(end.status == 200 && end.body.isEmpty && end["stream-up-to-date"] == "true")
     }
 
+    @Test(arguments: [
+        ("text/plain; charset=utf-8", true), ("application/json", true), ("image/png", true), ("video/mp4", true),
+        ("application/octet-stream", false), ("text/html", false), ("Text/HTML;charset=utf-8", false),
+        ("image/svg+xml", false), ("application/xhtml+xml", false), ("application/xml", false), ("text/xml", false),
+        ("text/javascript", false), ("application/pdf", false), ("multipart/x-mixed-replace;boundary=a", false),
+        ("message/rfc822", false), ("x", false), ("text/plain,text/html", false), ("text/plain;a=b, text/html", false),
+    ])
+    func whatABrowserMightRunIsDownloaded(type: String, isShown: Bool) throws {
+        let stream = try stream(type, Array("<script>1</script>\n".utf8))
+        for answer in [
+            StreamResponse.description(stream.snapshot), try page(stream, "offset=now"),
+            StreamResponse.answer(.created(stream.snapshot), to: try call("PUT /streams/a"), url: ""),
+        ] {
+            #expect(answer["content-disposition"] == (isShown ? nil : "attachment"))
+            #expect(answer["content-security-policy"] == "default-src 'none'; sandbox")
+            #expect(answer["x-content-type-options"] == "nosniff")
+        }
+    }
+
     @Test func messagesAsAnArray() throws {
         let stream = try stream("application/json", Array("{\"a\":1}\n".utf8), Array("[2]\n\"x\"\n".utf8))
         #expect(try page(stream, first).text == "[{\"a\":1},[2],\"x\"]")

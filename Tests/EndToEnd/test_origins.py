@@ -70,9 +70,69 @@ async def test_answers_may_be_read_by_pages_of_the_list(hub):
         answered = await ask(hub, "POST", "/api/broadcast", origin=origin, apikey=token(), content_type="application/json")
         assert answered["access-control-allow-origin"] == origin and answered["vary"] == "origin"
     for origin in (*FOREIGN, None):
-        for method in ("OPTIONS", "POST"):
+        for method in ("OPTIONS", "POST") if origin else ("OPTIONS",):
             asked = await ask(hub, method, "/api/broadcast", origin=origin, apikey=token(), content_type="application/json")
             assert "access-control-allow-origin" not in asked and asked["vary"] == "origin"
+
+
+CALLS = [
+    ("POST", "/api/broadcast", b'{"messages": []}'), ("POST", "/api/broadcast/t/events/e", b"{}"), ("POST", "/api/sse/ticket", b""),
+    ("GET", "/api/broadcast/t/events", None), ("PUT", "/streams/a", b""), ("POST", "/streams/a", b"x"),
+    ("POST", "/streams/a/cancel", b""), ("DELETE", "/streams/a", None), ("GET", "/streams/a", None), ("HEAD", "/streams/a", None),
+    ("GET", "/api/channels", None), ("POST", "/api/users/ann/disconnect", b"{}"), ("GET", "/api/ping", None),
+    ("GET", "/healthcheck", None), ("GET", "/nowhere", None), ("PATCH", "/nowhere", b"x"),
+]
+
+
+@pytest.mark.parametrize("method, path, body", CALLS)
+async def test_nothing_is_carried_out_for_other_pages(hub, method, path, body):
+    """Whatever is asked: what a page may not read the answer to, it may not cause either."""
+    async def status(**headers):
+        async with await HTTPConnection.open(hub.port) as http:
+            answer = await http.request(
+                method, path, body, apikey=token("service_role"), content_type="application/json", **headers)
+            return answer.status
+    for origin in ("https://evil.example", "null", f"http://127.0.0.1:{hub.port}"):
+        assert await status(origin=origin, sec_fetch_site="cross-site") == 403, origin
+    # As on every hub: for what is no page, for a page of the list, and for one of the hub's own origin.
+    as_ever = await status()
+    assert as_ever != 403
+    assert await status(origin=ALLOWED[0]) != 403
+    assert await status(origin=f"http://127.0.0.1:{hub.port}", sec_fetch_site="same-origin") != 403
+
+
+async def test_a_page_of_the_hubs_own_origin_may_open_a_socket(hub):
+    own = {"Origin": f"http://127.0.0.1:{hub.port}", "Sec-Fetch-Site": "same-origin"}
+    async with await Client.connect(hub.port, headers=own) as client:
+        await client.settled()
+
+
+TRACING = "baggage,sentry-trace,traceparent,x-request-id"
+
+
+@pytest.mark.parametrize("tls", [False, True])
+async def test_a_page_may_send_what_traces_its_requests(hubs, tls):
+    async def allowed(origins, origin, asked):
+        async with await HTTPConnection.open(hubs[origins, tls].port, tls=hubs[origins, tls].trust) as http:
+            answer = await http.request(
+                "OPTIONS", "/api/broadcast", None, origin=origin, access_control_request_method="POST",
+                access_control_request_headers=asked)
+            assert answer.status == 204
+            return answer.headers["access-control-allow-headers"].split(", ")
+    assert {*TRACING.split(","), "authorization"} <= set(await allowed("", STRANGER, TRACING))
+    assert {*TRACING.split(","), "authorization"} <= set(await allowed(PAGE, PAGE, TRACING))
+    assert "traceparent" not in await allowed(PAGE, STRANGER, TRACING)
+    assert not any(name.startswith("a") and name[1:].isdigit() for name in await allowed("", PAGE, ",".join(f"a{n}" for n in range(999))))
+
+
+async def test_health_may_be_read_by_pages(hubs):
+    for path in ("/healthcheck", "/api/ping", "/realtime/v1/api/ping"):
+        assert (await ask(hubs["", False], "GET", path, origin=STRANGER))["access-control-allow-origin"] == "*"
+        assert (await ask(hubs[PAGE, False], "GET", path, origin=PAGE))["access-control-allow-origin"] == PAGE
+        assert "access-control-allow-origin" not in await ask(hubs[PAGE, False], "GET", path, origin=STRANGER)
+        # What is a backend's own is not for pages: it takes a token that none should have.
+        channels = await ask(hubs["", False], "GET", "/api/channels", origin=STRANGER, apikey=token("service_role"))
+        assert "access-control-allow-origin" not in channels
 
 
 # Errors, whoever gives them: a browser shows a page neither the status nor the reason of what it may not read.
@@ -151,8 +211,8 @@ async def refused(hub, status, first, lines, body, origin):
 @pytest.mark.parametrize("status, first, lines, body, plain, tls, knows_the_page", ERRORS)
 async def test_errors_may_be_read_by_the_pages_that_are_let_in(hubs, status, first, lines, body, plain, tls, knows_the_page):
     async def check(origins, is_tls, origin):
-        # Sockets are refused to the pages of others before anything else is looked at.
-        says = 403 if origins and origin == STRANGER and "upgrade: websocket" in lines else status
+        # Pages of others are refused before anything else of a head is looked at.
+        says = 403 if origins and origin == STRANGER and knows_the_page else status
         headers = await refused(hubs[origins, is_tls], says, first, lines, body, origin)
         reader = "*" if not origins else PAGE if origin == PAGE and knows_the_page else None
         assert headers.get("access-control-allow-origin") == reader, (origins, is_tls, origin)

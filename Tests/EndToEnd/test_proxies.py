@@ -1,5 +1,6 @@
 """Behind proxies: whose word counts about a client's address, and what docs/proxies.md has people configure."""
 
+import asyncio
 import grp
 import os
 import pathlib
@@ -10,6 +11,7 @@ import time
 import pytest
 
 from support.bounds import at_most
+from support.browser import Browser
 from support.certificates import Authority
 from support.deadline import eventually
 from support.http import HTTPConnection
@@ -122,7 +124,7 @@ def test_what_is_no_network(hub, text):
 def paged(cluster, tmp_path_factory):
     """A hub as the page has it: a Unix domain socket beside its port, and proxies that it believes."""
     hub = Hub(
-        cluster.create_database("paged"), ROOST_LOOPS="1", ROOST_LIMITS_CONNECTIONS_PER_ADDRESS="1",
+        cluster.create_database("paged"), ROOST_LOOPS="1", ROOST_LIMITS_CONNECTIONS_PER_ADDRESS="2",
         ROOST_LIMITS_FAILURES_PER_MINUTE="0", ROOST_HTTP_TRUSTED_PROXIES="unix, 127.0.0.1")
     hub.path = f"{hub.folder}/hub.sock"
     hub.environment["ROOST_HTTP_SOCKET"] = hub.path
@@ -150,10 +152,12 @@ async def test_the_pages_proxies_pass_on_all_that_a_hub_serves_and_log_no_token(
     bearer = {"authorization": f"Bearer {secret}"}
     async with await Client.connect(page_proxy.port, tls=trust, apikey=secret) as client:
         await client.join(f"realtime:{name}")
-        # A second one is refused: it is the client's address that counts, 127.0.0.1, and it has one.
-        with pytest.raises(Refused) as refused:
-            await Client.connect(page_proxy.port, tls=trust, apikey=secret)
-        assert refused.value.status == 429
+        async with await Client.connect(page_proxy.port, tls=trust, apikey=secret):
+            # A third one is refused: it is the client's address that counts, 127.0.0.1, and it has two.
+            with pytest.raises(Refused) as refused:
+                await Client.connect(page_proxy.port, tls=trust, apikey=secret)
+            assert refused.value.status == 429
+        await eventually(lambda: paged.metric("roost_connections") == 1, what="the second one gone")
         async with await HTTPConnection.open(page_proxy.port, tls=trust) as http:
             sent = await http.request(
                 "POST", f"/api/broadcast/{name}/events/wave", b'{"n": 1}', content_type="application/json", **bearer)
@@ -163,15 +167,48 @@ async def test_the_pages_proxies_pass_on_all_that_a_hub_serves_and_log_no_token(
     await eventually(lambda: _served(paged, page_proxy, trust, secret), what="the place of whoever left")
     paged.stop()
     try:
-        with pytest.raises(Refused) as refused:
-            await Client.connect(page_proxy.port, tls=trust, apikey=secret)
-        assert refused.value.status in (502, 503)
+        # An event source is broken off, and so comes back; others may be told.
+        for accept in ("text/event-stream", "*/*"):
+            async with await HTTPConnection.open(page_proxy.port, tls=trust) as http:
+                http.write(f"GET /api/broadcast/a/events?apikey={secret} HTTP/1.1\r\nhost: 127.0.0.1\r\naccept: {accept}\r\n\r\n".encode())
+                if accept == "*/*" and page_proxy.kind != "haproxy":
+                    assert (await http.answer(within=20)).status == 502
+                else:
+                    assert await http.ended(within=20) == b""
     finally:
         paged.start()
     page_proxy.stop()
     logs = page_proxy.logs
     assert "/realtime/v1/websocket" in logs and ("502" in logs or "503" in logs), logs
     assert secret not in logs and secret.split(".")[1] not in logs, logs
+
+
+@pytest.fixture(scope="module")
+def browser():
+    browser = Browser("--ignore-certificate-errors")
+    try:
+        yield browser
+    finally:
+        browser.close()
+
+
+async def test_a_browsers_event_source_comes_back_after_a_restart(paged, page_proxy, name, browser):
+    page = await browser.page(f"https://127.0.0.1:{page_proxy.port}/healthcheck")
+    await page.until("location.pathname == '/healthcheck' && document.body.innerText == 'ok'", 20)
+    await page.run(
+        "window.opened = window.failed = 0;"
+        f"window.source = new EventSource('/api/broadcast/{name}/events?apikey={token()}');"
+        "source.onopen = () => opened++; source.onerror = () => failed++; 0")
+    await page.until("opened == 1", 20)
+    await asyncio.to_thread(paged.stop)
+    try:
+        # The end, and an attempt that finds no hub: without what the page says it would be the last.
+        await page.until("failed >= 2", 40)
+        assert await page.run("source.readyState") == 0, "it has not given up"
+    finally:
+        paged.start()
+    await page.until("opened == 2", 40)
+    await page.close()
 
 
 async def _served(paged, proxy, trust, secret):

@@ -1,14 +1,19 @@
 """The hub ends and comes back, Postgres ends and comes back: clients return, and nothing is lost on the way to them."""
 
 import asyncio
+import json
 
 import pytest
 
 from support.bounds import Elapsed
 from support.cluster import Cluster
 from support.deadline import eventually, until
+from support.http import HTTPConnection
 from support.hub import Hub
 from support.pypi import Listener, python_client
+from support.subscriptions import query
+from support.tokens import token
+from support.websocket import Refused
 from support.wsclient import Client
 
 
@@ -92,11 +97,15 @@ async def test_changes_while_the_hub_is_away_are_read_when_it_is_back(own_hub, o
     await eventually(lambda: seen() >= 1000, 5, what="the changes of the time without a hub")
 
 
-async def test_the_hub_starts_before_postgres():
+ROWS = {"config": {"postgres_changes": [{"event": "*", "schema": "public", "table": "t"}]}}
+
+
+@pytest.mark.parametrize("requires", [True, False])
+async def test_the_hub_starts_before_postgres(requires):
     cluster = Cluster().start()
     try:
         url = cluster.create_database("late")
-        hub = Hub(url)
+        hub = Hub(url, **({} if requires else {"ROOST_FEED_REQUIRED": "false"}))
         try:
             hub.run("migrate")
             with cluster.connect("late") as sql:
@@ -107,18 +116,24 @@ async def test_the_hub_starts_before_postgres():
             until(lambda: "refused" in hub.log or hub.process.poll() is not None, what="a word in the log")
             # The first to say so in the log need not be the feed.
             until(lambda: "onnection" in hub.ops("/readyz")[1], what=lambda: f"the reason in /readyz: {hub.ops('/readyz')}")
-            assert hub.ops("/readyz")[0] == 503
+            status, text = hub.ops("/readyz")
+            assert status == 503 if requires else (status == 200 and text.startswith("ok, degraded: ")), text
             assert hub.ops("/livez")[0] == 200
             assert not hub.is_listening, "the line is for a hub that is ready"
-            # A socket is let in, and a join for changes is refused in a way that makes clients come again.
-            client = await Client.connect(hub.port)
-            reply = await client.ask("realtime:r", "phx_join", {"config": {"postgres_changes": [{"event": "*", "schema": "public", "table": "t"}]}})
-            assert reply.payload["status"] == "error"
-            assert "Realtime was unable to connect to the project database" in reply.payload["response"]["reason"]
-            await client.join("realtime:chat")
+            if requires:
+                await refused_for_now(hub)
+            else:
+                # A socket is let in, and a join for changes is refused in a way that makes clients come again.
+                client = await Client.connect(hub.port)
+                reply = await client.ask("realtime:r", "phx_join", ROWS)
+                assert reply.payload["status"] == "error"
+                assert "Realtime was unable to connect to the project database" in reply.payload["response"]["reason"]
+                await client.join("realtime:chat")
             cluster.start()
             hub.wait_until_listening(within=20)
-            assert hub.ops("/readyz")[0] == 200
+            assert hub.ops("/readyz") == (200, "ok\n")
+            if requires:
+                client = await Client.connect(hub.port)
             await client.watch("realtime:r", {"event": "*", "schema": "public", "table": "t"})
             with cluster.connect("late") as sql:
                 sql.execute("insert into t values (1)")
@@ -127,6 +142,80 @@ async def test_the_hub_starts_before_postgres():
         finally:
             hub.remove()
     finally:
+        cluster.remove()
+
+
+async def refused_for_now(hub):
+    with pytest.raises(Refused) as refused:
+        await Client.connect(hub.port)
+    assert refused.value.status == 503 and refused.value.headers["retry-after"] == "1"
+    assert b"unable to connect to the project database" in refused.value.body
+
+
+@pytest.mark.parametrize("ending", ["stop", "kill"])
+async def test_whoever_is_let_in_while_the_hub_starts_is_served(own_hub, own_table, ending):
+    """Some clients never come back from a join that is refused; all of them do from a connection that is."""
+    async def attempt():
+        try:
+            client = await Client.connect(own_hub.port)
+        except Refused as refused:
+            assert refused.status == 503
+            return "refused"
+        except OSError:
+            return "not there"
+        try:
+            reply = await client.ask("realtime:r", "phx_join", ROWS)
+            assert reply.payload["status"] == "ok", reply
+            return "served"
+        finally:
+            await client.close()
+    for _ in range(3):
+        own_hub.start(wait=False)
+        outcomes = []
+        async with asyncio.timeout(30):
+            while outcomes.count("served") < 5:
+                outcomes.extend(await asyncio.gather(attempt(), attempt()))
+        assert outcomes.index("served") > 0, "the test began before the hub did"
+        await asyncio.to_thread(getattr(own_hub, ending))
+
+
+async def test_while_postgres_is_away_nobody_new_comes_and_nobody_goes():
+    cluster = Cluster().start()
+    hub = Hub(cluster.create_migrated_database("away"))
+    try:
+        with cluster.connect("away") as sql:
+            sql.execute("alter database away set synchronous_commit = on")
+            sql.execute("create table t (id int primary key)")
+        hub.watch("t")
+        hub.start()
+        path = "/api/broadcast/chat/events"
+        async with await Client.connect(hub.port) as client, await HTTPConnection.open(hub.port) as http:
+            await client.watch("realtime:r", ROWS["config"]["postgres_changes"][0])
+            await client.join("realtime:chat", config={"broadcast": {"self": True}})
+            await asyncio.to_thread(cluster.stop, "immediate")
+            await eventually(lambda: hub.ops("/readyz")[0] == 503, what="/readyz to notice")
+            await refused_for_now(hub)
+            # Whoever is there stays, and what needs no database goes on.
+            client.push("realtime:chat", "broadcast", {"event": "e", "payload": {}})
+            await client.next("broadcast")
+            sent = await http.request("POST", path + "/e", b"{}", authorization="Bearer " + token(), content_type="application/json")
+            assert sent.status == 202
+            # An event source would take a 503 for the last word: its connection breaks, and it comes again. Others are told.
+            rows = query([json.dumps({"topic": "r", **ROWS})], apikey=token())
+            async with await HTTPConnection.open(hub.port) as source:
+                source.write(f"GET /api/sse{rows} HTTP/1.1\r\nhost: a\r\naccept: text/event-stream\r\n\r\n".encode())
+                assert await source.ended() == b""
+            assert (await http.request("GET", f"/api/sse{rows}", None)).status == 503
+            await asyncio.to_thread(cluster.start)
+            await eventually(lambda: hub.ops("/readyz")[0] == 200, 30, what="/readyz to notice")
+            async with await Client.connect(hub.port) as new:
+                await new.watch("realtime:r", ROWS["config"]["postgres_changes"][0])
+            with cluster.connect("away") as sql:
+                sql.execute("insert into t values (1)")
+            assert (await client.next("postgres_changes")).payload["data"]["record"] == {"id": 1}
+        assert hub.metric('roost_connections_refused_total{reason="database"}') >= 1
+    finally:
+        hub.remove()
         cluster.remove()
 
 

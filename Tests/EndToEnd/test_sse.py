@@ -221,6 +221,18 @@ async def test_a_ticket_stands_for_a_token_once(hub, http, name):
     assert (await http.request("GET", "/api/sse/ticket", authorization="Bearer " + of("ann"))).status == 405
 
 
+async def test_a_ticket_buys_no_other(hub, http, name):
+    async def ask(query="", **headers):
+        return await http.request("POST", "/api/sse/ticket" + query, b"", **headers)
+    ticket = json.loads((await ask(authorization="Bearer " + of("ann"))).body)["ticket"]
+    refused = await ask(f"?ticket={ticket}")
+    assert refused.status == 401 and "token" in json.loads(refused.body)["error"]
+    assert (await ask(f"?ticket={ticket}", authorization="Bearer " + of("ann"))).status == 200, "the token counts"
+    # Nobody used it up for its owner.
+    async with await Subscription.open(hub.port, f"/api/sse{query([name], ticket=ticket)}", token_in_header=False) as events:
+        assert events.status == 200
+
+
 async def test_a_cookie_counts_for_pages_that_may_use_it(own_hub, name):
     own_hub.environment |= {"ROOST_HTTP_TOKEN_COOKIE": "access_token", "ROOST_HTTP_ORIGINS": "https://app.example.com"}
     own_hub.start()

@@ -359,6 +359,40 @@ async def test_pages_of_other_origins_may_use_streams(http):
     assert "stream-next-offset" in page.headers["access-control-expose-headers"]
 
 
+@pytest.mark.parametrize("type, is_shown", [
+    ("text/html", False), ("image/svg+xml", False), ("text/javascript", False), ("text/plain, text/html", False),
+    ("text/plain; charset=utf-8", True), ("application/json", True),
+])
+async def test_a_stream_is_no_page_of_the_hubs_origin(http, type, is_shown):
+    """Whoever may write a stream chooses its type; whoever opens its address in a browser must not run what was written."""
+    stream = Stream(http)
+    body = b'{"a":1}' if "json" in type else b"<script>document.title = document.cookie</script>"
+    answers = [await stream.create(type, body=body)]
+    for query in ("?offset=-1", "", "?offset=now", f"?offset={offset(0)}&live=long-poll"):
+        answers.append(await http.request("GET", f"{stream.path}{query}", None, **bearer()))
+    answers.append(await http.request("HEAD", stream.path, None, **bearer()))
+    for answer in answers:
+        assert answer.status in (200, 201) and answer.headers["content-type"] == type
+        assert answer.headers.get("content-disposition") == (None if is_shown else "attachment")
+        assert "sandbox" in answer.headers["content-security-policy"] and answer.headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.parametrize("type, before, behind", [
+    ("text/html", "<script>", "</script>"), ("image/svg+xml", '<svg xmlns="http://www.w3.org/2000/svg"><script>', "</script></svg>"),
+])
+async def test_a_browser_runs_nothing_of_a_stream(hub, http, browser, type, before, behind):
+    stream = Stream(http)
+    await stream.create(type, body=f"{before}document.cookie = 'ran={stream.name};path=/'{behind}".encode())
+    page = await browser.page("about:blank")
+    for address in (f"{stream.path}?token={token('service_role')}", "/healthcheck"):
+        await page.call("Page.navigate", url=f"http://127.0.0.1:{hub.port}{address}")
+        # What is opened has run by then; what is downloaded leaves the page before.
+        await page.until("document.readyState == 'complete'")
+    await page.until("location.pathname == '/healthcheck'")
+    assert f"ran={stream.name}" not in await page.run("document.cookie")
+    await page.close()
+
+
 async def test_a_hub_without_a_folder_serves_none(cluster):
     from support.hub import Hub
     hub = Hub(cluster.create_database("no_streams"))

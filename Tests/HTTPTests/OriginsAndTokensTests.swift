@@ -44,6 +44,39 @@ private struct NotAHead: Error { let text: String }
         #expect(header(origins.readable(.text(200, "ok"), by: "https://app.example")) == nil)
     }
 
+    @Test(arguments: [
+        (nil, "cross-site", true), ("https://app.example", "cross-site", true),
+        ("https://hub.example", "same-origin", true), ("https://hub.example", "same-site", false),
+        ("https://other.example", "none", false), ("null", "cross-site", false),
+    ])
+    func pagesOfTheListAndOfTheHubsOwnOriginAreHeard(origin: String?, site: String, isHeard: Bool) throws {
+        let head = try request("Sec-Fetch-Site: " + site + (origin.map { "\r\nOrigin: " + $0 } ?? ""))
+        #expect(AllowedOrigins(["https://app.example"]).admit(head) == isHeard)
+        #expect(AllowedOrigins().admit(head))
+    }
+
+    @Test(arguments: [
+        ("traceparent, baggage,\tX-Request-ID", "traceparent, baggage, x-request-id"),
+        ("apikey,sentry-trace", "sentry-trace"), ("traceparent,not a name", nil), ("traceparent,,", "traceparent"),
+        ("a:b", nil), ("\"a\"", nil),
+        (String(repeating: "a", count: 2049), nil), (Array(repeating: "a,", count: 65).joined(), nil),
+    ])
+    func aPreflightAllowsWhatThePageAsksFor(asked: String, added: String?) throws {
+        let head = try request("Origin: https://app.example\r\nAccess-Control-Request-Headers: " + asked)
+        let fixed = try #require(allowedHeaders(AllowedOrigins().preflight(for: try request("Origin: null"))))
+        #expect(fixed.hasPrefix("authorization, ") && fixed.hasSuffix("producer-seq"))
+        let expected = fixed + (added.map { ", " + $0 } ?? "")
+        #expect(allowedHeaders(AllowedOrigins().preflight(for: head)) == expected)
+        #expect(allowedHeaders(AllowedOrigins(["https://app.example"]).preflight(for: head)) == expected)
+        #expect(allowedHeaders(AllowedOrigins(["https://other.example"]).preflight(for: head)) == fixed)
+    }
+
+    private func request(_ fields: String) throws -> HTTPHead { try head("/", fields) }
+
+    private func allowedHeaders(_ response: HTTPResponse) -> String? {
+        response.headers.first { $0.name == "access-control-allow-headers" }?.value
+    }
+
     private func header(_ response: HTTPResponse) -> String? {
         response.headers.first { $0.name == "access-control-allow-origin" }?.value
     }

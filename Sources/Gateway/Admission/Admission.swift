@@ -38,7 +38,7 @@ package struct Admission {
 
     /// Why an upgrade was refused, as the metrics have it.
     package enum Reason: String, CaseIterable, Sendable {
-        case path, origin, handshake, version, token, limit, draining
+        case path, origin, handshake, version, token, limit, draining, database
         case keyMissing = "key_missing"
 
         /// What the operator is told where there is no more to say.
@@ -53,6 +53,7 @@ package struct Admission {
             case .keyMissing: "There is no token"
             case .limit: "Too many bad tokens came from this address"
             case .draining: "The hub restarts"
+            case .database: "Row changes cannot be served now, and feed.required is true"
             }
         }
 
@@ -67,14 +68,21 @@ package struct Admission {
     private var proxies: TrustedProxies
     /// No socket is let in any more.
     private(set) var isDraining = false
+    /// Row changes cannot be served, and so no socket is let in: a client's library comes back from a connection that is refused, and
+    /// not always from a join.
+    private var lacksFeed: Bool
+    private let requiresFeed: Bool
     package private(set) var refused: [Reason: Int] = [:]
 
     /// Where WebSockets of clients are served.
     static let paths = ["/socket/websocket", "/realtime/v1/websocket"]
 
     package init(
-        _ rules: GatewayRules, verifier: any TokenVerifier, connections: ConnectionLimits, failing: FailingAddresses
+        _ rules: GatewayRules, verifier: any TokenVerifier, connections: ConnectionLimits, failing: FailingAddresses,
+        requiresFeed: Bool = false
     ) {
+        self.requiresFeed = requiresFeed
+        lacksFeed = requiresFeed
         self.verifier = verifier
         self.connections = connections
         self.failing = failing
@@ -89,16 +97,78 @@ package struct Admission {
 
     package mutating func drain() { isDraining = true }
 
+    /// - Parameter isReady: whether row changes can be served.
+    package mutating func feed(isReady: Bool) { lacksFeed = requiresFeed && !isReady }
+
+    // MARK: Arrivals
+
+    /// Counts a connection that was accepted on the clients' port.
+    ///
+    /// - Returns: nil where it is not even to be told that there are too many.
+    package func arrive(by fd: Int32) -> Arrival? {
+        let address = IPAddress(peerOf: fd)
+        var arrival = Arrival(address: address, isProxied: !proxies.isEmpty && proxies.contains(address))
+        if arrival.isProxied { arrival.address = nil }
+        guard let source = arrival.source else { return arrival }
+        return count(source, for: &arrival) ? arrival : nil
+    }
+
+    private func count(_ source: PeerAddress, for arrival: inout Arrival) -> Bool {
+        switch connections.arrive(source) {
+        case .counted: arrival.counted = source
+        case .over: (arrival.counted, arrival.isOver) = (source, true)
+        case .refused: return false
+        case .free: break
+        }
+        return true
+    }
+
+    /// Takes a connection out of its address' count.
+    package func depart(_ arrival: inout Arrival) {
+        if let counted = arrival.counted.take() { connections.depart(counted) }
+    }
+
+    /// A request has come by a connection. By a proxy's it is counted for whom the proxy speaks, until `requestEnds`.
+    ///
+    /// - Returns: the answer where its address has too many connections.
+    package mutating func requestBegins(_ head: some RequestHead, by arrival: inout Arrival) -> Denial? {
+        if arrival.isProxied {
+            depart(&arrival)
+            arrival.isOver = false
+            arrival.address = head.field("x-forwarded-for").flatMap { proxies.client(in: $0) }
+            guard let source = arrival.source else { return nil }
+            if !count(source, for: &arrival) { arrival.isOver = true }
+        } else if arrival.isOver, let counted = arrival.counted, connections.fits(counted) {
+            arrival.isOver = false
+        }
+        guard arrival.isOver else { return nil }
+        depart(&arrival)
+        let refusal = Refusal.over(.connectionsPerAddress, connections.perAddress)
+        let peer = Peer(address: arrival.address, isBehindProxy: arrival.isProxied)
+        return deny(.error(429, refusal.message), .limit, peer, refusal.message, over: refusal)
+    }
+
+    /// The answer is given, or has gone out whole where it went on: a proxy uses the connection for others from here on.
+    package func requestEnds(by arrival: inout Arrival) {
+        guard arrival.isProxied else { return }
+        depart(&arrival)
+        arrival.address = nil
+    }
+
     // MARK: Upgrades
 
     /// The answer to a request for a WebSocket on the clients' port.
     ///
-    /// - Parameter fd: the socket that it came by.
-    package mutating func judge(_ head: some RequestHead, by fd: Int32, at now: HubTime) -> Verdict {
+    /// - Parameters:
+    ///   - fd: the socket that it came by.
+    ///   - counted: the address that the connection is counted for already; who is admitted is counted for it from here on.
+    package mutating func judge(
+        _ head: some RequestHead, by fd: Int32, counted: PeerAddress? = nil, at now: HubTime
+    ) -> Verdict {
         let peer = Peer(of: fd, head, trusting: proxies)
         if isDraining {
             // It was accepted before the listeners were closed.
-            return refuse(.error(503, Refusal.restarting.message), .draining, peer)
+            return refuse(.unavailable(Refusal.restarting.message, retryAfter: 1), .draining, peer)
         }
         if peer.isBehindProxy, failing.keepsFailing(peer.text) {
             // Others are held back before they are heard; here it takes a header to know who it is.
@@ -107,10 +177,7 @@ package struct Admission {
         guard Self.paths.contains(head.path) else {
             return refuse(.error(404, "No WebSocket is served here; connect to /realtime/v1/websocket"), .path, peer)
         }
-        guard origins.isEmpty || origins.allow(head.field("origin")) else {
-            return refuse(
-                .error(403, "Pages of this origin are not allowed; http.origins names those that are"), .origin, peer)
-        }
+        guard origins.admit(head) else { return refuse(AllowedOrigins.refusal, .origin, peer) }
         if let refusal = WebSocketHandshake.refusal(of: head) { return refuse(refusal, .handshake, peer) }
         guard let version = ProtocolVersion(vsn: head.query("vsn")) else {
             // Without a word, as the original has it.
@@ -121,7 +188,12 @@ package struct Admission {
         }
         do {
             let claims = try claims(candidates, at: now)
-            return count(Client(version: version, claims: claims, isPage: head.field("origin") != nil), peer)
+            guard !lacksFeed else {
+                return refuse(.unavailable(Refusal.databaseUnavailable.message, retryAfter: 1), .database, peer)
+            }
+            var client = Client(version: version, claims: claims, isPage: head.field("origin") != nil)
+            client.countedAddress = counted
+            return count(client, peer, address: counted == nil ? addressToCount(peer) : nil)
         } catch {
             return refuse(Self.answer(to: error), .token, peer, Self.sentence(of: error))
         }
@@ -132,34 +204,50 @@ package struct Admission {
     /// - Parameters:
     ///   - fd: the socket that it asks by.
     ///   - forwarded: the request's `x-forwarded-for`.
-    mutating func count(_ claims: Claims, by fd: Int32, _ forwarded: String?) -> Verdict {
+    ///   - isCounted: its connection is counted for its address already, and goes on to be.
+    mutating func count(_ claims: Claims, by fd: Int32, _ forwarded: String?, isCounted: Bool) -> Verdict {
         let peer = Peer(of: fd, forwarded: forwarded, trusting: proxies)
-        if isDraining { return refuse(.error(503, Refusal.restarting.message), .draining, peer) }
-        return count(Client(version: .v2, claims: claims, isPage: false), peer)
+        if isDraining {
+            return refuse(.unavailable(Refusal.restarting.message, retryAfter: 1), .draining, peer)
+        }
+        let client = Client(version: .v2, claims: claims, isPage: false)
+        return count(client, peer, address: isCounted ? nil : addressToCount(peer))
+    }
+
+    private func addressToCount(_ peer: Peer) -> PeerAddress? {
+        connections.countsAddresses ? peer.address.map { PeerAddress($0) } : nil
     }
 
     /// Counts a client against whom nothing speaks but, perhaps, how many there are.
-    private mutating func count(_ client: Client, _ peer: Peer) -> Verdict {
+    ///
+    /// - Parameter address: nil where it is not to be counted, or is already.
+    private mutating func count(_ client: Client, _ peer: Peer, address: PeerAddress?) -> Verdict {
         var client = client
         client.peer = peer.address
-        if connections.countsAddresses { client.countedAddress = peer.address.map { PeerAddress($0) } }
+        if let address { client.countedAddress = address }
         if connections.countsUsers { client.countedUser = client.claims.subject }
-        guard let refusal = connections.enter(client.countedAddress, client.countedUser) else {
-            return .admitted(client)
+        guard let refusal = connections.enter(address, client.countedUser) else { return .admitted(client) }
+        guard case .over(.connections, _) = refusal else {
+            return refuse(.error(429, refusal.message), .limit, peer, refusal.message, over: refusal)
         }
-        let status: UInt32 = if case .over(.connections, _) = refusal { 503 } else { 429 }
-        return refuse(.error(status, refusal.message), .limit, peer, refusal.message, over: refusal)
+        return refuse(
+            .unavailable(refusal.message, retryAfter: 5), .limit, peer, refusal.message, over: refusal)
     }
 
     private mutating func refuse(
         _ response: HTTPResponse, _ reason: Reason, _ peer: Peer, _ sentence: String? = nil, over limit: Refusal? = nil
     ) -> Verdict {
+        .refused(deny(response, reason, peer, sentence, over: limit))
+    }
+
+    private mutating func deny(
+        _ response: HTTPResponse, _ reason: Reason, _ peer: Peer, _ sentence: String?, over limit: Refusal?
+    ) -> Denial {
         refused[reason, default: 0] += 1
         if reason.countsAgainst, let address = peer.address { failing.failed(address.text) }
-        return .refused(
-            Denial(
-                response: response, reason: reason, sentence: sentence ?? reason.sentence, address: peer.address,
-                limit: limit))
+        return Denial(
+            response: response, reason: reason, sentence: sentence ?? reason.sentence, address: peer.address,
+            limit: limit)
     }
 
     /// An upgrade that was admitted and never completed is not counted any more.

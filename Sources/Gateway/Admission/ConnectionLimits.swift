@@ -5,8 +5,9 @@ package import Wire
 /// Limits how many sockets there are in all, from one address and of one user: one table for all loops. Those of one user are counted on
 /// all hubs of a cluster (`UserTally`).
 ///
-/// A connection is counted before its upgrade is answered, so that no two loops give away the last place; whoever counted it
-/// takes it out again. Addresses and users are counted only while they are limited: who was let in before that is in
+/// A connection is in its address' count from when it is accepted (`arrive`), whatever becomes of it; by a proxy, while it has a
+/// request. It is a socket of a user's, and one of all, before its upgrade is answered, so that no two loops give away the last
+/// place. Whoever counted it takes it out again. Addresses and users are counted only while they are limited: who was let in before that is in
 /// nobody's count, and whoever was counted is given back although the limit is gone.
 package final class ConnectionLimits: Sendable {
     private struct Table {
@@ -37,6 +38,41 @@ package final class ConnectionLimits: Sendable {
     /// Zero: no limit.
     package var capacity: Int { most.load(ordering: .relaxed) }
     package var countsAddresses: Bool { mostOfAddress.load(ordering: .relaxed) > 0 }
+
+    package enum Place {
+        case counted
+        /// Counted, and there are more than there may be: to be told so.
+        case over
+        /// Not counted: there are more than are told.
+        case refused
+        /// Addresses are not limited.
+        case free
+    }
+
+    /// Counts a connection for its address.
+    package func arrive(_ address: PeerAddress) -> Place {
+        let most = mostOfAddress.load(ordering: .relaxed)
+        guard most > 0 else { return .free }
+        return table.withLock { table in
+            let count = Int(table.addresses[address] ?? 0)
+            guard count < 2 * most + Self.told else { return .refused }
+            table.addresses[address] = Int32(clamping: count + 1)
+            return count < most ? .counted : .over
+        }
+    }
+
+    /// How many connections over its limit an address may have that are told so, besides as many as the limit.
+    private static let told = 8
+
+    /// Whether a connection that was over its address' limit is not any more, because others left.
+    package func fits(_ address: PeerAddress) -> Bool {
+        let most = mostOfAddress.load(ordering: .relaxed)
+        return most == 0 || table.withLock { Int($0.addresses[address] ?? 0) <= most }
+    }
+
+    package func depart(_ address: PeerAddress) { table.withLock { Self.subtract(address, from: &$0.addresses) } }
+
+    package var perAddress: Int { mostOfAddress.load(ordering: .relaxed) }
 
     /// Counts a connection, or says what is full.
     ///
@@ -74,8 +110,7 @@ package final class ConnectionLimits: Sendable {
     /// - Parameter address: the one that it was counted for, if it was.
     package func leave(_ address: PeerAddress?) {
         total.wrappingSubtract(1, ordering: .relaxed)
-        guard let address else { return }
-        table.withLock { Self.subtract(address, from: &$0.addresses) }
+        if let address { depart(address) }
     }
 
     private static func subtract<Key>(_ key: Key, from counts: inout [Key: Int32]) {

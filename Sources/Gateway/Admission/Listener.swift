@@ -23,7 +23,7 @@ final class Listener {
     private let poll: UnsafeMutablePointer<uv_poll_t>
     private var isClosed = false
     /// Connections of addresses that keep failing, waiting for their time.
-    private var held: [(fd: Int32, until: UInt64)] = []
+    private var held: [(fd: Int32, arrival: Arrival, until: UInt64)] = []
 
     convenience init(host: String, port: Int, _ kind: Kind, loop: EventLoop) throws(GatewayError) {
         let fd = roost_listen(host, Int32(port), 4096)
@@ -67,21 +67,27 @@ final class Listener {
         for _ in 0..<turnful {
             let connection = roost_accept(fd)
             guard connection >= 0 else { return rest(after: errno) }
-            if isHeldBack(connection) {
-                hold(connection)
+            guard !isOps else {
+                loop.http.accept(connection, nil)
+                continue
+            }
+            guard let arrival = loop.takeIn(connection) else {
+                Glibc.close(connection)
+                continue
+            }
+            if isHeldBack(arrival) {
+                hold(connection, arrival)
             } else {
-                adopt(connection)
+                adopt(connection, arrival)
             }
         }
     }
 
     /// A proxy is not: for whom it speaks is known only when it has spoken.
-    private func isHeldBack(_ connection: Int32) -> Bool {
+    private func isHeldBack(_ arrival: Arrival) -> Bool {
         let failing = loop.limits.failing
-        guard case .clients = kind, !failing.isEmpty, let peer = IPAddress(peerOf: connection),
-            !loop.rules.trustedProxies.contains(peer)
-        else { return false }
-        return failing.keepsFailing(peer.text)
+        guard case .clients = kind, !failing.isEmpty, let address = arrival.address else { return false }
+        return failing.keepsFailing(address.text)
     }
 
     /// Milliseconds.
@@ -104,23 +110,23 @@ final class Listener {
         restTimer.start(after: Self.restingTime)
     }
 
-    private func adopt(_ connection: Int32) {
+    private func adopt(_ connection: Int32, _ arrival: Arrival) {
         switch kind {
-        case .clients where loop.lws.hasTLS: loop.lws.adoptEncrypted(connection)
-        case .clients: loop.http.accept(connection, isOps: false)
-        case .operators: loop.http.accept(connection, isOps: true)
+        case .clients where loop.lws.hasTLS: loop.tls.accept(connection, arrival)
+        case .clients: loop.http.accept(connection, arrival)
+        case .operators: loop.http.accept(connection, nil)
         case .socket:
             turn = (turn + 1) % (loop.siblings.count + 1)
             if turn == 0 {
-                loop.http.accept(connection, isOps: false)
+                loop.http.accept(connection, arrival)
             } else {
-                loop.siblings[turn - 1].post(.take(connection))
+                loop.siblings[turn - 1].post(.take(connection, arrival))
             }
         }
     }
 
-    private func hold(_ connection: Int32) {
-        held.append((connection, uv_hrtime() / 1_000_000 + FailingAddresses.delay))
+    private func hold(_ connection: Int32, _ arrival: Arrival) {
+        held.append((connection, arrival, uv_hrtime() / 1_000_000 + FailingAddresses.delay))
         guard held.count == 1 else { return }
         timer.start(after: FailingAddresses.delay)
     }
@@ -129,7 +135,7 @@ final class Listener {
         let now = uv_hrtime() / 1_000_000
         while let first = held.first, first.until <= now {
             held.removeFirst()
-            adopt(first.fd)
+            adopt(first.fd, first.arrival)
         }
         if let next = held.first { timer.start(after: next.until - now) }
     }
@@ -146,7 +152,10 @@ final class Listener {
         isClosed = true
         uv_poll_stop(poll)
         if case .socket(let file) = kind { file.remove() }
-        for connection in held { Glibc.close(connection.fd) }
+        for var connection in held {
+            loop.admission.depart(&connection.arrival)
+            Glibc.close(connection.fd)
+        }
         held = []
         Glibc.close(fd)
     }

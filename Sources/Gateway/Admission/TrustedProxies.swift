@@ -87,6 +87,11 @@ struct Peer {
     /// It is named by a proxy, or it is a proxy that names nobody.
     let isBehindProxy: Bool
 
+    init(address: IPAddress?, isBehindProxy: Bool) {
+        self.address = address
+        self.isBehindProxy = isBehindProxy
+    }
+
     /// - Parameter head: of the request that came by the socket.
     init(of fd: Int32, _ head: some RequestHead, trusting proxies: TrustedProxies) {
         self.init(of: fd, forwarded: head.field("x-forwarded-for"), trusting: proxies)

@@ -43,10 +43,13 @@ extension EventLoop {
         case refused(HTTPResponse)
     }
 
-    func judgeUpgrade(_ head: some RequestHead, by fd: Int32, isOps: Bool) -> UpgradeVerdict {
-        if isOps { return operators.judgeUpgrade(head) }
-        switch admission.judge(head, by: fd, at: now()) {
-        case .admitted(let client): return .admitted(.client(client))
+    /// - Parameter arrival: of the connection; nil on the operator's port. Where a client is let in the upgrade has its count.
+    func judgeUpgrade(_ head: some RequestHead, by fd: Int32, of arrival: inout Arrival?) -> UpgradeVerdict {
+        guard arrival != nil else { return operators.judgeUpgrade(head) }
+        switch admission.judge(head, by: fd, counted: arrival?.counted, at: now()) {
+        case .admitted(let client):
+            arrival?.counted = nil
+            return .admitted(.client(client))
         case .refused(let denial):
             note(denial)
             return .refused(denial.response)
@@ -57,7 +60,7 @@ extension EventLoop {
     func note(_ denial: Admission.Denial) {
         if let limit = denial.limit { hub.countRefusal(limit) }
         // Clients come back by themselves, and the operator knows.
-        guard denial.reason != .draining else { return }
+        guard denial.reason != .draining, denial.reason != .database else { return }
         denials.tell(
             "A connection was refused", reason: denial.reason.rawValue, why: denial.sentence, of: denial.address,
             at: second, logger)
@@ -77,9 +80,12 @@ extension EventLoop {
         guard !upgrades.has(wsi) else { return 0 }
         let head = LWSRequestHead(wsi: wsi)
         let fd = Int32(lws_get_socket_fd(wsi))
+        if let denial = tls.requestBegins(head, by: wsi) {
+            return tls.writeLast(denial.response, by: head.field("origin"), to: wsi)
+        }
         let verdict =
             WebSocketHandshake.isAsked(by: head)
-            ? judgeUpgrade(head, by: fd, isOps: false)
+            ? tls.judgeUpgrade(head, by: fd, of: wsi)
             : .refused(
                 router.refusal(of: head, isOps: false)
                     ?? .error(400, "Ask for an upgrade with GET, and to a WebSocket"))
@@ -104,6 +110,7 @@ extension EventLoop {
 
     /// lws forgets a connection.
     func destroyed(_ wsi: OpaquePointer) {
+        tls.destroyed(wsi)
         if let upgrade = upgrades.take(wsi) { abandon(upgrade) }
     }
 

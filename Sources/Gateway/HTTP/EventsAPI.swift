@@ -55,19 +55,13 @@ final class EventsAPI {
             response.headers = [("allow", methods + ", OPTIONS")]
             return .refused(response)
         }
-        let origin = head.field("origin")
-        guard loop.rules.origins.isEmpty || loop.rules.origins.allow(origin) else {
-            return .refused(.error(403, "Pages of this origin are not allowed; http.origins names those that are"))
-        }
         let query = head.allQuery
         let bearer: EventBearer
         do throws(Refusal) {
-            guard let found = try self.bearer(of: head, mayHaveTicket: true, at: now) else {
-                let problem =
-                    query["ticket"] == nil
-                    ? "A token is missing: send it as Authorization: Bearer TOKEN, or ask for a ticket"
-                    : "The ticket is unknown, used already, or older than \(EventTickets.seconds) seconds: ask for another"
-                return .refused(.error(401, problem))
+            // Whoever found one in a log would read on and on, if a ticket bought another.
+            let mayHaveTicket = route != .ticket
+            guard let found = try self.bearer(of: head, mayHaveTicket: mayHaveTicket, at: now) else {
+                return .refused(.error(401, Self.problem(of: route, hasTicket: query["ticket"] != nil)))
             }
             bearer = found
         } catch {
@@ -78,10 +72,20 @@ final class EventsAPI {
         }
         return .admitted(
             Sender(
-                route: route, claims: bearer.claims, isPage: origin != nil, isByCookie: bearer.isByCookie,
+                route: route, claims: bearer.claims, isPage: head.field("origin") != nil,
+                isByCookie: bearer.isByCookie,
                 isLines: head.lists("application/x-ndjson", in: "accept"), channels: head.queryValues("channel"),
                 isPrivate: isPrivate, lastID: head.field("last-event-id") ?? query["last_event_id"],
                 hasBody: head.method == "POST"))
+    }
+
+    private static func problem(of route: EventRoute, hasTicket: Bool) -> String {
+        switch (route, hasTicket) {
+        case (.ticket, _): "A ticket takes a token: send it as Authorization: Bearer TOKEN"
+        case (_, true):
+            "The ticket is unknown, used already, or older than \(EventTickets.seconds) seconds: ask for another"
+        case (_, false): "A token is missing: send it as Authorization: Bearer TOKEN, or ask for a ticket"
+        }
     }
 
     /// Who asks for what goes on: by a ticket, which is for this request alone, by a token, or by the application's cookie. Nil where
@@ -108,9 +112,8 @@ final class EventsAPI {
     /// that may use it, which a browser says of them and a page cannot (Fetch, "Sec-Fetch-Site" and "Origin").
     private func cookie(of head: some RequestHead) -> String? {
         guard let name = loop.rules.tokenCookie, let cookies = head.field("cookie") else { return nil }
-        let isOwn = head.field("sec-fetch-site") == "same-origin"
         let isListed = head.field("origin").map { !loop.rules.origins.isEmpty && loop.rules.origins.allow($0) } ?? false
-        guard isOwn || isListed else { return nil }
+        guard AllowedOrigins.isOwn(head) || isListed else { return nil }
         for cookie in cookies.split(separator: ";") {
             let parts = cookie.drop { $0 == " " }.split(separator: "=", maxSplits: 1)
             if parts.count == 2, parts[0] == name { return String(parts[1]) }
@@ -159,6 +162,8 @@ final class EventsAPI {
                 ("cache-control", "no-store"),
                 // nginx would keep events back to send them together.
                 ("x-accel-buffering", "no"),
+                // What is in it is of clients.
+                ("x-content-type-options", "nosniff"),
             ])
         // A page of another origin may read what its user's cookie opened only if that is said (Fetch, "CORS protocol").
         if sender.isByCookie { head.headers.append(("access-control-allow-credentials", "true")) }

@@ -33,10 +33,12 @@ final class HTTPServer {
     }
 
     /// Takes a connection over. What it sent may be there already, and then it costs no round through the loop.
-    func accept(_ fd: Int32, isOps: Bool) {
+    ///
+    /// - Parameter arrival: nil on the operator's port.
+    func accept(_ fd: Int32, _ arrival: Arrival?) {
         loop.counters.turnBegins()
         let peer = HTTPPeer(
-            fd: fd, isOps: isOps, HTTPConnection(limits: limits, at: loop.second), loop: loop, place: peers.count)
+            fd: fd, arrival, HTTPConnection(limits: limits, at: loop.second), loop: loop, place: peers.count)
         peers.append(peer)
         read(peer)
     }
@@ -74,6 +76,7 @@ final class HTTPServer {
 
     /// Does what is to be done until the client or an answer has to come.
     private func run(_ peer: HTTPPeer, _ bytes: UnsafeRawBufferPointer) {
+        guard peer.isOpen else { return }
         var input = bytes
         while true {
             switch peer.connection.advance(&input, at: loop.second) {
@@ -106,6 +109,9 @@ final class HTTPServer {
     }
 
     private func judge(_ head: HTTPHead, of peer: HTTPPeer, _ input: inout UnsafeRawBufferPointer) {
+        if let denial = peer.requestBegins(head) {
+            return answer(denial.response, to: head.field("origin"), of: peer, closes: true)
+        }
         if WebSocketHandshake.isAsked(by: head) { return upgrade(head, of: peer, input) }
         if let refusal = router.refusal(of: head, isOps: peer.isOps) {
             return answer(
@@ -151,7 +157,9 @@ final class HTTPServer {
 
     /// - Parameter origin: of the page that asks; nil for what is no page, and where nobody knows.
     private func answer(_ response: HTTPResponse, to origin: String?, of peer: HTTPPeer, closes: Bool = false) {
+        guard response.status != 503 || peer.call?.isEventSource != true else { return close(peer) }
         peer.call = nil
+        peer.requestEnds(closes: closes)
         peer.connection.answer(
             router.readable(response, by: origin, isOps: peer.isOps), closes: closes, at: loop.second)
     }
@@ -180,6 +188,7 @@ final class HTTPServer {
 
     /// The answer is out whole: the next request, or the end of the connection.
     func ended(_ peer: HTTPPeer) {
+        peer.requestEnds(closes: false)
         peer.connection.endStream(at: loop.second)
         run(peer, Self.nothing)
     }
@@ -199,7 +208,7 @@ final class HTTPServer {
     // MARK: Upgrades
 
     private func upgrade(_ head: HTTPHead, of peer: HTTPPeer, _ input: UnsafeRawBufferPointer) {
-        switch loop.judgeUpgrade(head, by: peer.fd, isOps: peer.isOps) {
+        switch loop.judgeUpgrade(head, by: peer.fd, of: &peer.arrival) {
         case .refused(let response):
             answer(response, to: head.field("origin"), of: peer, closes: true)
         case .admitted(let upgrade):
@@ -228,6 +237,37 @@ final class HTTPServer {
         for place in peers.indices.reversed() where place < peers.count && !peers[place].isOps {
             if peers[place].connection.isIdle { close(peers[place]) } else { peers[place].connection.isLast = true }
         }
+    }
+
+    // MARK: Room for others
+
+    /// Those that are no WebSocket and no answer that goes on.
+    var requestCount: Int { peers.count { !$0.isOps && $0.slot == nil } }
+
+    /// Descriptors run short: ends connections for one that was accepted, or for those of another loop.
+    ///
+    /// - Returns: false where the new one is the one to go.
+    func makeRoom(for newcomer: PeerAddress?) -> Bool {
+        let candidates = peers.filter { !$0.isOps && $0.slot == nil }
+        let chosen = Displacement.choose(
+            among: candidates.enumerated().map { place, peer in
+                Displacement.Candidate(
+                    place: place, source: peer.arrival?.source, isIdle: peer.isIdle, since: peer.since)
+            }, for: newcomer)
+        for place in chosen { close(candidates[place]) }
+        loop.counters.displaced += chosen.count
+        return !chosen.isEmpty
+    }
+
+    /// An address has all the connections that it may: its eldest idle one makes room for its next.
+    ///
+    /// - Returns: whether it has one here.
+    func endIdle(of address: PeerAddress) -> Bool {
+        let idle = peers.filter { $0.arrival?.counted == address && $0.isIdle }
+        guard let eldest = idle.min(by: { $0.since < $1.since }) else { return false }
+        close(eldest)
+        loop.counters.displaced += 1
+        return true
     }
 
     private func close(_ peer: HTTPPeer) {
@@ -260,7 +300,11 @@ final class HTTPServer {
 /// `HTTPServer`.
 final class HTTPPeer {
     let fd: Int32
-    let isOps: Bool
+    var isOps: Bool { arrival == nil }
+    /// Nil on the operator's port.
+    fileprivate(set) var arrival: Arrival?
+    /// Of the loop, when it came.
+    let since: Int32
     /// Looked at ten times for each request. Its methods call nobody back and only the loop's thread comes here, so no two
     /// accesses can overlap.
     @exclusivity(unchecked) var connection: HTTPConnection
@@ -280,9 +324,10 @@ final class HTTPPeer {
     private var events: Int32 = 0
     private var accounted = 0
 
-    init(fd: Int32, isOps: Bool, _ connection: consuming HTTPConnection, loop: EventLoop, place: Int) {
+    init(fd: Int32, _ arrival: Arrival?, _ connection: consuming HTTPConnection, loop: EventLoop, place: Int) {
         self.fd = fd
-        self.isOps = isOps
+        self.arrival = arrival
+        since = loop.second
         self.connection = connection
         self.loop = loop
         self.place = place
@@ -337,6 +382,30 @@ final class HTTPPeer {
         return true
     }
 
+    // MARK: What it is counted for
+
+    /// It has nothing to do, and not only because it has just come.
+    fileprivate var isIdle: Bool { connection.isIdle && loop.second - since >= Displacement.grace }
+
+    fileprivate func requestBegins(_ head: HTTPHead) -> Admission.Denial? {
+        guard var known = arrival, known.isProxied || known.isOver else { return nil }
+        let denial = loop.admission.requestBegins(head, by: &known)
+        arrival = known
+        if let denial { loop.note(denial) }
+        return denial
+    }
+
+    /// Whether its address is.
+    var isCounted: Bool { arrival?.counted != nil }
+
+    /// - Parameter closes: no request follows.
+    fileprivate func requestEnds(closes: Bool) {
+        guard var known = arrival, closes || known.isProxied else { return }
+        loop.admission.requestEnds(by: &known)
+        if closes { loop.admission.depart(&known) }
+        arrival = known
+    }
+
     /// - Returns: false where all connections together hold too much.
     func account(to unfinished: UnfinishedBytes) -> Bool {
         let held = connection.heldBytes
@@ -349,6 +418,7 @@ final class HTTPPeer {
     /// libuv forgets the socket; it is not closed.
     func stop(_ unfinished: UnfinishedBytes) {
         isOpen = false
+        requestEnds(closes: true)
         _ = unfinished.change(by: -accounted)
         accounted = 0
         guard let poll else { return }

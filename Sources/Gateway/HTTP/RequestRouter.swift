@@ -13,6 +13,9 @@ struct HTTPCall {
     let goal: Goal
     /// `x-forwarded-for`, where whoever asks is to be counted.
     let forwarded: String?
+    /// A browser's event source asks, which gives up for good at any answer but 200 and comes back to a connection that breaks
+    /// (WHATWG HTML, 9.2.3): what is over in a while is said to it by breaking that.
+    let isEventSource: Bool
     var body: [UInt8] = []
 
     enum Goal {
@@ -72,6 +75,7 @@ final class RequestRouter {
 
     /// What a request cannot be, whatever is served where. Nil where nothing is wrong with it.
     func refusal(of head: some RequestHead, isOps: Bool) -> HTTPResponse? {
+        guard isOps || head.method == "OPTIONS" || loop.rules.origins.admit(head) else { return AllowedOrigins.refusal }
         guard HTTPRequest.Method(rawValue: head.method) != nil, !head.method.isEmpty else {
             guard Self.knownMethods.contains(head.method) else {
                 return .error(501, "This method is not known here")
@@ -93,7 +97,7 @@ final class RequestRouter {
 
     func judge(_ head: some RequestHead, isOps: Bool) -> Judgement {
         if !isOps {
-            if head.method == "OPTIONS" { return .answered(.preflight) }
+            if head.method == "OPTIONS" { return .answered(loop.rules.origins.preflight(for: head)) }
             switch events.judge(head, at: loop.now()) {
             case .admitted(let sender): return .admitted(call(head, .events(sender)))
             case .refused(let response): return .answered(response.readableAnywhere)
@@ -123,18 +127,21 @@ final class RequestRouter {
     private func call(_ head: some RequestHead, _ goal: HTTPCall.Goal, mayBeEmpty: Bool = false) -> HTTPCall {
         var (needsBody, inPieces) = (head.method == "POST" && !mayBeEmpty, false)
         var forwarded: String?
+        var isEventSource = false
         if case .stream(let sender) = goal {
             needsBody = false
             inPieces = sender.call.isOpenEnded && head.field("transfer-encoding") != nil
             forwarded = head.field("x-forwarded-for")
+            isEventSource = sender.call.isRead && head.asksForEvents
         }
         if case .events(let sender) = goal {
             needsBody = sender.hasBody && sender.route == .channels
             forwarded = head.field("x-forwarded-for")
+            isEventSource = head.asksForEvents
         }
         return HTTPCall(
             isHead: head.method == "HEAD", needsBody: needsBody, inPieces: inPieces,
-            origin: head.field("origin"), goal: goal, forwarded: forwarded)
+            origin: head.field("origin"), goal: goal, forwarded: forwarded, isEventSource: isEventSource)
     }
 
     // MARK: With its body

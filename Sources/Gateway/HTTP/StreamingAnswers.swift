@@ -73,7 +73,7 @@ final class StreamingAnswers {
     /// - Returns: why it does not.
     func begin(_ answer: StreamingAnswer, to peer: HTTPPeer) -> HTTPResponse? {
         let client: Admission.Client
-        switch loop.admission.count(answer.claims, by: peer.fd, peer.call?.forwarded) {
+        switch loop.admission.count(answer.claims, by: peer.fd, peer.call?.forwarded, isCounted: peer.isCounted) {
         case .refused(let denial):
             loop.note(denial)
             answer.source.refused(answer.exchange)

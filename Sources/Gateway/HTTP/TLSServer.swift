@@ -20,14 +20,95 @@ final class TLSServer {
     /// Lives as long as the process. Counting who holds it costs some 0.2 µs of a short request.
     private unowned(unsafe) let loop: EventLoop
     private var exchanges: [OpaquePointer: TLSExchange] = [:]
+    /// By lws' connection, until it is a WebSocket or gone, with the second of the loop.
+    private var arrivals: [OpaquePointer: (arrival: Arrival, since: Int32)] = [:]
+    /// Of the connection that lws is about to take.
+    private var handedOver: Arrival?
 
     init(loop: EventLoop) {
         self.loop = loop
     }
 
+    // MARK: Connections
+
+    /// Takes a connection over.
+    func accept(_ fd: Int32, _ arrival: Arrival) {
+        handedOver = arrival
+        loop.lws.adoptEncrypted(fd)
+        if var arrival = handedOver.take() { loop.admission.depart(&arrival) }
+    }
+
+    /// lws has made a connection of the one that it is about to take.
+    func adopted(_ wsi: OpaquePointer) {
+        if let arrival = handedOver.take() { arrivals[wsi] = (arrival, loop.second) }
+    }
+
+    func requestBegins(_ head: some RequestHead, by wsi: OpaquePointer) -> Admission.Denial? {
+        guard var arrival = arrivals[wsi]?.arrival, arrival.isProxied || arrival.isOver else { return nil }
+        let denial = loop.admission.requestBegins(head, by: &arrival)
+        arrivals[wsi]?.arrival = arrival
+        if let denial { loop.note(denial) }
+        return denial
+    }
+
+    /// What is let in is a WebSocket from here on.
+    func judgeUpgrade(_ head: some RequestHead, by fd: Int32, of wsi: OpaquePointer) -> EventLoop.UpgradeVerdict {
+        // One that is not known is nobody's: it is counted as it is let in.
+        var arrival: Arrival? = arrivals[wsi]?.arrival ?? Arrival(address: nil, isProxied: false)
+        let verdict = loop.judgeUpgrade(head, by: fd, of: &arrival)
+        if case .admitted = verdict { arrivals[wsi] = nil }
+        return verdict
+    }
+
+    /// lws forgets a connection.
+    func destroyed(_ wsi: OpaquePointer) {
+        guard !arrivals.isEmpty, var arrival = arrivals.removeValue(forKey: wsi)?.arrival else { return }
+        loop.admission.depart(&arrival)
+    }
+
+    var requestCount: Int { arrivals.count }
+
+    /// The same as `HTTPServer.makeRoom`. A connection that has sent no head for a while is idle.
+    func makeRoom(for newcomer: PeerAddress?) -> Bool {
+        let candidates = Array(arrivals)
+        let chosen = Displacement.choose(
+            among: candidates.enumerated().map { place, entry in
+                Displacement.Candidate(
+                    place: place, source: entry.value.arrival.source, isIdle: isIdle(entry.key, entry.value.since),
+                    since: entry.value.since)
+            }, for: newcomer)
+        for place in chosen { end(candidates[place].key) }
+        loop.counters.displaced += chosen.count
+        return !chosen.isEmpty
+    }
+
+    /// The same as `HTTPServer.endIdle`.
+    func endIdle(of address: PeerAddress) -> Bool {
+        let idle = arrivals.filter { $0.value.arrival.counted == address && isIdle($0.key, $0.value.since) }
+        guard let eldest = idle.min(by: { $0.value.since < $1.value.since })?.key else { return false }
+        end(eldest)
+        loop.counters.displaced += 1
+        return true
+    }
+
+    private func isIdle(_ wsi: OpaquePointer, _ since: Int32) -> Bool {
+        exchanges[wsi] == nil && loop.second - since >= Displacement.grace
+    }
+
+    /// It is in no count from here on, though lws ends it in its next turn.
+    private func end(_ wsi: OpaquePointer) {
+        destroyed(wsi)
+        lws_set_timeout(wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC)
+    }
+
+    // MARK: Requests
+
     /// The head is in. Zero lets the body come, nonzero closes the connection.
     func began(_ wsi: OpaquePointer) -> Int32 {
         let head = LWSRequestHead(wsi: wsi)
+        if let denial = requestBegins(head, by: wsi) {
+            return writeLast(denial.response, by: head.field("origin"), isHead: head.method == "HEAD", to: wsi)
+        }
         if let refusal = loop.router.refusal(of: head, isOps: false) {
             return writeLast(refusal, by: head.field("origin"), isHead: head.method == "HEAD", to: wsi)
         }
@@ -155,6 +236,7 @@ struct LWSRequestHead: RequestHead {
     /// lws keeps the headers that it knows apart from the others.
     private static func token(of name: String) -> lws_token_indexes? {
         switch name {
+        case "access-control-request-headers": WSI_TOKEN_HTTP_AC_REQUEST_HEADERS
         case "authorization": WSI_TOKEN_HTTP_AUTHORIZATION
         case "connection": WSI_TOKEN_CONNECTION
         case "content-length": WSI_TOKEN_HTTP_CONTENT_LENGTH

@@ -18,6 +18,36 @@ struct SlotAllocator {
     mutating func release(_ slot: Slot) { free.append(slot) }
 }
 
+/// Connections of clients that are accepted.
+extension EventLoop {
+    /// Counts a connection for its address, and makes room for it where descriptors run short.
+    ///
+    /// - Returns: nil where it is to be closed.
+    func takeIn(_ fd: Int32) -> Arrival? {
+        guard var arrival = admission.arrive(by: fd) else {
+            counters.unheard += 1
+            return nil
+        }
+        // On another loop that is too late for this one, and not for its client's next attempt.
+        if arrival.isOver, let source = arrival.source, !endIdle(of: source) {
+            for sibling in siblings { sibling.post(.endIdle(source)) }
+        }
+        guard configuration.descriptors.isShort(at: fd), !makeRoom(for: arrival.source) else { return arrival }
+        for sibling in siblings { sibling.post(.makeRoom) }
+        guard configuration.descriptors.isUsedUp(at: fd) else { return arrival }
+        admission.depart(&arrival)
+        counters.unheard += 1
+        return nil
+    }
+
+    func endIdle(of address: PeerAddress) -> Bool { http.endIdle(of: address) || tls.endIdle(of: address) }
+
+    func makeRoom(for newcomer: PeerAddress?) -> Bool {
+        let isMade = http.makeRoom(for: newcomer)
+        return lws.hasTLS && tls.makeRoom(for: newcomer) || isMade
+    }
+}
+
 /// WebSockets that open, fall silent, and end.
 extension EventLoop {
     func opened(_ wsi: OpaquePointer, _ client: Admission.Client) -> Slot {

@@ -93,7 +93,8 @@ final class EventLoop {
             filter: inbox.channels)
         delivery = Delivery(cap: rules.pendingBytesPerSocket, readers: limits.readers)
         admission = Admission(
-            rules, verifier: services.verifier, connections: limits.connections, failing: limits.failing)
+            rules, verifier: services.verifier, connections: limits.connections, failing: limits.failing,
+            requiresFeed: configuration.requiresFeed && services.feed != nil)
         partial = PartialMessages(limits.unfinished)
         endings = EndingLog(loops: configuration.loops)
         certificate = PresentedCertificate(certificates?.certificate)
@@ -279,7 +280,9 @@ final class EventLoop {
             case .conclude(let conclusion, let member, let key): hub.conclude(conclusion, of: member, in: key)
             case .publish(let message, let key): hub.publish(message, to: key)
             case .subscription(let id, let outcome): hub.changeSubscription(id, is: outcome)
-            case .feedIsReady(let isReady): hub.feed(isReady: isReady)
+            case .feedIsReady(let isReady):
+                admission.feed(isReady: isReady)
+                hub.feed(isReady: isReady)
             case .authorization(let id, let outcome): hub.authorization(id, is: outcome)
             case .publicationRight(let exchange, let topic, let outcome):
                 router.decide(exchange, topic: topic, outcome)
@@ -297,7 +300,9 @@ final class EventLoop {
             case .respond(let exchange, let response): router.replied(exchange, .answered(response))
             case .sendToOperator(let socket, let frame): operators.send(frame, to: socket)
             case .inspect(let question): question(self)
-            case .take(let connection): http.accept(connection, isOps: false)
+            case .take(let connection, let arrival): http.accept(connection, arrival)
+            case .makeRoom: _ = makeRoom(for: nil)
+            case .endIdle(let address): _ = endIdle(of: address)
             case .present(let certificate): self.certificate.present(certificate)
             case .stopAccepting: stopAccepting()
             case .closeSome(let rounds): closeSome(rounds: rounds)

@@ -38,6 +38,7 @@ extension EventLoop {
             return 0
         case LWS_CALLBACK_SERVER_NEW_CLIENT_INSTANTIATED:
             upgrades.adopted(wsi)
+            tls.adopted(wsi)
             return 0
         case LWS_CALLBACK_WSI_DESTROY:
             destroyed(wsi)

@@ -18,6 +18,12 @@ package struct LoopFigures: Sendable {
     package var connectionsClosed: [UInt16?: Int] = [:]
     /// WebSockets and requests that were ended over `limits.unfinished_bytes`.
     package var unfinishedRefused = 0
+    /// Connections of clients that are no WebSocket and no answer that goes on.
+    package var httpConnections = 0
+    /// Of these, those that were ended to make room for others.
+    package var displaced = 0
+    /// Connections that were closed without an answer, for want of descriptors or because their address had too many.
+    package var unheard = 0
     package var framesIn = 0
     package var bytesIn = 0
     package var framesOut = 0
@@ -64,6 +70,9 @@ package struct LoopFigures: Sendable {
         connectionsRefused.merge(other.connectionsRefused, uniquingKeysWith: +)
         connectionsClosed.merge(other.connectionsClosed, uniquingKeysWith: +)
         unfinishedRefused += other.unfinishedRefused
+        httpConnections += other.httpConnections
+        displaced += other.displaced
+        unheard += other.unheard
         framesIn += other.framesIn
         bytesIn += other.bytesIn
         framesOut += other.framesOut
@@ -103,6 +112,9 @@ extension LoopFigures {
             })
         connectionsClosed = counters.closed
         unfinishedRefused = counters.unfinishedRefused
+        httpConnections = loop.http.requestCount + loop.tls.requestCount
+        displaced = counters.displaced
+        unheard = counters.unheard
         framesIn = counters.framesReceived
         bytesIn = counters.bytesReceived
         framesOut = sent.frames
@@ -135,6 +147,10 @@ struct LoopCounters {
     private(set) var closed: [UInt16?: Int] = [:]
     /// WebSockets and requests that were ended because all together held too much that was not finished.
     var unfinishedRefused = 0
+    /// Connections that were ended to make room for others.
+    var displaced = 0
+    /// Connections that were closed as soon as they were accepted.
+    var unheard = 0
     var framesReceived = 0
     var bytesReceived = 0
     var malformed = 0

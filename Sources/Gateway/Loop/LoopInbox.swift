@@ -26,7 +26,11 @@ enum LoopTask: Sendable {
     case sendToOperator(OpsSocket.ID, Frame)
     case inspect(@Sendable (EventLoop) -> Void)
     /// A connection that another loop accepted.
-    case take(Int32)
+    case take(Int32, Arrival)
+    /// Descriptors run short, and the loop that noticed has nothing that could end.
+    case makeRoom
+    /// An address has all the connections that it may, none of which could end on the loop that noticed.
+    case endIdle(PeerAddress)
     case present(Certificate)
     case stopAccepting
     case closeSome(rounds: Int)

@@ -69,6 +69,16 @@ extension LoopFigures {
             Figure("roost_connections", .gauge, "WebSockets open now.", connections),
             Figure("roost_connections_accepted_total", .counter, "Upgrades that became WebSockets.", accepted),
             Figure(
+                "roost_http_connections", .gauge,
+                "Connections of clients without a WebSocket now: idle ones, and requests that are not answered yet.",
+                httpConnections),
+            Figure(
+                "roost_http_connections_displaced_total", .counter,
+                "Connections without a WebSocket that were ended to make room for others.", displaced),
+            Figure(
+                "roost_connections_unheard_total", .counter,
+                "Connections closed unheard: files ran out, or their address had far too many.", unheard),
+            Figure(
                 "roost_event_subscriptions", .gauge, "Subscriptions without a WebSocket: HTTP answers with events.",
                 eventReaders),
         ]

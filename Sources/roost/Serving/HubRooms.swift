@@ -54,7 +54,7 @@ struct HubRooms: Sendable {
     init(_ server: Server) throws {
         let (configuration, logger, tokens) = (server.configuration, server.configuration.logger, server.tokens)
         let (databaseURL, statements) = (server.databaseURL, server.statements)
-        let health = Health()
+        let health = Health(requiresFeed: configuration.requiresFeed)
         let reload = Reload(configuration, logger: logger, read: server.read)
 
         // What several rooms share.

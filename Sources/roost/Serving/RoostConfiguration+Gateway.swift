@@ -19,6 +19,8 @@ extension RoostConfiguration {
         gateway.loops = loops
         gateway.usesIOUring = ioUring
         gateway.rules = rules
+        gateway.requiresFeed = requiresFeed
+        gateway.descriptors = DescriptorRoom(limit: OpenFiles.limit)
         return gateway
     }
 

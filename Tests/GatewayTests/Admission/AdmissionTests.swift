@@ -151,6 +151,25 @@ import Wire
         #expect(admission.refused == [.draining: 1])
     }
 
+    /// A client comes back from a connection that is refused, and not always from a join.
+    @Test func aHubThatCannotServeRowsLetsNobodyIn() throws {
+        let rules = Self.rules { $0.limits.connectionsPerUser = 1 }
+        var admission = Admission(
+            rules, verifier: Tokens(), connections: ConnectionLimits(limits: rules.limits),
+            failing: FailingAddresses(allowance: 0), requiresFeed: true)
+        let bad = "/realtime/v1/websocket?apikey=bad"
+        #expect(try told(admission.judge(head(bad), by: fd, at: Self.now)) == "401", "what is wrong is said")
+        #expect(try told(admission.judge(head(), by: fd, at: Self.now)) == "503")
+        admission.feed(isReady: true)
+        #expect(try told(admission.judge(head(), by: fd, at: Self.now)) == "admitted ann v1", "and was not counted")
+        admission.feed(isReady: false)
+        #expect(try told(admission.judge(head("/realtime/v1/websocket?apikey=bob"), by: fd, at: Self.now)) == "503")
+        #expect(admission.refused == [.token: 1, .database: 2])
+        var other = self.admission()
+        other.feed(isReady: false)
+        #expect(try told(other.judge(head(), by: fd, at: Self.now)) == "admitted ann v1")
+    }
+
     @Test func otherRulesHoldFromHereOn() throws {
         var admission = admission()
         let fields = Self.upgrade + "\nOrigin: https://other.example"

@@ -44,6 +44,27 @@ import Wire
         #expect(limits.enter(try address("192.0.2.2"), "cid") == nil, "nor of the user")
     }
 
+    /// From when it is accepted, whatever it is used for.
+    @Test func aConnectionIsCountedForItsAddressFromItsFirstMoment() throws {
+        let limits = ConnectionLimits(limits: Self.limits(address: 2))
+        let (home, other) = (try address("192.0.2.1"), try address("192.0.2.2"))
+        #expect(limits.arrive(home) == .counted)
+        #expect(limits.enter(home, nil) == nil)
+        #expect(limits.enter(home, nil) == .over(.connectionsPerAddress, 2))
+        #expect(limits.arrive(home) == .over && !limits.fits(home))
+        limits.leave(home)
+        #expect(limits.fits(home), "others left")
+        #expect(limits.arrive(other) == .counted)
+        // So many are told; more are not even heard, and in no count.
+        var heard = 0
+        while limits.arrive(home) == .over { heard += 1 }
+        #expect(heard == 10 && limits.arrive(home) == .refused)
+        for _ in 0..<12 { limits.depart(home) }
+        #expect(limits.arrive(home) == .counted)
+        limits.adopt(Self.limits())
+        #expect(limits.arrive(other) == .free)
+    }
+
     @Test func aUserIsCountedByTheDoorAndByTheHubAlike() {
         let limits = ConnectionLimits(limits: Self.limits(user: 2))
         #expect(limits.countsUsers && !limits.countsAddresses)
