@@ -98,6 +98,10 @@ package enum StreamResponse {
             error(409, "This stream has as many producers as it may: go on with the id of one of them")
         case .tooMuch(let limit):
             error(503, "The hub keeps no more streams now (\(limit)); try again later", [("retry-after", "10")])
+        case .overShare(let limit):
+            error(
+                429, "The streams of one user may not take more (\(limit)); end or delete some, or try again later",
+                [("retry-after", "10")])
         case .noRoom:
             error(
                 503, "The hub cannot write to its disk, and appended nothing; try again later", [("retry-after", "5")])

@@ -23,7 +23,7 @@ extension Setting {
         pingAfter, idleTimeout, bodyTimeout, feedCapture, recoveryWindowSeconds, retentionHours, policySessions,
         safetyPollSeconds, readyLagSeconds, notifyChannels, webhooksURL, webhooksSecret, webhooksQueue,
         streamsDirectory, streamsSync, streamsOnClose, streamsRoutes, streamBytes, streamBinaryBytes, streamTotalBytes,
-        streamCount,
+        streamCount, streamBytesPerUser, streamCountPerUser,
         streamKeepAfterEnd, streamStalledAfter, streamAbortedAfter, streamAbandonedAfter, logLevel, logFormat,
         drainDelaySeconds, drainSeconds,
     ]

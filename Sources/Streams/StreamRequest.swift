@@ -110,6 +110,8 @@ package enum StreamRefusal: Error, Sendable, Equatable {
     case tooManyProducers
     /// All streams together hold `streams.total_bytes`, or there are `streams.count` of them.
     case tooMuch(limit: String)
+    /// Its owner has as much as one may have.
+    case overShare(limit: String)
     /// Nothing can be written: the disk is full.
     case noRoom
     /// The statement of `streams.on_close` failed; the stream is open still. Postgres' sentence.
@@ -134,6 +136,8 @@ extension StreamRefusal {
         case tooManyProducers = "too_many_producers"
         /// Of all streams together.
         case full
+        /// Of those of one owner.
+        case share
         case disk
         case row
         case unavailable
@@ -153,6 +157,7 @@ extension StreamRefusal {
         case .streamTooLarge: .tooLarge
         case .tooManyProducers: .tooManyProducers
         case .tooMuch: .full
+        case .overShare: .share
         case .noRoom: .disk
         case .closeFailed: .row
         case .unavailable: .unavailable

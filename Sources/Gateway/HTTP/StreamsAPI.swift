@@ -154,7 +154,8 @@ final class StreamsAPI {
         guard let service else { return .later }
         let call = sender.call
         switch call.action {
-        case .create(let configuration, let closes):
+        case .create(var configuration, let closes):
+            configuration.owner = StreamOwner(sender.claims)
             ask(.create(configuration, body: body, closes: closes), sender, exchange)
         case .append(var append, _):
             append.body = body
@@ -399,5 +400,13 @@ extension StreamCall.Right {
         case .write: .write(.broadcast)
         case .cancel: .write([.broadcast, .cancel])
         }
+    }
+}
+
+extension StreamOwner {
+    /// Nil for a backend.
+    fileprivate init?(_ claims: Claims) {
+        guard claims.role != "service_role" else { return nil }
+        self = claims.subject.map { .user($0) } ?? .role(claims.role)
     }
 }

@@ -91,7 +91,7 @@ extension StreamProblem {
         case .staleEpoch: self = .fenced
         case .epochMustBeginAtZero, .sequenceGap, .sequenceRegression: self = .order
         case .streamTooLarge(let limit): self = .tooLarge(limit)
-        case .tooManyProducers, .tooMuch, .noRoom: self = .full
+        case .tooManyProducers, .tooMuch, .overShare, .noRoom: self = .full
         case .closeFailed(let sentence): self = .closeFailed(sentence)
         case .unavailable: self = .unavailable
         }
