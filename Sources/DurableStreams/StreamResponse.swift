@@ -88,6 +88,8 @@ package enum StreamResponse {
                 403, "Another incarnation of this producer has taken over: begin a new epoch to go on",
                 [("producer-epoch", String(current))])
         case .epochMustBeginAtZero: error(400, "A new epoch begins with Producer-Seq: 0")
+        case .epochTooFar(let most):
+            error(400, "Producer-Epoch may be \(most) now: begin the one behind this producer's last")
         case .sequenceGap(let expected, let received):
             error(
                 409, "Producer-Seq \(expected) is missing: send it before \(received)",

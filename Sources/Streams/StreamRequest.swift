@@ -33,10 +33,13 @@ package struct StreamAppend: Sendable {
 /// `Producer-Id`, `Producer-Epoch` and `Producer-Seq` of an append (Durable Streams, idempotent producers).
 package struct ProducerStamp: Sendable, Equatable {
     package let id: String
-    /// Up to 2^53 − 1; so is `sequence`.
+    /// Up to `largest`; so is `sequence`.
     package let epoch: Int
     /// Of this request, from zero in each epoch.
     package let sequence: Int
+
+    /// What JavaScript's numbers hold exactly.
+    package static let largest = 1 << 53 - 1
 
     package init(id: String, epoch: Int, sequence: Int) {
         self.id = id
@@ -101,6 +104,8 @@ package enum StreamRefusal: Error, Sendable, Equatable {
     case staleEpoch(current: Int)
     /// A new epoch begins with the sequence zero.
     case epochMustBeginAtZero
+    /// So far ahead that nobody could follow.
+    case epochTooFar(most: Int)
     case sequenceGap(expected: Int, received: Int)
     /// `Stream-Seq` did not grow.
     case sequenceRegression
@@ -153,7 +158,7 @@ extension StreamRefusal {
         case .contentType: .contentType
         case .emptyBody, .notJSON, .emptyArray, .notUTF8: .content
         case .staleEpoch: .fenced
-        case .epochMustBeginAtZero, .sequenceGap, .sequenceRegression: .order
+        case .epochMustBeginAtZero, .epochTooFar, .sequenceGap, .sequenceRegression: .order
         case .streamTooLarge: .tooLarge
         case .tooManyProducers: .tooManyProducers
         case .tooMuch: .full

@@ -17,6 +17,7 @@ import Testing
         [
             .notFound, .gone, .otherConfiguration, .ended(try snapshot()), .contentType(expected: "text/plain"),
             .emptyBody, .notJSON, .emptyArray, .notUTF8, .staleEpoch(current: 77), .epochMustBeginAtZero,
+            .epochTooFar(most: 77),
             .sequenceGap(expected: 77, received: 78), .sequenceRegression, .tooManyProducers,
             .streamTooLarge(limit: 77), .tooMuch(limit: "streams.count"),
             .overShare(limit: "streams.count"), .noRoom, .closeFailed("a detail"),
