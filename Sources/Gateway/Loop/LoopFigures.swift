@@ -18,6 +18,8 @@ package struct LoopFigures: Sendable {
     package var connectionsClosed: [UInt16?: Int] = [:]
     /// WebSockets and requests that were ended over `limits.unfinished_bytes`.
     package var unfinishedRefused = 0
+    /// Requests that were refused as their user, or their address, has as much as one may have.
+    package var overShare = 0
     package var framesIn = 0
     package var bytesIn = 0
     package var framesOut = 0
@@ -64,6 +66,7 @@ package struct LoopFigures: Sendable {
         connectionsRefused.merge(other.connectionsRefused, uniquingKeysWith: +)
         connectionsClosed.merge(other.connectionsClosed, uniquingKeysWith: +)
         unfinishedRefused += other.unfinishedRefused
+        overShare += other.overShare
         framesIn += other.framesIn
         bytesIn += other.bytesIn
         framesOut += other.framesOut
@@ -103,6 +106,7 @@ extension LoopFigures {
             })
         connectionsClosed = counters.closed
         unfinishedRefused = counters.unfinishedRefused
+        overShare = counters.overShare
         framesIn = counters.framesReceived
         bytesIn = counters.bytesReceived
         framesOut = sent.frames
@@ -135,6 +139,8 @@ struct LoopCounters {
     private(set) var closed: [UInt16?: Int] = [:]
     /// WebSockets and requests that were ended because all together held too much that was not finished.
     var unfinishedRefused = 0
+    /// Over `limits.requests_per_user`, or over the tickets that one may have.
+    var overShare = 0
     var framesReceived = 0
     var bytesReceived = 0
     var malformed = 0
