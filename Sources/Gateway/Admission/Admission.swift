@@ -138,6 +138,13 @@ package struct Admission {
         return count(Client(version: .v2, claims: claims, isPage: false), peer)
     }
 
+    /// Of whoever sends a request; nil where it is not known.
+    ///
+    /// - Parameters: as `count` takes them.
+    func address(by fd: Int32, _ forwarded: String?) -> PeerAddress? {
+        Peer(of: fd, forwarded: forwarded, trusting: proxies).address.map { PeerAddress($0) }
+    }
+
     /// Counts a client against whom nothing speaks but, perhaps, how many there are.
     private mutating func count(_ client: Client, _ peer: Peer) -> Verdict {
         var client = client
