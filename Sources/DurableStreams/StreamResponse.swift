@@ -97,6 +97,8 @@ package enum StreamResponse {
                 403, "Another incarnation of this producer has taken over: begin a new epoch to go on",
                 [("producer-epoch", String(current))])
         case .epochMustBeginAtZero: error(400, "A new epoch begins with Producer-Seq: 0")
+        case .epochTooFar(let most):
+            error(400, "Producer-Epoch may be \(most) now: begin the one behind this producer's last")
         case .sequenceGap(let expected, let received):
             error(
                 409, "Producer-Seq \(expected) is missing: send it before \(received)",
@@ -107,6 +109,10 @@ package enum StreamResponse {
             error(409, "This stream has as many producers as it may: go on with the id of one of them")
         case .tooMuch(let limit):
             error(503, "The hub keeps no more streams now (\(limit)); try again later", [("retry-after", "10")])
+        case .overShare(let limit):
+            error(
+                429, "The streams of one user may not take more (\(limit)); end or delete some, or try again later",
+                [("retry-after", "10")])
         case .noRoom:
             error(
                 503, "The hub cannot write to its disk, and appended nothing; try again later", [("retry-after", "5")])

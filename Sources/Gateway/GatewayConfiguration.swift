@@ -46,6 +46,8 @@ package struct GatewayRules: Sendable {
     package var bodyTimeout: Int32 = 30
     /// Bad tokens an address may show in a minute before its connections are held back; zero: it never is.
     package var failuresPerMinute = 10
+    /// Requests of one user that may be open at once (`HeldRequests`); zero: any number.
+    package var requestsPerUser = 100
     package var trustedProxies = TrustedProxies()
     package var origins = AllowedOrigins()
     /// The cookie that has the token of whoever reads events; nil: none counts.

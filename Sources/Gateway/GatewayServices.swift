@@ -33,16 +33,19 @@ struct SharedLimits: Sendable {
     let unfinished: UnfinishedBytes
     let readers = ChangeReaders()
     let tickets = EventTickets()
+    let requests: HeldRequests
 
     init(_ rules: GatewayRules, tally: UserTally) {
         connections = ConnectionLimits(limits: rules.limits, tally: tally)
         failing = FailingAddresses(allowance: rules.failuresPerMinute)
         unfinished = UnfinishedBytes(cap: rules.unfinishedBytes)
+        requests = HeldRequests(most: rules.requestsPerUser)
     }
 
     func adopt(_ rules: GatewayRules) {
         connections.adopt(rules.limits)
         failing.adopt(allowance: rules.failuresPerMinute)
         unfinished.adopt(cap: rules.unfinishedBytes)
+        requests.adopt(most: rules.requestsPerUser)
     }
 }

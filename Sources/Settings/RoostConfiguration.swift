@@ -72,6 +72,8 @@ package struct RoostConfiguration: Sendable {
     package let unfinishedBytes: Int
     /// Zero: no address is held back.
     package let failuresPerMinute: Int
+    /// Zero: no limit.
+    package let requestsPerUser: Int
     package let privateOnly: Bool
 
     /// Seconds.
@@ -108,6 +110,7 @@ package struct RoostConfiguration: Sendable {
     package let capturesFromWAL: Bool
     /// Zero: no client is sent what it missed unless it sends a cursor.
     package let recoveryWindowSeconds: Int
+    package let sessionsPerUser: Int
     package let retentionHours: Int
     package let policySessions: Int
     package let safetyPollSeconds: Int
@@ -182,6 +185,7 @@ package struct RoostConfiguration: Sendable {
         pendingBytesPerSocket = values.integer(.pendingBytesPerSocket)
         unfinishedBytes = values.integer(.unfinishedBytes)
         failuresPerMinute = values.integer(.failuresPerMinute)
+        requestsPerUser = values.integer(.requestsPerUser)
         privateOnly = values.toggle(.privateOnly)
         graceActive = values.integer(.graceActive)
         graceInactive = values.integer(.graceInactive)
@@ -202,6 +206,7 @@ package struct RoostConfiguration: Sendable {
         bodyTimeout = values.integer(.bodyTimeout)
         capturesFromWAL = values.requiredText(.feedCapture) == "wal"
         recoveryWindowSeconds = values.integer(.recoveryWindowSeconds)
+        sessionsPerUser = values.integer(.sessionsPerUser)
         retentionHours = values.integer(.retentionHours)
         policySessions = values.integer(.policySessions)
         requiresFeed = values.toggle(.feedRequired)

@@ -9,7 +9,8 @@ extension Setting {
         connections, connectionsPerAddress, connectionsPerUser, channelsPerConnection, filtersPerChannel,
         patternsPerConnection, undecidedFilters, regularExpressions,
         joinsPerSecond, presencePerSecond, messagesPerSecond, bytesPerSecond,
-        messageBytes, payloadBytes, presenceBytes, pendingBytesPerSocket, unfinishedBytes, failuresPerMinute,
+        messageBytes, payloadBytes, presenceBytes, pendingBytesPerSocket, unfinishedBytes, requestsPerUser,
+        failuresPerMinute,
         privateOnly,
         historyMessages, historySeconds, historyBytesPerChannel, historyBytes,
         graceActive, graceInactive, graceBackground, graceTopics, restartSeconds, mergeMilliseconds,
@@ -20,10 +21,11 @@ extension Setting {
         activityHours,
         alertTables, alertAudience, alertTitle, alertBody, alertTitleKey, alertTitleArguments, alertBodyKey,
         alertBodyArguments, alertSound, alertHours,
-        pingAfter, idleTimeout, bodyTimeout, feedCapture, recoveryWindowSeconds, retentionHours, policySessions,
-        safetyPollSeconds, readyLagSeconds, feedRequired, notifyChannels, webhooksURL, webhooksSecret, webhooksQueue,
+        pingAfter, idleTimeout, bodyTimeout, feedCapture, recoveryWindowSeconds, sessionsPerUser, retentionHours,
+        policySessions, safetyPollSeconds, readyLagSeconds, feedRequired, notifyChannels, webhooksURL, webhooksSecret,
+        webhooksQueue,
         streamsDirectory, streamsSync, streamsOnClose, streamsRoutes, streamBytes, streamBinaryBytes, streamTotalBytes,
-        streamCount,
+        streamCount, streamBytesPerUser, streamCountPerUser,
         streamKeepAfterEnd, streamStalledAfter, streamAbortedAfter, streamAbandonedAfter, logLevel, logFormat,
         drainDelaySeconds, drainSeconds,
     ]
@@ -192,6 +194,12 @@ extension Setting {
         "feed.recovery_window_seconds", .integer(0...3600), standard: .integer(120), unit: "seconds",
         "How long a client that was cut off, or that the hub itself left behind, may take to join again and still be "
             + "sent every change that it missed, without sending a cursor; 0 leaves that to clients that send one.")
+
+    static let sessionsPerUser = Setting(
+        "feed.sessions_per_user", .integer(1...1_000_000), standard: .integer(1000), unit: "sessions",
+        "How many channels with row changes that ended without a good-bye are remembered of one user, for that time. With "
+            + "more the oldest of that user give way, and its clients are sent more than they missed. Tokens without "
+            + "`sub` count together, by their role, and may have twenty times as many.")
 
     static let retentionHours = Setting(
         "feed.retention_hours", .integer(1...8760), standard: .integer(24), unit: "hours",

@@ -101,6 +101,13 @@ extension Setting {
         "How many bytes of incomplete messages and HTTP requests all clients together may have sent. Beyond that, a "
             + "request is answered with HTTP 503, and a socket is closed with code 1013.")
 
+    static let requestsPerUser = Setting(
+        "limits.requests_per_user", .integer(0...1_000_000), standard: .integer(100), unit: "requests",
+        isReloaded: true,
+        "How many HTTP requests of one user the hub keeps open at once: long-polls, event streams, and bodies that are "
+            + "appended to a stream as they come. One more is refused with HTTP 429. 0: any number; tokens without `sub` "
+            + "do not count.")
+
     static let failuresPerMinute = Setting(
         "limits.failures_per_minute", .integer(0...1_000_000), standard: .integer(10), isReloaded: true,
         "How many bad tokens an address may show before its next connections are held back for 2 seconds; 0 never holds "

@@ -41,8 +41,18 @@ extension Setting {
     static let streamCount = Setting(
         "streams.count", .integer(1...1_000_000), standard: .integer(10_000), unit: "streams",
         "How many streams there may be. Beyond that, streams that have ended go first; open ones stay, and a new one "
-            + "is refused."
-    )
+            + "is refused. Of those that ended, the streams of whoever has most go first. A quarter is kept for streams "
+            + "of the role service_role, and so it is with streams.total_bytes.")
+
+    static let streamBytesPerUser = Setting(
+        "streams.bytes_per_user", .integer(1024...68_719_476_736), standard: .integer(67_108_864), unit: "bytes",
+        "How much the streams that one user made may have together. His own that have ended go first; what still does "
+            + "not fit is refused with HTTP 429. Tokens that name no user count together, by their role; those of "
+            + "service_role have no such bound.")
+
+    static let streamCountPerUser = Setting(
+        "streams.count_per_user", .integer(1...1_000_000), standard: .integer(500), unit: "streams",
+        "The same in streams.")
 
     static let streamKeepAfterEnd = Setting(
         "streams.keep_after_end", .integer(0...604_800), standard: .integer(300), unit: "seconds",

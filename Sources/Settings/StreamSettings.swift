@@ -11,6 +11,8 @@ package struct StreamSettings: Sendable {
     package let binaryBytes: Int
     package let totalBytes: Int
     package let count: Int
+    package let bytesPerUser: Int
+    package let countPerUser: Int
     /// These four in seconds.
     package let keepAfterEnd: Int
     package let stalledAfter: Int
@@ -27,6 +29,8 @@ package struct StreamSettings: Sendable {
         binaryBytes = values.integer(.streamBinaryBytes)
         totalBytes = values.integer(.streamTotalBytes)
         count = values.integer(.streamCount)
+        bytesPerUser = values.integer(.streamBytesPerUser)
+        countPerUser = values.integer(.streamCountPerUser)
         keepAfterEnd = values.integer(.streamKeepAfterEnd)
         stalledAfter = values.integer(.streamStalledAfter)
         abortedAfter = values.integer(.streamAbortedAfter)

@@ -11,8 +11,8 @@ import Workers
 /// Of several hubs (`Setup.shared`) each has all streams: what is answered stands in their logs in Redis, and in a file here, which is a
 /// copy. Hubs are equal, and none owns a stream: each decides by what it knows, and Redis takes that if the hub knew the whole log.
 ///
-/// **Overload**: a stream, and all of them, have limits in bytes; streams that ended go to make room, those that are open stay, and new ones are
-/// refused. **Shutdown**: `stop` ends the thread behind what was asked before.
+/// **Overload**: a stream, those of one owner, and all of them have limits; streams that ended go to make room, those of whoever has most
+/// before others; those that are open stay, and new ones are refused. **Shutdown**: `stop` ends the thread behind what was asked before.
 package final class FileStreamService: StreamService {
     package struct Setup: Sendable {
         package var directory: String
@@ -39,6 +39,9 @@ package final class FileStreamService: StreamService {
         package var binaryBytes = 16_777_216
         package var totalBytes = 268_435_456
         package var count = 10_000
+        /// Of one owner, all together.
+        package var bytesPerUser = 67_108_864
+        package var countPerUser = 500
         /// Milliseconds for which a stream can be read behind its end.
         package var keptAfterEnd: Int64 = 300_000
 

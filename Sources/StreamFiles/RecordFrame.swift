@@ -56,6 +56,11 @@ package enum RecordFrame {
         }
         if let lease = configuration.lease { facts.member("lease", lease) }
         if let gathering = configuration.gathering { facts.member("gathering", gathering) }
+        switch configuration.owner {
+        case .user(let subject): facts.member("user", String(decoding: subject, as: UTF8.self))
+        case .role(let name): facts.member("role", String(decoding: name, as: UTF8.self))
+        case nil: break
+        }
     }
 
     private static func facts(
@@ -155,6 +160,8 @@ package enum RecordFrame {
         if let time = facts["until"]?.int { configuration.lifetime = .until(Int64(time)) }
         configuration.lease = facts["lease"]?.int
         configuration.gathering = facts["gathering"]?.int
+        configuration.owner =
+            facts["user"]?.string.map { .user($0) } ?? facts["role"]?.string.map { .role($0) }
         return .created(StreamID(id), name, configuration, at: Int64(at))
     }
 

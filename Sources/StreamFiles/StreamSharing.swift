@@ -125,9 +125,9 @@ extension StreamWorker {
 
     /// The stream is as it was before the batch; one that was being made is none.
     private func takeBack(_ stream: KeptStream) -> [(answer: StreamAnswer?, request: FileStreamService.Request)] {
-        totalBytes -= stream.added
+        grow(stream, by: -stream.added)
         let asked = stream.undo()
-        if stream.length == 0, streams[stream.log.name] === stream { streams[stream.log.name] = nil }
+        if stream.length == 0 { leave(stream) }
         return asked
     }
 

@@ -71,7 +71,7 @@ extension StreamWorker {
         case .committed(let row):
             stream.write(.closed(row: row))
             stream.countAppend(at: Self.unix)
-            count(bytes: closing.bytes.count)
+            grow(stream, by: closing.bytes.count)
             if let closer = stream.waiting?.closer {
                 stream.answer(.appended(stream.snapshot, isRepeated: false, stamp: closer.stamp), closer.request)
             }

@@ -25,7 +25,7 @@ extension StreamWorker {
             if stream.lease.isStalled { survey.stalled += 1 }
         }
         survey.streams = streams.count
-        survey.bytes = totalBytes
+        survey.bytes = shares.all.bytes
         survey.busiest = busiest.elements.map { line(of: $0, $1) }
         survey.newest = newest.elements.map { line(of: $0, $1) }
         return survey

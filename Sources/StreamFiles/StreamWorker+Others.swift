@@ -89,7 +89,7 @@ extension StreamWorker {
         guard end == frames.count, stream.length > 0 else { return isDamaged(stream.log.name) }
         let before = stream.log
         let loops = stream.takeIn(records[...], frames, folder)
-        totalBytes += stream.log.end - before.end
+        grow(stream, by: stream.log.end - before.end)
         // Whoever appends elsewhere is there.
         if records.contains(where: \.isOfProducer) { _ = stream.lease.heard(at: Self.monotonic) }
         stream.usedAt = Self.unix
@@ -108,8 +108,7 @@ extension StreamWorker {
         let stream = KeptStream(log, folder.file(of: log.id), lease, at: Self.unix)
         _ = stream.takeIn(records.dropFirst(), frames, folder)
         if stream.log.closing != nil { closesElsewhere(stream) }
-        streams[name] = stream
-        totalBytes += stream.log.end
+        enter(stream)
         tell(index.add(stream.buffer), of: stream.buffer)
     }
 

@@ -10,8 +10,8 @@ final class StreamWorker {
     private let published: Published<StreamStatistics>
     let folder: StreamFolder
     var streams: [StreamName: KeptStream] = [:]
-    /// Of all streams, what is decided and not written included.
-    var totalBytes = 0
+    /// What is decided and not written is included.
+    var shares = StreamShares()
     var figures = StreamStatistics()
     /// What hubs share; nil where the hub is alone (`StreamWorker+Sharing`).
     var sharing: StreamSharing?
@@ -74,9 +74,8 @@ final class StreamWorker {
         let stream = KeptStream(fresh, file, lease, at: Self.unix)
         stream.restore(records.dropFirst())
         if stream.log.closing != nil { stream.waiting = StreamWaiters(isAsked: true, settleAt: .now) }
-        streams[log.name] = stream
+        enter(stream)
         _ = index.add(stream.buffer)
-        totalBytes += log.end
     }
 
     // MARK: Turns
@@ -164,11 +163,8 @@ final class StreamWorker {
     /// The batch in hand has to write the stream, or to answer somebody about it.
     func touch(_ stream: KeptStream) { touched.append(stream) }
 
-    /// Streams grow by so many bytes, as soon as they are written.
-    func count(bytes: Int) { totalBytes += bytes }
-
     private func failed(_ stream: KeptStream, _ added: Int) {
-        totalBytes -= added
+        grow(stream, by: -added)
         figures.failures += 1
         figures.refused[.disk, default: 0] += stream.answerCount
         if !hasWarned {
@@ -189,7 +185,7 @@ final class StreamWorker {
         figures.streams = streams.count
         // Nobody counts them anew while there are none.
         if streams.isEmpty { (figures.open, figures.stalled, figures.connectedProducers) = (0, 0, 0) }
-        figures.bytes = totalBytes
+        figures.bytes = shares.all.bytes
         published.value = figures
     }
 
@@ -262,7 +258,10 @@ final class StreamWorker {
         let bytes: [UInt8]
         do throws(StreamRefusal) {
             bytes = try configuration.content.stored(body, isFirst: true)
-            try makeRoom(for: bytes.count, limit: limit(of: configuration), isNew: true)
+            guard bytes.count <= limit(of: configuration) else {
+                throw .streamTooLarge(limit: limit(of: configuration))
+            }
+            try makeRoom(for: .init(count: 1, bytes: bytes.count), of: configuration.owner)
         } catch {
             return asked.answer(refused(error))
         }
@@ -275,9 +274,8 @@ final class StreamWorker {
         if !bytes.isEmpty || closes {
             let ending = closes ? StreamEnding(.complete, at: now) : nil
             stream.write(.appended(bytes, ending, producer: nil, sequence: nil))
-            count(bytes: bytes.count)
         }
-        streams[asked.name] = stream
+        enter(stream)
         touch(stream)
         stream.answer(.created(stream.snapshot), asked)
     }
@@ -296,7 +294,7 @@ final class StreamWorker {
         case .write(let record, let stamp):
             guard case .appended(let bytes, _, _, _) = record else { return }
             do throws(StreamRefusal) {
-                try makeRoom(for: bytes.count, limit: .max, isNew: false)
+                try makeRoom(for: .init(bytes: bytes.count), of: stream.log.configuration.owner)
             } catch {
                 return stream.answer(refused(error), asked)
             }
@@ -304,7 +302,7 @@ final class StreamWorker {
             if beginClose(of: stream, record, stamp: stamp, bearer: append.bearer, asked) { return }
             stream.write(record)
             stream.countAppend(at: now)
-            count(bytes: bytes.count)
+            grow(stream, by: bytes.count)
             _ = stream.lease.heard(at: monotonic)
             stream.answer(.appended(stream.snapshot, isRepeated: false, stamp: stamp), asked)
         }
@@ -320,30 +318,8 @@ final class StreamWorker {
 
     // MARK: Room
 
-    /// Lets streams that ended go, those that ended first, until there is room, and some more, so that looking for them is rare.
-    /// Those that are open stay.
-    private func makeRoom(for bytes: Int, limit: Int, isNew: Bool) throws(StreamRefusal) {
-        guard bytes <= limit else { throw .streamTooLarge(limit: limit) }
-        let most = setup.limits
-        func fits() -> Bool { totalBytes + bytes <= most.totalBytes && (!isNew || streams.count < most.count) }
-        guard !fits() else { return }
-        func isRoomy() -> Bool {
-            totalBytes + bytes <= most.totalBytes - most.totalBytes / 16
-                && (!isNew || streams.count < most.count - most.count / 16)
-        }
-        let ended = streams.values.filter { $0.log.ending != nil && !$0.isTouched && $0.waiting == nil }
-        for stream in ended.sorted(by: { ($0.log.ending?.at ?? 0) < ($1.log.ending?.at ?? 0) }) {
-            if sharing == nil { remove(stream) } else if !removeShared([stream]) { break }
-            figures.evicted += 1
-            if isRoomy() { return }
-        }
-        guard !fits() else { return }
-        throw .tooMuch(limit: streams.count >= most.count && isNew ? "streams.count" : "streams.total_bytes")
-    }
-
     /// Here: of what hubs share it is removed before (`removeShared`).
     func remove(_ stream: KeptStream) {
-        totalBytes -= stream.log.end
         // Another hub removed it while its close was committed.
         let waiting = stream.waiting
         stream.waiting = nil
@@ -356,7 +332,23 @@ final class StreamWorker {
 
     func forget(_ stream: KeptStream) {
         folder.remove(stream.file)
-        streams[stream.log.name] = nil
+        leave(stream)
         index.remove(stream.log.name)
+    }
+
+    func enter(_ stream: KeptStream) {
+        streams[stream.log.name] = stream
+        shares.enter(stream)
+    }
+
+    /// As soon as it is decided, or taken back.
+    func grow(_ stream: KeptStream, by bytes: Int) {
+        if streams[stream.log.name] === stream { shares.grow(stream, by: bytes) }
+    }
+
+    func leave(_ stream: KeptStream) {
+        guard streams[stream.log.name] === stream else { return }
+        streams[stream.log.name] = nil
+        shares.leave(stream)
     }
 }

@@ -8,6 +8,8 @@ package struct StreamConfiguration: Sendable, Equatable {
     package var lease: Int?
     /// Milliseconds for which watchers' news are gathered, 0 to 500; nil: the hub's default.
     package var gathering: Int?
+    /// Nil: the backend, which has no bound of its own. So it is with what an older hub wrote, as it noted no owners.
+    package var owner: StreamOwner?
 
     package enum Lifetime: Sendable, Equatable {
         case unlimited

@@ -95,7 +95,7 @@ package struct StreamLog: Sendable, Equatable {
             return .refused(.contentType(expected: configuration.contentType))
         }
         if let stamp = append.producer {
-            switch order(of: stamp) {
+            switch order(of: stamp, at: now) {
             case .next: break
             case .repeated(let newest): return .repeated(newest)
             case .refused(let refusal): return .refused(refusal)
@@ -131,7 +131,18 @@ package struct StreamLog: Sendable, Equatable {
         case refused(StreamRefusal)
     }
 
-    private func order(of stamp: ProducerStamp) -> Order {
+    /// How far an epoch may lead, so that whoever is fenced by it can always begin a later one: beyond the last, or beyond the
+    /// microseconds since 1970, as some take the time for it.
+    private static let (longestStep, longestLead) = (1_000_000, 86_400_000_000)
+
+    private func latestEpoch(after last: Int, at now: Int64) -> Int {
+        min(ProducerStamp.largest, max(last &+ Self.longestStep, Int(now) &* 1000 &+ Self.longestLead))
+    }
+
+    private func order(of stamp: ProducerStamp, at now: Int64) -> Order {
+        let last = producers[stamp.id]?.epoch ?? 0
+        let latest = latestEpoch(after: last, at: now)
+        if stamp.epoch > last, stamp.epoch > latest { return .refused(.epochTooFar(most: latest)) }
         guard let known = producers[stamp.id] else {
             guard producers.count < Self.mostProducers else {
                 return .refused(.tooManyProducers)
@@ -144,8 +155,8 @@ package struct StreamLog: Sendable, Equatable {
         if stamp.sequence <= known.sequence {
             return .repeated(ProducerStamp(id: stamp.id, epoch: known.epoch, sequence: known.sequence))
         }
-        guard stamp.sequence == known.sequence + 1 else {
-            return .refused(.sequenceGap(expected: known.sequence + 1, received: stamp.sequence))
+        guard stamp.sequence == known.sequence &+ 1 else {
+            return .refused(.sequenceGap(expected: known.sequence &+ 1, received: stamp.sequence))
         }
         return .next
     }
@@ -179,7 +190,7 @@ package struct StreamLog: Sendable, Equatable {
         case .ended(let ending):
             self.ending = self.ending ?? ending
             if ending.reason == .aborted {
-                for id in producers.keys { producers[id]?.epoch += 1 }
+                for id in producers.keys { producers[id]?.epoch &+= 1 }
             }
         }
     }

@@ -33,10 +33,13 @@ package struct StreamAppend: Sendable {
 /// `Producer-Id`, `Producer-Epoch` and `Producer-Seq` of an append (Durable Streams, idempotent producers).
 package struct ProducerStamp: Sendable, Equatable {
     package let id: String
-    /// Up to 2^53 − 1; so is `sequence`.
+    /// Up to `largest`; so is `sequence`.
     package let epoch: Int
     /// Of this request, from zero in each epoch.
     package let sequence: Int
+
+    /// What JavaScript's numbers hold exactly.
+    package static let largest = 1 << 53 - 1
 
     package init(id: String, epoch: Int, sequence: Int) {
         self.id = id
@@ -101,6 +104,8 @@ package enum StreamRefusal: Error, Sendable, Equatable {
     case staleEpoch(current: Int)
     /// A new epoch begins with the sequence zero.
     case epochMustBeginAtZero
+    /// So far ahead that nobody could follow.
+    case epochTooFar(most: Int)
     case sequenceGap(expected: Int, received: Int)
     /// `Stream-Seq` did not grow.
     case sequenceRegression
@@ -110,6 +115,8 @@ package enum StreamRefusal: Error, Sendable, Equatable {
     case tooManyProducers
     /// All streams together hold `streams.total_bytes`, or there are `streams.count` of them.
     case tooMuch(limit: String)
+    /// Its owner has as much as one may have.
+    case overShare(limit: String)
     /// Nothing can be written: the disk is full.
     case noRoom
     /// The statement of `streams.on_close` failed; the stream is open still. Postgres' sentence.
@@ -134,6 +141,8 @@ extension StreamRefusal {
         case tooManyProducers = "too_many_producers"
         /// Of all streams together.
         case full
+        /// Of those of one owner.
+        case share
         case disk
         case row
         case unavailable
@@ -149,10 +158,11 @@ extension StreamRefusal {
         case .contentType: .contentType
         case .emptyBody, .notJSON, .emptyArray, .notUTF8: .content
         case .staleEpoch: .fenced
-        case .epochMustBeginAtZero, .sequenceGap, .sequenceRegression: .order
+        case .epochMustBeginAtZero, .epochTooFar, .sequenceGap, .sequenceRegression: .order
         case .streamTooLarge: .tooLarge
         case .tooManyProducers: .tooManyProducers
         case .tooMuch: .full
+        case .overShare: .share
         case .noRoom: .disk
         case .closeFailed: .row
         case .unavailable: .unavailable

@@ -17,8 +17,10 @@ import Testing
         [
             .notFound, .gone, .otherConfiguration, .ended(try snapshot()), .contentType(expected: "text/plain"),
             .emptyBody, .notJSON, .emptyArray, .notUTF8, .staleEpoch(current: 77), .epochMustBeginAtZero,
+            .epochTooFar(most: 77),
             .sequenceGap(expected: 77, received: 78), .sequenceRegression, .tooManyProducers,
-            .streamTooLarge(limit: 77), .tooMuch(limit: "streams.count"), .noRoom, .closeFailed("a detail"),
+            .streamTooLarge(limit: 77), .tooMuch(limit: "streams.count"),
+            .overShare(limit: "streams.count"), .noRoom, .closeFailed("a detail"),
             .unavailable,
         ]
     }
@@ -50,7 +52,7 @@ import Testing
     /// What is counted has a reason each, and whatever is to be tried again says when.
     @Test func whatPassesSaysWhenToComeAgain() throws {
         let passing = try Self.all().filter { StreamResponse.refusal($0).headers.contains { $0.name == "retry-after" } }
-        #expect(Set(passing.map(\.reason)) == [.full, .disk, .unavailable])
+        #expect(Set(passing.map(\.reason)) == [.full, .share, .disk, .unavailable])
         #expect(try Set(Self.all().map(\.reason)).union([.forbidden]) == Set(StreamRefusal.Reason.allCases))
     }
 }

@@ -36,7 +36,7 @@ def refused(reason):
 async def test_what_becomes_of_streams_is_counted(hub, http):
     values = scrape(hub)
     # What never happened is 0 and not missing.
-    for reason in ("not_found", "ended", "content", "fenced", "order", "too_large", "full", "disk", "row", "unavailable", "forbidden"):
+    for reason in ("not_found", "ended", "content", "fenced", "order", "too_large", "full", "share", "disk", "row", "unavailable", "forbidden"):
         assert values[refused(reason)] == 0, reason
     stream = Stream(http)
     await stream.create(body=b"12345")

@@ -10,6 +10,7 @@ import Testing
         configuration.lifetime = .until(1_800_000_000_000)
         configuration.lease = 20
         configuration.gathering = 0
+        configuration.owner = .user("ann \"a\"")
         let stamp = ProducerStamp(id: "a \"b\"", epoch: 9_007_199_254_740_991, sequence: 3)
         return [
             .created(StreamID(.max), name, configuration, at: 1_700_000_000_000),

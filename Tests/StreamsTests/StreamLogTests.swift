@@ -103,6 +103,34 @@ import Testing
 
     // MARK: Producers
 
+    /// Whoever may write could fence all others for ever.
+    @Test func anEpochThatNobodyCouldFollowIsRefused() throws {
+        var log = try Self.log()
+        let most = 2_000_000 + 86_400_000_000
+        for epoch in [ProducerStamp.largest, most + 1] {
+            let decision = Self.perform(Self.text("a", by: Self.stamp(epoch, 0)), on: &log)
+            #expect(Self.refusal(decision) == .epochTooFar(most: most))
+        }
+        // A time in microseconds, of a clock that is fast, and then step by step.
+        #expect(Self.isWritten(Self.perform(Self.text("a", by: Self.stamp(most, 0)), on: &log)))
+        #expect(Self.isWritten(Self.perform(Self.text("a", by: Self.stamp(most + 1, 0)), on: &log)))
+        #expect(Self.isWritten(Self.perform(Self.text("a", by: Self.stamp(most + 1_000_001, 0)), on: &log)))
+        let decision = Self.perform(Self.text("a", by: Self.stamp(most + 2_000_002, 0)), on: &log)
+        #expect(Self.refusal(decision) == .epochTooFar(most: most + 2_000_001))
+    }
+
+    /// What an older hub let in, or a file that somebody changed.
+    @Test func numbersThatLeaveNoRoomStopNothing() throws {
+        var log = try Self.log()
+        log.apply(.appended([1], nil, producer: Self.stamp(.max, .max), sequence: nil))
+        #expect(
+            Self.refusal(Self.perform(Self.text("a", by: Self.stamp(0, 0)), on: &log)) == .staleEpoch(current: .max))
+        #expect(Self.perform(Self.text("a", by: Self.stamp(.max, 5)), on: &log) == .repeated(Self.stamp(.max, .max)))
+        #expect(Self.isWritten(Self.perform(Self.text("a", by: Self.stamp(0, 0, "other")), on: &log)))
+        log.apply(.ended(StreamEnding(.aborted, at: 3000)))
+        #expect(log.ending?.reason == .aborted)
+    }
+
     @Test func whatAProducerRepeatsIsThereOnce() throws {
         var log = try Self.log()
         #expect(Self.isWritten(Self.perform(Self.text("a", by: Self.stamp(0, 0)), on: &log)))

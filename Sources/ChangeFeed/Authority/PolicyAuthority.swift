@@ -50,6 +50,7 @@ struct PendingQuestion: Sendable {
     let answer: @Sendable (AuthorizationOutcome) -> Void
 
     var bytes: Int { question.topic.utf8.count + question.claims.json.count }
+    var user: [UInt8]? { question.claims.subject.map { Array($0.utf8) } }
 }
 
 /// Questions on their way to the authority's thread; posting never waits for it.
@@ -57,6 +58,8 @@ struct AuthorityInbox: Sendable {
     private struct Content {
         var waiting: [PendingQuestion] = []
         var bytes = 0
+        /// By the token's user.
+        var ofUsers: [[UInt8]: (count: Int, bytes: Int)] = [:]
         var isStopping = false
     }
 
@@ -65,6 +68,8 @@ struct AuthorityInbox: Sendable {
     private static let capacity = 100_000
     /// Bytes of what they say; a topic may be as long as a message.
     private static let capacityBytes = 64_000_000
+    /// One user's may be a tenth, so that others find room.
+    private static let parts = 10
     /// Of those that are taken together.
     private static let batchBytes = 1_000_000
 
@@ -76,6 +81,15 @@ struct AuthorityInbox: Sendable {
             guard !content.isStopping, content.waiting.count < Self.capacity,
                 content.bytes + question.bytes <= Self.capacityBytes
             else { return false }
+            if let user = question.user {
+                let (count, bytes) = content.ofUsers[user] ?? (0, 0)
+                guard
+                    count == 0
+                        || count < Self.capacity / Self.parts
+                            && bytes + question.bytes <= Self.capacityBytes / Self.parts
+                else { return false }
+                content.ofUsers[user] = (count + 1, bytes + question.bytes)
+            }
             content.waiting.append(question)
             content.bytes += question.bytes
             return true
@@ -99,6 +113,10 @@ struct AuthorityInbox: Sendable {
             let batch = Array(content.waiting.prefix(max(1, count)))
             content.waiting.removeFirst(batch.count)
             content.bytes -= batch.reduce(0) { $0 + $1.bytes }
+            for question in batch {
+                guard let user = question.user, let (count, bytes) = content.ofUsers[user] else { continue }
+                content.ofUsers[user] = count > 1 ? (count - 1, bytes - question.bytes) : nil
+            }
             return batch
         }
     }

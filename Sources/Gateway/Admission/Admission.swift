@@ -218,6 +218,13 @@ package struct Admission {
         connections.countsAddresses ? peer.address.map { PeerAddress($0) } : nil
     }
 
+    /// Of whoever sends a request; nil where it is not known.
+    ///
+    /// - Parameters: as `count` takes them.
+    func address(by fd: Int32, _ forwarded: String?) -> PeerAddress? {
+        Peer(of: fd, forwarded: forwarded, trusting: proxies).address.map { PeerAddress($0) }
+    }
+
     /// Counts a client against whom nothing speaks but, perhaps, how many there are.
     ///
     /// - Parameter address: nil where it is not to be counted, or is already.

@@ -33,7 +33,7 @@ package final class FailingAddresses: Sendable {
 
     var isEmpty: Bool { !hasRecords.load(ordering: .relaxed) }
 
-    func failed(_ address: String, at now: Int64 = FailingAddresses.now) {
+    package func failed(_ address: String, at now: Int64 = FailingAddresses.now) {
         guard allowance.load(ordering: .relaxed) > 0 else { return }
         records.withLock { records in
             // A flood from many addresses must not grow the table: it starts over, and the flood is counted again.
@@ -46,12 +46,12 @@ package final class FailingAddresses: Sendable {
         }
     }
 
-    func keepsFailing(_ address: String, at now: Int64 = FailingAddresses.now) -> Bool {
+    package func keepsFailing(_ address: String, at now: Int64 = FailingAddresses.now) -> Bool {
         let allowance = allowance.load(ordering: .relaxed)
         guard allowance > 0, !isEmpty else { return false }
         return records.withLock { records in
             guard let record = records[address] else { return false }
-            return record.failures > allowance && now - record.since <= Self.window
+            return record.failures >= allowance && now - record.since <= Self.window
         }
     }
 
@@ -66,5 +66,5 @@ package final class FailingAddresses: Sendable {
     }
 
     /// Seconds of a clock that never goes back and is the same for all loops.
-    static var now: Int64 { Int64(uv_hrtime() / 1_000_000_000) }
+    package static var now: Int64 { Int64(uv_hrtime() / 1_000_000_000) }
 }

@@ -14,6 +14,7 @@ package final class EventTickets: Sendable {
 
     private struct Issued {
         let claims: Claims
+        let holder: TicketShares.Holder
         /// In monotonic milliseconds.
         let until: Int64
     }
@@ -22,32 +23,48 @@ package final class EventTickets: Sendable {
         var issued: [String: Issued] = [:]
         /// In the order of their ends; used ones are among them until half of these are used.
         var order: [(ticket: String, until: Int64)] = []
+        var shares = TicketShares()
+
+        mutating func remove(_ ticket: String) -> Issued? {
+            guard let one = issued.removeValue(forKey: ticket) else { return nil }
+            shares.leave(one.holder)
+            return one
+        }
+    }
+
+    package enum Outcome {
+        case issued(String)
+        /// Its user, its token or its address has too many unused ones.
+        case overShare
+        /// There are too many of all together.
+        case full
     }
 
     private let state = Mutex(State())
 
     package init() {}
 
-    /// Nil where too many are unused.
-    package func issue(for claims: Claims, at now: HubTime) -> String? {
+    package func issue(for claims: Claims, from address: PeerAddress?, at now: HubTime) -> Outcome {
+        let holder = TicketShares.Holder(claims, at: address)
         var random = SystemRandomNumberGenerator()
         let ticket = String(random.next() as UInt64, radix: 36) + String(random.next() as UInt64, radix: 36)
         let until = now.monotonic + Int64(Self.seconds) * 1000
         return state.withLock { state in
             let over = state.order.prefix { $0.until <= now.monotonic }
-            for one in over { state.issued[one.ticket] = nil }
+            for one in over { _ = state.remove(one.ticket) }
             state.order.removeFirst(over.count)
-            guard state.issued.count < Self.most else { return nil }
-            state.issued[ticket] = Issued(claims: claims, until: until)
+            guard state.issued.count < Self.most else { return .full }
+            guard state.shares.enter(holder) else { return .overShare }
+            state.issued[ticket] = Issued(claims: claims, holder: holder, until: until)
             state.order.append((ticket, until))
-            return ticket
+            return .issued(ticket)
         }
     }
 
     /// Whose it is; nil where it is none, or was used.
     package func take(_ ticket: String, at now: HubTime) -> Claims? {
         state.withLock { state in
-            guard let issued = state.issued.removeValue(forKey: ticket) else { return nil }
+            guard let issued = state.remove(ticket) else { return nil }
             if state.order.count > 2 * state.issued.count + 16 {
                 state.order.removeAll { state.issued[$0.ticket] == nil }
             }

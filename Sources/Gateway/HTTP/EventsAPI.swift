@@ -131,12 +131,19 @@ final class EventsAPI {
 
     // MARK: With its body
 
-    func perform(_ sender: Sender, _ body: [UInt8], exchange: Int) -> HTTPOutcome {
+    /// - Parameters:
+    ///   - fd: the socket that it came by.
+    ///   - forwarded: its `x-forwarded-for`.
+    func perform(
+        _ sender: Sender, _ body: [UInt8], exchange: Int, by fd: Int32, _ forwarded: String?
+    ) -> HTTPOutcome {
         var claims = sender.claims
         let request: EventRequest
         do {
             switch sender.route {
-            case .ticket: return .answered(ticket(for: claims).readableAnywhere)
+            case .ticket:
+                let address = loop.admission.address(by: fd, forwarded)
+                return .answered(ticket(for: claims, from: address).readableAnywhere)
             case .broadcasts(let topic, let event):
                 request = EventRequest(topic: topic, isPrivate: sender.isPrivate, event: event, lastID: sender.lastID)
             case .channels where sender.hasBody:
@@ -172,8 +179,16 @@ final class EventsAPI {
                 head: head.readableAnywhere, claims: claims, exchange: exchange, source: self, isHeld: true))
     }
 
-    private func ticket(for claims: Claims) -> HTTPResponse {
-        guard let ticket = loop.limits.tickets.issue(for: claims, at: loop.now()) else {
+    private func ticket(for claims: Claims, from address: PeerAddress?) -> HTTPResponse {
+        let ticket: String
+        switch loop.limits.tickets.issue(for: claims, from: address, at: loop.now()) {
+        case .issued(let issued): ticket = issued
+        case .overShare:
+            loop.counters.overShare += 1
+            var response = HTTPResponse.error(429, "Too many of your tickets are unused; use them, or try again later")
+            response.headers = [("retry-after", String(EventTickets.seconds))]
+            return response
+        case .full:
             var response = HTTPResponse.error(503, "Too many tickets are unused; try again in a moment")
             response.headers = [("retry-after", "1")]
             return response

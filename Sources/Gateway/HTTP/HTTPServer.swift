@@ -141,7 +141,7 @@ final class HTTPServer {
         call.body = body
         let exchange = router.nextExchange()
         peer.call = call
-        switch router.perform(call, exchange: exchange) {
+        switch router.perform(call, exchange: exchange, by: peer.fd) {
         case .answered(let response): answer(response, to: call.origin, of: peer)
         case .streams(let answer): stream(answer, to: peer)
         case .later:

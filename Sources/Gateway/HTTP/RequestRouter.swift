@@ -147,7 +147,9 @@ final class RequestRouter {
     // MARK: With its body
 
     /// Answers a request that was let in.
-    func perform(_ call: HTTPCall, exchange: Int) -> HTTPOutcome {
+    ///
+    /// - Parameter fd: the socket that it came by.
+    func perform(_ call: HTTPCall, exchange: Int, by fd: Int32) -> HTTPOutcome {
         switch call.goal {
         case .broadcast(let sender):
             switch broadcastAPI.handle(call.body, of: sender) {
@@ -158,7 +160,8 @@ final class RequestRouter {
             case .accepted(let publication): return publish(publication, exchange: exchange)
             }
         case .stream(let sender): return streams.perform(sender, call.body, exchange: exchange)
-        case .events(let sender): return events.perform(sender, call.body, exchange: exchange)
+        case .events(let sender):
+            return events.perform(sender, call.body, exchange: exchange, by: fd, call.forwarded)
         case .handler(var request, let isOps):
             request.body = call.body
             let reply = HTTPReply { [inbox = loop.inbox] in inbox.post(.respond(exchange, $0)) }

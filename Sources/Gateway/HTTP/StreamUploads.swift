@@ -13,6 +13,7 @@ final class StreamUploads {
     private struct Upload {
         let sender: StreamsAPI.Sender
         let append: StreamAppend
+        let hold: HeldRequests.Hold
         /// The beginning of a character whose rest is still to come.
         var tail: [UInt8] = []
         var isLast = false
@@ -46,7 +47,11 @@ final class StreamUploads {
     func begin(_ sender: StreamsAPI.Sender, exchange: Int, _ rights: StreamRights) {
         guard case .append(var append, _) = sender.call.action else { return }
         append.bearer = StreamBearer(role: sender.claims.role, claims: sender.claims.json)
-        uploads[exchange] = Upload(sender: sender, append: append)
+        guard let hold = loop.limits.requests.enter(sender.claims) else {
+            loop.counters.overShare += 1
+            return refuse(exchange, HeldRequests.refusal)
+        }
+        uploads[exchange] = Upload(sender: sender, append: append, hold: hold)
         switch rights.know(sender.claims, sender.call, at: loop.second) {
         case true?: letIn(exchange)
         case false?: refuse(exchange, forbidden())
@@ -151,7 +156,9 @@ final class StreamUploads {
     func abandoned(_ exchange: Int) { forget(exchange, isFault: true) }
 
     private func forget(_ exchange: Int, isFault: Bool) {
-        guard let upload = uploads.removeValue(forKey: exchange), upload.isLetIn else { return }
+        guard let upload = uploads.removeValue(forKey: exchange) else { return }
+        loop.limits.requests.leave(upload.hold)
+        guard upload.isLetIn else { return }
         let name = upload.sender.call.name
         service?.unwatch(name, by: loop.index)
         service?.perform(.release(hold(exchange), isFault: isFault), on: name) { _ in }

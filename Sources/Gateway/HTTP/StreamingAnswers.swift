@@ -50,6 +50,7 @@ final class StreamingAnswers {
         let peer: HTTPPeer
         let source: any StreamingSource
         let client: Admission.Client
+        let hold: HeldRequests.Hold
         let isChunked: Bool
         /// Its head, and of which page it is, while nothing of it is sent.
         var held: (head: HTTPResponse, origin: String?)?
@@ -80,6 +81,12 @@ final class StreamingAnswers {
             return denial.response
         case .admitted(let admitted): client = admitted
         }
+        guard let hold = loop.limits.requests.enter(answer.claims) else {
+            loop.admission.abandon(client)
+            loop.counters.overShare += 1
+            answer.source.refused(answer.exchange)
+            return HeldRequests.refusal.readableAnywhere
+        }
         let slot = loop.slots.take()
         loop.counters.accepted += 1
         let isChunked = !peer.connection.isHTTP10
@@ -89,7 +96,7 @@ final class StreamingAnswers {
         loop.delivery.open(
             slot, socket, SocketAccount(peer: client.peer, second: loop.second, serial: loop.counters.accepted))
         open[slot] = Answer(
-            peer: peer, source: answer.source, client: client, isChunked: isChunked,
+            peer: peer, source: answer.source, client: client, hold: hold, isChunked: isChunked,
             held: (answer.head, peer.call?.origin))
         peer.slot = slot
         loop.noteConnections()
@@ -156,6 +163,7 @@ final class StreamingAnswers {
         loop.delivery.tracer.forget(slot)
         loop.delivery.close(slot)
         loop.admission.abandon(answer.client)
+        loop.limits.requests.leave(answer.hold)
         loop.slots.release(slot)
         loop.noteConnections()
     }

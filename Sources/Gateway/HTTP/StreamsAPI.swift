@@ -15,7 +15,10 @@ final class StreamsAPI {
     private var undecided: [Int: Pending] = [:]
     /// Of their bodies: whoever has a token can send some, with rights or without.
     private var undecidedBytes = 0
+    private var undecidedBytesOf: [StreamOwner: Int] = [:]
     private static let mostUndecided = 16_777_216
+    /// Of one user, beside the first of his.
+    private static let mostUndecidedOfUser = mostUndecided / 4
     /// By exchange: readers of streams that several hubs have, until it is known that all of it is here.
     private var refreshing: [Int: Sender] = [:]
     /// By exchange: long-polls that wait at the end of a stream.
@@ -57,6 +60,7 @@ final class StreamsAPI {
         let offset: Int
         /// By the token it came with, for the operator.
         let user: String?
+        let hold: HeldRequests.Hold
         /// In seconds of the loop.
         let until: Int32
     }
@@ -110,12 +114,17 @@ final class StreamsAPI {
             return .answered(Self.forbidden)
         case nil: break
         }
-        guard undecided.isEmpty || undecidedBytes + body.count <= Self.mostUndecided else {
+        let owner = StreamOwner(sender.claims)
+        let his = owner.flatMap { undecidedBytesOf[$0] } ?? 0
+        guard undecided.isEmpty || undecidedBytes + body.count <= Self.mostUndecided,
+            his == 0 || his + body.count <= Self.mostUndecidedOfUser
+        else {
             var response = HTTPResponse.error(503, "Too many requests wait for the policies; try again in a moment")
             response.headers = [("retry-after", "1")]
             return .answered(response.readableAnywhere)
         }
         undecidedBytes += body.count
+        if let owner, !body.isEmpty { undecidedBytesOf[owner] = his + body.count }
         undecided[exchange] = Pending(sender: sender, body: body)
         let question = AuthorizationQuestion(
             claims: sender.claims, topic: sender.call.name.topic, right: sender.call.right.asked)
@@ -129,6 +138,9 @@ final class StreamsAPI {
             return uploads.decide(exchange, outcome, &rights)
         }
         undecidedBytes -= pending.body.count
+        if let owner = StreamOwner(pending.sender.claims), let his = undecidedBytesOf[owner] {
+            undecidedBytesOf[owner] = his > pending.body.count ? his - pending.body.count : nil
+        }
         guard case .decided(let extensions, _) = outcome else {
             return answer(exchange, .refusal(503, .databaseUnavailable))
         }
@@ -154,7 +166,8 @@ final class StreamsAPI {
         guard let service else { return .later }
         let call = sender.call
         switch call.action {
-        case .create(let configuration, let closes):
+        case .create(var configuration, let closes):
+            configuration.owner = StreamOwner(sender.claims)
             ask(.create(configuration, body: body, closes: closes), sender, exchange)
         case .append(var append, _):
             append.body = body
@@ -208,7 +221,7 @@ final class StreamsAPI {
         switch page(of: stream, reading, from: nil) {
         case .answered(let response): return .answered(response.readableAnywhere)
         case .waits(let offset):
-            return wait(reading, stream, at: offset, by: sender.claims.subject, exchange: exchange)
+            return wait(reading, stream, at: offset, by: sender.claims, exchange: exchange)
         }
     }
 
@@ -264,7 +277,7 @@ final class StreamsAPI {
     }
 
     private func wait(
-        _ reading: StreamReading, _ stream: StreamBuffer, at offset: Int, by user: String?, exchange: Int
+        _ reading: StreamReading, _ stream: StreamBuffer, at offset: Int, by claims: Claims, exchange: Int
     ) -> HTTPOutcome {
         service?.watch(stream.name, by: loop.index)
         // What came before the watch began.
@@ -272,8 +285,14 @@ final class StreamsAPI {
             service?.unwatch(stream.name, by: loop.index)
             return .answered(response.readableAnywhere)
         }
+        guard let hold = loop.limits.requests.enter(claims) else {
+            service?.unwatch(stream.name, by: loop.index)
+            loop.counters.overShare += 1
+            return .answered(HeldRequests.refusal.readableAnywhere)
+        }
         polls[exchange] = LongPoll(
-            reading: reading, stream: stream, offset: offset, user: user, until: loop.second + Self.patience)
+            reading: reading, stream: stream, offset: offset, user: claims.subject, hold: hold,
+            until: loop.second + Self.patience)
         polled[stream.id, default: []].insert(exchange)
         return .later
     }
@@ -314,6 +333,7 @@ final class StreamsAPI {
         refreshing[exchange] = nil
         uploads.abandoned(exchange)
         guard let poll = polls.removeValue(forKey: exchange) else { return }
+        loop.limits.requests.leave(poll.hold)
         let id = poll.stream.id
         polled[id]?.remove(exchange)
         if polled[id]?.isEmpty == true { polled[id] = nil }
@@ -399,5 +419,13 @@ extension StreamCall.Right {
         case .write: .write(.broadcast)
         case .cancel: .write([.broadcast, .cancel])
         }
+    }
+}
+
+extension StreamOwner {
+    /// Nil for a backend.
+    fileprivate init?(_ claims: Claims) {
+        guard claims.role != "service_role" else { return nil }
+        self = claims.subject.map { .user($0) } ?? .role(claims.role)
     }
 }

@@ -157,7 +157,7 @@ final class TLSServer {
         exchanges[wsi]?.isAnswered = true
         _ = loop.limits.unfinished.change(by: -exchange.call.body.count)
         exchanges[wsi]?.call.body = []
-        switch loop.router.perform(exchange.call, exchange: exchange.id) {
+        switch loop.router.perform(exchange.call, exchange: exchange.id, by: Int32(lws_get_socket_fd(wsi))) {
         case .answered(let response): return respond(wsi, response)
         case .streams(let answer):
             answer.source.refused(answer.exchange)

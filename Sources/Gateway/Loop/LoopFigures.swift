@@ -24,6 +24,8 @@ package struct LoopFigures: Sendable {
     package var displaced = 0
     /// Connections that were closed without an answer, for want of descriptors or because their address had too many.
     package var unheard = 0
+    /// Requests that were refused as their user, or their address, has as much as one may have.
+    package var overShare = 0
     package var framesIn = 0
     package var bytesIn = 0
     package var framesOut = 0
@@ -73,6 +75,7 @@ package struct LoopFigures: Sendable {
         httpConnections += other.httpConnections
         displaced += other.displaced
         unheard += other.unheard
+        overShare += other.overShare
         framesIn += other.framesIn
         bytesIn += other.bytesIn
         framesOut += other.framesOut
@@ -115,6 +118,7 @@ extension LoopFigures {
         httpConnections = loop.http.requestCount + loop.tls.requestCount
         displaced = counters.displaced
         unheard = counters.unheard
+        overShare = counters.overShare
         framesIn = counters.framesReceived
         bytesIn = counters.bytesReceived
         framesOut = sent.frames
@@ -151,6 +155,8 @@ struct LoopCounters {
     var displaced = 0
     /// Connections that were closed as soon as they were accepted.
     var unheard = 0
+    /// Over `limits.requests_per_user`, or over the tickets that one may have.
+    var overShare = 0
     var framesReceived = 0
     var bytesReceived = 0
     var malformed = 0

@@ -32,6 +32,8 @@ package struct JoinConfig {
     /// There was no config at all.
     var isLegacy = false
 
+    private static let longestCursor = 65_536
+
     package init(_ payload: JSON, topic: String, limits: HubLimits) {
         if let config = payload["config"] {
             if let broadcast = config["broadcast"] {
@@ -52,7 +54,8 @@ package struct JoinConfig {
             }
             if let resume = config["resume"], resume.kind == .object {
                 wantsCursor = true
-                resumeCursor = resume["cursor"]?.string
+                // It is remembered; one that long is none that a hub gave out.
+                resumeCursor = (resume["cursor"]?.string).map { $0.utf8.count <= Self.longestCursor ? $0 : "" }
             }
             isPrivate = Self.flag(config["private"])
             if ChannelStream.isOne(topic) { stream = StreamRequestOfJoin(config["stream"]) }

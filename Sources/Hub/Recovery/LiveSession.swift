@@ -183,6 +183,8 @@ package struct RecoveryKey: Hashable, Sendable {
     package let low: UInt64
     /// Without a user, all who ask for the same look alike.
     let hasSubject: Bool
+    /// As whose sessions its are counted; zero where that is not known.
+    let user: UInt64
 
     init(claims: Claims, channel: ChannelKey, subscription: ChangeSubscription) {
         var text: [UInt8] = []
@@ -208,13 +210,19 @@ package struct RecoveryKey: Hashable, Sendable {
         high = word(at: 0)
         low = word(at: 8)
         hasSubject = claims.subject != nil
+        let name = claims.subject.map { "user:" + $0 } ?? "role:" + claims.role
+        user = HashFunction.sha256.hash(Array(name.utf8)).prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
     }
+
+    /// Under which places are kept of sessions that gave way to others of the same user. No client can ask for it.
+    var ofUser: RecoveryKey { RecoveryKey(high: user, low: .max) }
 
     /// As it was written down.
     package init(high: UInt64, low: UInt64) {
         self.high = high
         self.low = low
         hasSubject = false
+        user = 0
     }
 
     package static func == (one: RecoveryKey, other: RecoveryKey) -> Bool {

@@ -62,7 +62,7 @@ struct SessionBucket<Session: RecoverableSession> {
 
     private(set) var live: [Session] = []
     /// Oldest end first.
-    private(set) var ended: [Ended] = []
+    var ended: [Ended] = []
     /// Of so many the window was over before they came. They come all the same, and not for what others left.
     private var overdue = 0
 

@@ -199,6 +199,7 @@ extension SessionRegistry {
 
     /// The key's sessions changed.
     static func note(_ key: RecoveryKey, needing session: LiveSession? = nil, _ state: inout State) {
+        weigh(key, &state)
         guard state.recording.isKept else {
             if state.buckets[key]?.isEmpty == true { state.buckets[key] = nil }
             return

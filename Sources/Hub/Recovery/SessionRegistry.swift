@@ -15,6 +15,9 @@ package final class SessionRegistry: Sendable {
         var recorded = 0
         /// The last of the moments at which some of them are forgotten (`State.ends`).
         var lastEnd = Int64.min
+        /// As whose sessions they are counted, and as how many (`SessionShares`); zero where they are not.
+        var user: UInt64 = 0
+        var size = 0
 
         var isEmpty: Bool { sessions.isEmpty }
     }
@@ -33,6 +36,8 @@ package final class SessionRegistry: Sendable {
         /// Whom the last process served; nil where that is not known.
         var restored: [RecoveryKey: Int]?
         var recording = SessionRecording()
+        var shares: SessionShares
+        var givenWay = 0
     }
 
     /// Of so many sessions it is written down that they are many.
@@ -50,10 +55,14 @@ package final class SessionRegistry: Sendable {
     ///   - window: how long a session waits to be taken over, in milliseconds; with 0 there are none.
     ///   - isFeedReady: false where `feed(isReady:at:)` will say when the window begins to run.
     ///   - mostHeld: of so many keys sessions are kept for as long as the feed is away.
-    package init(window: Int64 = 120_000, isFeedReady: Bool = true, mostHeld: Int = 1_000_000) {
+    ///   - mostOfUser: of one user so many sessions are kept.
+    package init(
+        window: Int64 = 120_000, isFeedReady: Bool = true, mostHeld: Int = 1_000_000, mostOfUser: Int = 1_000
+    ) {
         self.window = window
         self.mostHeld = mostHeld
-        state = Mutex(State(clock: RecoveryClock(isRunning: isFeedReady)))
+        state = Mutex(
+            State(clock: RecoveryClock(isRunning: isFeedReady), shares: SessionShares(most: mostOfUser)))
     }
 
     /// Whether row changes flow. While they do not, no session runs out. Every loop says so, each in its time.
@@ -106,6 +115,8 @@ package final class SessionRegistry: Sendable {
             session.trace.isSettled = true
             guard window > 0 else { return nil }
             var found = Self.takeOver(for: session, here, &state)
+            let places = Self.places(ofUserOf: session.key, state)
+            if !places.isEmpty { found = .earliest(of: places + (found.map { [$0] } ?? [])) }
             // Nobody knows whom the last process served, so that anybody may have been there.
             if let until = state.restartUntil, state.clock.time(at: now.monotonic) < until, state.restored == nil {
                 found = .earliest(of: [RecoveryPosition(point: .restart)] + (found.map { [$0] } ?? []))
@@ -166,8 +177,10 @@ package final class SessionRegistry: Sendable {
             if state.ends.count - state.firstEnd >= mostHeld { state.clock.start(at: now.monotonic) }
             let until = state.clock.time(at: now.monotonic) + window
             state.buckets[session.key]?.sessions.lose(session, at: position, until: until)
+            if state.buckets[session.key]?.user == 0 { state.buckets[session.key]?.user = session.key.user }
             Self.expectEnd(of: session.key, until, &state)
             Self.note(session.key, &state)
+            Self.bound(session.key, window, &state)
         }
     }
 
@@ -227,7 +240,7 @@ package final class SessionRegistry: Sendable {
 
     /// Some of the key's sessions are to be forgotten then. While the clock stands it is always the same moment, however
     /// often a client tries to join.
-    private static func expectEnd(of key: RecoveryKey, _ until: Int64, _ state: inout State) {
+    static func expectEnd(of key: RecoveryKey, _ until: Int64, _ state: inout State) {
         guard let last = state.buckets[key]?.lastEnd, last != until else { return }
         state.buckets[key]?.lastEnd = until
         state.ends.append((key, until))

@@ -72,7 +72,8 @@ package enum StreamWrite: Sendable {
     private static func producer(_ payload: JSON) throws(Refusal) -> ProducerStamp? {
         guard let producer = payload["producer"] else { return nil }
         guard let id = producer.string, !id.isEmpty, id.utf8.count <= 200,
-            case let epoch = payload["epoch"]?.int ?? 0, epoch >= 0, let sequence = payload["seq"]?.int, sequence >= 0
+            case let epoch = payload["epoch"]?.int ?? 0, (0...ProducerStamp.largest).contains(epoch),
+            let sequence = payload["seq"]?.int, (0...ProducerStamp.largest).contains(sequence)
         else { throw .stream(.order) }
         return ProducerStamp(id: id, epoch: epoch, sequence: sequence)
     }
@@ -89,9 +90,9 @@ extension StreamProblem {
                 snapshot.status.ending?.reason == .cancelled ? .cancelled(at: snapshot.end) : .ended(at: snapshot.end)
         case .contentType, .emptyBody, .notJSON, .emptyArray, .notUTF8: self = .content
         case .staleEpoch: self = .fenced
-        case .epochMustBeginAtZero, .sequenceGap, .sequenceRegression: self = .order
+        case .epochMustBeginAtZero, .epochTooFar, .sequenceGap, .sequenceRegression: self = .order
         case .streamTooLarge(let limit): self = .tooLarge(limit)
-        case .tooManyProducers, .tooMuch, .noRoom: self = .full
+        case .tooManyProducers, .tooMuch, .overShare, .noRoom: self = .full
         case .closeFailed(let sentence): self = .closeFailed(sentence)
         case .unavailable: self = .unavailable
         }

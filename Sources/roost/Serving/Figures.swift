@@ -17,6 +17,7 @@ struct HubFigures: Sendable {
     let health: Health
     let gateway: Gateway
     let history: HistoryStore
+    let recovery: SessionRegistry
     let subscriptions: ChangeService
     let listener: NotificationListener?
     let capture: WALCapture?
@@ -54,8 +55,12 @@ struct HubFigures: Sendable {
             + sum.overloadFigures
             + sum.turnFigures + history.list + subscriptions.figures + [
                 Figure(
+                    "roost_sessions_given_way_total", .counter,
+                    "Sessions that were remembered for clients to come back, and gave way to others of their user.",
+                    recovery.sessionsGivenWay),
+                Figure(
                     "roost_feed_lag_seconds",
-                    "Time from a row's commit until it is handed to sockets, for each group of subscribers.", sum.lag)
+                    "Time from a row's commit until it is handed to sockets, for each group of subscribers.", sum.lag),
             ] + (listener?.statistics.figures ?? []) + (capture?.current.figures ?? [])
             + (cluster?.statistics.figures ?? []) + (webhooks?.statistics.figures ?? [])
             + streamFigures(sum)
@@ -185,7 +190,10 @@ extension LoopFigures {
             + [
                 Figure(
                     "roost_refused_total", .counter, "Requests answered with an error, by the limit they exceeded.",
-                    unfinishedRefused, label: "limit=\"unfinished_bytes\"")
+                    unfinishedRefused, label: "limit=\"unfinished_bytes\""),
+                Figure(
+                    "roost_refused_total", .counter, "Requests answered with an error, by the limit they exceeded.",
+                    overShare, label: "limit=\"requests_per_user\""),
             ]
             + Pace.allCases.map { pace in
                 Figure(

@@ -129,7 +129,8 @@ struct HubRooms: Sendable {
             peers: cluster.map { cluster in .init(asking: cluster, unreached: { cluster.unreached }) }, logger: logger,
             clock: { Clock.now() })
         let figures = HubFigures(
-            health: health, gateway: gateway, history: shared.history, subscriptions: subscriptions,
+            health: health, gateway: gateway, history: shared.history, recovery: shared.recovery,
+            subscriptions: subscriptions,
             listener: listener, capture: capture, cluster: cluster, webhooks: webhooks, streams: streams,
             streamRows: server.streams.onClose == nil ? nil : streamRows, pushService: pushService)
         let access = OpsAccess(host: configuration.opsHost, token: configuration.opsToken)
@@ -261,7 +262,8 @@ struct SharedState: Sendable {
     ///   - sendsPushes: it is known who is where, on which device, and who types.
     init(_ configuration: RoostConfiguration, tellsUsers: Bool, sendsPushes: Bool) {
         let window = Int64(configuration.recoveryWindowSeconds) * 1000
-        recovery = SessionRegistry(window: window, isFeedReady: false)
+        recovery = SessionRegistry(
+            window: window, isFeedReady: false, mostOfUser: configuration.sessionsPerUser)
         history = HistoryStore(limits: configuration.rules.limits, window: window)
         happenings = configuration.webhooks.url.map { _ in Happenings(most: configuration.webhooks.queue) }
         // Before those are shown who were present when the last process ended.

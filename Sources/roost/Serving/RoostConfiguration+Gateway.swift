@@ -33,6 +33,7 @@ extension RoostConfiguration {
         rules.pendingBytesPerSocket = pendingBytesPerSocket
         rules.unfinishedBytes = unfinishedBytes
         rules.failuresPerMinute = failuresPerMinute
+        rules.requestsPerUser = requestsPerUser
         rules.trustedProxies = TrustedProxies(trustedProxies)
         rules.origins = AllowedOrigins(httpOrigins)
         rules.tokenCookie = httpTokenCookie

@@ -21,6 +21,8 @@ extension StreamSettings {
         setup.limits.binaryBytes = binaryBytes
         setup.limits.totalBytes = totalBytes
         setup.limits.count = count
+        setup.limits.bytesPerUser = bytesPerUser
+        setup.limits.countPerUser = countPerUser
         setup.limits.keptAfterEnd = Int64(keepAfterEnd) * 1000
         setup.lease.stalledAfter = Int64(stalledAfter) * 1000
         setup.lease.abortedAfter = Int64(abortedAfter) * 1000

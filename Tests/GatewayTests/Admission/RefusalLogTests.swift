@@ -37,8 +37,10 @@ import Testing
     private let lines = Lines()
     private var logger: Logger { Logger(label: "test") { [lines] _ in lines } }
 
-    private func tell(_ log: inout RefusalLog, _ address: String?, _ reason: String = "token", at second: Int32 = 0) {
-        log.tell("refused", reason: reason, why: "w", of: address.flatMap { IPAddress($0) }, at: second, logger)
+    private func tell(
+        _ log: inout RefusalLog, _ address: String?, _ reason: String = "token", why: String = "w", at second: Int32 = 0
+    ) {
+        log.tell("refused", reason: reason, why: why, of: address.flatMap { IPAddress($0) }, at: second, logger)
     }
 
     @Test func theFirstIsToldAtOnceAndTheRestOnceAMinute() {
@@ -56,6 +58,26 @@ import Testing
         #expect(lines.take() == [])
         tell(&log, "192.0.2.1", at: 200)
         #expect(lines.take().count == 1, "it is forgotten, and told at once")
+    }
+
+    /// One reason has several sentences: the first is not what all the others were refused for.
+    @Test func eachSentenceIsToldWithItsNumber() {
+        var log = RefusalLog()
+        tell(&log, "192.0.2.1", why: "expired 5 seconds ago")
+        _ = lines.take()
+        for second in Int32(1)..<4 { tell(&log, "192.0.2.1", why: "expired \(second) seconds ago", at: second) }
+        for _ in 0..<7 { tell(&log, "192.0.2.1", why: "wrong signature", at: 9) }
+        log.secondGoesBy(60, logger)
+        #expect(
+            lines.take() == [
+                "refused again=7 peer=192.0.2.1 reason=token why=wrong signature",
+                "refused again=3 peer=192.0.2.1 reason=token why=expired 1 seconds ago",
+            ])
+        for letter in "abcdefgh" { tell(&log, "192.0.2.1", why: "for \(letter)", at: 61) }
+        log.secondGoesBy(120, logger)
+        let told = lines.take()
+        #expect(told.count == RefusalLog.mostSentences + 1)
+        #expect(told.last == "refused again=4 peer=192.0.2.1 reason=token why=for other reasons")
     }
 
     @Test func aNetworkOfManyAddressesIsOne() {

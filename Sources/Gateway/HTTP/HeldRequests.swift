@@ -1,0 +1,51 @@
+import HTTP
+package import Hub
+import Synchronization
+
+/// Requests that the hub keeps open, by user: long-polls, bodies that are appended as they come, and answers that go on. Whose token
+/// names no user is not counted.
+///
+/// One table for all loops; safe from any thread, behind a lock that is held for a look-up.
+package final class HeldRequests: Sendable {
+    /// To be given back when the request is answered, or its connection gone.
+    package struct Hold: Sendable {
+        fileprivate let user: [UInt8]?
+    }
+
+    /// Zero: any number.
+    private let most: Atomic<Int>
+    private let counts = Mutex<[[UInt8]: Int]>([:])
+
+    package init(most: Int) { self.most = Atomic(most) }
+
+    /// Another bound from here on.
+    package func adopt(most: Int) { self.most.store(most, ordering: .relaxed) }
+
+    /// Nil where the user has as many as he may.
+    package func enter(_ claims: Claims) -> Hold? {
+        let most = most.load(ordering: .relaxed)
+        guard most > 0, let subject = claims.subject else { return Hold(user: nil) }
+        let user = Array(subject.utf8)
+        return counts.withLock { counts in
+            guard counts[user, default: 0] < most else { return nil }
+            counts[user, default: 0] += 1
+            return Hold(user: user)
+        }
+    }
+
+    package func leave(_ hold: Hold) {
+        guard let user = hold.user else { return }
+        counts.withLock { counts in
+            guard let count = counts[user] else { return }
+            counts[user] = count > 1 ? count - 1 : nil
+        }
+    }
+
+    /// What one more is answered.
+    static let refusal: HTTPResponse = {
+        var response = HTTPResponse.error(
+            429, "One user may not have more requests open at once (limits.requests_per_user); end some, or try later")
+        response.headers = [("retry-after", "5")]
+        return response
+    }()
+}

@@ -1,0 +1,54 @@
+package import Hub
+
+/// How many unused tickets there are of whom. Whoever takes many must leave some to others.
+package struct TicketShares {
+    /// Who has one: a user; or, where the token names none, whoever has the same token, who may be everybody.
+    package struct Holder: Sendable {
+        fileprivate let name: Name
+        fileprivate let address: PeerAddress?
+
+        package init(_ claims: Claims, at address: PeerAddress?) {
+            name = claims.subject.map { .user(Array($0.utf8)) } ?? .token(claims)
+            self.address = address
+        }
+    }
+
+    fileprivate enum Name: Hashable, Sendable {
+        case user([UInt8])
+        case token(Claims)
+
+        var most: Int { if case .user = self { TicketShares.mostOfUser } else { TicketShares.mostOfToken } }
+    }
+
+    package static let mostOfUser = 100
+    /// Half of all: an anonymous key is many people's.
+    package static let mostOfToken = 5_000
+    /// A company's or a provider's may be many people's, too.
+    package static let mostOfAddress = 500
+
+    private var names: [Name: Int] = [:]
+    private var addresses: [PeerAddress: Int] = [:]
+
+    package init() {}
+
+    /// - Returns: false where one of the bounds is reached.
+    package mutating func enter(_ holder: Holder) -> Bool {
+        guard names[holder.name, default: 0] < holder.name.most else { return false }
+        if let address = holder.address {
+            guard addresses[address, default: 0] < Self.mostOfAddress else { return false }
+            addresses[address, default: 0] += 1
+        }
+        names[holder.name, default: 0] += 1
+        return true
+    }
+
+    package mutating func leave(_ holder: Holder) {
+        Self.subtract(holder.name, from: &names)
+        if let address = holder.address { Self.subtract(address, from: &addresses) }
+    }
+
+    private static func subtract<Key>(_ key: Key, from counts: inout [Key: Int]) {
+        guard let count = counts[key] else { return }
+        counts[key] = count > 1 ? count - 1 : nil
+    }
+}

@@ -1,0 +1,139 @@
+/// How many sessions wait of whom, and which gives way: one user's clients may come and go as often as they like, and take no memory and
+/// no rows of the database from others.
+///
+/// What gave way is not lost: of all of it together a place is kept that lies no later, for each user, in a few steps of time. Whoever
+/// of that user joins within the window is sent what came since, more than it missed. A value, kept under the registry's lock.
+struct SessionShares {
+    /// Of the keys of one user, or of a role whose tokens name none.
+    private struct Share {
+        var size = 0
+        /// In the order in which sessions ended; those that were taken over stand there, too, until it is tidied up.
+        var order: [RecoveryKey] = []
+        var first = 0
+    }
+
+    private var shares: [UInt64: Share] = [:]
+    private let most: Int
+    /// Tokens without a user are many people's.
+    private static let roleFactor = 20
+    /// Bytes of a session that has no cursor, and what of a cursor counts as much again.
+    private static let unit = 1024
+    /// The window is divided into so many steps.
+    static let steps: Int64 = 8
+
+    init(most: Int) { self.most = most }
+
+    /// What a session counts.
+    static func size(of position: RecoveryPosition) -> Int {
+        1 + (position.point.cursorBytes + (position.partway?.utf8.count ?? 0)) / unit
+    }
+
+    mutating func change(_ user: UInt64, by size: Int) {
+        shares[user, default: Share()].size += size
+        if shares[user]?.size ?? 0 <= 0 { shares[user] = nil }
+    }
+
+    /// A session of the key has ended.
+    ///
+    /// - Returns: whether the order is to be tidied up.
+    mutating func note(_ key: RecoveryKey) -> Bool {
+        shares[key.user]?.order.append(key)
+        return shares[key.user].map { $0.order.count - $0.first > 2 * $0.size + 64 } ?? false
+    }
+
+    func order(of key: RecoveryKey) -> ArraySlice<RecoveryKey> {
+        shares[key.user].map { $0.order[$0.first...] } ?? []
+    }
+
+    mutating func tidy(_ key: RecoveryKey, to order: [RecoveryKey]) {
+        shares[key.user]?.order = order
+        shares[key.user]?.first = 0
+    }
+
+    /// Of which key a session has to give way; nil where there is room.
+    mutating func next(of key: RecoveryKey) -> RecoveryKey? {
+        let most = key.hasSubject ? most : most * Self.roleFactor
+        guard let share = shares[key.user], share.size > most, share.first < share.order.count else { return nil }
+        shares[key.user]?.first += 1
+        return share.order[share.first]
+    }
+}
+
+extension SessionRegistry {
+    /// Counts what the key has now. With every change of it.
+    static func weigh(_ key: RecoveryKey, _ state: inout State) {
+        guard let bucket = state.buckets[key], bucket.user != 0 else { return }
+        let size = bucket.sessions.ended.reduce(0) { $0 + SessionShares.size(of: $1.position) }
+        guard size != bucket.size else { return }
+        state.shares.change(bucket.user, by: size - bucket.size)
+        state.buckets[key]?.size = size
+    }
+
+    /// A session of the key ended: where its user has too many, those that ended first go.
+    static func bound(_ key: RecoveryKey, _ window: Int64, _ state: inout State) {
+        if state.shares.note(key) {
+            var left: [RecoveryKey: Int] = [:]
+            let order = state.shares.order(of: key).filter { key in
+                let count = left[key] ?? state.buckets[key]?.sessions.ended.count ?? 0
+                left[key] = count - 1
+                return count > 0
+            }
+            state.shares.tidy(key, to: order)
+        }
+        while let other = state.shares.next(of: key) {
+            guard let gone = state.buckets[other]?.sessions.giveWay() else { continue }
+            state.givenWay += 1
+            note(other, &state)
+            guard let point = gone.position.point.withoutCursors else { continue }
+            let step = max(1, window / SessionShares.steps)
+            let until = (gone.until + step - 1) / step * step
+            state.buckets[key.ofUser, default: Bucket()].sessions.keepMany(at: point, until: until)
+            expectEnd(of: key.ofUser, until, &state)
+            note(key.ofUser, &state)
+        }
+    }
+
+    /// Where sessions of the user stood that gave way.
+    static func places(ofUserOf key: RecoveryKey, _ state: State) -> [RecoveryPosition] {
+        state.buckets[key.ofUser]?.sessions.ended.map(\.position) ?? []
+    }
+
+    /// How many sessions gave way to others of the same user.
+    package var sessionsGivenWay: Int { state.withLock { $0.givenWay } }
+}
+
+extension SessionBucket where Session == LiveSession {
+    /// The session that ended first is kept no longer.
+    mutating func giveWay() -> Ended? { ended.isEmpty ? nil : ended.removeFirst() }
+
+    /// Many may stand here whom nobody counts; those that are kept until the same moment are one.
+    mutating func keepMany(at point: RecoveryPoint, until: Int64) {
+        let position = RecoveryPosition(point: point)
+        if let place = ended.firstIndex(where: { $0.until == until && $0.isMany }) {
+            ended[place].position = .earliest(of: [ended[place].position, position]) ?? position
+        } else {
+            ended.append(Ended(position: position, until: until, acknowledged: nil, isMany: true))
+        }
+    }
+}
+
+extension RecoveryPoint {
+    /// Of what clients said; it may be long.
+    fileprivate var cursorBytes: Int {
+        switch self {
+        case .mark, .restart: 0
+        case .cursor(let text), .snapshot(let text): text.utf8.count
+        case .peer(let cursor, let snapshot): cursor.utf8.count + snapshot.utf8.count
+        case .earliest(let some): some.reduce(0) { $0 + $1.cursorBytes }
+        }
+    }
+
+    /// Whoever came with a cursor brings it again.
+    fileprivate var withoutCursors: RecoveryPoint? {
+        switch self {
+        case .cursor: nil
+        case .earliest(let some): .earliest(of: some.compactMap(\.withoutCursors))
+        case .mark, .restart, .snapshot, .peer: self
+        }
+    }
+}

@@ -1,0 +1,113 @@
+import Streams
+
+/// Who has how much of the room for streams, and which streams give way to others. Confined to the worker's thread.
+///
+/// A stream whose owner is nil is the backend's. It has no bound of its own, and a quarter of the room is kept for it, so that users
+/// cannot take all of it together.
+struct StreamShares {
+    struct Room {
+        var count = 0
+        var bytes = 0
+    }
+
+    private struct Owned {
+        var room = Room()
+        var streams: [ObjectIdentifier: KeptStream] = [:]
+    }
+
+    private(set) var all = Room()
+    /// Of all that have owners.
+    private(set) var users = Room()
+    private var owned: [StreamOwner: Owned] = [:]
+
+    func room(of owner: StreamOwner) -> Room { owned[owner]?.room ?? Room() }
+
+    func streams(of owner: StreamOwner) -> [KeptStream] { owned[owner].map { Array($0.streams.values) } ?? [] }
+
+    mutating func enter(_ stream: KeptStream) {
+        change(stream.log.configuration.owner, count: 1, bytes: stream.log.end)
+        if let owner = stream.log.configuration.owner { owned[owner]?.streams[ObjectIdentifier(stream)] = stream }
+    }
+
+    mutating func leave(_ stream: KeptStream) {
+        if let owner = stream.log.configuration.owner { owned[owner]?.streams[ObjectIdentifier(stream)] = nil }
+        change(stream.log.configuration.owner, count: -1, bytes: -stream.log.end)
+    }
+
+    mutating func grow(_ stream: KeptStream, by bytes: Int) {
+        change(stream.log.configuration.owner, count: 0, bytes: bytes)
+    }
+
+    private mutating func change(_ owner: StreamOwner?, count: Int, bytes: Int) {
+        all += (count, bytes)
+        guard let owner else { return }
+        users += (count, bytes)
+        owned[owner, default: Owned()].room += (count, bytes)
+        if owned[owner]?.room.count == 0 { owned[owner] = nil }
+    }
+
+    // MARK: Whoever gives way
+
+    /// What must go, until there is enough: of whoever has most what ended first, again and again.
+    ///
+    /// - Parameters:
+    ///   - candidates: streams that may go.
+    ///   - kept: of the backend's room, which does not count.
+    ///   - measure: what there is too much of.
+    ///   - isEnough: told what is freed by those that are chosen.
+    func choose(
+        _ candidates: some Sequence<KeptStream>, kept: Room, by measure: KeyPath<Room, Int>,
+        until isEnough: (Room) -> Bool
+    ) -> [KeptStream] {
+        // The last of each is the one that ended first.
+        var groups = Dictionary(grouping: candidates) { $0.log.configuration.owner }
+            .map { owner, streams in
+                (
+                    has: owner.map { room(of: $0)[keyPath: measure] }
+                        ?? max(0, all[keyPath: measure] - users[keyPath: measure] - kept[keyPath: measure]),
+                    streams: streams.sorted { $0.endedAt > $1.endedAt }
+                )
+            }
+        var (chosen, freed): ([KeptStream], Room) = ([], Room())
+        while !isEnough(freed) {
+            let most = groups.indices.max { one, other in
+                let (one, other) = (groups[one], groups[other])
+                return one.has == other.has
+                    ? (one.streams.last?.endedAt ?? 0) > (other.streams.last?.endedAt ?? 0) : one.has < other.has
+            }
+            guard let most, let stream = groups[most].streams.popLast() else { break }
+            chosen.append(stream)
+            let room = Room(count: 1, bytes: stream.log.end)
+            freed += (1, room.bytes)
+            groups[most].has = max(0, groups[most].has - room[keyPath: measure])
+            if groups[most].streams.isEmpty { groups.remove(at: most) }
+        }
+        return chosen
+    }
+}
+
+extension StreamShares.Room {
+    fileprivate static func += (room: inout Self, change: (count: Int, bytes: Int)) {
+        room.count += change.count
+        room.bytes += change.bytes
+    }
+
+    /// So much of it, rounded down.
+    func part(_ divisor: Int) -> Self { Self(count: count / divisor, bytes: bytes / divisor) }
+
+    /// Whether so much more is within what there may be at most.
+    func has(roomFor more: Self, within most: Self) -> Bool {
+        bytes + more.bytes <= most.bytes && (more.count == 0 || count + more.count <= most.count)
+    }
+
+    static func - (room: Self, other: Self) -> Self {
+        Self(count: room.count - other.count, bytes: room.bytes - other.bytes)
+    }
+}
+
+extension KeptStream {
+    fileprivate var endedAt: Int64 { log.ending?.at ?? 0 }
+
+    /// It has ended, and nobody waits for anything of it.
+    var mayGiveWay: Bool { log.ending != nil && !isTouched && waiting == nil }
+}

@@ -1,0 +1,67 @@
+import Streams
+
+/// Room for what is to be written. Streams that ended let it go; those that are open stay.
+extension StreamWorker {
+    /// Users may have so much together, as a quarter is kept for the backend.
+    private static let backendsPart = 4
+    /// So much more is freed than is needed, so that looking for what may go is rare.
+    private static let slack = 16
+
+    /// Makes room first within what one owner may have, of his own streams, and then within what there may be of all.
+    func makeRoom(for more: StreamShares.Room, of owner: StreamOwner?) throws(StreamRefusal) {
+        let all = StreamShares.Room(count: setup.limits.count, bytes: setup.limits.totalBytes)
+        guard let owner else { return try makeRoom(for: more, within: all) }
+        let most = StreamShares.Room(count: setup.limits.countPerUser, bytes: setup.limits.bytesPerUser)
+        try makeRoom(for: more, of: owner, within: most)
+        try makeRoom(for: more, ofUsersWithin: all - all.part(Self.backendsPart))
+        try makeRoom(for: more, within: all)
+    }
+
+    private func makeRoom(
+        for more: StreamShares.Room, of owner: StreamOwner, within most: StreamShares.Room
+    ) throws(StreamRefusal) {
+        let has = shares.room(of: owner)
+        guard !has.has(roomFor: more, within: most) else { return }
+        letGo(shares.streams(of: owner), for: more, has, within: most)
+        guard !shares.room(of: owner).has(roomFor: more, within: most) else { return }
+        let isFull = more.count > 0 && shares.room(of: owner).count >= most.count
+        throw .overShare(limit: isFull ? "streams.count_per_user" : "streams.bytes_per_user")
+    }
+
+    private func makeRoom(for more: StreamShares.Room, ofUsersWithin most: StreamShares.Room) throws(StreamRefusal) {
+        guard !shares.users.has(roomFor: more, within: most) else { return }
+        letGo(streams.values.filter { $0.log.configuration.owner != nil }, for: more, shares.users, within: most)
+        try check(shares.users, for: more, within: most)
+    }
+
+    private func makeRoom(for more: StreamShares.Room, within most: StreamShares.Room) throws(StreamRefusal) {
+        guard !shares.all.has(roomFor: more, within: most) else { return }
+        letGo(streams.values, for: more, shares.all, within: most)
+        try check(shares.all, for: more, within: most)
+    }
+
+    private func check(
+        _ has: StreamShares.Room, for more: StreamShares.Room, within most: StreamShares.Room
+    ) throws(StreamRefusal) {
+        guard !has.has(roomFor: more, within: most) else { return }
+        let isFull = more.count > 0 && has.count >= most.count
+        throw .tooMuch(limit: isFull ? "streams.count" : "streams.total_bytes")
+    }
+
+    /// - Parameter has: what those whose streams they are have.
+    private func letGo(
+        _ streams: some Sequence<KeptStream>, for more: StreamShares.Room, _ has: StreamShares.Room,
+        within most: StreamShares.Room
+    ) {
+        let isShort = has.bytes + more.bytes > most.bytes
+        let all = StreamShares.Room(count: setup.limits.count, bytes: setup.limits.totalBytes)
+        let chosen = shares.choose(
+            streams.filter(\.mayGiveWay), kept: all.part(Self.backendsPart), by: isShort ? \.bytes : \.count
+        ) { freed in
+            (has - freed).has(roomFor: more, within: most - most.part(Self.slack))
+        }
+        guard !chosen.isEmpty else { return }
+        if sharing == nil { for stream in chosen { remove(stream) } } else if !removeShared(chosen) { return }
+        figures.evicted += chosen.count
+    }
+}

@@ -1,0 +1,122 @@
+"""One user who takes all that he gets, in a process of its own, so that whoever measures is not slowed down by it.
+
+`Greedy(hub, table)` waits until each bound has refused him, and goes on knocking until its end.
+"""
+
+import asyncio
+import itertools
+import os
+import pathlib
+import sys
+
+from support.events import EventReader
+from support.http import HTTPConnection
+from support.streams import Stream, bearer
+from support.tokens import token
+from support.websocket import Refused, WebSocket
+from support.wsclient import Client
+
+#: What is refused with 429.
+REFUSED = {"streams", "bytes", "tickets", "long-polls", "event streams", "bodies"}
+PAUSE = 0.03
+
+
+class Greedy:
+    def __init__(self, hub, table):
+        self.arguments = [str(hub.port), table]
+
+    async def __aenter__(self):
+        root = pathlib.Path(__file__).parent.parent
+        self.process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "support.greedy", *self.arguments, cwd=root, env={**os.environ, "PYTHONPATH": str(root)},
+            stdout=asyncio.subprocess.PIPE)
+        async with asyncio.timeout(60):
+            line = await self.process.stdout.readline()
+        assert line == b"full\n", "it ended before all was refused"
+        return self
+
+    async def __aexit__(self, *_):
+        assert self.process.returncode is None, "it ended by itself"
+        self.process.kill()
+        await self.process.wait()
+
+
+async def main(port, table):
+    me, numbers, refused = bearer("authenticated", sub="ann"), itertools.count(), set()
+
+    def note(what, status):
+        if status == 429:
+            refused.add(what)
+
+    async def ask(what, make):
+        async with await HTTPConnection.open(port) as http:
+            while True:
+                note(what, (await make(http)).status)
+                await asyncio.sleep(PAUSE)
+
+    async def poll():
+        async with await HTTPConnection.open(port) as http:
+            while True:
+                answer = await Stream(http, "ann/first", **me).read("?offset=now&live=long-poll", within=60)
+                note("long-polls", answer.status)
+                await asyncio.sleep(1)
+
+    async def read_events():
+        while True:
+            events = await EventReader.open(port, "/api/sse?channel=anns", **me)
+            async with events:
+                note("event streams", events.status)
+                await asyncio.sleep(1)
+
+    async def upload():
+        fields = "".join(f"{name}: {value}\r\n" for name, value in me.items())
+        while True:
+            async with await HTTPConnection.open(port) as http:
+                http.write(f"POST /streams/ann/first HTTP/1.1\r\nhost: a\r\ncontent-type: text/plain\r\n{fields}"
+                           "transfer-encoding: chunked\r\n\r\n1\r\na\r\n".encode())
+                try:
+                    note("bodies", (await http.answer(5)).status)
+                except TimeoutError:
+                    pass
+            await asyncio.sleep(1)
+
+    async def come_and_go():
+        while True:
+            client = await Client.connect(port, apikey=token("authenticated", sub="ann"))
+            changes = [{"event": "*", "schema": "public", "table": table}]
+            for _ in range(5):
+                await client.join(f"realtime:anns/{next(numbers)}", changes)
+            await client.close()
+            await asyncio.sleep(PAUSE)
+
+    async def guess():
+        while True:
+            try:
+                await WebSocket.open(port, f"/realtime/v1/websocket?apikey=nonsense{next(numbers)}", source="127.0.0.66")
+            except Refused:
+                pass
+
+    async with await HTTPConnection.open(port) as http:
+        assert (await Stream(http, "ann/first", **me).create()).status == 201
+    big = b"x" * 200_000
+    running = [asyncio.create_task(task) for task in (
+        ask("streams", lambda http: Stream(http, f"ann/{next(numbers)}", **me).create()),
+        ask("streams", lambda http: Stream(http, f"ann/{next(numbers)}", **me).create(stream_closed="true")),
+        ask("bytes", lambda http: Stream(http, f"ann/big/{next(numbers) % 20}", **me).append(big)),
+        ask("bytes", lambda http: Stream(http, f"ann/big/{next(numbers) % 20}", **me).create()),
+        ask("tickets", lambda http: http.request("POST", "/api/sse/ticket", b"", **me)),
+        *(poll() for _ in range(22)), *(read_events() for _ in range(22)), *(upload() for _ in range(22)),
+        come_and_go(), come_and_go(), guess(), guess())]
+
+    async def tell():
+        while refused < REFUSED:
+            await asyncio.sleep(0.1)
+        print("full", flush=True)
+    running.append(asyncio.create_task(tell()))
+    for task in asyncio.as_completed(running):
+        if await task is not None:
+            return
+
+
+if __name__ == "__main__":
+    asyncio.run(main(int(sys.argv[1]), sys.argv[2]))

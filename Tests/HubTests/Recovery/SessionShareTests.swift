@@ -1,0 +1,177 @@
+import Foundation
+import Hub
+import TestSupport
+import Testing
+import Wire
+
+/// How many sessions one user leaves behind, and what becomes of those that give way.
+@Suite struct SessionShareTests {
+    private static let config = RecoveryTests.config
+
+    private func registry(_ most: Int) -> SessionRegistry {
+        let registry = SessionRegistry(mostOfUser: most)
+        registry.nobodyIsFromBefore()
+        return registry
+    }
+
+    /// Where the join has to recover from.
+    private func join(
+        _ stage: Stage, _ slot: Slot, _ topic: String, by user: String?, role: String = "authenticated",
+        _ config: String = config
+    ) throws -> RecoveryPoint? {
+        stage.connect(slot, role: role, subject: user)
+        try stage.join("realtime:\(topic)", slot, config)
+        var point = ReturningTests.point(stage)
+        for group in stage.subscribed {
+            _ = try stage.watch { $0.changeSubscription(group, is: .live) }
+            point = point ?? ReturningTests.point(stage)
+        }
+        return point
+    }
+
+    /// Comes and is gone, once in each of many channels; the feed goes on between them.
+    private func comeAndGo(
+        _ stage: Stage, _ topics: Range<Int>, by user: String?, role: String = "authenticated"
+    ) throws {
+        for number in topics {
+            let slot = Slot(1000 + number % 100)
+            _ = try join(stage, slot, "t\(number)", by: user, role: role)
+            try stage.disconnect(slot)
+            _ = try stage.watch { $0.deliver(.boundary(4 + number)) }
+        }
+    }
+
+    private func pass(_ seconds: Int64, _ stage: Stage, _ registry: SessionRegistry) throws {
+        for _ in 0..<seconds {
+            try stage.tick(after: 1000)
+            registry.forget(at: stage.now)
+        }
+    }
+
+    private func stage(_ registry: SessionRegistry) throws -> Stage {
+        let stage = Stage(sessions: registry)
+        try stage.tick(after: 10_000)
+        _ = try join(stage, 1, "bobs", by: "bob")
+        _ = try stage.watch { $0.deliver(.boundary(3)) }
+        try stage.disconnect(1)
+        return stage
+    }
+
+    @Test func oneUsersSessionsPushOutOnlyHisOwn() throws {
+        let registry = registry(10)
+        let stage = try stage(registry)
+        try comeAndGo(stage, 0..<500, by: "ann")
+        #expect(registry.sessionsGivenWay == 490)
+        // His ten, bob's, and what is kept of all that gave way.
+        #expect((11...13).contains(registry.endedSessions))
+        #expect(try join(stage, 2, "bobs", by: "bob") == .mark(0), "nothing of his is lost")
+        #expect(try join(stage, 3, "bobs too", by: "bob") == nil)
+    }
+
+    /// Less is remembered, and nothing is missed: his clients are sent more than they lack.
+    @Test func whoseSessionGaveWayIsSentAllThatItMissed() throws {
+        let registry = registry(10)
+        let stage = try stage(registry)
+        try comeAndGo(stage, 0..<100, by: "ann")
+        #expect(try join(stage, 2, "t0", by: "ann") == .mark(3))
+        #expect(try join(stage, 3, "t50", by: "ann") == .mark(3))
+        #expect(try join(stage, 4, "another", by: "ann") == .mark(3), "nobody knows that it is new")
+        try pass(136, stage, registry)
+        #expect(registry.endedSessions == 0 && registry.expectedEnds == 0)
+        #expect(try join(stage, 5, "t1", by: "ann") == nil)
+    }
+
+    /// Who goes on with it takes no more: each place is kept for the window and a part of it.
+    @Test func whatGaveWayTakesAFewPlaces() throws {
+        let registry = registry(10)
+        let stage = try stage(registry)
+        for round in 0..<40 {
+            try comeAndGo(stage, (round * 20)..<(round * 20 + 20), by: "ann")
+            try pass(10, stage, registry)
+            #expect(registry.endedSessions <= 10 + 1 + 10)
+        }
+        try pass(136, stage, registry)
+        #expect(registry.endedSessions == 0)
+    }
+
+    /// Each loss counts for the window: four in five channels, and one more on its way.
+    @Test func whoComesBackAllTheTimeIsWithinHisShare() throws {
+        let registry = registry(25)
+        let stage = try stage(registry)
+        for _ in 0..<50 {
+            for number in 0..<5 {
+                let slot = Slot(100 + number)
+                _ = try join(stage, slot, "t\(number)", by: "ann")
+                try stage.disconnect(slot)
+            }
+            try pass(30, stage, registry)
+        }
+        #expect(registry.sessionsGivenWay == 0)
+    }
+
+    @Test func tokensWithoutAUserShareMore() throws {
+        let registry = registry(10)
+        let stage = try stage(registry)
+        try comeAndGo(stage, 0..<201, by: nil, role: "anon")
+        #expect(registry.sessionsGivenWay == 1)
+        #expect(try join(stage, 2, "t0", by: nil, role: "anon") == .mark(3))
+        #expect(try join(stage, 3, "t0", by: nil, role: "other") == nil)
+    }
+
+    /// A cursor is what a client said, and may be long.
+    @Test func longCursorsCountAsMany() throws {
+        let registry = registry(10)
+        let stage = try stage(registry)
+        func config(_ bytes: Int) -> String {
+            Self.config.dropLast() + ",\"resume\":{\"cursor\":\"" + String(repeating: "x", count: bytes) + "\"}}"
+        }
+        for number in 0..<20 {
+            let slot = Slot(100 + number)
+            let point = try join(stage, slot, "t\(number)", by: "ann", config(5000))
+            #expect(point == .cursor(String(repeating: "x", count: 5000)))
+            try stage.disconnect(slot)
+        }
+        #expect(registry.endedSessions == 1 + 2)
+        #expect(try join(stage, 2, "long", by: "ann", config(100_000)) == .cursor(""))
+    }
+
+    private func resident() throws -> Int {
+        let pages = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8).split(separator: " ")
+        return try #require(Int(pages[1])) * 4096
+    }
+
+    /// The figure of docs/threat-model.md.
+    @Test(.enabled(if: getenv("ROOST_SLOW") != nil)) func whatASessionTakes() throws {
+        let registry = registry(1000)
+        let stage = try stage(registry)
+        try comeAndGo(stage, 0..<1000, by: "warm")
+        let before = try resident()
+        for user in 0..<20 { try comeAndGo(stage, (1000 + user * 1000)..<(2000 + user * 1000), by: "user \(user)") }
+        let each = (try resident() - before) / 20_000
+        #expect(registry.endedSessions == 21_001)
+        print("A session that waits takes \(each) bytes.")
+        #expect(each < 1536)
+    }
+
+    /// The rows in the database are bounded as well, and the next process knows that some gave way.
+    @Test func aRestartKnowsOfWhatGaveWay() throws {
+        let first = registry(10)
+        first.record {}
+        let before = try stage(first)
+        var rows: [RecoveryKey: Int] = [:]
+        for number in 0..<50 {
+            try comeAndGo(before, number..<(number + 1), by: "ann")
+            let changed = first.takeChanged(upTo: 1000)
+            for record in changed { rows[record.key] = record.count > 0 ? record.count : nil }
+            first.isWritten(changed, successfully: true)
+        }
+        #expect(rows.count == 10 + 1 + 1)
+        let second = SessionRegistry()
+        second.restore(rows.map { .init(key: $0.key, count: $0.value) })
+        let stage = Stage(sessions: second)
+        try stage.tick(after: 10_000)
+        #expect(try join(stage, 2, "t0", by: "ann") == .restart)
+        #expect(try join(stage, 3, "bobs", by: "bob") == .restart)
+        #expect(try join(stage, 4, "bobs too", by: "bob") == nil)
+    }
+}
