@@ -14,6 +14,7 @@ from support.cluster import Cluster
 from support.deadline import eventually, until
 from support.freezing import freeze
 from support.hub import Hub
+from support.returning import Returning
 from support.wsclient import Client
 
 #: How often the leader and Postgres are killed; a night's run sets more.
@@ -52,6 +53,10 @@ def own():
 def rows(cluster, sql="select record ->> 'id', record ->> 'n' from roost.change where relid = 't'::regclass order by id"):
     with cluster.connect("own") as connection:
         return connection.execute(sql).fetchall()
+
+
+def is_loss(message):
+    return message.payload["status"] == "ok" and message.payload["message"].startswith("ChangesLost: ")
 
 
 def state(hub):
@@ -211,6 +216,9 @@ async def test_clients_are_told_of_a_slot_that_was_lost(own):
             await client.watch("realtime:room", {"event": "INSERT", "schema": "public", "table": "t"})
             sql.execute("insert into t (n) values (1)")
             cursor = (await client.next("postgres_changes")).payload["cursor"]
+        plain = Returning(hub, "realtime:plain", "t")
+        await plain.enter()
+        await plain.cut()
         await asyncio.to_thread(hub.stop)
         sql.execute("create table other (n int)")
 
@@ -221,11 +229,16 @@ async def test_clients_are_told_of_a_slot_that_was_lost(own):
             return sql.execute("select wal_status from pg_replication_slots").fetchone()[0] == "lost"
         await eventually(lambda: asyncio.to_thread(is_lost), 30, "the slot to be lost")
         hub.start()
+        until(lambda: state(hub) == "leading", what="another slot")
         sql.execute("insert into t (n) values (2)")
         async with await Client.connect(hub.port) as client:
             reply = await client.ask("realtime:room", "phx_join", {"config": {
                 "postgres_changes": [{"event": "INSERT", "schema": "public", "table": "t"}], "resume": {"cursor": cursor}}})
             assert reply.payload["status"] == "ok"
             assert reply.payload["response"]["resumed"] is False, reply.payload
+        # Who has no cursor is told as well, and sent what was written since there is another slot.
+        assert "resumed" not in await plain.enter()
+        assert is_loss((await plain.client.next("system", where=is_loss)))
+        await plain.has([2])
+        await plain.close()
         assert "are missing" in hub.log
-        until(lambda: state(hub) == "leading", what="the lead")
