@@ -242,3 +242,47 @@ async def test_clients_are_told_of_a_slot_that_was_lost(own):
         await plain.has([2])
         await plain.close()
         assert "are missing" in hub.log
+
+
+PUBLISH = "create publication roost for table t with (publish = 'insert, update, delete, truncate', publish_via_partition_root = true)"
+
+
+@pytest.mark.parametrize("how", ["unwatched", "unwatched while stopped", "publication", "narrowed", "taken out"])
+async def test_what_was_written_while_a_table_was_not_captured_is_never_taken_for_resumed(own, how):
+    cluster, hub, _ = own
+    hub.start()
+    binding = {"event": "INSERT", "schema": "public", "table": "t"}
+    with cluster.connect("own") as sql:
+        async with await Client.connect(hub.port) as client:
+            await client.watch("realtime:room", binding)
+            sql.execute("insert into t (n) values (1)")
+            cursor = (await client.next("postgres_changes")).payload["cursor"]
+        hole = "insert into t (n) select generate_series(2, 51)"
+        if how.startswith("unwatched"):
+            if how != "unwatched":
+                await asyncio.to_thread(hub.stop)
+            await asyncio.to_thread(hub.run, "unwatch", "t")
+            sql.execute(hole)
+            await asyncio.to_thread(hub.run, "watch", "t")
+            if how != "unwatched":
+                hub.start()
+        else:
+            broken, mended = {
+                "publication": ("drop publication roost", PUBLISH),
+                "narrowed": ("alter publication roost set (publish = 'update')",
+                             "alter publication roost set (publish = 'insert, update, delete, truncate')"),
+                "taken out": ("alter publication roost drop table t", "alter publication roost add table t"),
+            }[how]
+            for statement in (broken, hole, mended):
+                sql.execute(statement)
+        until(lambda: state(hub) == "leading", 30, "the lead")
+        async with await Client.connect(hub.port) as client:
+            config = {"config": {"postgres_changes": [binding], "resume": {"cursor": cursor}}}
+
+            async def answer():
+                reply = await client.ask("realtime:room", "phx_join", config, within=15)
+                return reply.payload["response"] if reply.payload["status"] == "ok" else None
+            assert (await eventually(answer, 30, "an answer"))["resumed"] is False
+    if not how.startswith("unwatched"):
+        assert "The capture of changes was interrupted (public.t)" in hub.log
+
