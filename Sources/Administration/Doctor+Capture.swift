@@ -73,6 +73,12 @@ extension Doctor {
                     "\(table), or a partition of it, has no replica identity, so Postgres refuses its UPDATEs and "
                         + "DELETEs while it is published; run `roost watch \(table)`, which sets REPLICA IDENTITY "
                         + "FULL, or give it a primary key.")
+            case "unlogged":
+                Finding(
+                    .error, "capture",
+                    "\(table), or a partition of it, is unlogged, so its changes are not in the WAL and reach nobody; run "
+                        + "`alter table … set logged`, or `roost unwatch \(table)` and watch it with feed.capture: triggers."
+                )
             case "partition":
                 Finding(
                     .error, "capture",

@@ -147,9 +147,13 @@ extension Doctor {
         let count = try CatalogReader.tables(from: connection).count
         let faults = try CatalogReader.tableFaults(from: connection, readsWAL: hub.readsWAL)
         var findings = (0..<faults.count).compactMap { row -> Finding? in
-            guard let table = faults.text(row, 0), let fault = faults.text(row, 1) else { return nil }
+            // What is left out of the publication is told under "capture", by what it is.
+            guard let table = faults.text(row, 0), let fault = faults.text(row, 1), fault != "narrow" else {
+                return nil
+            }
             return finding(fault, of: table, concernsItself: faults.flag(row, 2))
         }
+        findings += try CatalogReader.displacedTables(from: connection).map { Finding(.error, "tables", $0.sentence) }
         if count > 0 {
             findings.insert(
                 Finding(.good, "tables", count == 1 ? "1 table is watched." : "\(count) tables are watched."), at: 0)

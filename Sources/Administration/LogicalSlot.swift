@@ -72,6 +72,16 @@ struct LogicalSlot {
         }
     }
 
+    /// Has the publication publish all that happens again, where somebody narrowed it.
+    ///
+    /// - Returns: whether it did not.
+    func mendPublication() throws -> Bool {
+        let publication = try connection.query(PublishingSQL.publicationState)
+        guard publication.count > 0, !publication.flag(0, 1), !publication.flag(0, 0) else { return false }
+        try connection.run(PublishingSQL.mendPublication)
+        return true
+    }
+
     /// In an order in which whatever happens meanwhile leaves no changes missing without a word (`CaptureSlot`).
     private func make(isLost: Bool, _ found: QueryResult) throws {
         guard found.flag(0, 1) else {

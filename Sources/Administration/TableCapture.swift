@@ -20,6 +20,19 @@ struct TableCapture {
     /// - Throws: `AdminError`.
     func begin(_ table: NamedTable) throws -> Watcher.Outcome {
         let membership = try TableMembership(of: table, on: turns.connection)
+        // What was amiss before is no part of what follows.
+        try noteInterruptions()
+        var outcome = try change(table, membership)
+        // At once, so that nobody who joins from now on is told of it.
+        if try noteInterruptions().contains(table.name) {
+            outcome.notes.append(
+                "\(table.name) was watched before, and not all the time since, so clients connected for row changes are told to "
+                    + "load their data again.")
+        }
+        return outcome
+    }
+
+    private func change(_ table: NamedTable, _ membership: TableMembership) throws -> Watcher.Outcome {
         switch method {
         case .triggers where membership.isPublished: return try leaveWAL(table)
         case .triggers:
@@ -35,6 +48,15 @@ struct TableCapture {
         }
     }
 
+    /// Has everybody told who may lack changes, as a capture was interrupted (Migration016Watched.sql).
+    ///
+    /// - Returns: the tables.
+    @discardableResult
+    private func noteInterruptions() throws -> [String] {
+        let rows = try turns.connection.query(WatchingSQL.noteInterruptions)
+        return (0..<rows.count).compactMap { rows.text($0, 0) }
+    }
+
     /// Has nobody capture the table from now on.
     ///
     /// - Throws: `AdminError`.
@@ -43,9 +65,16 @@ struct TableCapture {
             table: table.name, changed: try TriggerChange(plan: .unwatchTable, turns: turns).apply(to: table))
         let retracted = try turns.change(table.name) { try statements(.retractTable, table) }
         if retracted, outcome.changed.isEmpty { outcome.changed = [table.name] }
+        try turns.connection.run(Self.keeping(table, isReleased: true))
+        try noteInterruptions()
         // Also where an earlier call could not.
         outcome.notes += try LogicalSlot(turns: turns).dropUnread()
         return outcome
+    }
+
+    /// The statement that says that the table changed over without a gap; or that nobody is to miss it.
+    private static func keeping(_ table: NamedTable, isReleased: Bool = false) -> String {
+        "select roost.keep_captures(\(table.oid)::oid, \(isReleased))"
     }
 
     private func statements(_ plan: PublishingSQL, _ table: NamedTable) throws -> [String] {
@@ -57,7 +86,8 @@ struct TableCapture {
 extension TableCapture {
     private func enterWAL(_ table: NamedTable) throws -> Watcher.Outcome {
         guard try !statements(.publishTable, table).isEmpty else {
-            return Watcher.Outcome(table: table.name, changed: [])
+            let isMended = try LogicalSlot(turns: turns).mendPublication()
+            return Watcher.Outcome(table: table.name, changed: isMended ? [table.name] : [])
         }
         var outcome = Watcher.Outcome(table: table.name, changed: [table.name])
         let slot = LogicalSlot(turns: turns)
@@ -70,7 +100,8 @@ extension TableCapture {
                 if rows.count > 0 {
                     named = (0..<rows.count).compactMap { rows.flag($0, 2) ? rows.text($0, 1) : nil }
                 }
-                return (0..<rows.count).compactMap { rows.text($0, 0) }
+                guard rows.count > 0 else { return [] }
+                return (0..<rows.count).compactMap { rows.text($0, 0) } + [Self.keeping(table)]
             }
             outcome.notes += named.map {
                 "\($0) has no primary key, so its REPLICA IDENTITY is FULL now: every UPDATE and DELETE writes the whole old "
@@ -93,7 +124,7 @@ extension TableCapture {
         }
         let second = try AdminSession.open(conninfo)
         let triggers = TriggerChange(plan: .watchTable, turns: turns)
-        let closing = try statements(.retractTable, table)
+        let closing = try statements(.retractTable, table) + [Self.keeping(table)]
         // Where the triggers are there already, the lock still makes the cut.
         let lock = "lock table \(table.name) in share row exclusive mode"
         try turns.change(

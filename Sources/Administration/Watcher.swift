@@ -207,6 +207,6 @@ struct NamedTable {
 /// `roost watch` and `roost unwatch`: tables, their triggers and their scopes.
 enum WatchingSQL: String, NamedStatement {
     case describeTable, publicationTables, watchTable, unwatchTable, storeScope, isScopeDerivable, scopeColumn,
-        scopesResting, scopeRows, scopeRecords, scopeUsers
+        scopesResting, scopeRows, scopeRecords, scopeUsers, noteInterruptions
     static let file = StatementFile("Watching.sql")
 }

@@ -33,7 +33,7 @@ enum RecoverySQL: String, NamedStatement {
 
 /// The watched tables, and what roles may read of them.
 enum CatalogSQL: String, NamedStatement {
-    case catalogVersion, catalog, access, tableFaults, hasScope, scopes, findTable
+    case catalogVersion, catalog, access, tableFaults, noteCaptures, displacedTables, hasScope, scopes, findTable
     static let file = StatementFile("Catalog.sql")
 }
 

@@ -14,6 +14,7 @@ from support.cluster import Cluster
 from support.deadline import eventually, until
 from support.freezing import freeze
 from support.hub import Hub
+from support.returning import Returning
 from support.wsclient import Client
 
 #: How often the leader and Postgres are killed; a night's run sets more.
@@ -52,6 +53,10 @@ def own():
 def rows(cluster, sql="select record ->> 'id', record ->> 'n' from roost.change where relid = 't'::regclass order by id"):
     with cluster.connect("own") as connection:
         return connection.execute(sql).fetchall()
+
+
+def is_loss(message):
+    return message.payload["status"] == "ok" and message.payload["message"].startswith("ChangesLost: ")
 
 
 def state(hub):
@@ -211,6 +216,9 @@ async def test_clients_are_told_of_a_slot_that_was_lost(own):
             await client.watch("realtime:room", {"event": "INSERT", "schema": "public", "table": "t"})
             sql.execute("insert into t (n) values (1)")
             cursor = (await client.next("postgres_changes")).payload["cursor"]
+        plain = Returning(hub, "realtime:plain", "t")
+        await plain.enter()
+        await plain.cut()
         await asyncio.to_thread(hub.stop)
         sql.execute("create table other (n int)")
 
@@ -221,11 +229,60 @@ async def test_clients_are_told_of_a_slot_that_was_lost(own):
             return sql.execute("select wal_status from pg_replication_slots").fetchone()[0] == "lost"
         await eventually(lambda: asyncio.to_thread(is_lost), 30, "the slot to be lost")
         hub.start()
+        until(lambda: state(hub) == "leading", what="another slot")
         sql.execute("insert into t (n) values (2)")
         async with await Client.connect(hub.port) as client:
             reply = await client.ask("realtime:room", "phx_join", {"config": {
                 "postgres_changes": [{"event": "INSERT", "schema": "public", "table": "t"}], "resume": {"cursor": cursor}}})
             assert reply.payload["status"] == "ok"
             assert reply.payload["response"]["resumed"] is False, reply.payload
+        # Who has no cursor is told as well, and sent what was written since there is another slot.
+        assert "resumed" not in await plain.enter()
+        assert is_loss((await plain.client.next("system", where=is_loss)))
+        await plain.has([2])
+        await plain.close()
         assert "are missing" in hub.log
-        until(lambda: state(hub) == "leading", what="the lead")
+
+
+PUBLISH = "create publication roost for table t with (publish = 'insert, update, delete, truncate', publish_via_partition_root = true)"
+
+
+@pytest.mark.parametrize("how", ["unwatched", "unwatched while stopped", "publication", "narrowed", "taken out"])
+async def test_what_was_written_while_a_table_was_not_captured_is_never_taken_for_resumed(own, how):
+    cluster, hub, _ = own
+    hub.start()
+    binding = {"event": "INSERT", "schema": "public", "table": "t"}
+    with cluster.connect("own") as sql:
+        async with await Client.connect(hub.port) as client:
+            await client.watch("realtime:room", binding)
+            sql.execute("insert into t (n) values (1)")
+            cursor = (await client.next("postgres_changes")).payload["cursor"]
+        hole = "insert into t (n) select generate_series(2, 51)"
+        if how.startswith("unwatched"):
+            if how != "unwatched":
+                await asyncio.to_thread(hub.stop)
+            await asyncio.to_thread(hub.run, "unwatch", "t")
+            sql.execute(hole)
+            await asyncio.to_thread(hub.run, "watch", "t")
+            if how != "unwatched":
+                hub.start()
+        else:
+            broken, mended = {
+                "publication": ("drop publication roost", PUBLISH),
+                "narrowed": ("alter publication roost set (publish = 'update')",
+                             "alter publication roost set (publish = 'insert, update, delete, truncate')"),
+                "taken out": ("alter publication roost drop table t", "alter publication roost add table t"),
+            }[how]
+            for statement in (broken, hole, mended):
+                sql.execute(statement)
+        until(lambda: state(hub) == "leading", 30, "the lead")
+        async with await Client.connect(hub.port) as client:
+            config = {"config": {"postgres_changes": [binding], "resume": {"cursor": cursor}}}
+
+            async def answer():
+                reply = await client.ask("realtime:room", "phx_join", config, within=15)
+                return reply.payload["response"] if reply.payload["status"] == "ok" else None
+            assert (await eventually(answer, 30, "an answer"))["resumed"] is False
+    if not how.startswith("unwatched"):
+        assert "The capture of changes was interrupted (public.t)" in hub.log
+

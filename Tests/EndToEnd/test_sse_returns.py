@@ -9,9 +9,11 @@ import random
 
 import pytest
 
+from support.cluster import Cluster
 from support.deadline import eventually
 from support.events import Broken
 from support.http import HTTPConnection
+from support.hub import Hub
 from support.proxy import Proxy
 from support.reverse_proxy import ReverseProxy
 from support.subscriptions import Subscription, channel, query
@@ -288,3 +290,34 @@ async def test_a_browser_that_is_refused_does_not_come_back(hub, browser, name):
     await page.run(EVENTS % json.dumps(url))
     await page.until("states.length > 0 && states.at(-1) == EventSource.CLOSED")
     await page.close()
+
+
+async def test_an_answer_that_began_while_postgres_was_away_ends_when_it_is_back():
+    """Nobody else would tell its reader, who reads the other channel, that there are rows again."""
+    cluster = Cluster().start()
+    hub = Hub(cluster.create_database("own"))
+    try:
+        hub.run("migrate")
+        with cluster.connect("own") as sql:
+            sql.execute("create table t (id int primary key); grant select on t to anon")
+        hub.watch("t")
+        hub.start()
+        rows = channel("rows", postgres_changes=[{"event": "*", "schema": "public", "table": "t"}])
+        cluster.stop()
+        await eventually(lambda: asyncio.to_thread(lambda: hub.metric("roost_feed_up") == 0), 20, "the feed to be down")
+        async with await Subscription.to(hub.port, channel("talk"), rows, within=20) as events:
+            assert events.status == 200, events.first
+            assert events.channels["rows"]["code"] == 503 and events.channels["talk"]["status"] == "ok"
+            cluster.start(roles=False)
+            while await events.message(within=60) is not None:
+                pass
+        async with await Subscription.to(hub.port, channel("talk"), rows, within=20) as events:
+            assert events.channels["rows"]["status"] == "ok", events.first
+            with cluster.connect("own") as sql:
+                sql.execute("insert into t values (1)")
+            while (message := await events.message(within=30)).name != "postgres_changes":
+                pass
+            assert message.payload["data"]["record"] == {"id": 1}
+    finally:
+        hub.remove()
+        cluster.remove()

@@ -46,6 +46,7 @@ order by 1
 --   * identity: it, or a partition, has no replica identity, so that Postgres refuses its UPDATEs and DELETEs.
 --   * partial: it is published with a row filter, or some of its columns only.
 --   * partition: it is a partition, whose root is not published.
+--   * unlogged: it, or a partition, is unlogged, so that its changes are not in the WAL.
 -- Locks: none.
 with published as (
     select c.oid, c.relispartition, to_jsonb(r) as entry
@@ -58,6 +59,11 @@ with published as (
     union
     select p.oid, 'partition' from published p
     where p.relispartition and pg_partition_root(p.oid) not in (select oid from published)
+    union
+    select p.oid, 'unlogged'
+    from published p
+    cross join lateral (select relid::oid as oid from pg_partition_tree(p.oid) union select p.oid) m
+    join pg_class c on c.oid = m.oid and c.relpersistence = 'u'
     union
     select p.oid, 'identity'
     from published p

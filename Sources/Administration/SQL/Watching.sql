@@ -13,6 +13,11 @@ select c.oid, n.nspname, c.relname, format('%I.%I', n.nspname, c.relname), c.rel
 from pg_class c join pg_namespace n on n.oid = c.relnamespace
 where c.oid = case when parse_ident($1) is not null then to_regclass($1) end
 
+-- name: NoteInterruptions
+-- Notes where the capture of tables was interrupted until now (Migration016Watched.sql).
+-- Locks: SHARE ROW EXCLUSIVE on roost.captured and the row of roost.meta where there is news.
+select roost.note_captures()
+
 -- name: PublicationTables
 -- The tables of a publication ($1), partitions as their roots; one row with null where the publication has none, no row
 -- where there is no such publication.

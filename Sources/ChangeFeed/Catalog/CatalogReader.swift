@@ -19,6 +19,7 @@ package enum CatalogReader {
         let complaints = tables.flatMap { table in
             (faults[table.oid] ?? []).compactMap { $0.complaint(about: table)?.message }
         }
+        let displaced = try displacedTables(from: connection)
         let lookup = CatalogPolicyLookup(connection)
         let scopes = try sound.map { declared in
             let scope = Scope(columns: declared.columns, members: Set(declared.members))
@@ -29,7 +30,8 @@ package enum CatalogReader {
             scopes: Dictionary(uniqueKeysWithValues: scopes),
             warnings: declared.flatMap { scope in
                 scope.problems.map { "The scope of \(scope.table) is not used: \($0.text); run `roost doctor`." }
-            } + complaints, faults: faults, roles: try RoleAccess.read(roles, from: connection), version: version)
+            } + complaints + displaced.map(\.sentence), faults: faults,
+            roles: try RoleAccess.read(roles, from: connection), version: version)
     }
 
     /// Changes with whatever answers of policies and privileges rest on.
@@ -44,6 +46,12 @@ package enum CatalogReader {
     /// - Throws: `PostgresError`.
     package static func tableFaults(from connection: PostgresConnection, readsWAL: Bool) throws -> QueryResult {
         try connection.query(CatalogSQL.tableFaults, [readsWAL ? "true" : "false"])
+    }
+
+    /// Tables that were put in the place of watched ones, as by renaming.
+    package static func displacedTables(from connection: PostgresConnection) throws -> [DisplacedTable] {
+        let rows = try connection.query(CatalogSQL.displacedTables)
+        return (0..<rows.count).map { DisplacedTable(name: rows.text($0, 0) ?? "", watched: rows.text($0, 1)) }
     }
 
     private static func scopes(from connection: PostgresConnection) throws -> [DeclaredScope] {

@@ -25,6 +25,10 @@ struct TableFault: Sendable, Equatable {
                 "Changes of \(table.schema).\(table.name) reach nobody, as no hub reads the WAL; run a hub with feed.capture: "
                     + "wal, or, with feed.capture: triggers: roost unwatch \(ShellText.argument(name)); \(command)",
                 isError: true)
+        case "narrow":
+            return SubscriptionComplaint(
+                "Some changes of \(table.schema).\(table.name) reach nobody, as the publication roost leaves them out or a "
+                    + "part of the table is unlogged; run: \(command)", isError: true)
         default: break
         }
         guard concernsItself else {
@@ -46,6 +50,25 @@ struct TableFault: Sendable, Equatable {
             faults[oid, default: []].append(TableFault(name: name, concernsItself: rows.flag(row, 2)))
         }
         return faults
+    }
+}
+
+/// A table that has the name of a watched one and is not watched itself.
+package struct DisplacedTable: Sendable {
+    let name: String
+    /// What the watched one is called now; nil where it is gone.
+    let watched: String?
+
+    /// What is wrong, and what to do about it.
+    package var sentence: String {
+        let command = "roost watch \(ShellText.argument(name))"
+        guard let watched else {
+            return "\(name) was created anew and is not watched, so its changes reach nobody; run `\(command)`."
+        }
+        let others = ShellText.argument(watched)
+        return "\(name) is another table than the one that was watched, which is called \(watched) now, so its changes "
+            + "reach nobody; run `\(command)`, or, if that is meant to be so, `roost unwatch \(others)` and `roost watch "
+            + "\(others)`."
     }
 }
 

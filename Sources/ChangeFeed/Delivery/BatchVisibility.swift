@@ -109,5 +109,11 @@ struct BatchVisibility {
             question.isUndecided(principal, row)
                 || oldRow.map { question.sees(principal, row) && question.isUndecided(principal, $0) } ?? false
         }
+
+        /// The policies were asked about the row for the user, and did not fail.
+        func isDecided(_ principal: Principal) -> Bool { question.isDecided(principal, row) }
+
+        /// That error is about values, which may lie in the row.
+        func isOfData(_ principal: Principal) -> Bool { question.isOfData(principal) }
     }
 }

@@ -23,6 +23,8 @@ struct DeliveryBatch: ~Copyable {
     var postponed: [Int: Set<PostponedChanges.Member>] = [:]
     /// For whom some change of this batch has to wait.
     var behind: Set<PostponedChanges.Member> = []
+    /// For whom the policies of a table work; nil until it is asked for.
+    private var working: Set<WorkingPolicies>?
     /// Members that recover, and for whom a policy failed on what they missed.
     var failed: Set<ChangeGroupID> = []
     let now = ContinuousClock.now
@@ -48,6 +50,48 @@ struct DeliveryBatch: ~Copyable {
     /// Another try with changes that waited because a policy failed.
     init(_ waiting: [PostponedChanges.Item], catalog: Catalog) {
         self.init(waiting.map { .change($0.change) }, catalog: catalog, for: .postponed(waiting))
+    }
+
+    private struct WorkingPolicies: Hashable {
+        let table: UInt32
+        let role: String
+        /// Nil for whoever it is.
+        let claims: Claims?
+    }
+
+    /// Whether the policies of a table work in this batch: they show somebody a row, or, for a role as a whole, they failed for
+    /// somebody on nothing.
+    ///
+    /// - Parameter claims: who; nil for anybody of the role.
+    mutating func arePoliciesWorking(
+        of table: UInt32, for claims: Claims?, _ role: String, in registry: borrowing SubscriptionRegistry
+    ) -> Bool {
+        let known = working ?? workingPolicies(of: registry)
+        working = known
+        return known.contains(WorkingPolicies(table: table, role: role, claims: claims))
+    }
+
+    private func workingPolicies(of registry: borrowing SubscriptionRegistry) -> Set<WorkingPolicies> {
+        var working: Set<WorkingPolicies> = []
+        for match in matches.values {
+            for delivery in match.deliveries {
+                guard let definition = registry.definition(delivery.group),
+                    let verdict = visible.verdict(on: match, for: definition.role)
+                else { continue }
+                let (table, role) = (match.change.table.oid, definition.role)
+                for principals in definition.groups.values {
+                    for principal in principals.values {
+                        if verdict.sees(principal) {
+                            working.insert(WorkingPolicies(table: table, role: role, claims: principal.claims))
+                        }
+                        if verdict.isDecided(principal) {
+                            working.insert(WorkingPolicies(table: table, role: role, claims: nil))
+                        }
+                    }
+                }
+            }
+        }
+        return working
     }
 
     /// Finds out whose filters the changes match, as far as the hub can tell.

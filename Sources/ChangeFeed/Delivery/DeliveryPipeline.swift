@@ -62,7 +62,8 @@ extension DeliveryBatch {
                 var encoded = EncodedViews(match.change)
                 for delivery in match.deliveries {
                     guard let definition = registry.definition(delivery.group) else { continue }
-                    append(delivery, of: match, to: definition, &encoded, &encoder, &events, &postponement)
+                    append(
+                        delivery, of: match, to: definition, registry, &encoded, &encoder, &events, &postponement)
                 }
             }
         }
@@ -71,6 +72,7 @@ extension DeliveryBatch {
 
     private mutating func append(
         _ delivery: Matches.Delivery, of match: Match, to definition: SubscriptionDefinition,
+        _ registry: borrowing SubscriptionRegistry,
         _ encoded: inout EncodedViews, _ encoder: inout ChangeEncoder, _ events: inout [[FeedEvent]],
         _ postponement: inout PostponedChanges
     ) {
@@ -104,7 +106,8 @@ extension DeliveryBatch {
             for principal in principals.values {
                 let member = PostponedChanges.Member(group: group, claims: principal.claims)
                 guard audience.includes(member, at: match.place) else { continue }
-                if mustWait(member, verdict.isUndecided(principal), match, definition.role, &postponement) { continue }
+                let failure = failure(of: verdict, for: principal, match, definition.role, registry, &postponement)
+                if mustWait(member, failure, match, definition.role, &postponement) { continue }
                 guard verdict.sees(principal) else { continue }
                 if verdict.seesOld(principal) {
                     whole.append(principal.claims)
@@ -150,12 +153,45 @@ extension DeliveryBatch {
         return present.isEmpty ? nil : .bearers(present)
     }
 
+    /// How a policy failed on a row.
+    private enum RowFailure {
+        case none
+        /// Whatever the row is.
+        case ofPolicy
+        /// By an error about values.
+        case ofData
+    }
+
+    /// How a policy failed on a row for somebody.
+    ///
+    /// An error about values lies in the claims if it fails for others of the role on nothing: it will in a while. And it lies in
+    /// the row if it comes again while they are shown another row of the table. Such a row is hidden.
+    private mutating func failure(
+        of verdict: BatchVisibility.Verdict, for principal: Principal, _ match: Match, _ role: String,
+        _ registry: borrowing SubscriptionRegistry, _ postponement: inout PostponedChanges
+    ) -> RowFailure {
+        guard verdict.isUndecided(principal) else { return .none }
+        guard verdict.isOfData(principal) else { return .ofPolicy }
+        let table = match.change.table.oid
+        let audience = audience
+        switch audience {
+        case .everybody, .decided: break
+        case .postponed, .recovering:
+            if arePoliciesWorking(of: table, for: principal.claims, role, in: registry) { return .none }
+        }
+        guard arePoliciesWorking(of: table, for: nil, role, in: registry) else { return .ofData }
+        postponement.resign(table, role, principal.claims, at: now)
+        return .none
+    }
+
     /// Whether a member has to wait for a change, because a policy failed on it or something else waits.
     private mutating func mustWait(
-        _ member: PostponedChanges.Member, _ isUndecided: Bool, _ match: Match, _ role: String,
+        _ member: PostponedChanges.Member, _ failure: RowFailure, _ match: Match, _ role: String,
         _ postponement: inout PostponedChanges
     ) -> Bool {
         let table = match.change.table.oid
+        let isUndecided = failure != .none
+        let reader = failure == .ofData ? member.claims : nil
         var waits = behind.contains(member)
         var hopelessAt: ContinuousClock.Instant?
         let audience = audience
@@ -163,7 +199,7 @@ extension DeliveryBatch {
         case .recovering:
             // Nothing waits for a member that recovers: its recovery ends.
             if failed.contains(member.group) { return true }
-            guard isUndecided, postponement.endsRecovery(match.change.id, of: table, role, at: now) else {
+            guard isUndecided, postponement.endsRecovery(match.change.id, of: table, role, reader, at: now) else {
                 return false
             }
             failed.insert(member.group)
@@ -172,9 +208,9 @@ extension DeliveryBatch {
         case .everybody, .decided: waits = waits || postponement.isBehind(member)
         }
         if isUndecided, !waits {
-            waits = postponement.isWorthWaiting(table, role, at: now)
+            waits = postponement.isWorthWaiting(table, role, reader, at: now)
             if let hopelessAt, now >= hopelessAt {
-                postponement.resign(table, role, at: now)
+                postponement.resign(table, role, reader, at: now)
                 waits = false
             }
         }

@@ -7,6 +7,8 @@ import Postgres
 /// - A member for whom one change waits gets none of the later ones before it: its order is that of the feed.
 /// - What cannot be decided within `patience` is hidden, as one row that a policy always fails on must not silence its
 ///   readers for good. From then on, for `resignation`, what fails for that table and role is hidden at once.
+/// - An error about values may lie in the row, or in a user's claims. So a row is hidden as soon as its reader is shown another
+///   one of the table while this one still fails, and resigned is for that reader alone.
 /// - Nothing waits for a member that recovers: its recovery ends, and begins again when its client has joined again.
 /// - While anything waits, no mark is told to be covered, so whoever loses its connection meanwhile misses nothing.
 /// - Confined to the feed's thread. Time is passed in.
@@ -37,6 +39,8 @@ package struct PostponedChanges {
     private struct TableRole: Hashable {
         let table: UInt32
         let role: String
+        /// Where the errors are about values: of whom the role is.
+        var reader: Claims?
     }
 
     /// What a recovery could not be told of.
@@ -67,8 +71,13 @@ package struct PostponedChanges {
     package func isBehind(_ member: Member) -> Bool { !waiting.isEmpty && waiting[member] != nil }
 
     /// Whether what a policy of the table fails on for the role is worth waiting for.
-    package func isWorthWaiting(_ table: UInt32, _ role: String, at now: Instant) -> Bool {
-        resigned.isEmpty || resigned[TableRole(table: table, role: role)].map { $0 <= now } ?? true
+    ///
+    /// - Parameter reader: whose row it is, where the error is about values.
+    package func isWorthWaiting(_ table: UInt32, _ role: String, _ reader: Claims? = nil, at now: Instant) -> Bool {
+        if resigned.isEmpty { return true }
+        func isOver(_ policies: TableRole) -> Bool { resigned[policies].map { $0 <= now } ?? true }
+        return isOver(TableRole(table: table, role: role))
+            && (reader == nil || isOver(TableRole(table: table, role: role, reader: reader)))
     }
 
     /// A change waits from `now` on for these members.
@@ -100,13 +109,15 @@ package struct PostponedChanges {
     ///
     /// Where the same change fails for longer than `patience`, the hub resigns: one row that a policy always fails on must
     /// not keep its readers from ever catching up.
-    package mutating func endsRecovery(_ change: Int64, of table: UInt32, _ role: String, at now: Instant) -> Bool {
-        guard isWorthWaiting(table, role, at: now) else { return false }
-        let key = MissedChange(policies: TableRole(table: table, role: role), id: change)
+    package mutating func endsRecovery(
+        _ change: Int64, of table: UInt32, _ role: String, _ reader: Claims? = nil, at now: Instant
+    ) -> Bool {
+        guard isWorthWaiting(table, role, reader, at: now) else { return false }
+        let key = MissedChange(policies: TableRole(table: table, role: role, reader: reader), id: change)
         // An older failure is another one: nobody asked in between.
         if let since = missed[key], now < since + Self.resignation {
             guard now >= since + Self.patience else { return true }
-            resign(table, role, at: now)
+            resign(table, role, reader, at: now)
             return false
         }
         if missed.count >= Self.mostItems { missed.removeAll() }
@@ -114,10 +125,11 @@ package struct PostponedChanges {
         return true
     }
 
-    /// The patience with a table's policies for a role is over.
-    package mutating func resign(_ table: UInt32, _ role: String, at now: Instant) {
+    /// The patience with a table's policies for a role is over; with those of whom it is, where a reader is named.
+    package mutating func resign(_ table: UInt32, _ role: String, _ reader: Claims? = nil, at now: Instant) {
         resigned = resigned.filter { $0.value > now }
-        let policies = TableRole(table: table, role: role)
+        if resigned.count >= Self.mostItems { resigned.removeAll() }
+        let policies = TableRole(table: table, role: role, reader: reader)
         resigned[policies] = now + Self.resignation
         missed = missed.filter { $0.key.policies != policies }
     }

@@ -167,6 +167,10 @@ package struct FeedStatistics: Sendable, Equatable {
     /// Changes of tables that are not watched any more.
     package var orphans = 0
     package var pruned = 0
+    /// Tables and partitions whose capture was found to have been interrupted; of several hubs one counts them.
+    package var interruptions = 0
+    /// Watched tables of which changes are lost or come twice at present.
+    package var faultyTables = 0
 
     /// Readings of what members missed, each for all who waited.
     package var recoveryReads = 0

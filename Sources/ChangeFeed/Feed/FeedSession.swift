@@ -115,7 +115,7 @@ final class FeedSession {
             // A ring that came with the answer to any statement is not on the socket any more.
             try takeRings()
             let now = ContinuousClock.now
-            if now >= doorbell.pollAt {
+            if now >= min(doorbell.pollAt, catalog.overdueAt) {
                 try poll()
             } else if let due = cursors.dueAt, now >= due {
                 try cursors.store()
@@ -133,7 +133,7 @@ final class FeedSession {
 
     /// Sleeps until something arrives or is due.
     private func rest(from now: ContinuousClock.Instant) {
-        var due = min(doorbell.pollAt, pruning.dueAt, rivals.dueAt)
+        var due = min(min(doorbell.pollAt, catalog.overdueAt), pruning.dueAt, rivals.dueAt)
         if let cursor = cursors.dueAt { due = min(due, cursor) }
         if let scan = recoveries.dueAt { due = min(due, scan) }
         if loop.consumer.recoveries?.hasNewcomers == true { due = min(due, newcomersAt) }
@@ -248,9 +248,14 @@ final class FeedSession {
         refreshes = 0
         hasNewListener = false
         while let obstacle = try readWindow() {
-            if case .listener = obstacle {
+            switch obstacle {
+            case .listener:
                 hasNewListener = true
                 continue
+            case .age:
+                catalog.dueAt = .now
+                continue
+            case .table, .version: break
             }
             if case .table(let puzzling) = obstacle, settled[puzzling] == nil {
                 settled.updateValue(state.tables.catalog.table(puzzling), forKey: puzzling)
@@ -283,7 +288,8 @@ final class FeedSession {
         let unheard = unheardTables()
         let window = WindowReader(
             consumer: loop.consumer, catalog: state.tables.catalog, settled: settled, mayAskAgain: refreshes < 5,
-            skip: state.position.skip, passingOver: unheard, after: FeedCursor(epoch: epoch, at: cursor)
+            catalogAsOf: catalog.asOf, skip: state.position.skip,
+            passingOver: unheard, after: FeedCursor(epoch: epoch, at: cursor)
         ) { [unowned loop] in loop.serveAnytimeWork() }
         // Also where the connection broke: what was handed on must not come again.
         defer { note(window) }
@@ -295,7 +301,7 @@ final class FeedSession {
             narrowed: state.tables.catalog.narrowedMembers, unheard: unheard.map(\.oid))
         try stream(statement, into: window)
         guard let next = try window.finish() else { return window.obstacle }
-        if isVersionDue { catalog.isCurrent() }
+        if isVersionDue { catalog.isCurrent(asOf: began) }
         if !window.orphans.isEmpty {
             // Only a catalog younger than the window can say that a table is gone: it may have been watched again.
             try catalog.refresh()

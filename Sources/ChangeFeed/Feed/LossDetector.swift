@@ -67,8 +67,9 @@ final class LossDetector {
         guard !isFirst, let pruned, !pruned.precedes(place) else { return }
         environment.logger.warning(
             """
-            Changes were deleted from the outbox (roost.change) before the hub had read them, as by TRUNCATE: clients \
-            connected for row changes are told to join again and to load their data again.
+            Changes are missing: they were deleted from the outbox (roost.change) before the hub had read them, as by TRUNCATE, \
+            or were not recorded, as a table was not watched for a while. Clients connected for row changes are told to join \
+            again and to load their data again.
             """)
         environment.consumer.changesAreGone(upTo: pruned)
         // What comes after them gets a mark of its own.

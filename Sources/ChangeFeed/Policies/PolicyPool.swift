@@ -144,6 +144,7 @@ extension PolicyAnswer {
         keys.replaceSubrange(first..<first + part.keys.count, with: part.keys)
         failed.formUnion(part.failed.map { $0 + first })
         undecided.formUnion(part.undecided.map { $0 + first })
+        failedOnData.formUnion(part.failedOnData.map { $0 + first })
         problems += part.problems.filter { !problems.contains($0) }
         isUnrestricted = (isFirst || isUnrestricted) && part.isUnrestricted
         isDenied = isDenied || part.isDenied

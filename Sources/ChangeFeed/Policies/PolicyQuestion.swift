@@ -69,6 +69,8 @@ package struct PolicyAnswer: Sendable {
     package var failed: Set<Int> = []
     /// Those of them for whom it may be worth while to ask again soon: not those whose policies took too long.
     package var undecided: Set<Int> = []
+    /// Those of these whose error is about values, which may lie in a row or in the claims, and then never passes.
+    package var failedOnData: Set<Int> = []
     /// Sentences for the log, without anything of claims or rows. They come again with each answer they are true of.
     package var problems: [String] = []
 

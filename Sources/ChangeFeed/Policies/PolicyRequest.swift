@@ -61,7 +61,8 @@ struct PolicyRequest {
         let sentences = reply.problems.map { problem.failed($0.key, subjects: $0.value) }.sorted()
         let failed = reply.failed.map { call.subjects[$0] }
         answer.add(sentences, for: failed)
-        answer.undecided.formUnion(reply.undecided.map { call.subjects[$0] })
+        answer.undecided.formUnion(failed)
+        answer.failedOnData.formUnion(reply.failedOnData.map { call.subjects[$0] })
         answer.tablesRead?.formUnion(reply.tablesRead)
         if reply.isBroken { answer.add([problem.isBroken]) }
     }
@@ -79,9 +80,9 @@ struct PolicyReply {
     private(set) var keys: [String?]
     /// The subjects of the call, as indices, whose policies met an error.
     private(set) var failed: [Int] = []
-    /// Those of them whose error may pass. What a policy cannot make of a user's claims and a row (class 22, data exception:
-    /// a `sub` that is no uuid) it can never make of them.
-    private(set) var undecided: [Int] = []
+    /// Those of them whose error is about values (class 22, data exception): it may lie in a row or in the claims (a `sub` that
+    /// is no uuid) and then never passes, or in what the policy reads, and then it may.
+    private(set) var failedOnData: [Int] = []
     /// Records that are no rows of the table any more.
     private(set) var isBroken = false
     private(set) var tablesRead: Set<UInt32> = []
@@ -101,7 +102,7 @@ struct PolicyReply {
                 keys[Int(subject) - 1] = result.text(row, 5)
                 if let state = result.text(row, 2) {
                     failed.append(Int(subject) - 1)
-                    if !state.hasPrefix("22") { undecided.append(Int(subject) - 1) }
+                    if state.hasPrefix("22") { failedOnData.append(Int(subject) - 1) }
                 }
             } else {
                 isBroken = !numbers.isEmpty

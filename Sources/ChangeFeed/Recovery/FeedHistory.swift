@@ -15,7 +15,8 @@ struct FeedHistory {
 
     enum Start {
         case from(FeedCursor)
-        case refused(RecoveryRefusal)
+        /// - Parameter rest: from where on what is still there can be told; nil where that is not known.
+        case refused(RecoveryRefusal, rest: FeedCursor?)
     }
 
     func start(from point: RecoveryPoint) -> Start {
@@ -24,34 +25,38 @@ struct FeedHistory {
         case .mark(let mark):
             // Mark 0 is before the first.
             guard mark > 0 else { return start(from: .restart) }
-            guard let snapshot = marks.snapshot(at: mark) else { return .refused(.tooOld) }
+            guard let snapshot = marks.snapshot(at: mark) else { return .refused(.tooOld, rest: nil) }
             return kept(FeedCursor(epoch: epoch, at: snapshot))
         case .restart:
             switch restart {
-            case .foreign: return .refused(.otherDatabase)
+            case .foreign: return .refused(.otherDatabase, rest: nil)
             case .snapshot(let snapshot): return kept(FeedCursor(epoch: epoch, at: snapshot))
             }
         case .snapshot(let text):
-            guard let snapshot = Snapshot(text) else { return .refused(.malformed) }
+            guard let snapshot = Snapshot(text) else { return .refused(.malformed, rest: nil) }
             // The other hub may be ahead of this one, where all that comes next comes live.
             return kept(FeedCursor(epoch: epoch, at: snapshot.intersection(present)))
         case .peer(let cursor, let otherwise):
             // What cannot be told from there cannot be told from what lies before it, either.
             switch judged(cursor) {
-            case .refused(let refusal) where refusal != .tooOld: return start(from: .snapshot(otherwise))
+            case .refused(let refusal, _) where refusal != .tooOld: return start(from: .snapshot(otherwise))
             case let start: return start
             }
         case .earliest(let points):
-            var (earliest, refused): (Snapshot?, RecoveryRefusal?)
+            var (earliest, refused, lost): (Snapshot?, RecoveryRefusal?, RecoveryRefusal?)
             for point in points {
                 switch (start(from: point), point) {
-                case (.from(let cursor), _): earliest = earliest?.intersection(cursor.seen) ?? cursor.seen
                 // It stands for one client alone, who may have made it up: the others are sent what they missed.
-                case (.refused(let refusal), .cursor): refused = refusal
-                case (.refused(let refusal), _): return .refused(refusal)
+                case (.refused(let refusal, _), .cursor): refused = refusal
+                case (.refused(let refusal, let rest), _):
+                    lost = refusal
+                    earliest = rest.map { earliest?.intersection($0.seen) ?? $0.seen } ?? earliest
+                case (.from(let cursor), _): earliest = earliest?.intersection(cursor.seen) ?? cursor.seen
                 }
             }
-            return earliest.map { kept(FeedCursor(epoch: epoch, at: $0)) } ?? .refused(refused ?? .malformed)
+            let start = earliest.map { FeedCursor(epoch: epoch, at: $0) }
+            if let lost { return .refused(lost, rest: start) }
+            return start.map { kept($0) } ?? .refused(refused ?? .malformed, rest: nil)
         }
     }
 
@@ -61,20 +66,22 @@ struct FeedHistory {
     }
 
     private func judged(_ text: String) -> Start {
-        guard let cursor = FeedCursor(text) else { return .refused(.malformed) }
+        guard let cursor = FeedCursor(text) else { return .refused(.malformed, rest: nil) }
         var start = cursor
         if cursor.epoch != epoch {
-            guard let known = epochs[cursor.epoch]?.start(from: cursor) else { return .refused(.otherDatabase) }
+            guard let known = epochs[cursor.epoch]?.start(from: cursor) else {
+                return .refused(.otherDatabase, rest: nil)
+            }
             // What it is told from here on is this hub's word.
             start = FeedCursor(epoch: epoch, seen: known.seen, window: known.window, id: known.id)
         }
         // The present was read after the client asked, so no hub can have handed on more than it sees.
-        guard start.window.precedes(present) else { return .refused(.ahead) }
+        guard start.window.precedes(present) else { return .refused(.ahead, rest: nil) }
         return kept(start)
     }
 
     private func kept(_ cursor: FeedCursor) -> Start {
-        if let pruned, !pruned.precedes(cursor.seen) { return .refused(.tooOld) }
+        if let pruned, !pruned.precedes(cursor.seen) { return .refused(.tooOld, rest: cursor) }
         return .from(cursor)
     }
 
@@ -86,6 +93,9 @@ struct FeedHistory {
 }
 
 extension RecoveryPoint {
+    /// Its client said it itself, and loads its data anew where it is refused.
+    var isCursor: Bool { if case .cursor = self { true } else { false } }
+
     /// Of all cursors that it is made of: whoever judges it has to know them (`FeedHistory.epochs`).
     package var epochs: Set<DatabaseEpoch> {
         switch self {

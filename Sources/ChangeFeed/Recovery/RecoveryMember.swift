@@ -15,6 +15,8 @@ final class RecoveryMember {
     /// Where what comes live begins for it: before the first change that waits for filters of its group, so that this one
     /// comes to it as to the others. Nil where the present is that place.
     var end: FeedCursor?
+    /// Of what this sees, changes are missing, and its client was told.
+    private(set) var told: Snapshot?
     private var covering: CursorWindow?
 
     init(_ id: RecoveryID, _ question: RecoveryQuestion) {
@@ -27,6 +29,17 @@ final class RecoveryMember {
 
     /// More would only pile up before its socket.
     var isBehind: Bool { underway >= 2 }
+
+    /// Its client is told now that changes are missing, whatever goes of those that this sees. What is there yet, it is brought.
+    func begins(at start: FeedCursor, telling present: Snapshot) {
+        isAt(start)
+        told = present
+    }
+
+    /// Whether it lacks something that may be gone, and does not know it.
+    func mayMiss(_ pruned: Snapshot) -> Bool {
+        (told ?? start?.seen).map { !pruned.precedes($0) } ?? false
+    }
 
     func isAt(_ start: FeedCursor) {
         self.start = start

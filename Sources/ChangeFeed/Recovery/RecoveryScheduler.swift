@@ -120,14 +120,18 @@ package final class RecoveryScheduler: @unchecked Sendable {
             case .from(let start):
                 sink.recovery(member.id, [.began(.resumed)], whenTaken: {})
                 member.isAt(start)
-                if history.distance(from: member.question.from) ?? 0 > rows {
-                    far.append(member)
-                } else {
-                    near.append(member)
-                }
-            case .refused(let refusal):
+            case .refused(let refusal, let rest):
                 sink.recovery(member.id, [.began(.refused(refusal))], whenTaken: {})
-                finish(member, at: present)
+                guard let rest, !member.question.from.isCursor else {
+                    finish(member, at: present)
+                    continue
+                }
+                member.begins(at: rest, telling: history.present)
+            }
+            if history.distance(from: member.question.from) ?? 0 > rows {
+                far.append(member)
+            } else {
+                near.append(member)
             }
         }
     }
@@ -198,9 +202,9 @@ package final class RecoveryScheduler: @unchecked Sendable {
     /// They are to be served by another scan, when their sockets have caught up.
     func putBack(_ left: [RecoveryMember]) { far += left.filter { !$0.isGone } }
 
-    /// Of what some lack a part may be gone. They are told when they join again.
+    /// Of what some lack a part may be gone. Who does not know is told when it joins again.
     func changesAreGone(upTo pruned: Snapshot, for concerned: [RecoveryMember]? = nil) {
-        fail((concerned ?? Array(members.values)).filter { $0.start.map { !pruned.precedes($0.seen) } ?? false })
+        fail((concerned ?? Array(members.values)).filter { $0.mayMiss(pruned) })
     }
 
     /// They cannot be served.

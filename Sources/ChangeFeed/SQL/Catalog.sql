@@ -51,6 +51,19 @@ with watched as (
     union all
     select 'scope', string_agg(concat_ws(':', s.relid::oid, s.xmin), ',' order by s.relid) from roost.scope s
     union all
+    select 'capture', string_agg(concat_ws(':', p.oid, p.xmin), ',' order by p.oid) from pg_proc p
+    where p.pronamespace = to_regnamespace('roost') and p.proname in ('on_insert', 'on_update', 'on_delete')
+    union all
+    -- Tables that were put in the place of watched ones.
+    select 'heir', string_agg(c.oid::text, ',' order by c.oid)
+    from roost.captured k join pg_namespace n on n.nspname = k.schema
+    join pg_class c on c.relnamespace = n.oid and c.relname = k.name and c.oid <> k.relid
+    union all
+    -- Who writes to an unlogged one writes no WAL.
+    select 'unlogged', string_agg(m.relid::text, ',' order by m.relid)
+    from roost.watched w cross join lateral (select relid::oid from pg_partition_tree(w.oid)) m
+    join pg_class c on c.oid = m.relid and c.relpersistence = 'u' where w.by_wal
+    union all
     -- What a scope rests on is also what functions say. Those in pg_temp are the hub's own.
     select 'function', string_agg(concat_ws(':', f.oid, f.xmin), ',' order by f.oid)
     from pg_proc f join pg_namespace n on n.oid = f.pronamespace
@@ -162,6 +175,7 @@ order by r.rolname, w.oid
 -- Faults, of tables that are published; what their triggers lack is none
 --   * both: triggers fire as well, and every change is written twice.
 --   * unread: nobody reads the WAL, and the hub that asks will not.
+--   * narrow: not all changes are published, or the table is unlogged, itself or a partition.
 -- Locks: none beyond those of reading the catalog.
 with known as (
     select t.tgrelid, t.tgname, t.tgenabled in ('O', 'A') as fires, t.tgtype, t.tgnewtable, t.tgoldtable,
@@ -203,12 +217,33 @@ with known as (
     select oid, oid, 'insert', 'unread' from roost.watched
     where by_wal and not $1::boolean
       and not exists (select from pg_replication_slots s where s.slot_name = roost.slot_name() and s.active)
+    union all
+    select w.oid, w.oid, 'insert', 'narrow' from roost.watched w
+    where w.by_wal and not exists (select from roost.capture_mark m where m.relid = w.oid and m.is_published)
 )
 select format('%I.%I', n.nspname, c.relname), f.fault, bool_or(f.relid = f.root), f.root, bool_or(f.op <> 'truncate')
 from faults f join pg_class c on c.oid = f.root join pg_namespace n on n.oid = c.relnamespace
 where f.fault is not null
 group by 1, 2, 4
 order by 1, 2
+
+-- name: NoteCaptures
+-- Notes where the capture of tables was interrupted since a hub last looked (Migration016Watched.sql): their names.
+-- Locks: SHARE ROW EXCLUSIVE on roost.captured and the row of roost.meta where there is news.
+select roost.note_captures()
+
+-- name: DisplacedTables
+-- Tables that have the names of watched ones, and are not watched themselves: they were put in their place. With what the
+-- watched one is called now, null where it is gone.
+-- Locks: none.
+select format('%I.%I', k.schema, k.name), case when o.oid is not null then format('%I.%I', s.nspname, o.relname) end
+from roost.captured k
+join pg_namespace n on n.nspname = k.schema
+join pg_class c on c.relnamespace = n.oid and c.relname = k.name and c.relkind in ('r', 'p') and not c.relispartition
+left join pg_class o on o.oid = k.relid
+left join pg_namespace s on s.oid = o.relnamespace
+where c.oid <> k.relid and not k.is_released and not exists (select from roost.watched w where w.oid = c.oid)
+order by 1
 
 -- name: HasScope
 -- A row where any table has a scope; Scopes is for these alone.

@@ -76,7 +76,8 @@ struct Visibility: ~Copyable {
             for (subject, visible) in answer.visible.enumerated() {
                 question.decide(
                     subject, visible, isFinal: !answer.failed.contains(subject),
-                    isUndecided: answer.undecided.contains(subject), key: answer.keys[subject])
+                    isUndecided: answer.undecided.contains(subject),
+                    isOfData: answer.failedOnData.contains(subject), key: answer.keys[subject])
             }
         }
         return true
@@ -144,6 +145,8 @@ final class VisibilityQuestion {
         var visible: Set<Int> = []
         /// An error that may pass stood in the way.
         var isUndecided = false
+        /// That error is about values, so it may never pass.
+        var isOfData = false
     }
 
     /// - Parameter scope: the one that holds for this table and role, or nil.
@@ -197,10 +200,15 @@ final class VisibilityQuestion {
     /// - Parameters:
     ///   - isFinal: whether the answer may be kept; an error may be gone the next time.
     ///   - isUndecided: whether asking again soon may bring another one.
+    ///   - isOfData: whether that is because of an error about values.
     ///   - key: what tells which rows of members tables concern the subject; nil for all.
-    func decide(_ subject: Int, _ visible: [Int], isFinal: Bool, isUndecided: Bool = false, key: String? = nil) {
+    func decide(
+        _ subject: Int, _ visible: [Int], isFinal: Bool, isUndecided: Bool = false, isOfData: Bool = false,
+        key: String? = nil
+    ) {
         subjects[subject].visible = Set(visible)
         subjects[subject].isUndecided = isUndecided
+        subjects[subject].isOfData = isOfData
         guard isFinal else { return }
         for row in subjects[subject].rows {
             rows[row].known?.keep(subjects[subject].visible.contains(row), for: subjects[subject].principal, key: key)
@@ -218,6 +226,17 @@ final class VisibilityQuestion {
     func isUndecided(_ principal: Principal, _ row: Int) -> Bool {
         guard rows[row].known?[principal] == nil, let place = subjectNumbers[principal.number] else { return false }
         return subjects[place].isUndecided && !subjects[place].visible.contains(row)
+    }
+
+    /// Whether it was decided if somebody may see a row, and no error stood in the way.
+    func isDecided(_ principal: Principal, _ row: Int) -> Bool {
+        if rows[row].known?[principal] != nil { return true }
+        return subjectNumbers[principal.number].map { !subjects[$0].isUndecided } ?? false
+    }
+
+    /// Whether the error that kept somebody's rows from being decided is about values.
+    func isOfData(_ principal: Principal) -> Bool {
+        subjectNumbers[principal.number].map { subjects[$0].isOfData } ?? false
     }
 }
 

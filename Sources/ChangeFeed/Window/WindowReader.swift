@@ -57,6 +57,8 @@ final class WindowReader {
         case table(UInt32)
         /// Tables, policies or privileges are others than the catalog has.
         case version
+        /// Nobody looked for so long whether the catalog is current that a row may be here which a change of it is for.
+        case age
         /// Somebody hears a table that the window passes over.
         case listener
     }
@@ -67,6 +69,7 @@ final class WindowReader {
     private let mayAskAgain: Bool
     private let skip: Set<DeliveredChanges.Key>
     private let unheard: [Table]
+    private let catalogAsOf: ContinuousClock.Instant
     private let willHandOn: () -> Void
     let start: FeedCursor
     private var snapshot: Snapshot?
@@ -80,19 +83,22 @@ final class WindowReader {
     ///   - settled: tables for which reading the catalog anew would tell no more, as they were described before.
     ///   - mayAskAgain: whether the catalog may be read once more for a record it does not fit.
     ///   - skip: what was handed on before the connection broke.
+    ///   - catalogAsOf: the catalog is not older than this: the statement that found it current was sent then.
     ///   - unheard: the tables that the window passes over, as nobody heard them when it was sent.
     ///   - start: where the window begins.
     ///   - willHandOn: called before each batch. Whoever was told to be subscribed before an entry committed has to be
     ///     known when the entry is handed on.
     init(
         consumer: any WindowConsumer, catalog: Catalog, settled: [UInt32: Table?], mayAskAgain: Bool,
-        skip: Set<DeliveredChanges.Key>, passingOver unheard: [Table], after start: FeedCursor,
+        catalogAsOf: ContinuousClock.Instant, skip: Set<DeliveredChanges.Key>, passingOver unheard: [Table],
+        after start: FeedCursor,
         willHandOn: @escaping () -> Void
     ) {
         self.consumer = consumer
         self.catalog = catalog
         self.settled = settled
         self.mayAskAgain = mayAskAgain
+        self.catalogAsOf = catalogAsOf
         self.skip = skip
         self.unheard = unheard
         self.start = start
@@ -141,10 +147,14 @@ final class WindowReader {
             return false
         }
         passed = Int(row.integer(0, 1) ?? 0)
-        if let version = row.text(0, 5), version != catalog.version {
-            obstacle = .version
-            return false
+        // What changed a second before a row was committed counts for it, however long a window takes: all of this one was
+        // committed by now.
+        if let version = row.text(0, 5) {
+            if version != catalog.version { obstacle = .version }
+        } else if ContinuousClock.now - catalogAsOf > CatalogWatch.longestAge {
+            obstacle = .age
         }
+        guard obstacle == nil else { return false }
         outbox = row.bytes(0, 7).map { Array($0) }
         if let members = row.bytes(0, 6) {
             consumer.membersChanged(try memberChanges(JSON(parsing: Array(members))))

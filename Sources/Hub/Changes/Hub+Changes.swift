@@ -88,5 +88,6 @@ extension Hub {
                 rows.announceReplication(to: membership, &context)
             }
         }
+        endWaitingReaders()
     }
 }

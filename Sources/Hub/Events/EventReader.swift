@@ -17,6 +17,8 @@ final class EventReader {
     var isOpen = false
     /// It is further than it was told last.
     var hasMoved = false
+    /// Its answer ends when the feed is back: one of its channels cannot be served until then.
+    var awaitsFeed = false
 
     struct Verdict {
         /// Nil where the channel was joined.
@@ -51,6 +53,9 @@ final class EventReader {
 
     var isDecided: Bool { verdicts.allSatisfy { $0 != nil } }
 
+    /// It gets something, and could get more another time.
+    var lacksWhatPasses: Bool { verdicts.contains { $0?.refusal?.passesWithTheDatabase == true } }
+
     /// Why it gets nothing at all; nil where it gets something.
     var refusal: Refusal? {
         guard verdicts.allSatisfy({ $0?.refusal != nil }) else { return nil }
@@ -84,5 +89,15 @@ extension EventReader.Verdict {
         }
         if let isResumed { writer.member("resumed", isResumed) }
         if let reason { writer.member("reason", reason) }
+    }
+}
+
+extension Refusal {
+    /// The database is why, or changes of it, so that a reader who comes again is served.
+    var passesWithTheDatabase: Bool {
+        switch self {
+        case .databaseUnavailable, .policyFailed, .changesLost: true
+        default: false
+        }
     }
 }

@@ -31,6 +31,25 @@ extension Hub {
             actions.append(.refuse(connection.slot, refusal))
         } else {
             actions.append(.begin(connection.slot, reader.connected(retry: nextRetry())))
+            if reader.lacksWhatPasses { endWhenFeedIsBack(connection, reader) }
+        }
+    }
+
+    /// No reader joins a channel again by itself; it comes back when its answer ends, and says then where it was.
+    private func endWhenFeedIsBack(_ connection: Connection, _ reader: EventReader) {
+        guard rows.isReady else {
+            reader.awaitsFeed = true
+            return
+        }
+        actions.append(.close(connection.slot, .normal, reason: "come back"))
+    }
+
+    /// The feed is back: readers who lack row changes are to come back.
+    func endWaitingReaders() {
+        for connection in context.openConnections {
+            guard let reader = connection.reader, reader.awaitsFeed else { continue }
+            reader.awaitsFeed = false
+            actions.append(.close(connection.slot, .normal, reason: "come back"))
         }
     }
 
@@ -94,6 +113,8 @@ extension Hub {
         actions.append(.send(membership.frames.push(event, payload: refusal.ending), to: connection.slot))
         if connection.memberships.isEmpty {
             actions.append(.close(connection.slot, .normal, reason: "no channels"))
+        } else if refusal.passesWithTheDatabase {
+            endWhenFeedIsBack(connection, reader)
         }
     }
 

@@ -53,7 +53,9 @@ extension Hub {
     package func recovery(_ id: RecoveryID, _ step: RecoveryStep) {
         guard let (membership, outcome) = catchUp.take(step, of: id, rows, &context) else { return }
         switch outcome {
-        case .isKnown: recoveryIsKnown(of: membership)
+        case .isKnown:
+            recoveryIsKnown(of: membership)
+            catchUp.tellOfLoss(membership, &context)
         case .failed(let refusal): handle(.recoveryFailed(refusal), of: membership)
         }
     }

@@ -191,6 +191,9 @@ package struct CatchUp {
         case .began(let start):
             // Too late to say so in the reply; the reply to the next join will.
             if case .refused = start, recovery.wasPassedBy { return (membership, .failed(.databaseUnavailable)) }
+            if case .refused = start, !recovery.isReported || membership.join.isJoined {
+                recovery.isOwedWordOfLoss = true
+            }
             if recovery.start == nil {
                 recovery.start = start
                 hub.counters.recoveries[start.result, default: 0] += 1
@@ -257,6 +260,15 @@ package struct CatchUp {
 
     func sendComplaints(of group: ChangeGroup, to membership: Membership, _ hub: inout HubContext) {
         if group.sendComplaints(to: membership, &hub) { mayBeIgnored(by: membership, &hub) }
+    }
+
+    /// Says that changes are missing for good to a client that no reply tells: behind the reply, and before anything that it
+    /// missed, so that whoever answers a later ping has read it. It is no error: that would make the Kotlin client deaf and end
+    /// the channel in the Python client, and nothing is better after another join.
+    func tellOfLoss(_ membership: Membership, _ hub: inout HubContext) {
+        guard let recovery = membership.recovery, recovery.isOwedWordOfLoss, membership.join.isJoined else { return }
+        recovery.isOwedWordOfLoss = false
+        hub.system(membership, extension: "postgres_changes", ok: true, message: Refusal.changesLost.reason)
     }
 
     private func mayBeIgnored(by membership: Membership, _ hub: inout HubContext) {

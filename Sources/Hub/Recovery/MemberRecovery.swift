@@ -13,6 +13,8 @@ package final class MemberRecovery {
     var wasPassedBy = false
     /// The join asked for it, so its reply says what came of it.
     let isReported: Bool
+    /// Some of what it missed cannot be told, and no reply says so: a message has to (`CatchUp.tellOfLoss`).
+    var isOwedWordOfLoss = false
     /// Where the changes begin to come live.
     var cursor: String?
     /// What has to be known before changes can reach it; nil once it is.

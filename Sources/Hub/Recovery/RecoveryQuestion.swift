@@ -58,7 +58,8 @@ package enum RecoveryStep: Sendable {
 
 package enum RecoveryStart: Sendable, Equatable {
     case resumed
-    /// What was missed is not known any more; the client has to read it for itself.
+    /// Some of what was missed is not known any more; the client has to read it for itself. What is known of the rest follows for
+    /// those who brought no cursor, since no reply tells them.
     case refused(RecoveryRefusal)
 }
 

@@ -241,6 +241,13 @@ extension ChangeService {
             Figure("roost_feed_connections_total", .counter, "Connections made to Postgres.", feed.connections),
             Figure("roost_feed_pruned_total", .counter, "Changes deleted after the retention.", feed.pruned),
             Figure(
+                "roost_feed_interruptions_total", .counter,
+                "Tables whose capture was interrupted, so that clients had to load their data again.",
+                feed.interruptions),
+            Figure(
+                "roost_feed_faulty_tables", .gauge, "Watched tables of which changes are lost or come twice.",
+                feed.faultyTables),
+            Figure(
                 "roost_feed_recovery_reads_total", .counter, "Reads of what members missed.", feed.recoveryReads),
             Figure(
                 "roost_visibility_asked_total", .counter, "Decisions on a row for a subscriber, made by policies.",

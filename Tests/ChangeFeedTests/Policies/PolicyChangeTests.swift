@@ -1,4 +1,5 @@
 import ChangeFeed
+import Foundation
 import Hub
 import Matching
 import Postgres
@@ -19,6 +20,35 @@ extension FeedTests {
             try #expect(visible() == [0, 1, 2])
             try stage.changed("alter table notes enable row level security; drop policy p on notes")
             try #expect(visible() == [])
+        }
+
+        /// A policy that is narrowed counts a second later for what is committed then, be the window that reads it as late as it
+        /// may: it was sent before, when the catalog had been found current a moment ago.
+        @Test func whatIsNarrowedCountsAfterASecondWhateverTakesLong() throws {
+            let database = try PostgresCluster.shared.migratedDatabase().chat()
+            try SubscriberStage.with(database) { stage in
+                let group = try stage.join(
+                    #"{"event":"*","schema":"public","table":"messages"}"#,
+                    #"{"event":"*","schema":"public","table":"marker"}"#, as: "ann")
+                try database.run(
+                    """
+                    drop policy of_mine on messages;
+                    create policy p on messages for select to authenticated using (true)
+                    """)
+                let writer = try database.session()
+                // The feed reads window after window, of which one in hundreds brings the catalog's version along.
+                let end = ContinuousClock.now + .milliseconds(800)
+                while .now < end { try writer.run("insert into marker values ('x')") }
+                try writer.run(
+                    "begin; insert into marker values ('last'); lock table roost.change in access exclusive mode")
+                let waiting = "select count(*) from pg_locks where not granted and relation = 'roost.change'::regclass"
+                try eventually("a window waits") { try database.value(waiting) != "0" }
+                try database.run("alter policy p on messages using (false)")
+                usleep(1_100_000)
+                try writer.run("insert into messages values (1, 1, 'too late'); commit")
+                try stage.settle(database)
+                #expect(stage.shown("ann", group).allSatisfy { !$0.contains("too late") })
+            }
         }
 
         @Test func aTableChangesUnnoticed() throws {

@@ -1,5 +1,6 @@
 import ChangeFeed
 import Foundation
+import Hub
 import Postgres
 import Testing
 
@@ -104,6 +105,33 @@ extension FeedTests {
                     commit
                     """)
                 try eventually("a gap") { stage.gapsAt == [1] }
+            }
+        }
+
+        /// Who has no cursor may not be able to load anything anew: what is there yet is told. Who has one loads it.
+        @Test func ofWhatIsLostInPartTheRestIsTold() throws {
+            let database = try Self.prepared()
+            try SubscriberStage.with(database, oldestMark: { 0 }) { stage in
+                let group = try stage.join(Self.binding, as: "ann")
+                try database.run("insert into t values (0)")
+                try eventually("one, and a mark") { stage.count == 1 && !stage.marks.isEmpty }
+                let (mark, cursor) = (try #require(stage.marks.first), try #require(stage.seen.last?.cursor))
+                for n in 1..<5 { try database.run("insert into t values (\(n))") }
+                try eventually("five") { stage.count == 5 }
+                try database.run("delete from roost.change where record ->> 'n' in ('1', '3')")
+                try stage.settleQuietly(database)
+                let points: [(RecoveryPoint, String)] = [
+                    (.mark(mark), "024"), (.earliest([.mark(mark), .cursor(cursor)]), "024"), (.cursor(cursor), ""),
+                    (.mark(0), "024"), (.cursor("x"), ""),
+                ]
+                for (point, rest) in points {
+                    let told = try stage.recovery(of: group, from: point)
+                    #expect(told.start == .refused(point == .cursor("x") ? .malformed : .tooOld))
+                    let keys = told.changes.map { ResumeTests.key($0.data).filter(\.isNumber) }
+                    // The mark may cover the first, or not.
+                    let found = ["", "0"].map { $0 + keys.joined() }
+                    #expect(told.faults == 0 && found.contains(rest), "\(point) \(keys)")
+                }
             }
         }
 

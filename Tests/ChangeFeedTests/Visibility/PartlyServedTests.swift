@@ -263,6 +263,64 @@ extension FeedTests {
             }
         }
 
+        /// An error about values that passes hides nothing: what it lies in may be what the policy reads.
+        @Test func aPolicyThatDividesByZeroForAWhile() throws {
+            let database = try PostgresCluster.shared.migratedDatabase().chat()
+            try SubscriberStage.with(database) { stage in
+                let group = try stage.join(Self.binding("messages"), Self.binding("marker"), as: "ann")
+                try database.run(
+                    """
+                    create function divisor() returns int language plpgsql stable as $$ begin return 0; end $$;
+                    drop policy of_mine on messages;
+                    create policy of_mine on messages for select to authenticated using (1 / divisor() = 1);
+                    """)
+                for id in 1...3 { try database.run("insert into messages values (\(id), 1, 'x')") }
+                try eventually("they wait") { !stage.withheldAt.isEmpty }
+                try database.run(
+                    "create or replace function divisor() returns int language plpgsql as $$ begin return 1; end $$")
+                try stage.settle(database)
+                try eventually("all of it") { stage.shown("ann", group).count >= 4 }
+                #expect(stage.shown("ann", group).prefix(3).map(Self.id) == [1, 2, 3])
+            }
+        }
+
+        /// Its readers are shown the next one before the patience with it is over, and nobody resigns.
+        @Test func oneRowThatAPolicyCannotReadHoldsUpNobody() throws {
+            let database = try PostgresCluster.shared.migratedDatabase().chat()
+            try SubscriberStage.with(database) { stage in
+                let group = try stage.join(Self.binding("messages"), as: "ann")
+                try database.run(
+                    """
+                    drop policy of_mine on messages;
+                    create policy of_mine on messages for select to authenticated using (body::int > 0);
+                    """)
+                for round in 0..<3 {
+                    let began = ContinuousClock.now
+                    try database.run("insert into messages values (\(round * 2), 1, 'x')")
+                    try database.run("insert into messages values (\(round * 2 + 1), 1, '1')")
+                    try eventually("the next row", within: .seconds(60)) {
+                        stage.shown("ann", group).count == round + 1
+                    }
+                    #expect(ContinuousClock.now - began < PostponedChanges.patience)
+                }
+                #expect(stage.shown("ann", group).map(Self.id) == [1, 3, 5])
+            }
+        }
+
+        /// A user whose claims no policy can read costs no other user anything.
+        @Test func whereErrorsAreAboutValuesOneReaderIsResigned() {
+            let now = ContinuousClock.now
+            let (ann, eve) = (SubscriberStage.claims("ann"), SubscriberStage.claims("eve"))
+            var postponed = PostponedChanges()
+            let ends = [0, 11].map { postponed.endsRecovery(7, of: 1, "a", ann, at: now + .seconds($0)) }
+            #expect(ends == [true, false])
+            let later = now + .seconds(12)
+            #expect(!postponed.isWorthWaiting(1, "a", ann, at: later))
+            #expect(postponed.isWorthWaiting(1, "a", eve, at: later) && postponed.isWorthWaiting(1, "a", at: later))
+            postponed.resign(1, "a", at: later)
+            #expect(!postponed.isWorthWaiting(1, "a", eve, at: later + .seconds(1)))
+        }
+
         private static func change(_ id: Int64) -> RowChange {
             RowChange(
                 id: id, table: Table(oid: 1, schema: "public", name: "t", columns: [], hasRowSecurity: true),

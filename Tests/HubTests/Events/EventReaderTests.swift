@@ -135,6 +135,33 @@ import Wire
         #expect(said.last == "close 1 1000 no channels")
     }
 
+    /// Nothing would ever bring it the rows: it is to come back when there are some, and reads the rest until then.
+    @Test func whoLacksRowsIsToComeBackWhenTheFeedIs() throws {
+        let rows = #"{"topic":"r","config":{"postgres_changes":[{"event":"*","schema":"public","table":"t"}]}}"#
+        for slot in Slot(1)...2 {
+            #expect(try read(slot, plain, rows).allSatisfy { !$0.hasPrefix("begin") })
+            let group = try #require(stage.subscribed.first)
+            let said = try stage.watch { $0.changeSubscription(group, is: .unavailable) }
+            #expect(said.contains { $0.contains(#"{"topic":"r","status":"error","code":503,"#) }, "\(said)")
+            let isAway = slot == 1
+            #expect(said.contains("close \(slot) 1000 come back") != isAway, "\(said)")
+            let back = try stage.watch { $0.feed(isReady: true) }
+            #expect(back.contains("close 1 1000 come back") == isAway)
+            try stage.disconnect(slot)
+        }
+    }
+
+    /// The others of its channels would go on without it for ever.
+    @Test func changesThatAreLostEndTheAnswer() throws {
+        let rows = #"{"topic":"r","config":{"postgres_changes":[{"event":"*","schema":"public","table":"t"}]}}"#
+        _ = try stage.watch { $0.feed(isReady: true) }
+        _ = try read(1, plain, rows)
+        _ = try stage.watch { $0.changeSubscription(try #require(stage.subscribed.first), is: .live) }
+        try stage.catchUp()
+        let said = try stage.watch { $0.deliver(.gap) }
+        #expect(said.contains { $0.contains("event: closed") } && said.last == "close 1 1000 come back", "\(said)")
+    }
+
     @Test func aReaderLeavesNothingBehind() throws {
         let stage = Stage(sessions: SessionRegistry(window: 60_000))
         let rows = #"{"topic":"a","config":{"postgres_changes":[{"event":"*","schema":"public","table":"t"}]}}"#

@@ -145,6 +145,32 @@ import Wire
         #expect(end.first?.contains(#""cursor":"now.9""#) == true)
     }
 
+    /// It is told so once, behind the reply and before what is there yet, and its channel goes on.
+    @Test func aClientWithoutACursorIsToldOfALossOnce() throws {
+        let lost = #""status":"ok","message":"ChangesLost: Changes were deleted before they were delivered; load the"#
+        let stage = try stage()
+        try stage.disconnect(1)
+        stage.connect(2, subject: "ann")
+        try stage.join("realtime:a", 2, ref: "7", Self.config)
+        let group = try #require(stage.subscribed.first)
+        _ = try stage.watch { $0.changeSubscription(group, is: .live) }
+        let (id, _) = try question(stage)
+        let began = try stage.watch { $0.deliver(.recovery(id, .began(.refused(.tooOld)))) }
+        #expect(began.count == 2 && began[0].contains("phx_reply") && !began[0].contains("resumed"), "\(began)")
+        #expect(began.last?.contains(lost) == true, "\(began)")
+        let rest = try stage.watch { $0.deliver(.recovery(id, .changes([self.change(group, "1", cursor: "x.1")]))) }
+        #expect(rest.count == 1)
+        let started = try stage.watch { $0.deliver(.recovery(id, .caughtUp(cursor: "c"))) }
+        #expect(isSubscribed(started) && !started.contains { $0.contains("ChangesLost") })
+
+        // With a new token it asks anew, and no reply can say what came of that.
+        try stage.say(#"["7","8","realtime:a","access_token",{"access_token":"good anon 8000"}]"#, from: 2)
+        if let other = stage.subscribed.first { _ = try stage.watch { $0.changeSubscription(other, is: .live) } }
+        let (next, _) = try question(stage)
+        let told = try stage.watch { $0.deliver(.recovery(next, .began(.refused(.tooOld)))) }
+        #expect(told.count == 1 && told.first?.contains(lost) == true, "\(told)")
+    }
+
     @Test func aNewTokenGivesUpNothing() throws {
         let stage = try stage()
         let lines = try stage.say(#"["1","5","realtime:a","access_token",{"access_token":"good anon 8000"}]"#, from: 1)
