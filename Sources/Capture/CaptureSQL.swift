@@ -4,7 +4,7 @@ package import Postgres
 package enum CaptureSQL: String, NamedStatement {
     case sessionOfCapture, sessionOfStream, requirements, tryLead, leaderThatHangs, endReader, slotState,
         storedPosition,
-        lockSlot, unlockSlot, slotIsGone, dropSlot, forgetCapture, beginCapture, blockersOfSlot, storeBegins, storeEnds,
-        describeTypes, describeTable, heartbeat
+        lockSlot, unlockSlot, slotIsGone, dropSlot, forgetCapture, beginCapture, blockersOfSlot, storeBegins, storeLost,
+        storeEnds, describeTypes, describeTable, heartbeat
     package static let file = StatementFile("Capture.sql")
 }

@@ -74,6 +74,10 @@ package struct CaptureReport: Sendable, Equatable {
     /// Tables that are read from the WAL; nil while nobody knows.
     package var publishedTables: Int?
     package var rows = 0
+    /// Of them those that have values as texts, as they could not be written as JSON.
+    package var rowsAsTexts = 0
+    /// Changes that could not be stored at all, and were passed.
+    package var rowsLost = 0
     package var transactions = 0
     package var batches = 0
     /// WAL that Postgres keeps for the slot; nil where there is none, or while another hub leads.

@@ -8,6 +8,8 @@ final class CaptureLeader {
     private let slot: CaptureSlot
     private let sockets: CaptureSockets
     private let published: Published<CaptureReport>
+    /// What sessions before this one have cost, and what this one did.
+    private(set) var trials: StoreTrials
     private var pacing = StorePacing(at: .now)
     private var heartbeatAt = ContinuousClock.now
     /// No table is left to read: once all up to here is stored, the slot is dropped.
@@ -18,8 +20,9 @@ final class CaptureLeader {
 
     init(
         stream: CaptureStream, store: CaptureStore, slot: CaptureSlot, sockets: CaptureSockets,
-        published: Published<CaptureReport>
+        published: Published<CaptureReport>, trials: StoreTrials
     ) {
+        self.trials = trials
         self.stream = stream
         self.store = store
         self.slot = slot
@@ -32,6 +35,7 @@ final class CaptureLeader {
 
     func serve(isStopping: () -> Bool) throws {
         while !isStopping() {
+            stream.mostRows = trials.mostRows
             let hasMore = try stream.read { pacing.dueAt.map { $0 <= .now } ?? false }
             let now = ContinuousClock.now
             if !stream.batch.isEmpty { pacing.rowsCame(at: now) }
@@ -50,8 +54,17 @@ final class CaptureLeader {
 
     private func storeBatch() throws {
         let batch = stream.batch
-        try store.store(batch, upTo: stream.position)
+        let outcome: CaptureStore.Outcome
+        do {
+            outcome = try store.store(batch, upTo: stream.position, care: trials.isBare ? .bare : .full)
+        } catch let error as PostgresError where error.kind != .server {
+            trials.sessionEnded(at: store.position, rows: batch.rows)
+            throw error
+        }
+        trials.stored(rows: batch.rows)
         published.rows += batch.rows
+        published.rowsAsTexts += outcome.asTexts
+        published.rowsLost += outcome.lost
         published.transactions += batch.transactions
         published.batches += 1
         pacing.stored(rows: batch.rows, at: .now)

@@ -10,6 +10,7 @@ struct CaptureWorker: ~Copyable {
     private let published: Published<CaptureReport>
     private let sockets: CaptureSockets
     private var reconnector: Reconnector
+    private var trials = StoreTrials()
 
     init(_ setup: WALCapture.Setup, _ stopSignal: StopSignal, _ published: Published<CaptureReport>) {
         self.setup = setup
@@ -58,7 +59,8 @@ struct CaptureWorker: ~Copyable {
         let leader = CaptureLeader(
             stream: try begin(name, after: position, on: stream, beside: store),
             store: try CaptureStore(store, from: position, log: setup.logger), slot: slot, sockets: sockets,
-            published: published)
+            published: published, trials: trials)
+        defer { trials = leader.trials }
         published.state = .leading
         reconnector.connected()
         report(nil)

@@ -113,6 +113,14 @@ select coalesce(
 -- Locks: the row of roost.capture.
 select roost.store_begins($1::pg_lsn, $2::pg_lsn, $3::bigint, $4::pg_lsn, $5::pg_lsn, $6::bigint, $7::integer, $8::bigint[])
 
+-- name: StoreLost
+-- Says in the place of rows that they cannot be stored: the arrays that the statements of StoreStatement begin with, and the
+-- table's oid.
+-- Locks: rows of roost.change.
+insert into roost.change (id, relid, op, at, lsn) overriding system value
+select ((select pg_catalog.current_setting('roost.ids')::int8[]))[b.nth], $5::oid, 'L', b.at, b.lsn
+from unnest($1::int4[], $2::"char"[], $3::timestamptz[], $4::pg_lsn[]) b (nth, op, at, lsn)
+
 -- name: StoreEnds
 -- Locks: advisory locks (1919905651, doorbell), shared, tried.
 select roost.store_ends()

@@ -306,6 +306,7 @@ final class FeedSession {
         }
         if isLookDue { losses.dueAt = .now + CatalogWatch.interval }
         try losses.look(window, from: cursor, to: next)
+        if !window.lossy.isEmpty { loop.consumer.changesAreLost(of: window.lossy) }
         if window.undelivered > 0 {
             loop.logger.warning(
                 """

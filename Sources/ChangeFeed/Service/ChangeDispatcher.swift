@@ -170,6 +170,8 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
         for loop in 0..<sink.loopCount { sink.deliver([.gap], to: loop, whenTaken: {}) }
     }
 
+    func changesAreLost(of tables: Set<UInt32>) { subscriptions.tellOfLosses(of: tables) }
+
     // MARK: What the feed tells besides
 
     func feedDidBecomeReady(_ catalog: Catalog) { catalogChanged(catalog) }

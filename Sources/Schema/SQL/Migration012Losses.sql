@@ -42,7 +42,8 @@ end
 $$;
 revoke execute on function roost.tell_of_deletion() from public;
 comment on column roost.change.op is
-    'Insert, Update, Delete, Message (of realtime.messages), Truncate; X: young rows of this table were deleted.';
+    'Insert, Update, Delete, Message (of realtime.messages), Truncate; X: young rows of this table were deleted; '
+    'Lost: a change that could not be recorded.';
 
 create or replace function roost.on_gone() returns trigger
     language plpgsql security definer

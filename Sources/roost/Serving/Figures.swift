@@ -258,6 +258,11 @@ extension CaptureReport {
         }
         let counters = [
             Figure("roost_capture_rows_total", .counter, "Changes that this hub stored from the WAL.", rows),
+            Figure(
+                "roost_capture_texts_total", .counter,
+                "Of these, those with values as texts that could not be written as JSON.", rowsAsTexts),
+            Figure(
+                "roost_capture_lost_total", .counter, "Changes that could not be stored, and were passed.", rowsLost),
             Figure("roost_capture_batches_total", .counter, "Transactions in which it stored them.", batches),
         ]
         let slot = [
