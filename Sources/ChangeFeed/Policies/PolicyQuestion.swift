@@ -69,6 +69,8 @@ package struct PolicyAnswer: Sendable {
     package var failed: Set<Int> = []
     /// Those of them for whom it may be worth while to ask again soon: not those whose policies took too long.
     package var undecided: Set<Int> = []
+    /// Those for whom the policies end the session that asks them: they are not asked for again for a while.
+    package var ending: Set<Int> = []
     /// Sentences for the log, without anything of claims or rows. They come again with each answer they are true of.
     package var problems: [String] = []
 
@@ -76,6 +78,14 @@ package struct PolicyAnswer: Sendable {
     init(hiding question: PolicyQuestion) {
         visible = Array(repeating: [], count: question.subjects.count)
         keys = Array(repeating: nil, count: question.subjects.count)
+    }
+
+    /// Nothing is known of what policies read that nobody asks; nothing of it is shown either.
+    mutating func endsSession(_ subject: Int) {
+        ending.insert(subject)
+        failed.insert(subject)
+        tablesRead = tablesRead ?? []
+        columnsRead = columnsRead ?? []
     }
 }
 

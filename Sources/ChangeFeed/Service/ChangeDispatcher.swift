@@ -133,7 +133,10 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
     }
 
     private func send(_ loops: [[FeedEvent]]) {
-        for (loop, events) in loops.enumerated() where !events.isEmpty {
+        let complaints = pipeline.complaints(in: subscriptions.registry)
+        for (loop, changes) in loops.enumerated() {
+            let events = complaints[loop] + changes
+            guard !events.isEmpty else { continue }
             ahead.wait()
             watermarks.delivered(to: loop)
             sink.deliver(events, to: loop) { [ahead] in ahead.signal() }
