@@ -50,6 +50,10 @@ struct CaptureWorker: ~Copyable {
         guard let role = try awaitLead(on: store) else { return }
         let stream = try connectStream(options, as: role)
         try stream.runOnWalsender(CaptureSQL.sessionOfStream)
+        if store.serverEncoding == "SQL_ASCII" {
+            try store.run(CaptureSQL.rawTexts)
+            try stream.runOnWalsender(CaptureSQL.rawTexts)
+        }
         published.state = .preparing
         let stopSignal = stopSignal
         let slot = CaptureSlot(

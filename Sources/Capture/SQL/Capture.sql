@@ -16,6 +16,10 @@ set max_parallel_workers_per_gather = 0
 set application_name = 'roost capture';
 set wal_sender_timeout = '8s'
 
+-- name: RawTexts
+-- What both sessions run where the database keeps bytes and no characters: one byte that is no UTF-8 would end the stream.
+set client_encoding = 'SQL_ASCII'
+
 -- name: Requirements
 -- Whether changes can be read from the WAL here: the WAL's level, the slot's name, how many tables the publication has (null
 -- where there is no publication), this role's name, and whether there is a slot.

@@ -14,7 +14,7 @@ final class FeedSession {
     private let state: FeedState
     private let reader: PostgresConnection
     private let sockets: FeedSockets
-    private let hasCommitTimestamps: Bool
+    private let form: OutboxForm
     private let doorbell: DoorbellController
     private let epochs: EpochWriter
     private let cursors: CursorStore
@@ -53,7 +53,8 @@ final class FeedSession {
             try reader.run(EpochWriter.newIncarnation(behind: restore))
             position = try ServerPosition(of: configuration.node, knowing: state.epochs.known, on: reader)
         }
-        hasCommitTimestamps = position.hasCommitTimestamps
+        form = OutboxForm(
+            keepsCommitTimes: position.hasCommitTimestamps, isUTF8: reader.serverEncoding == "UTF8")
         _ = try reader.query(FeedSQL.claimNode, [position.doorbell])
         let bell = DoorbellSession(
             try PostgresConnection(options, waiter: sockets, logger: logger), doorbell: position.doorbell)
@@ -71,7 +72,7 @@ final class FeedSession {
         pruning = PruneSchedule(environment, epochs: epochs, at: now)
         recoveries = RecoveryReader(
             reader: reader, conninfo: configuration.conninfo, statementLimit: configuration.statementLimit,
-            hasCommitTimestamps: position.hasCommitTimestamps, logger: logger,
+            form: form, logger: logger,
             countReading: { state.statistics.recoveryReads += 1 })
         newcomersAt = now
         sockets.bell = bell
@@ -290,7 +291,7 @@ final class FeedSession {
         let began = ContinuousClock.now
         let (isVersionDue, isLookDue) = (began >= catalog.dueAt, began >= losses.dueAt)
         let statement = cursor.window(
-            commitTimestamps: hasCommitTimestamps, isVersionDue: isVersionDue, isLookDue: isLookDue,
+            form, isVersionDue: isVersionDue, isLookDue: isLookDue,
             members: state.tables.catalog.memberTables,
             narrowed: state.tables.catalog.narrowedMembers, unheard: unheard.map(\.oid))
         try stream(statement, into: window)

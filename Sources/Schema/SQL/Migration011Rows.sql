@@ -298,6 +298,20 @@ exception when others or assert_failure then
 end
 $$;
 
+-- A record as every client of Postgres can read it: where a text is not what the database's encoding says, or has no
+-- place in UTF-8, all that is no ASCII in it is the replacement character.
+create function roost.legible(record json) returns json
+    language plpgsql immutable strict
+    set search_path = pg_catalog, pg_temp
+as $$
+begin
+    perform convert_to(record::text, 'UTF8');
+    return record;
+exception when others then
+    return regexp_replace(record::text, '[^\x01-\x7f]', '\\ufffd', 'g')::json;
+end
+$$;
+
 -- A row's JSON, or null where it has none, as it would be over 1 GB.
 create function roost.attempt("row" record) returns json
     language plpgsql stable
