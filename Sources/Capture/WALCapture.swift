@@ -85,5 +85,11 @@ package struct CaptureReport: Sendable, Equatable {
     /// WAL that was not read yet, or is not stored.
     package var lagBytes: Int64?
 
+    /// Since when something that was read has waited to be stored, also over sessions that ended; nil while nothing does.
+    package var waitingSince: ContinuousClock.Instant?
+
+    /// How long something has waited.
+    package var waiting: Duration? { waitingSince.map { .now - $0 } }
+
     package init() {}
 }

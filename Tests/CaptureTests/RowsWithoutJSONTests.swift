@@ -108,50 +108,21 @@ extension CaptureTests {
             let notes = Notes()
             let stage = try CaptureStage("create table t (id int primary key)", reading: "t")
             try stage.database.run("alter table roost.change add constraint none check (false) not valid")
-            try stage.capturing(notes: notes) { _ in
+            try stage.capturing(notes: notes) { capture in
                 try stage.database.run("insert into t values (1)")
                 try eventually("a word") { notes.all.contains { $0.contains("problem: changes are not read") } }
+                let since = capture.current.waitingSince
+                #expect(since != nil)
+                let said = notes.all.count
+                try eventually("another session") { notes.all.count > said }
+                #expect(capture.current.waitingSince == since, "over sessions")
             }
             try stage.database.run("alter table roost.change drop constraint none")
-            try stage.capturing { _ in
+            try stage.capturing { capture in
                 let rows = try stage.stored(1)
                 #expect(rows.map(\.record) == [#"{"id":1}"#])
+                try eventually("nothing to wait") { capture.current.waitingSince == nil }
             }
-        }
-    }
-
-    /// When a batch is read row by row.
-    @Suite struct StoreTrialTests {
-        private func place(_ rows: Int) -> CapturePosition {
-            CapturePosition(lsn: LSN(1), part: .init(commit: LSN(2), rows: rows))
-        }
-
-        @Test("a batch that costs its session twice is read row by row, and of its rows the one that does so is bare")
-        func isolation() {
-            var trials = StoreTrials()
-            trials.sessionEnded(at: place(0), rows: 3)
-            #expect(trials.mostRows == nil)
-            trials.sessionEnded(at: place(0), rows: 3)
-            #expect(trials.mostRows == 1 && !trials.isBare)
-            trials.stored(rows: 1)
-            trials.sessionEnded(at: place(1), rows: 1)
-            #expect(!trials.isBare)
-            trials.sessionEnded(at: place(1), rows: 1)
-            #expect(trials.isBare)
-            trials.stored(rows: 1)
-            #expect(!trials.isBare && trials.mostRows == 1)
-            trials.stored(rows: 1)
-            #expect(trials.mostRows == nil)
-        }
-
-        @Test("sessions that end at different places cost nothing")
-        func outages() {
-            var trials = StoreTrials()
-            for row in 0..<10 {
-                trials.sessionEnded(at: place(row), rows: 100)
-                trials.stored(rows: 1)
-            }
-            #expect(trials.mostRows == nil)
         }
     }
 }

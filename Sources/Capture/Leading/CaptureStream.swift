@@ -12,7 +12,7 @@ final class CaptureStream {
     private var wantsReply = false
     /// Since when the walsender owes an answer.
     private var askedAt: ContinuousClock.Instant?
-    /// How many rows a batch has at most (`StoreTrials`); nil where that is as usual.
+    /// How many rows a batch has at most (`BatchTrials`); nil where that is as usual.
     var mostRows: Int?
 
     /// Between acknowledgements of what moves, and of what does not: a walsender that hears nothing for 8 s ends the session.

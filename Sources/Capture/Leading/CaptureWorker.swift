@@ -10,7 +10,7 @@ struct CaptureWorker: ~Copyable {
     private let published: Published<CaptureReport>
     private let sockets: CaptureSockets
     private var reconnector: Reconnector
-    private var trials = StoreTrials()
+    private var trials = BatchTrials<CapturePosition>()
 
     init(_ setup: WALCapture.Setup, _ stopSignal: StopSignal, _ published: Published<CaptureReport>) {
         self.setup = setup
@@ -27,6 +27,7 @@ struct CaptureWorker: ~Copyable {
             do {
                 try live()
             } catch {
+                if published.state == .leading, published.waitingSince == nil { published.waitingSince = .now }
                 published.state = .away
                 published.publishedTables = nil
                 reconnector.failed(error, isStopping: stopSignal.isStopping)
@@ -102,6 +103,7 @@ struct CaptureWorker: ~Copyable {
                 try demand(found)
                 if try store.query(CaptureSQL.tryLead).flag(0, 0) { return found.text(0, 3) ?? "" }
                 published.state = .following
+                published.waitingSince = nil
                 let ended = try store.query(CaptureSQL.leaderThatHangs, [String(setup.silence.components.seconds)])
                 if ended.count > 0 {
                     if !hasWarned {
@@ -114,6 +116,7 @@ struct CaptureWorker: ~Copyable {
                 }
             } else {
                 published.state = .idle
+                published.waitingSince = nil
             }
             reconnector.connected()
             report(nil)

@@ -4,7 +4,9 @@
 -- What the storing session runs besides Sessions.sql.
 -- A commit that was acknowledged to the slot must not be forgotten by a crash, nor by a standby that takes over, so
 -- synchronous_commit is on whatever the database says. Statements are prepared once and their parameters differ only in length.
+-- Who waits for a lock on the outbox begins anew, and blames no row (store_begins limits what a row may take).
 set application_name = 'roost capture';
+set lock_timeout = '10s';
 set synchronous_commit = on;
 set plan_cache_mode = force_generic_plan;
 set enable_seqscan = on;

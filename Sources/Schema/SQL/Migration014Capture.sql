@@ -106,6 +106,8 @@ begin
     end if;
     perform set_config('roost.ids', coalesce((
         select array_agg(nextval('roost.change_id_seq'))::text from generate_series(1, rows)), '{}'), true);
+    -- For the statements that follow: a value whose JSON takes without end is an error of its row.
+    perform set_config('statement_timeout', '15s', true);
 end
 $$;
 
