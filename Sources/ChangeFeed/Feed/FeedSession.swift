@@ -262,7 +262,7 @@ final class FeedSession {
         let rows = state.statistics.changes + state.statistics.passed - before
         try loop.consumer.pollEnded()
         state.statistics.polls += 1
-        loop.published.levelAt = began
+        loop.isLevel(at: began)
         try takeRings()
         if try doorbell.pollEnded(rows: rows) { state.statistics.dozes += 1 }
         state.statistics.missedRings = max(state.statistics.missedRings, doorbell.missedRings)

@@ -54,8 +54,12 @@ struct HubFigures: Sendable {
             + sum.overloadFigures
             + sum.turnFigures + history.list + subscriptions.figures + [
                 Figure(
+                    "roost_feed_behind_seconds", .gauge,
+                    "Time since all that was in the outbox was handed on; 0 while the feed is down.",
+                    Int(subscriptions.behind?.components.seconds ?? 0)),
+                Figure(
                     "roost_feed_lag_seconds",
-                    "Time from a row's commit until it is handed to sockets, for each group of subscribers.", sum.lag)
+                    "Time from a row's commit until it is handed to sockets, for each group of subscribers.", sum.lag),
             ] + (listener?.statistics.figures ?? []) + (capture?.current.figures ?? [])
             + (cluster?.statistics.figures ?? []) + (webhooks?.statistics.figures ?? [])
             + streamFigures(sum)
@@ -266,6 +270,10 @@ extension CaptureReport {
             Figure("roost_capture_batches_total", .counter, "Transactions in which it stored them.", batches),
         ]
         let slot = [
+            Figure(
+                "roost_capture_waiting_seconds", .gauge,
+                "How long changes that were read have waited to be stored; 0 while none do.",
+                Int(waiting?.components.seconds ?? 0)),
             keptBytes.map {
                 Figure("roost_capture_kept_bytes", .gauge, "Bytes of WAL that Postgres keeps for the slot.", Int($0))
             },
