@@ -125,12 +125,15 @@ package struct PolicyEngine: ~Copyable {
                     continue
                 }
                 let alone = question.part([subject])
-                guard let found = try attempt([alone], version) else {
-                    trials.bar(subject, of: question, at: .now)
+                while true {
+                    if let found = try attempt([alone], version) {
+                        answers[place].take(found[0], for: [subject], isFirst: subject == 0)
+                        break
+                    }
+                    guard trials.strike(subject, of: question, at: .now) else { continue }
                     answers[place].endsSession(subject)
-                    continue
+                    break
                 }
-                answers[place].take(found[0], for: [subject], isFirst: subject == 0)
             }
             trials.acquit(question)
             let ending = answers[place].ending.count

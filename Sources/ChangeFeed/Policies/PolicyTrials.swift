@@ -3,7 +3,7 @@ import Hub
 /// What asking policies has cost: a user for whom a policy ends the session that asks it must not end every session for ever.
 ///
 /// Questions that cost their session twice are asked apart, and of one that costs it by itself each subject alone; a subject
-/// that does so is not asked for again for a while. It is remembered over sessions, as a server that crashes takes some time
+/// that does so twice is not asked for again for a while. It is remembered over sessions, as a server that crashes takes some time
 /// to come back. Pure; time is passed in.
 package struct PolicyTrials {
     package typealias Instant = ContinuousClock.Instant
@@ -30,6 +30,8 @@ package struct PolicyTrials {
     private var losses = 0
     /// Questions that cost their session when they were asked by themselves.
     private var suspects: [Policies: Instant] = [:]
+    /// Subjects that have cost a session alone, once; and those that did so twice.
+    private var struck: Set<Asker> = []
     private var barred: [Asker: Instant] = [:]
 
     /// A session may end for any reason; two in a row for the same questions are no chance.
@@ -70,12 +72,24 @@ package struct PolicyTrials {
     }
 
     /// Each of its subjects was asked for alone.
-    package mutating func acquit(_ question: PolicyQuestion) { suspects[Policies(question)] = nil }
+    package mutating func acquit(_ question: PolicyQuestion) {
+        suspects[Policies(question)] = nil
+        struck.removeAll()
+    }
 
     /// A subject cost its session alone.
-    package mutating func bar(_ subject: Int, of question: PolicyQuestion, at now: Instant) {
+    ///
+    /// - Returns: whether that was the second time, so that it is not asked for any more.
+    package mutating func strike(_ subject: Int, of question: PolicyQuestion, at now: Instant) -> Bool {
         if barred.count >= Self.mostBarred { barred.removeAll() }
-        barred[asker(subject, of: question)] = now + Self.bar
+        if struck.count >= Self.mostBarred { struck.removeAll() }
+        let asker = asker(subject, of: question)
+        guard struck.remove(asker) != nil else {
+            struck.insert(asker)
+            return false
+        }
+        barred[asker] = now + Self.bar
+        return true
     }
 
     private func asker(_ subject: Int, of question: PolicyQuestion) -> Asker {

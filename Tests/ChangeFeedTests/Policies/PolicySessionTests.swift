@@ -139,7 +139,11 @@ extension FeedTests {
         func bars() {
             var trials = PolicyTrials()
             let now = ContinuousClock.now
-            trials.bar(1, of: question("ann", "bob"), at: now)
+            let first = trials.strike(1, of: question("ann", "bob"), at: now)
+            #expect(!first)
+            #expect(trials.barred(of: question("bob", "cat")).isEmpty, "once may have any reason")
+            let second = trials.strike(1, of: question("ann", "bob"), at: now)
+            #expect(second)
             #expect(trials.barred(of: question("bob", "cat")) == [0])
             trials.forgetOld(at: now + PolicyTrials.bar - .seconds(1))
             #expect(trials.barred(of: question("bob", "cat")) == [0])
