@@ -32,6 +32,7 @@ extension Doctor {
                     + "(feed.safety_poll_seconds); run `select roost.write_must_ring()` in psql as the owner of the "
                     + "schema roost.")
         }
+        findings += try stalled(connection)
         let gone = nodes.filter { $0.name != hub.node && $0.connected == 0 && $0.age ?? .zero > hub.retention }
         return findings
             + gone.map {
@@ -42,6 +43,21 @@ extension Doctor {
                         + "name = \($0.literal)`.")
             }
     }
+
+    /// Hubs that live and do not get on.
+    private static func stalled(_ connection: PostgresConnection) throws -> [Finding] {
+        let rows = try connection.query(DoctorSQL.stalledHubs, [String(progressPatience)])
+        return (0..<rows.count).map { row in
+            Finding(
+                .error, "hubs",
+                "The hub \(rows.text(row, 0) ?? "") is connected, but its place in the outbox does not move: the first "
+                    + "change behind it is \(rows.integer(row, 1) ?? 0) s old, and reaches nobody there; its log and its "
+                    + "/readyz say why.")
+        }
+    }
+
+    /// In seconds; a hub stores its place ten times a second while changes come.
+    private static let progressPatience = 60
 
     private static func own(_ node: Node, _ connection: PostgresConnection) throws -> [Finding] {
         guard node.connected > 1 else {
@@ -160,7 +176,19 @@ extension Doctor {
         } else if findings.isEmpty {
             findings = [Finding(.warning, "tables", "No table is watched; run `roost watch TABLE`.")]
         }
-        return findings
+        return findings + (try casts(connection))
+    }
+
+    /// Columns whose values may have no JSON.
+    private static func casts(_ connection: PostgresConnection) throws -> [Finding] {
+        let rows = try connection.query(DoctorSQL.castsToJSON)
+        return (0..<rows.count).map { row in
+            let (table, column) = (rows.text(row, 0) ?? "", rows.text(row, 1) ?? "")
+            return Finding(
+                .good, "tables",
+                "Values of \(table).\(column) (\(rows.text(row, 2) ?? "")) are written as JSON by \(rows.text(row, 3) ?? ""); those "
+                    + "for which it fails reach clients as texts.")
+        }
     }
 
     /// - Parameters:

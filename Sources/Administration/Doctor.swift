@@ -209,8 +209,8 @@ enum Magnitude {
 
 /// What `roost doctor` asks of a database. All of it reads only, and works for a role that may do little.
 enum DoctorSQL: String, NamedStatement {
-    case connections, longTransactions, notificationQueue, standbys, idleSlots, rights, nodes, outboxState,
-        unwatchedChanges, silentWriters, foreignLocks, policiesOfAnyTopic, realtimeState, tablesWithoutPolicy,
-        preparedClose
+    case connections, longTransactions, notificationQueue, standbys, idleSlots, rights, nodes, stalledHubs, outboxState,
+        castsToJSON, unwatchedChanges, silentWriters, foreignLocks, policiesOfAnyTopic, realtimeState,
+        tablesWithoutPolicy, preparedClose
     static let file = StatementFile("Doctor.sql")
 }

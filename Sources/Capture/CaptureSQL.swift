@@ -2,9 +2,9 @@ package import Postgres
 
 /// The statements of a capture: how it is set up, who leads, what is stored.
 package enum CaptureSQL: String, NamedStatement {
-    case sessionOfCapture, sessionOfStream, requirements, tryLead, leaderThatHangs, endReader, slotState,
+    case sessionOfCapture, sessionOfStream, rawTexts, requirements, tryLead, leaderThatHangs, endReader, slotState,
         storedPosition,
-        lockSlot, unlockSlot, slotIsGone, dropSlot, forgetCapture, beginCapture, blockersOfSlot, storeBegins, storeEnds,
-        describeTypes, describeTable, heartbeat
+        lockSlot, unlockSlot, slotIsGone, dropSlot, forgetCapture, beginCapture, blockersOfSlot, storeBegins, storeLost,
+        storeEnds, describeTypes, describeTable, heartbeat
     package static let file = StatementFile("Capture.sql")
 }

@@ -74,12 +74,22 @@ package struct CaptureReport: Sendable, Equatable {
     /// Tables that are read from the WAL; nil while nobody knows.
     package var publishedTables: Int?
     package var rows = 0
+    /// Of them those that have values as texts, as they could not be written as JSON.
+    package var rowsAsTexts = 0
+    /// Changes that could not be stored at all, and were passed.
+    package var rowsLost = 0
     package var transactions = 0
     package var batches = 0
     /// WAL that Postgres keeps for the slot; nil where there is none, or while another hub leads.
     package var keptBytes: Int64?
     /// WAL that was not read yet, or is not stored.
     package var lagBytes: Int64?
+
+    /// Since when something that was read has waited to be stored, also over sessions that ended; nil while nothing does.
+    package var waitingSince: ContinuousClock.Instant?
+
+    /// How long something has waited.
+    package var waiting: Duration? { waitingSince.map { .now - $0 } }
 
     package init() {}
 }

@@ -1,8 +1,10 @@
 import Hub
 import Matching
+import Postgres
 import Push
 import Stores
 import Wire
+import Workers
 
 /// New messages: asks Postgres who is to hear of them, and hands that to the alerts and to the Live Activities.
 /// Confined to the worker's thread.
@@ -17,6 +19,9 @@ final class MessageReader {
     private(set) var count = 0
     /// Messages that nobody was notified of, because Postgres did not say in time who is to hear of them.
     private(set) var lost = 0
+
+    /// What asking about messages has cost, by the first one's number in the outbox.
+    private var trials = BatchTrials<Int64>()
 
     /// Rows of one question to Postgres.
     private static let batch = 500
@@ -38,13 +43,37 @@ final class MessageReader {
     /// message is settled when its alerts are in the queue.
     func read(_ store: PushStore) throws {
         guard let statement = context.rules.audience else { return }
-        while !messages.isEmpty {
-            let batch = Array(messages.prefix(Self.batch))
-            try read(batch, statement, store)
+        while let first = messages.first {
+            let batch = Array(messages.prefix(trials.mostRows ?? Self.batch))
+            if trials.isHopeless {
+                lost += 1
+                context.logger.error(
+                    """
+                    The message \(first.messageKey) is not pushed: Postgres refused what its alerts need, or ended the session, \
+                    each time that it was asked.
+                    """)
+            } else {
+                do { try read(batch, statement, store) } catch {
+                    // Nobody else's pushes, nor the feed's place, may wait for one message for ever.
+                    if Self.comesAgain(error) { trials.sessionEnded(at: first.id, rows: batch.count) }
+                    throw error
+                }
+            }
+            trials.done(rows: batch.count)
             count += batch.count
             messages.removeFirst(batch.count)
             mailbox.settled(batch.count)
             alerts.lookNow()
+        }
+    }
+
+    /// Whether the same messages would meet the same error: not where it is about locks, room, or a server that goes.
+    private static func comesAgain(_ error: any Error) -> Bool {
+        guard let error = error as? PostgresError else { return false }
+        switch error.kind {
+        case .connection: return true
+        case .timeout: return false
+        case .server: return !["25", "40", "53", "55", "57", "58"].contains { error.sqlState?.hasPrefix($0) ?? false }
         }
     }
 

@@ -21,6 +21,8 @@ package final class Health: Sendable {
     private let state = Mutex(State())
     /// A loop turns at least once a second; a turn of more than this is no turn any more.
     private static let loopPatience = Duration.seconds(5)
+    /// A batch that costs its session is tried four times, with pauses that grow to some seconds.
+    private static let capturePatience = Duration.seconds(30)
 
     /// Whether a hub that cannot serve row changes is one that clients are not to be sent to.
     private let requiresFeed: Bool
@@ -81,7 +83,23 @@ package final class Health: Sendable {
         let drain = HealthCheck("drain", problem: state.isDraining ? "the hub is draining before it stops" : nil)
         let feed = HealthCheck("feed", problem: state.feed, isDegraded: !requiresFeed)
         return [drain, feed, Self.lag(state.probes)]
-            + [state.notify, state.capture, state.cluster].compactMap { $0 } + Self.loops(state.probes)
+            + [state.notify, Self.capture(state), state.cluster].compactMap { $0 } + Self.loops(state.probes)
+    }
+
+    /// Of the checks those that tell that nothing moves although something waits, whatever the threads that ought to move it
+    /// say: one that hangs says nothing.
+    package var progress: [HealthCheck] {
+        let probes = state.withLock { $0.probes }
+        return [Self.lag(probes), HealthCheck("capture", problem: Self.captureStall(probes))]
+    }
+
+    private static func capture(_ state: State) -> HealthCheck? {
+        state.capture.map { HealthCheck($0.name, problem: $0.problem ?? captureStall(state.probes)) }
+    }
+
+    private static func captureStall(_ probes: HealthProbes?) -> String? {
+        guard let waiting = probes?.capture(), waiting > capturePatience else { return nil }
+        return "changes that were read from the WAL have waited \(waiting.components.seconds) s to be stored"
     }
 
     private static func loops(_ probes: HealthProbes?) -> [HealthCheck] {
@@ -123,12 +141,16 @@ package struct HealthProbes: Sendable {
     /// How far the changes that were handed on are behind the database; nil while the feed is down, which says so
     /// itself.
     let feed: @Sendable () -> Duration?
+    /// How long changes that were read from the WAL have waited to be stored; nil where none do.
+    let capture: @Sendable () -> Duration?
     /// How far they may be behind for the hub to count as ready.
     let mostBehind: Duration
 
     package init(
-        mostBehind: Duration, loops: @escaping @Sendable () -> [Duration], feed: @escaping @Sendable () -> Duration?
+        mostBehind: Duration, loops: @escaping @Sendable () -> [Duration], feed: @escaping @Sendable () -> Duration?,
+        capture: @escaping @Sendable () -> Duration? = { nil }
     ) {
+        self.capture = capture
         self.mostBehind = mostBehind
         self.loops = loops
         self.feed = feed

@@ -57,6 +57,39 @@ package final class BinaryArray {
         memory = .allocate(byteCount: 256, alignment: 8)
     }
 
+    /// The elements at these places, as an array of its own.
+    package func part(_ places: Range<Int>) -> BinaryArray {
+        let part = BinaryArray(type: type, of: elementType)
+        visit { place, element in
+            guard places.contains(place) else { return }
+            if let element { part.append(element) } else { part.appendNull() }
+        }
+        return part
+    }
+
+    /// The text of an element whose type's binary form is its text; nil for null.
+    package func text(at wanted: Int) -> String? {
+        var text: String?
+        visit { place, element in
+            if place == wanted { text = element.map { String(decoding: $0, as: UTF8.self) } }
+        }
+        return text
+    }
+
+    private func visit(_ body: (_ place: Int, _ element: UnsafeRawBufferPointer?) -> Void) {
+        var at = Self.headerSize
+        for place in 0..<count {
+            let length = UInt32(bigEndian: memory.loadUnaligned(fromByteOffset: at, as: UInt32.self))
+            at += 4
+            guard length != UInt32.max else {
+                body(place, nil)
+                continue
+            }
+            body(place, UnsafeRawBufferPointer(rebasing: memory[at..<(at + Int(length))]))
+            at += Int(length)
+        }
+    }
+
     private func put(_ value: UInt32) {
         reserve(4)
         withUnsafeBytes(of: value.bigEndian) {

@@ -20,6 +20,11 @@ package final class PostgresConnection {
     /// As libpq counts: 150004 is 15.4.
     package var serverVersion: Int { Int(PQserverVersion(raw)) }
 
+    /// How the database keeps texts, by Postgres' name for it. What this session reads and writes is UTF-8.
+    package var serverEncoding: String {
+        PQparameterStatus(raw, "server_encoding").map { String(cString: $0) } ?? "UTF8"
+    }
+
     /// Which server and database this is, to tell it from others that the process may know.
     package var serverName: String {
         [PQhost(raw), PQport(raw), PQdb(raw)].map { $0.map { String(cString: $0) } ?? "" }.joined(separator: "/")

@@ -12,6 +12,9 @@ package enum SQLFile {
             })
     }()
 
+    /// Every file, by its name.
+    package static var all: [String: String] { texts }
+
     /// - Parameter name: `Alerts.sql`. A test asks for all that the rooms name.
     package static func text(_ name: String) -> String {
         guard let text = texts[name] else { preconditionFailure("Sources/CSQLFiles embeds no \(name)") }

@@ -187,6 +187,38 @@ extension CommandTests {
             #expect(findings("hubs").map(\.severity) == [.good])
         }
 
+        @Test("a hub that is connected and whose place does not move, although changes lie behind it")
+        func hubsThatDoNotGetOn() throws {
+            let session = try database.session()
+            try session.run(
+                """
+                insert into roost.node (name) values ('stuck'), ('level');
+                insert into roost.cursor (node, system_identifier, snapshot, stored_at)
+                select name, 1, pg_current_snapshot(), now() - interval '5 minutes' from roost.node;
+                select pg_advisory_lock(1919905649, doorbell) from roost.node
+                """)
+            #expect(!findings("hubs").contains { $0.message.contains("does not move") })
+            try database.run(
+                "insert into roost.change (relid, op, at) values ('t'::regclass, 'T', now() - interval '3 minutes')")
+            try session.run("update roost.cursor set snapshot = pg_current_snapshot() where node = 'level'")
+            let found = findings("hubs").filter { $0.severity == .error && $0.message.contains("does not move") }
+            #expect(
+                found.count == 1 && found.first?.message.hasPrefix("The hub stuck is connected") == true, "\(found)")
+            try session.run("update roost.cursor set stored_at = now()")
+            #expect(!findings("hubs").contains { $0.message.contains("does not move") }, "it has just moved")
+        }
+
+        @Test("a column whose values a cast of somebody's makes JSON of")
+        func castsToJSON() throws {
+            #expect(!findings("tables").contains { $0.message.contains("as texts") })
+            try database.run(
+                "\(TypeWithoutJSON.sql) create domain list as state[]; alter table t add s state, add l list, add x text[]"
+            )
+            let found = findings("tables").filter { $0.message.contains("as texts") }
+            #expect(found.count == 2 && found.allSatisfy { $0.severity == .good }, "\(found)")
+            #expect(found.last?.message.contains("public.t.s (state) are written as JSON by state_as_json(") == true)
+        }
+
         @Test func hubsThatDoNotComeBack() throws {
             try database.withFeed(node: "it's old") { feed, collector in
                 try database.run("insert into t values (1)")

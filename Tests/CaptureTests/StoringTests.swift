@@ -187,7 +187,7 @@ extension CaptureTests {
                 #expect(rows[0].record == #"{"id":1,"p":"(9,x)"}"#)
                 #expect(rows[2].record == #"{"id":2,"p":{"a":1,"b":"y"}}"#)
             }
-            #expect(notes.all.contains { $0.contains("no longer fits its type") })
+            #expect(notes.all.contains { $0.contains("cannot be written as JSON") })
         }
     }
 }

@@ -172,6 +172,54 @@ extension FeedTests {
             }
         }
 
+        @Test("a writer never fails for a value without JSON: it is a text, and other rows are what they were")
+        func valuesWithoutJSON() throws {
+            let states = TypeWithoutJSON.states
+            let lines = try bare.prepared(
+                "\(TypeWithoutJSON.sql) create table t (id int primary key, s state, n int)", watching: "t"
+            ).changes(
+                of: """
+                    insert into t select n, (array['fine', '\(states.joined(separator: "', '"))'])[n]::state, 0
+                    from generate_series(1, \(states.count + 1)) n;
+                    update t set n = 1 where id in (1, 2); delete from t where id in (1, 2);
+                    """, count: states.count + 5)
+            let row = { (id: Int, n: Int) in
+                #"{"id":\#(id),"s":"\#(id == 1 ? "fine" : states[id - 2])","n":\#(n)}"#
+            }
+            #expect(
+                lines == (1...states.count + 1).map { "INSERT \(row($0, 0))" }
+                    + [1, 2].map { "UPDATE \(row($0, 0)) -> \(row($0, 1))" } + [1, 2].map { "DELETE \(row($0, 1))" })
+        }
+
+        @Test("a large row with such a value is reduced, and what is left of it is right")
+        func largeRowsWithoutJSON() throws {
+            let lines = try bare.prepared(
+                "\(TypeWithoutJSON.sql) create table t (id int, s state, x text)", watching: "t"
+            ).changes(of: "insert into t values (1, 'P0001', repeat('x', 2000000))", count: 1)
+            #expect(lines.count == 1)
+            #expect(lines[0].contains(#""id" : 1"#) && lines[0].contains(#""s" : "P0001""#), "\(lines)")
+        }
+
+        @Test("a statement that is cancelled while a row's JSON is made is cancelled")
+        func cancelledStatements() throws {
+            let database = try bare.prepared("\(TypeWithoutJSON.sql) create table t (s state)", watching: "t")
+            #expect(throws: (any Error).self) { try database.run("insert into t values ('57014')") }
+        }
+
+        @Test("what cannot be recorded at all is lost, and says so")
+        func unrecordable() throws {
+            let database = try bare.prepared(
+                "\(TypeWithoutJSON.sql) create table t (id int, s state)", watching: "t")
+            // As if something failed that nobody thought of.
+            try database.run(
+                "create or replace function roost.large_statement(watched oid, letters text) returns text language sql as $$ select 'no SQL' $$"
+            )
+            try database.run("insert into t values (1, 'fine'), (2, 'P0001')")
+            let session = try database.session()
+            let rows = try session.rows("select op, record from roost.change where relid = 't'::regclass order by id")
+            #expect(rows == [["I", #"{"id":1,"s":"fine"}"#], ["L", nil]])
+        }
+
         @Test func savepointsAndRollbacks() throws {
             let lines = try bare.prepared("create table t (id int)", watching: "t").changes(
                 of: """

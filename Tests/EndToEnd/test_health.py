@@ -50,9 +50,12 @@ def test_a_loop_that_is_stuck(own_hub):
     with stopped(pid, "roost-feed"):
         until(lambda: own_hub.ops("/readyz")[0] == 503, what="a word of the lag")
         assert "the change feed is " in own_hub.ops("/readyz")[1] and "s behind the database" in own_hub.ops("/readyz")[1]
+        until(lambda: "Nothing moves although something waits: the change feed is " in own_hub.log, what="a word in the log")
+        assert own_hub.metric("roost_feed_behind_seconds") > 1
         assert own_hub.ops("/livez")[0] == 200, "a restart would not bring what the database does not give"
         assert own_hub.ops("/healthz")[1].startswith("alive, not ready: the change feed is ")
     until(lambda: own_hub.ops("/readyz")[0] == 200, what="the feed to catch up")
+    until(lambda: "What did not move moves again." in own_hub.log, what="the end of it in the log")
     with stopped(pid, "roost-loop-1"):
         until(lambda: own_hub.ops("/livez")[0] == 503, what="a word of the loop")
         for path in ("/livez", "/healthz"):

@@ -10,7 +10,7 @@ from support.apns import new_token
 from support.apns_client import APNsClient
 from support.chat import A, ADA, B, GRACE, LINUS, OUTSIDER
 from support.deadline import eventually
-from support.push_hub import Phone, PushHub, call
+from support.push_hub import STATEMENTS, Phone, PushHub, call
 from support.tokens import token
 
 REGISTER, REGISTRATIONS = "/api/live-activity/register", "/api/live-activity/registrations"
@@ -302,3 +302,20 @@ async def test_a_hub_that_is_told_nothing_of_apns_says_so(hub):
     ):
         answer = await call(hub, method, path, bearer, body)
         assert answer.status == 501 and "apns" in answer.json["message"]
+
+
+async def test_a_message_whose_audience_ends_its_session_keeps_no_other(cluster):
+    audience = (
+        f"select a.* from ({STATEMENTS['ROOST_ALERTS_AUDIENCE'].rstrip().rstrip(';')}) a where (select bool_and(case when r -> 'record' "
+        "->> 'body' = 'poison' then end_session() else true end) from jsonb_array_elements($1::jsonb) r)")
+    async with PushHub(cluster, "push_poison", ROOST_ALERTS_AUDIENCE=audience) as chat:
+        with chat.sql() as sql:
+            sql.execute("create function end_session() returns boolean language plpgsql volatile security definer as "
+                        "$$ begin perform pg_terminate_backend(pg_backend_pid()); perform pg_sleep(60); return true; end $$")
+            phone = await phone_of(chat, GRACE)
+            for body in "before", "poison", "after":
+                chat.say(sql, ADA, body)
+            # Each session that is lost is followed by a longer pause.
+            await eventually(lambda: len(phone.alerts) == 2, 60, lambda: f"the others' pushes, not {phone.alerts}")
+            await phone.has_alerts("before", "after")
+            assert "is not pushed: Postgres refused what its alerts need" in chat.hub.log

@@ -164,6 +164,26 @@ where l.locktype = 'advisory' and l.objsubid = 2 and l.granted
 group by l.pid, a.usename
 order by l.pid
 
+-- name: StalledHubs
+-- Hubs that are connected, and whose place has not moved for so many seconds ($1) although there are changes behind it that
+-- are as old: the name, and how old the first of them is in seconds. The first by the primary key.
+-- Locks: none.
+select c.node, extract(epoch from clock_timestamp() - w.at)::bigint
+from roost.cursor c join roost.node n on n.name = c.node
+cross join lateral (
+    select h.at from roost.change h
+    where h.xid >= pg_snapshot_xmin(c.snapshot) and not pg_visible_in_snapshot(h.xid, c.snapshot)
+      and pg_visible_in_snapshot(h.xid, pg_current_snapshot())
+    order by h.xid, h.id limit 1
+) w
+where c.stored_at < clock_timestamp() - make_interval(secs => $1::float8)
+  and w.at < clock_timestamp() - make_interval(secs => $1::float8)
+  and exists (
+      select from pg_locks l
+      where l.locktype = 'advisory' and l.classid = 1919905649 and l.objid = n.doorbell::oid and l.objsubid = 2
+        and l.granted and l.database = (select oid from pg_database where datname = current_database()))
+order by 1
+
 -- name: OutboxState
 -- How large the outbox is: living and dead rows as the statistics have them, bytes with indexes and TOAST, the age of
 -- the oldest change in seconds (null where there is none), whether autovacuum is on, and whether it is off for this table.
@@ -176,6 +196,23 @@ select coalesce(s.n_live_tup, 0), coalesce(s.n_dead_tup, 0), pg_total_relation_s
             where o.option_name = 'autovacuum_enabled'), true)
 from pg_class c left join pg_stat_all_tables s on s.relid = c.oid
 where c.oid = 'roost.change'::regclass
+
+-- name: CastsToJSON
+-- Columns of watched tables whose values somebody's cast makes JSON of, which row_to_json uses: the table, the column, its type
+-- and the cast's function. Of domains and arrays what they are made of.
+-- Locks: none.
+with recursive part (relid, attname, type) as (
+    select w.oid, a.attname, a.atttypid from roost.watched w
+    join pg_attribute a on a.attrelid = w.oid and a.attnum > 0 and not a.attisdropped
+    union
+    select p.relid, p.attname, case when t.typtype = 'd' then t.typbasetype else t.typelem end
+    from part p join pg_type t on t.oid = p.type and (t.typtype = 'd' or t.typelem <> 0 and t.typcategory = 'A')
+)
+select format('%I.%I', n.nspname, r.relname), p.attname, format_type(p.type, null), c.castfunc::regprocedure
+from part p
+join pg_cast c on c.castsource = p.type and c.casttarget = 'json'::regtype and c.castfunc <> 0 and p.type >= 16384
+join pg_class r on r.oid = p.relid join pg_namespace n on n.oid = r.relnamespace
+order by 1, 2
 
 -- name: UnwatchedChanges
 -- Tables of which there are changes among the newest 10,000 of the outbox, and that are not watched (any more), nor have a

@@ -8,8 +8,11 @@ final class CaptureLeader {
     private let slot: CaptureSlot
     private let sockets: CaptureSockets
     private let published: Published<CaptureReport>
+    /// What sessions before this one have cost, and what this one did.
+    private(set) var trials: BatchTrials<CapturePosition>
     private var pacing = StorePacing(at: .now)
     private var heartbeatAt = ContinuousClock.now
+    private var beats = 0
     /// No table is left to read: once all up to here is stored, the slot is dropped.
     private var lastPlace: LSN?
 
@@ -18,8 +21,9 @@ final class CaptureLeader {
 
     init(
         stream: CaptureStream, store: CaptureStore, slot: CaptureSlot, sockets: CaptureSockets,
-        published: Published<CaptureReport>
+        published: Published<CaptureReport>, trials: BatchTrials<CapturePosition>
     ) {
+        self.trials = trials
         self.stream = stream
         self.store = store
         self.slot = slot
@@ -32,9 +36,13 @@ final class CaptureLeader {
 
     func serve(isStopping: () -> Bool) throws {
         while !isStopping() {
+            stream.mostRows = trials.mostRows
             let hasMore = try stream.read { pacing.dueAt.map { $0 <= .now } ?? false }
             let now = ContinuousClock.now
-            if !stream.batch.isEmpty { pacing.rowsCame(at: now) }
+            if !stream.batch.isEmpty {
+                pacing.rowsCame(at: now)
+                if published.waitingSince == nil { published.waitingSince = now }
+            }
             let isDue = stream.isFull || pacing.dueAt.map { $0 <= now } ?? false
             if isDue, stream.isAtBoundary { try storeBatch() }
             if stream.acknowledgementDue <= .now { try stream.acknowledge(stored: store.position.lsn) }
@@ -50,8 +58,18 @@ final class CaptureLeader {
 
     private func storeBatch() throws {
         let batch = stream.batch
-        try store.store(batch, upTo: stream.position)
+        let outcome: CaptureStore.Outcome
+        do {
+            outcome = try store.store(batch, upTo: stream.position, care: trials.isHopeless ? .bare : .full)
+        } catch let error as PostgresError where error.kind == .connection {
+            trials.sessionEnded(at: store.position, rows: batch.rows)
+            throw error
+        }
+        trials.done(rows: batch.rows)
+        published.waitingSince = nil
         published.rows += batch.rows
+        published.rowsAsTexts += outcome.asTexts
+        published.rowsLost += outcome.lost
         published.transactions += batch.transactions
         published.batches += 1
         pacing.stored(rows: batch.rows, at: .now)
@@ -62,6 +80,9 @@ final class CaptureLeader {
     /// Shows other hubs that this one lives, and looks how much WAL the slot keeps.
     private func beat() throws {
         heartbeatAt = .now + Self.heartbeat
+        beats += 1
+        // The first comes before anything is read: what ended the last session may be read again.
+        if beats > 2, stream.batch.isEmpty { published.waitingSince = nil }
         let row = try store.connection.query(CaptureSQL.heartbeat)
         published.keptBytes = row.count > 0 ? row.integer(0, 0) : nil
         published.lagBytes = row.count > 0 ? row.integer(0, 1) : nil

@@ -5,14 +5,16 @@ import Workers
 /// Waits for the sockets of a capture, and has the stream answered meanwhile: a walsender that hears nothing ends it.
 final class CaptureSockets: SocketWaiter {
     private let stopSignal: StopSignal
-    /// Called about once in `interval` during a long wait.
-    var tick: () throws -> Void = {}
+    /// Called about once in `interval` during waits.
+    var tick: () throws -> Void = {} { didSet { tickAt = .now + Self.interval } }
+    private var tickAt = ContinuousClock.now
     private static let interval = Duration.seconds(2)
 
     init(_ stopSignal: StopSignal) { self.stopSignal = stopSignal }
 
     func wait(for descriptor: Int32, events: Int16, until deadline: ContinuousClock.Instant) throws {
-        var tickAt = ContinuousClock.now + Self.interval
+        // Also before the first of many short waits, as where the rows of a batch are stored apart.
+        try tickIfDue(at: .now)
         while true {
             let end = min(deadline, stopSignal.deadline ?? deadline)
             // Once it was signaled it stays readable.
@@ -22,11 +24,14 @@ final class CaptureSockets: SocketWaiter {
             }
             let now = ContinuousClock.now
             if now >= end { throw PostgresError(.timeout, "Postgres did not answer in time.") }
-            if now >= tickAt {
-                tickAt = now + Self.interval
-                try tick()
-            }
+            try tickIfDue(at: now)
         }
+    }
+
+    private func tickIfDue(at now: ContinuousClock.Instant) throws {
+        guard now >= tickAt else { return }
+        tickAt = now + Self.interval
+        try tick()
     }
 
     /// Returns when something arrives at one of them, when the hub stops, or at `deadline`.

@@ -12,12 +12,14 @@ final class CaptureStream {
     private var wantsReply = false
     /// Since when the walsender owes an answer.
     private var askedAt: ContinuousClock.Instant?
+    /// How many rows a batch has at most (`BatchTrials`); nil where that is as usual.
+    var mostRows: Int?
 
     /// Between acknowledgements of what moves, and of what does not: a walsender that hears nothing for 8 s ends the session.
     private static let (often, seldom) = (Duration.milliseconds(100), Duration.seconds(2))
     /// A walsender that does not answer for so long hangs, or is cut off.
     private static let patience = Duration.seconds(6)
-    private static let mostRows = 4_000
+    private static let usualRows = 4_000
     private static let mostBytes = 4_194_304
 
     /// Begins to read.
@@ -37,7 +39,7 @@ final class CaptureStream {
     /// Whether the batch may be stored: it ends with a transaction, or holds as much as it may.
     var isAtBoundary: Bool { isFull || !decoder.isInTransaction }
 
-    var isFull: Bool { batch.rows >= Self.mostRows || batch.bytes >= Self.mostBytes }
+    var isFull: Bool { batch.rows >= mostRows ?? Self.usualRows || batch.bytes >= Self.mostBytes }
 
     /// Reads what has arrived, up to a full batch or until `enough` says so at the end of a transaction.
     ///

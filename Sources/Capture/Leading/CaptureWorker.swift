@@ -10,6 +10,7 @@ struct CaptureWorker: ~Copyable {
     private let published: Published<CaptureReport>
     private let sockets: CaptureSockets
     private var reconnector: Reconnector
+    private var trials = BatchTrials<CapturePosition>()
 
     init(_ setup: WALCapture.Setup, _ stopSignal: StopSignal, _ published: Published<CaptureReport>) {
         self.setup = setup
@@ -26,6 +27,7 @@ struct CaptureWorker: ~Copyable {
             do {
                 try live()
             } catch {
+                if published.state == .leading, published.waitingSince == nil { published.waitingSince = .now }
                 published.state = .away
                 published.publishedTables = nil
                 reconnector.failed(error, isStopping: stopSignal.isStopping)
@@ -49,6 +51,10 @@ struct CaptureWorker: ~Copyable {
         guard let role = try awaitLead(on: store) else { return }
         let stream = try connectStream(options, as: role)
         try stream.runOnWalsender(CaptureSQL.sessionOfStream)
+        if store.serverEncoding == "SQL_ASCII" {
+            try store.run(CaptureSQL.rawTexts)
+            try stream.runOnWalsender(CaptureSQL.rawTexts)
+        }
         published.state = .preparing
         let stopSignal = stopSignal
         let slot = CaptureSlot(
@@ -58,7 +64,8 @@ struct CaptureWorker: ~Copyable {
         let leader = CaptureLeader(
             stream: try begin(name, after: position, on: stream, beside: store),
             store: try CaptureStore(store, from: position, log: setup.logger), slot: slot, sockets: sockets,
-            published: published)
+            published: published, trials: trials)
+        defer { trials = leader.trials }
         published.state = .leading
         reconnector.connected()
         report(nil)
@@ -96,6 +103,7 @@ struct CaptureWorker: ~Copyable {
                 try demand(found)
                 if try store.query(CaptureSQL.tryLead).flag(0, 0) { return found.text(0, 3) ?? "" }
                 published.state = .following
+                published.waitingSince = nil
                 let ended = try store.query(CaptureSQL.leaderThatHangs, [String(setup.silence.components.seconds)])
                 if ended.count > 0 {
                     if !hasWarned {
@@ -108,6 +116,7 @@ struct CaptureWorker: ~Copyable {
                 }
             } else {
                 published.state = .idle
+                published.waitingSince = nil
             }
             reconnector.connected()
             report(nil)

@@ -4,7 +4,9 @@
 -- What the storing session runs besides Sessions.sql.
 -- A commit that was acknowledged to the slot must not be forgotten by a crash, nor by a standby that takes over, so
 -- synchronous_commit is on whatever the database says. Statements are prepared once and their parameters differ only in length.
+-- Who waits for a lock on the outbox begins anew, and blames no row (store_begins limits what a row may take).
 set application_name = 'roost capture';
+set lock_timeout = '10s';
 set synchronous_commit = on;
 set plan_cache_mode = force_generic_plan;
 set enable_seqscan = on;
@@ -15,6 +17,10 @@ set max_parallel_workers_per_gather = 0
 -- What the walsender's session runs besides Sessions.sql. Where the hub vanishes, its walsender lets go of the slot.
 set application_name = 'roost capture';
 set wal_sender_timeout = '8s'
+
+-- name: RawTexts
+-- What both sessions run where the database keeps bytes and no characters: one byte that is no UTF-8 would end the stream.
+set client_encoding = 'SQL_ASCII'
 
 -- name: Requirements
 -- Whether changes can be read from the WAL here: the WAL's level, the slot's name, how many tables the publication has (null
@@ -112,6 +118,14 @@ select coalesce(
 -- name: StoreBegins
 -- Locks: the row of roost.capture.
 select roost.store_begins($1::pg_lsn, $2::pg_lsn, $3::bigint, $4::pg_lsn, $5::pg_lsn, $6::bigint, $7::integer, $8::bigint[])
+
+-- name: StoreLost
+-- Says in the place of rows that they cannot be stored: the arrays that the statements of StoreStatement begin with, and the
+-- table's oid.
+-- Locks: rows of roost.change.
+insert into roost.change (id, relid, op, at, lsn) overriding system value
+select ((select pg_catalog.current_setting('roost.ids')::int8[]))[b.nth], $5::oid, 'L', b.at, b.lsn
+from unnest($1::int4[], $2::"char"[], $3::timestamptz[], $4::pg_lsn[]) b (nth, op, at, lsn)
 
 -- name: StoreEnds
 -- Locks: advisory locks (1919905651, doorbell), shared, tried.

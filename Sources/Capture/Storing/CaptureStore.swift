@@ -1,6 +1,7 @@
 import Glibc
 import Logging
 import Postgres
+import Workers
 
 /// The session that stores batches, and with them how far they go. On the capture's thread.
 final class CaptureStore {
@@ -8,19 +9,32 @@ final class CaptureStore {
     /// What roost.capture says.
     private(set) var position: CapturePosition
     private let log: Logger
+    private var incidents: RateLimitedLog
     private var relations: [ObjectIdentifier: (relation: CapturedRelation, resolved: ResolvedRelation)] = [:]
-    private var statements: [RowShape: Statement] = [:]
+    private var statements: [StatementKey: String] = [:]
+    /// The least care by which the rows of a shape are stored: what asks more of the table is no statement any more.
+    private var usualCare: [RowShape: StoreCare] = [:]
     private var lastName = 0
 
-    private struct Statement {
-        let name: String
+    private struct StatementKey: Hashable {
+        let shape: RowShape
         let care: StoreCare
+    }
+
+    /// What became of the rows of a batch besides that they are stored.
+    struct Outcome: Equatable {
+        /// Rows that have texts for values that could not be written as JSON.
+        var asTexts = 0
+        /// Rows that could not be stored at all: something says so in their place.
+        var lost = 0
     }
 
     /// A batch is at most a few MiB; where storing it takes so long, the session hangs.
     private static let limit = Duration.seconds(20)
     /// More than a hub's tables have; a table that is altered again and again leaves some behind.
     private static let mostStatements = 400
+    /// So many parts of a group may fail before all the rest of it is stored with more care: each costs some round trips.
+    private static let mostFailures = 64
 
     /// - Parameters:
     ///   - connection: which leads.
@@ -29,73 +43,173 @@ final class CaptureStore {
         self.connection = connection
         self.position = position
         self.log = log
+        incidents = RateLimitedLog(logger: log)
         try connection.prepare("begins", CaptureSQL.storeBegins.text)
+        try connection.prepare("lost", CaptureSQL.storeLost.text, types: [1007, 1002, 1185, 3221, 0])
         try connection.prepare("ends", CaptureSQL.storeEnds.text)
     }
 
     /// Stores a batch, and that all up to `end` is stored; both or neither.
     ///
+    /// One row never keeps the others: where Postgres refuses the batch, its rows are stored apart.
+    ///
+    /// - Parameter care: the least.
     /// - Throws: `PostgresError`; after one of kind `connection` nobody knows whether it is stored, and the stored position
     ///   tells.
-    func store(_ batch: CaptureBatch, upTo end: CapturePosition) throws {
+    func store(
+        _ batch: CaptureBatch, upTo end: CapturePosition, care: StoreCare = .full
+    ) throws -> Outcome {
+        if statements.count > Self.mostStatements { try forgetAll() }
+        let begins = PreparedCall(
+            "begins",
+            [
+                .text(position.lsn.description), .text(position.part?.commit.description),
+                .text(String(position.part?.rows ?? 0)), .text(end.lsn.description),
+                .text(end.part?.commit.description), .text(String(end.part?.rows ?? 0)), .text(String(batch.rows)),
+                .text("{\(batch.xids.map { String($0) }.joined(separator: ","))}"),
+            ])
+        var outcome = Outcome()
         do {
-            try store(batch, upTo: end, care: .full)
-        } catch let error as PostgresError where error.kind == .server && Self.isOfValues(error) {
-            log.warning(
-                """
-                A value that was read from the WAL no longer fits its type (\(error.message)): rows are stored with \
-                such values as texts.
-                """)
-            try store(batch, upTo: end, care: .text)
+            let calls = try batch.groups.map { group in
+                PreparedCall(try usualName(for: group, care: care), group.arrays.map { .array($0) })
+            }
+            try connection.runTogether([begins] + calls + [PreparedCall("ends", [])], within: Self.limit)
+        } catch let error as PostgresError where error.isOfRows {
+            log.debug("Rows that were read from the WAL are stored apart: \(error.message)")
+            outcome = try storeApart(batch, between: begins, care: care)
         }
         position = end
+        return outcome
     }
 
-    /// What has been prepared may be wrong: a table was altered. Prepared anew, it is right.
-    private func store(_ batch: CaptureBatch, upTo end: CapturePosition, care: StoreCare) throws {
-        if statements.count > Self.mostStatements { try forget() }
-        var calls = [
-            PreparedCall(
-                "begins",
-                [
-                    .text(position.lsn.description), .text(position.part?.commit.description),
-                    .text(String(position.part?.rows ?? 0)), .text(end.lsn.description),
-                    .text(end.part?.commit.description), .text(String(end.part?.rows ?? 0)), .text(String(batch.rows)),
-                    .text("{\(batch.xids.map { String($0) }.joined(separator: ","))}"),
-                ])
-        ]
-        for group in batch.groups {
-            calls.append(PreparedCall(try name(for: group, care: care), group.arrays.map { .array($0) }))
-        }
-        calls.append(PreparedCall("ends", []))
+    // MARK: Rows apart
+
+    /// What the rows of a group have cost so far.
+    private struct Effort {
+        /// What was prepared may be wrong, as a table was altered; prepared anew once, it is right.
+        var mayForget = true
+        var failures = 0
+    }
+
+    private func storeApart(_ batch: CaptureBatch, between begins: PreparedCall, care: StoreCare) throws -> Outcome {
+        var outcome = Outcome()
+        try connection.run("begin")
         do {
-            try connection.runTogether(calls, within: Self.limit)
-        } catch let error as PostgresError where error.kind == .server && Self.isOfTables(error) && !relations.isEmpty {
-            try forget()
-            relations = [:]
-            try store(batch, upTo: end, care: care)
+            try connection.runTogether([begins], within: Self.limit)
+            for group in batch.groups {
+                var effort = Effort()
+                try store(0..<group.places.count, of: group, care: care, &effort, &outcome)
+            }
+            try connection.runTogether([PreparedCall("ends", [])], within: Self.limit)
+            try connection.run("commit")
+        } catch {
+            if !connection.isBroken { try connection.run("rollback") }
+            throw error
+        }
+        return outcome
+    }
+
+    /// Stores some rows of a group: by halves where Postgres refuses them together, and by more care where it refuses one.
+    ///
+    /// - Parameter reason: why less care did not do.
+    private func store(
+        _ range: Range<Int>, of group: CaptureBatch.Group, care: StoreCare, _ effort: inout Effort,
+        _ outcome: inout Outcome, because reason: PostgresError? = nil
+    ) throws {
+        var failure: PostgresError
+        do {
+            try attempt {
+                let isWhole = range.count == group.places.count
+                let arrays = isWhole ? group.arrays : group.arrays.map { $0.part(range) }
+                let call = PreparedCall(try name(for: group, care: care), arrays.map { .array($0) })
+                try connection.runTogether([call], within: Self.limit)
+            }
+            if care >= .text, let reason {
+                outcome.asTexts += range.count
+                try note(
+                    range.lowerBound, of: group,
+                    "have values that cannot be written as JSON, and are stored with such values as texts", reason)
+            }
+            return
+        } catch let error as PostgresError where error.isOfRows {
+            failure = error
+        }
+        if effort.mayForget, failure.isOfTables {
+            effort.mayForget = false
+            try forget(group.shape.relation)
+            return try store(range, of: group, care: care, &effort, &outcome, because: reason)
+        }
+        effort.failures += 1
+        let isStatement = statements[StatementKey(shape: group.shape, care: care)] == nil
+        let hasHalves = range.count > 1 && !isStatement && effort.failures <= Self.mostFailures
+        if !hasHalves, let next = care.next {
+            // What is no statement any more says nothing about the rows.
+            let why = isStatement ? reason : failure
+            return try store(range, of: group, care: next, &effort, &outcome, because: why)
+        }
+        guard range.count == 1 else {
+            let middle = range.lowerBound + range.count / 2
+            for half in [range.lowerBound..<middle, middle..<range.upperBound] {
+                try store(half, of: group, care: care, &effort, &outcome, because: reason)
+            }
+            return
+        }
+        // Where this fails, too, it is not the row: nothing is passed then.
+        let marks = group.arrays.prefix(4).map { PreparedCall.Parameter.array($0.part(range)) }
+        let table = PreparedCall.Parameter.text(String(group.shape.relation.description.oid))
+        try connection.runTogether([PreparedCall("lost", marks + [table])], within: Self.limit)
+        outcome.lost += 1
+        try note(range.lowerBound, of: group, "cannot be stored, and reach nobody", failure)
+    }
+
+    /// Does something that may fail without ending the transaction.
+    private func attempt(_ body: () throws -> Void) throws {
+        try connection.run("savepoint part")
+        do {
+            try body()
+            try connection.run("release savepoint part")
+        } catch {
+            if !connection.isBroken { try connection.run("rollback to savepoint part; release savepoint part") }
+            throw error
         }
     }
 
-    /// The name of the prepared statement for a group.
-    private func name(for group: CaptureBatch.Group, care least: StoreCare) throws -> String {
-        if let known = statements[group.shape], known.care.rawValue >= least.rawValue { return known.name }
-        let resolved = try resolved(group.shape.relation)
-        var failure: PostgresError?
-        for care in StoreCare.allCases where care.rawValue >= least.rawValue {
-            let statement = StoreStatement(for: group, resolved, care: care)
-            lastName += 1
-            let name = "store_\(lastName)"
+    /// Says it of a table, once a minute at most.
+    private func note(_ row: Int, of group: CaptureBatch.Group, _ what: String, _ reason: PostgresError) throws {
+        let relation = group.shape.relation
+        let table = try resolved(relation).table ?? "a table that is gone (oid \(relation.description.oid))"
+        incidents.note(
+            "Changes of \(table) that were read from the WAL \(what); one is of the row \(group.key(of: row)): "
+                + reason.message, about: "\(table) \(what)")
+    }
+
+    // MARK: Statements
+
+    /// The name of the statement that stores rows of a group as long as nothing is wrong with them.
+    private func usualName(for group: CaptureBatch.Group, care least: StoreCare) throws -> String {
+        var care = max(least, usualCare[group.shape] ?? .full)
+        while true {
             do {
-                try connection.prepare(name, statement.sql, types: statement.parameterTypes)
-                statements[group.shape] = Statement(name: name, care: care)
+                let name = try name(for: group, care: care)
+                if least == .full { usualCare[group.shape] = care }
                 return name
-            } catch let error as PostgresError where error.kind == .server {
+            } catch let error as PostgresError where error.isOfRows {
+                guard let next = care.next else { throw error }
                 log.debug("A row of a table that was altered is stored as it was read: \(error.message)")
-                failure = error
+                care = next
             }
         }
-        throw failure ?? PostgresError(.server, "No statement stores these rows.")
+    }
+
+    private func name(for group: CaptureBatch.Group, care: StoreCare) throws -> String {
+        let key = StatementKey(shape: group.shape, care: care)
+        if let known = statements[key] { return known }
+        let statement = StoreStatement(for: group, try resolved(group.shape.relation), care: care)
+        lastName += 1
+        let name = "store_\(lastName)"
+        try connection.prepare(name, statement.sql, types: statement.parameterTypes)
+        statements[key] = name
+        return name
     }
 
     private func resolved(_ relation: CapturedRelation) throws -> ResolvedRelation {
@@ -120,21 +234,51 @@ final class CaptureStore {
         return resolved
     }
 
-    private func forget() throws {
-        for statement in statements.values { try connection.run("deallocate \(statement.name)") }
-        statements = [:]
-        relations = [:]
+    private func forget(_ relation: CapturedRelation) throws {
+        for (key, name) in statements where key.shape.relation === relation {
+            try connection.run("deallocate \(name)")
+            statements[key] = nil
+        }
+        usualCare = usualCare.filter { $0.key.relation !== relation }
+        relations[ObjectIdentifier(relation)] = nil
+    }
+
+    private func forgetAll() throws {
+        for name in statements.values { try connection.run("deallocate \(name)") }
+        (statements, usualCare, relations) = ([:], [:], [:])
+    }
+}
+
+extension PostgresError {
+    /// Whether it may be a row that the server refused, or the statement that was made for it. Not where somebody else
+    /// stores by now (RS001), the server is out of room or is going (classes 53, 57, 58), the session may not write
+    /// (25), or asking again helps (40, 55): then the batch is stored later, as it is.
+    fileprivate var isOfRows: Bool {
+        guard kind == .server, let state = sqlState else { return false }
+        // Out of memory, or cancelled: what one row takes may be more than there is.
+        if state == "53200" || state == SQLState.queryCanceled { return true }
+        return !["08", "25", "28", "40", "53", "55", "57", "58", "RS"].contains { state.hasPrefix($0) }
     }
 
     /// Class 42: a table, column, type or function is another one, or gone. 0A000: a prepared statement's types changed.
-    private static func isOfTables(_ error: PostgresError) -> Bool {
-        guard let state = error.sqlState else { return false }
-        return state.hasPrefix("42") || state == "0A000" || state == "XX000"
+    fileprivate var isOfTables: Bool {
+        guard let state = sqlState else { return false }
+        return state.hasPrefix("42") || state == "0A000" || state == SQLState.internalError
     }
+}
 
-    /// Class 22: a text that is no value of its type. Class 23: one that a domain does not allow.
-    private static func isOfValues(_ error: PostgresError) -> Bool {
-        guard let state = error.sqlState else { return false }
-        return state.hasPrefix("22") || state.hasPrefix("23") || state.hasPrefix("42")
+extension CaptureBatch.Group {
+    /// The values of the replica identity, for people: of the version that is there.
+    fileprivate func key(of row: Int) -> String {
+        let names = shape.relation.description.columns
+        let old = shape.versions.old.map { Array($0.enumerated()) } ?? []
+        let present =
+            newColumns.isEmpty
+            ? old.map { (place: $1, column: newColumns.count + $0) }
+            : newColumns.enumerated().map { (place: $1, column: $0) }
+        let texts = present.filter { names[$0.place].isIdentity }.prefix(8).map { place, column in
+            "\(names[place].name) = \((columns[column].text(at: row) ?? "null").prefix(64))"
+        }
+        return texts.isEmpty ? "(without a key)" : texts.joined(separator: ", ")
     }
 }

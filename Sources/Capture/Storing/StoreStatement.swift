@@ -19,13 +19,19 @@ struct ResolvedRelation {
 }
 
 /// How much is asked of the table as it is now, and of its types: the first that Postgres accepts is used.
-enum StoreCare: Int, CaseIterable {
+enum StoreCare: Int, Comparable {
     /// A row reads as a trigger would have written it.
     case full
     /// The table was altered since: what the stream does not bring is left out.
     case streamOnly
-    /// A value cannot be read as its type: each is tried by itself, and is a text where it is none.
+    /// A value cannot be read as its type, or has no JSON: each is tried by itself, and is a text where that fails.
     case text
+    /// Every value is a text, and no code of a type is run: what it does may end the session.
+    case bare
+
+    var next: StoreCare? { StoreCare(rawValue: rawValue + 1) }
+
+    static func < (one: StoreCare, other: StoreCare) -> Bool { one.rawValue < other.rawValue }
 }
 
 /// The statement that stores the rows of one shape.
@@ -124,7 +130,7 @@ private struct ColumnValues {
 
     /// A text, read as the type of a column.
     func read(_ text: String, at place: Int) -> String {
-        guard let type = resolved.types[relation.columns[place].type] else { return text }
+        guard care != .bare, let type = resolved.types[relation.columns[place].type] else { return text }
         return care == .text ? "roost.text_as_json(\(text), \(SQLText.literal(type)))" : "\(text)::\(type)"
     }
 

@@ -27,6 +27,7 @@ struct ConditionEvaluator: ~Copyable {
     /// Planning grows faster than the statement: 1,000 questions take 56 ms, 2,000 take 291.
     private static let questionsPerStatement = 1000
     static let tookTooLong = "took too long to decide"
+    private static let endsSession = "ends the session of Postgres"
 
     init(conninfo: String, limits: ConditionLimits, budget: SharedConditionBudget, logger: Logger) {
         session = ConditionSession(conninfo: conninfo, limits: limits, logger: logger)
@@ -94,6 +95,10 @@ struct ConditionEvaluator: ~Copyable {
                 $0.tookTogether(asked.lazy.map { ConditionBudget.Key($0) }, questions: asked.count, took, at: .now)
             }
             return true
+        case .endedSession:
+            // Apart from now on, also where the server has crashed and is away for a while.
+            budget.use { $0.suspectAll(asked.lazy.map { ConditionBudget.Key($0) }) }
+            return false
         case .outOfTime, .failed:
             return false
         }
@@ -125,7 +130,9 @@ struct ConditionEvaluator: ~Copyable {
                 }
                 let began = ContinuousClock.now
                 let asked = some.map { conditions[$0] }
-                switch try session.ask(asked, within: limits.apart + limits.perQuestion * asked.count) {
+                switch try session.ask(
+                    asked, within: limits.apart + limits.perQuestion * asked.count, areApart: true)
+                {
                 case .answered(let met):
                     for (place, isMet) in zip(some, met) { answers.met[place] = isMet }
                     let took = ContinuousClock.now - began
@@ -140,6 +147,8 @@ struct ConditionEvaluator: ~Copyable {
                     continue
                 case .failed(let error):
                     giveUp(key, places, conditions, .failed, "cannot be decided: \(error.message)", &answers)
+                case .endedSession:
+                    giveUp(key, places, conditions, .failed, "\(Self.endsSession) that decides it", &answers)
                 case .outOfTime:
                     // Everything takes long where the server is busy or stands still; that is no filter's fault.
                     try session.demandQuickAnswer()
@@ -168,10 +177,11 @@ struct ConditionEvaluator: ~Copyable {
         for place in places {
             let tooLate = PostgresError(.server, sqlState: SQLState.queryCanceled, "it takes too long")
             guard ContinuousClock.now < deadline else { return tooLate }
-            switch try session.ask([conditions[place]], within: limits.apart) {
+            switch try session.ask([conditions[place]], within: limits.apart, areApart: true) {
             case .answered(let met): answers.met[place] = met.first ?? false
             case .failed(let error) where error.isAboutData: continue
             case .failed(let error): return error
+            case .endedSession: return PostgresError(.server, "it \(Self.endsSession)")
             case .outOfTime: return tooLate
             }
         }

@@ -15,12 +15,17 @@ struct ConditionSession: ~Copyable {
         case outOfTime
         /// A value cannot be read, an operator is gone: the table was altered meanwhile.
         case failed(PostgresError)
+        /// The session ended at it, twice, or once where it is asked apart.
+        case endedSession
     }
 
     private let conninfo: String
     private let limits: ConditionLimits
     private let logger: Logger
     private var connection: PostgresConnection?
+    /// Sessions that ended at a statement, one after the other. Kept while the server is away: it may be that which a filter
+    /// has crashed.
+    private var losses = 0
 
     init(conninfo: String, limits: ConditionLimits, logger: Logger) {
         self.conninfo = conninfo
@@ -30,11 +35,18 @@ struct ConditionSession: ~Copyable {
 
     /// Decides conditions, all by one statement.
     ///
+    /// - Parameter areApart: they are of one filter, and all of them together have ended sessions already, or hung.
     /// - Throws: `PostgresError` where the database does not answer, or a table is locked.
-    mutating func ask(_ conditions: [PostgresCondition], within limit: Duration) throws -> Reply {
+    mutating func ask(
+        _ conditions: [PostgresCondition], within limit: Duration, areApart: Bool = false
+    ) throws -> Reply {
         let batch = PostgresBatch(conditions)
+        // One that was open may have been ended by somebody while nothing was asked.
+        let most = areApart && connection == nil ? 1 : 2
+        if areApart { losses = 0 }
         do {
-            let result = try run(batch.sql, within: limit)
+            let result = try run(batch.sql, within: limit, upTo: most)
+            losses = 0
             let rows = (0..<result.count).map { row in
                 (record: Int(result.integer(row, 0) ?? 0), answers: result.text(row, 1) ?? "")
             }
@@ -46,6 +58,9 @@ struct ConditionSession: ~Copyable {
                 throw PostgresError(
                     .timeout, sqlState: error.sqlState, "A filter waits for a lock (\(error.message)).")
             case (.server, _): return .failed(error)
+            case (.connection, _) where losses >= most:
+                losses = 0
+                return .endedSession
             case (.connection, _): throw error
             }
         }
@@ -66,18 +81,24 @@ struct ConditionSession: ~Copyable {
     }
 
     /// A statement that is given its time along with it, in one round trip.
-    private mutating func run(_ sql: String, within limit: Duration) throws -> QueryResult {
+    ///
+    /// Once more where the session ends at it: somebody may have ended it while nothing was asked, which shows only now.
+    ///
+    /// - Parameter most: not where so many sessions have ended by then.
+    private mutating func run(_ sql: String, within limit: Duration, upTo most: Int = .max) throws -> QueryResult {
         let milliseconds = max(10, limit.milliseconds)
         let statement = "set statement_timeout = \(milliseconds); set lock_timeout = \(milliseconds * 4 / 5); \(sql)"
-        let wasOpen = connection != nil
-        let session = try open()
-        defer { if session.isBroken { connection = nil } }
-        do {
-            return try session.run(statement, within: limit + limits.network)
-        } catch let error as PostgresError where error.kind == .connection && wasOpen {
-            // Somebody ended the session while nothing was asked, which shows only now.
-            connection = nil
-            return try open().run(statement, within: limit + limits.network)
+        var isSecond = false
+        while true {
+            let session = try open()
+            defer { if session.isBroken { connection = nil } }
+            do {
+                return try session.run(statement, within: limit + limits.network)
+            } catch let error as PostgresError where error.kind == .connection {
+                losses = min(losses + 1, 2)
+                guard losses < most, !isSecond else { throw error }
+                isSecond = true
+            }
         }
     }
 

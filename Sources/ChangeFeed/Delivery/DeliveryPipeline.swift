@@ -39,6 +39,17 @@ final class DeliveryPipeline {
         statistics.withLock { $0 = decided }
     }
 
+    /// What each loop is to tell those who are shown nothing of a table for a while.
+    func complaints(in registry: borrowing SubscriptionRegistry) -> [[FeedEvent]] {
+        var events = [[FeedEvent]](repeating: [], count: loops)
+        for ending in visibility.takeEndings() {
+            for group in registry.groups(of: ending.claims, as: ending.role, hearing: ending.table) {
+                events[group.loop].append(.complaint(ending.complaint, group, ending.claims))
+            }
+        }
+        return events
+    }
+
     /// What each loop is to send, in the order of the batch's entries.
     func events(of batch: inout DeliveryBatch, for registry: borrowing SubscriptionRegistry) -> [[FeedEvent]] {
         batch.events(for: registry, loops: loops, encodingWith: &encoder, beside: &postponed)

@@ -69,6 +69,8 @@ final class FeedLoop {
     let inbox: FeedInbox
     let published: Published<FeedReport>
     let state: FeedState
+    /// Since when connections have come that read no window to its end: each of them is no new beginning.
+    private var stalledSince: ContinuousClock.Instant?
 
     init(
         configuration: FeedConfiguration, logger: Logger, consumer: any FeedConsumer, inbox: FeedInbox,
@@ -102,7 +104,8 @@ final class FeedLoop {
         guard old != status else { return }
         published.status = status
         // From here on it has to show that it gets on; what was missed before counts, too.
-        published.levelAt = status == .ready ? .now : nil
+        if status == .ready { stalledSince = stalledSince ?? .now }
+        published.levelAt = status == .ready ? stalledSince : nil
         switch status {
         case .ready:
             logger.info("The change feed is ready.", metadata: ["tables": "\(state.tables.catalog.tables.count)"])
@@ -110,6 +113,12 @@ final class FeedLoop {
         case .connecting(nil), .stopped: break
         }
         consumer.statusChanged(status)
+    }
+
+    /// All that there was to read when a poll began was handed on.
+    func isLevel(at began: ContinuousClock.Instant) {
+        stalledSince = nil
+        published.levelAt = began
     }
 
     func publishStatistics() {

@@ -26,6 +26,9 @@ package protocol FeedConsumer: WindowConsumer {
     /// - Parameter pruned: sees every transaction of which a change may be gone.
     func changesAreGone(upTo pruned: Snapshot)
 
+    /// Changes of these tables could not be recorded. Comes when the window that says so is read.
+    func changesAreLost(of tables: Set<UInt32>)
+
     /// The mark from where on snapshots are to be kept; nil where nobody needs any. Asked for about once a second.
     var oldestMark: Int? { get }
 
@@ -45,6 +48,7 @@ extension FeedConsumer {
     package func pollEnded() throws {}
     package func marked(_ mark: Int, at cursor: FeedCursor) {}
     package func changesAreGone(upTo pruned: Snapshot) {}
+    package func changesAreLost(of tables: Set<UInt32>) {}
     package var oldestMark: Int? { nil }
     package func nobodyIsFromBefore() {}
     package var recoveries: RecoveryScheduler? { nil }

@@ -14,7 +14,7 @@ final class FeedSession {
     private let state: FeedState
     private let reader: PostgresConnection
     private let sockets: FeedSockets
-    private let hasCommitTimestamps: Bool
+    private let form: OutboxForm
     private let doorbell: DoorbellController
     private let epochs: EpochWriter
     private let cursors: CursorStore
@@ -53,7 +53,8 @@ final class FeedSession {
             try reader.run(EpochWriter.newIncarnation(behind: restore))
             position = try ServerPosition(of: configuration.node, knowing: state.epochs.known, on: reader)
         }
-        hasCommitTimestamps = position.hasCommitTimestamps
+        form = OutboxForm(
+            keepsCommitTimes: position.hasCommitTimestamps, isUTF8: reader.serverEncoding == "UTF8")
         _ = try reader.query(FeedSQL.claimNode, [position.doorbell])
         let bell = DoorbellSession(
             try PostgresConnection(options, waiter: sockets, logger: logger), doorbell: position.doorbell)
@@ -71,7 +72,7 @@ final class FeedSession {
         pruning = PruneSchedule(environment, epochs: epochs, at: now)
         recoveries = RecoveryReader(
             reader: reader, conninfo: configuration.conninfo, statementLimit: configuration.statementLimit,
-            hasCommitTimestamps: position.hasCommitTimestamps, logger: logger,
+            form: form, logger: logger,
             countReading: { state.statistics.recoveryReads += 1 })
         newcomersAt = now
         sockets.bell = bell
@@ -266,7 +267,7 @@ final class FeedSession {
         let rows = state.statistics.changes + state.statistics.passed - before
         try loop.consumer.pollEnded()
         state.statistics.polls += 1
-        loop.published.levelAt = began
+        loop.isLevel(at: began)
         try takeRings()
         if try doorbell.pollEnded(rows: rows) { state.statistics.dozes += 1 }
         state.statistics.missedRings = max(state.statistics.missedRings, doorbell.missedRings)
@@ -296,7 +297,7 @@ final class FeedSession {
         let began = ContinuousClock.now
         let (isVersionDue, isLookDue) = (began >= catalog.dueAt, began >= losses.dueAt)
         let statement = cursor.window(
-            commitTimestamps: hasCommitTimestamps, isVersionDue: isVersionDue, isLookDue: isLookDue,
+            form, isVersionDue: isVersionDue, isLookDue: isLookDue,
             members: state.tables.catalog.memberTables,
             narrowed: state.tables.catalog.narrowedMembers, unheard: unheard.map(\.oid))
         try stream(statement, into: window)
@@ -312,6 +313,7 @@ final class FeedSession {
         }
         if isLookDue { losses.dueAt = .now + CatalogWatch.interval }
         try losses.look(window, from: cursor, to: next)
+        if !window.lossy.isEmpty { loop.consumer.changesAreLost(of: window.lossy) }
         if window.undelivered > 0 {
             loop.logger.warning(
                 """

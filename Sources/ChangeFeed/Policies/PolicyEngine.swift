@@ -19,6 +19,7 @@ package struct PolicyEngine: ~Copyable {
     private let limits: PolicyLimits
     private var session: PolicySession?
     private var version: String?
+    private var trials = PolicyTrials()
 
     package init(conninfo: String, logger: Logger) {
         self.init(conninfo: conninfo, logger: logger, limits: PolicyLimits())
@@ -34,7 +35,8 @@ package struct PolicyEngine: ~Copyable {
     /// One answer for each question, all in one round trip where nothing has to be looked up in the catalog.
     ///
     /// A session that was lost since the last questions is replaced here and now: the caller may be the feed, which would
-    /// take the loss for its own and begin anew.
+    /// take the loss for its own and begin anew. Whoever's policies end the session that asks them is hidden the rows, and the
+    /// others are answered (`PolicyTrials`).
     ///
     /// - Parameter version: differs whenever a table, a policy, a role or a privilege does: what was looked up under
     ///   another is forgotten. Between a change and the new version the old policies answer.
@@ -43,7 +45,44 @@ package struct PolicyEngine: ~Copyable {
     package mutating func answers(
         to questions: [PolicyQuestion], version: String
     ) throws(PostgresError) -> [PolicyAnswer] {
-        let wasOpen = session != nil
+        trials.forgetOld(at: .now)
+        while !trials.isApart(questions) {
+            if let answers = try attempt(questions, version) {
+                trials.answered()
+                return answers
+            }
+            trials.lostTogether()
+        }
+        let answers = try answersApart(to: questions, version)
+        trials.answered()
+        return answers
+    }
+
+    /// - Returns: nil where the questions cost the session that asked them.
+    private mutating func attempt(
+        _ questions: [PolicyQuestion], _ version: String
+    ) throws(PostgresError) -> [PolicyAnswer]? {
+        var answers = questions.map { PolicyAnswer(hiding: $0) }
+        var asked: [(place: Int, question: PolicyQuestion, subjects: [Int])] = []
+        for (place, question) in questions.enumerated() {
+            let barred = trials.barred(of: question)
+            for subject in barred { answers[place].endsSession(subject) }
+            if barred.isEmpty {
+                asked.append((place, question, Array(question.subjects.indices)))
+            } else if barred.count < question.subjects.count {
+                let subjects = question.subjects.indices.filter { !barred.contains($0) }
+                asked.append((place, question.part(subjects), subjects))
+            }
+        }
+        guard let found = try ask(asked.map(\.question), version) else { return nil }
+        for (part, found) in zip(asked, found) { answers[part.place].take(found, for: part.subjects, isFirst: true) }
+        return answers
+    }
+
+    private mutating func ask(
+        _ questions: [PolicyQuestion], _ version: String
+    ) throws(PostgresError) -> [PolicyAnswer]? {
+        guard !questions.isEmpty else { return [] }
         do {
             let session = try open(version)
             do {
@@ -54,16 +93,55 @@ package struct PolicyEngine: ~Copyable {
             }
         } catch let error as PostgresError {
             let isLost = error.kind != .timeout && session?.isBroken == true
-            // A refusal that nobody expected leaves a session in an unknown state.
+            // A refusal that nobody expected leaves a session in an unknown state, and would come again.
+            let isRefused = error.kind == .server && session != nil
             if error.kind != .timeout || session?.isBroken == true { session = nil }
-            // Somebody ended it while nothing was asked, which shows only now. Once: the session is a new one then.
-            if isLost, wasOpen { return try answers(to: questions, version: version) }
+            if isLost || isRefused { return nil }
             throw error.kind == .server
                 ? PostgresError(.connection, sqlState: error.sqlState, error.message) : error
         } catch {
             session = nil
             throw PostgresError(.connection, "\(error)")
         }
+    }
+
+    /// Asks one question after the other, and one that costs its session for one subject after the other.
+    private mutating func answersApart(
+        to questions: [PolicyQuestion], _ version: String
+    ) throws(PostgresError) -> [PolicyAnswer] {
+        var answers = questions.map { PolicyAnswer(hiding: $0) }
+        let deadline = ContinuousClock.now + limits.subjects
+        for (place, question) in questions.enumerated() {
+            if !trials.isSuspect(question), let found = try attempt([question], version) {
+                answers[place] = found[0]
+                continue
+            }
+            // Before they are asked: where the server is gone after one, the others are not asked together again.
+            trials.suspect(question, at: .now)
+            for subject in question.subjects.indices {
+                guard ContinuousClock.now < deadline else {
+                    answers[place].failed.insert(subject)
+                    answers[place].undecided.insert(subject)
+                    continue
+                }
+                let alone = question.part([subject])
+                while true {
+                    if let found = try attempt([alone], version) {
+                        answers[place].take(found[0], for: [subject], isFirst: subject == 0)
+                        break
+                    }
+                    guard trials.strike(subject, of: question, at: .now) else { continue }
+                    answers[place].endsSession(subject)
+                    break
+                }
+            }
+            trials.acquit(question)
+            let ending = answers[place].ending.count
+            if ending > 0 {
+                answers[place].problems.append(PolicyProblem(question: question).endedSession(subjects: ending))
+            }
+        }
+        return answers
     }
 
     /// Ends the session; the next question opens another.

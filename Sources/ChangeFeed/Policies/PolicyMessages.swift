@@ -28,6 +28,11 @@ struct PolicyProblem {
             + "an index for what the policies read may help."
     }
 
+    func endedSession(subjects: Int) -> String {
+        "The policies of \(table) end the session of Postgres that asks them for \(subjects) user(s) of the role \(role), who "
+            + "see none of its rows for \(PolicyTrials.bar.components.seconds / 60) minutes. \(act)"
+    }
+
     func unsendable(subjects: Int) -> String {
         "The tokens of \(subjects) user(s) of the role \(role) contain a NUL, which no text in Postgres can hold, so "
             + "they see no rows of \(table)."

@@ -41,8 +41,8 @@ package struct PolicyPool: ~Copyable {
         var answers = questions.map { PolicyAnswer(hiding: $0) }
         for (hand, result) in results.enumerated() {
             for (index, answer) in try result.get().enumerated() {
-                let from = questions[index].bounds(of: hand, among: hands).lowerBound
-                answers[index].take(answer, from: from, isFirst: hand == 0)
+                let subjects = Array(questions[index].bounds(of: hand, among: hands))
+                answers[index].take(answer, for: subjects, isFirst: hand == 0)
             }
         }
         return answers
@@ -127,24 +127,29 @@ extension PolicyQuestion {
         subjects.count * hand / hands..<subjects.count * (hand + 1) / hands
     }
 
-    fileprivate func part(_ hand: Int, of hands: Int) -> PolicyQuestion {
+    fileprivate func part(_ hand: Int, of hands: Int) -> PolicyQuestion { part(Array(bounds(of: hand, among: hands))) }
+
+    /// The same question for some of the subjects.
+    func part(_ places: [Int]) -> PolicyQuestion {
         PolicyQuestion(
-            table: table, command: command, role: role, rows: rows,
-            subjects: Array(subjects[bounds(of: hand, among: hands)]), wantsTablesRead: wantsTablesRead,
-            userKey: userKey)
+            table: table, command: command, role: role, rows: rows, subjects: places.map { subjects[$0] },
+            wantsTablesRead: wantsTablesRead, userKey: userKey)
     }
 }
 
 extension PolicyAnswer {
-    /// Adds what one hand answered. What holds for the question as a whole has to hold for each of its parts.
+    /// Adds what was answered to a part. What holds for the question as a whole has to hold for each of its parts.
     ///
-    /// - Parameter first: the number of the part's first subject.
-    fileprivate mutating func take(_ part: PolicyAnswer, from first: Int, isFirst: Bool) {
-        visible.replaceSubrange(first..<first + part.visible.count, with: part.visible)
-        keys.replaceSubrange(first..<first + part.keys.count, with: part.keys)
-        failed.formUnion(part.failed.map { $0 + first })
-        undecided.formUnion(part.undecided.map { $0 + first })
-        failedOnData.formUnion(part.failedOnData.map { $0 + first })
+    /// - Parameter subjects: which the part was about.
+    mutating func take(_ part: PolicyAnswer, for subjects: [Int], isFirst: Bool) {
+        for (place, subject) in subjects.enumerated() {
+            visible[subject] = part.visible[place]
+            keys[subject] = part.keys[place]
+        }
+        failed.formUnion(part.failed.map { subjects[$0] })
+        undecided.formUnion(part.undecided.map { subjects[$0] })
+        failedOnData.formUnion(part.failedOnData.map { subjects[$0] })
+        ending.formUnion(part.ending.map { subjects[$0] })
         problems += part.problems.filter { !problems.contains($0) }
         isUnrestricted = (isFirst || isUnrestricted) && part.isUnrestricted
         isDenied = isDenied || part.isDenied

@@ -69,8 +69,13 @@ package struct PolicyAnswer: Sendable {
     package var failed: Set<Int> = []
     /// Those of them for whom it may be worth while to ask again soon: not those whose policies took too long.
     package var undecided: Set<Int> = []
+<<<<<<< HEAD
     /// Those of these whose error is about values, which may lie in a row or in the claims, and then never passes.
     package var failedOnData: Set<Int> = []
+=======
+    /// Those for whom the policies end the session that asks them: they are not asked for again for a while.
+    package var ending: Set<Int> = []
+>>>>>>> h/rows
     /// Sentences for the log, without anything of claims or rows. They come again with each answer they are true of.
     package var problems: [String] = []
 
@@ -78,6 +83,14 @@ package struct PolicyAnswer: Sendable {
     init(hiding question: PolicyQuestion) {
         visible = Array(repeating: [], count: question.subjects.count)
         keys = Array(repeating: nil, count: question.subjects.count)
+    }
+
+    /// Nothing is known of what policies read that nobody asks; nothing of it is shown either.
+    mutating func endsSession(_ subject: Int) {
+        ending.insert(subject)
+        failed.insert(subject)
+        tablesRead = tablesRead ?? []
+        columnsRead = columnsRead ?? []
     }
 }
 

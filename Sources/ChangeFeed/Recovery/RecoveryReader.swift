@@ -29,7 +29,7 @@ final class RecoveryReader {
     private let reader: PostgresConnection
     private let conninfo: String
     private let statementLimit: Duration
-    private let hasCommitTimestamps: Bool
+    private let form: OutboxForm
     private let logger: Logger
     private let countReading: () -> Void
     /// What is read beside the windows for members who missed much.
@@ -38,13 +38,13 @@ final class RecoveryReader {
     private var scanSession: (connection: PostgresConnection, until: ContinuousClock.Instant)?
 
     init(
-        reader: PostgresConnection, conninfo: String, statementLimit: Duration, hasCommitTimestamps: Bool,
+        reader: PostgresConnection, conninfo: String, statementLimit: Duration, form: OutboxForm,
         logger: Logger, countReading: @escaping () -> Void
     ) {
         self.reader = reader
         self.conninfo = conninfo
         self.statementLimit = statementLimit
-        self.hasCommitTimestamps = hasCommitTimestamps
+        self.form = form
         self.logger = logger
         self.countReading = countReading
     }
@@ -93,7 +93,7 @@ final class RecoveryReader {
             var taker = RecoveredRowReader(catalog: present.catalog)
             let statement = RecoveryStatement.text(
                 starts: starts, upTo: upper, of: prefilter(scheduler, members, present),
-                commitTimestamps: hasCommitTimestamps, .limit(limit + 1, bytes: Self.sliceBytes << growth))
+                form, .limit(limit + 1, bytes: Self.sliceBytes << growth))
             countReading()
             try reader.stream(statement, within: statementLimit) { row in
                 wanted = row.integer(0, 10).map { Int($0) } ?? 0
@@ -161,7 +161,7 @@ final class RecoveryReader {
         do {
             let connection = try openScanSession()
             let scan = try RecoveryScan(
-                members, upTo: upper, of: prefilter(scheduler, members, present), commitTimestamps: hasCommitTimestamps,
+                members, upTo: upper, of: prefilter(scheduler, members, present), form,
                 on: connection, within: .seconds(60))
             scans.append((scan, .ready))
             // They may have waited long, and what they lack been pruned meanwhile; they are told when they join again.

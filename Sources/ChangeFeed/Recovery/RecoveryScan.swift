@@ -38,7 +38,7 @@ final class RecoveryScan {
     ///   - prefilter: which rows can concern them; nil if all can.
     ///   - limit: how long Postgres may take for the next row.
     init(
-        _ members: [RecoveryMember], upTo upper: Snapshot, of prefilter: RowPrefilter?, commitTimestamps: Bool,
+        _ members: [RecoveryMember], upTo upper: Snapshot, of prefilter: RowPrefilter?, _ form: OutboxForm,
         on connection: PostgresConnection, within limit: Duration
     ) throws {
         self.upper = upper
@@ -47,7 +47,7 @@ final class RecoveryScan {
         served = Dictionary(members.map { ($0.key, $0) }, uniquingKeysWith: { $1 })
         try connection.beginRows(
             RecoveryStatement.text(
-                starts: members.compactMap(\.start), upTo: upper, of: prefilter, commitTimestamps: commitTimestamps,
+                starts: members.compactMap(\.start), upTo: upper, of: prefilter, form,
                 .ordered))
     }
 

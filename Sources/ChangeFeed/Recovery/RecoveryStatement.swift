@@ -18,7 +18,7 @@ enum RecoveryStatement {
     ///   - upper: what is recovered up to; every start precedes it.
     ///   - prefilter: which rows can concern those who start; nil if all can.
     static func text(
-        starts: [FeedCursor], upTo upper: Snapshot, of prefilter: RowPrefilter?, commitTimestamps: Bool,
+        starts: [FeedCursor], upTo upper: Snapshot, of prefilter: RowPrefilter?, _ form: OutboxForm,
         _ reading: Reading
     ) -> String {
         let lowest = starts.map(\.seen.xmax).min() ?? upper.xmax
@@ -32,8 +32,8 @@ enum RecoveryStatement {
         var parts = [
             "xmax": String(lowest), "bound": String(upper.xmax), "upper": upper.text,
             "xip": "{" + running.sorted().map(String.init).joined(separator: ",") + "}",
-            "committed": CommitTime.expression(isKept: commitTimestamps),
-            "wanted": "op <> 'M'" + (prefilter.map { " and (\($0.sql))" } ?? ""),
+            "committed": form.committed, "record": form.record, "old": form.oldRecord,
+            "wanted": "op <> 'M'" + (prefilter.map { " and (\($0.sql(isUTF8: form.isUTF8)))" } ?? ""),
         ]
         switch reading {
         case .ordered:
@@ -56,12 +56,14 @@ extension RowPrefilter {
     /// The condition on a row of roost.change.
     ///
     /// A deleted row is judged by what it was, any other by what it is. Of a reduced one values are missing, so it always
-    /// counts.
-    var sql: String {
+    /// counts. A database in another encoding may not have a text's characters, and would refuse the whole statement.
+    func sql(isUTF8: Bool) -> String {
         var conditions: [String] = []
         for (oid, rows) in tables.sorted(by: { $0.key < $1.key }) {
             switch rows {
             case .all: conditions.append("relid = \(oid)")
+            case .holding(let texts) where !isUTF8 && !texts.allSatisfy({ $0.utf8.allSatisfy { $0 < 0x80 } }):
+                conditions.append("relid = \(oid)")
             case .holding(let texts):
                 let found = texts.sorted().map {
                     "strpos(coalesce(record, old_record)::text, \(SQLText.literal($0))) > 0"

@@ -31,7 +31,7 @@ select coalesce(recovery, snapshot) from roost.cursor where node = $1
 --     then {only} leaves out what is not wanted.
 -- Locks: none.
 select id, relid, op, reduced, at::text as at, {committed} as committed,
-       case when wanted then record end as record, case when wanted then old_record end as old_record, xid, wanted
+       case when wanted then {record} end as record, case when wanted then {old} end as old_record, xid, wanted
 from (
     select *, {wanted} as wanted
     from roost.change
@@ -40,7 +40,7 @@ from (
 ) later {only}
 union all
 select id, relid, op, reduced, at::text, {committed},
-       case when wanted then record end, case when wanted then old_record end, xid, wanted
+       case when wanted then {record} end, case when wanted then {old} end, xid, wanted
 from (
     select *, {wanted} as wanted
     from roost.change

@@ -15,15 +15,16 @@
 --   * A row is new if its transaction was not finished in S1: either xid >= xmax(S1), or xid in xip(S1).
 --   * :committed is when a transaction that is here committed, where the server keeps that, and is null where "at" says it
 --     already: of rows that were read from the WAL (Migration014Capture.sql).
+--   * :record and :old_record are the columns, made legible where the database has texts that are no UTF-8 (OutboxForm).
 --   * {xmax} and {xip} are literals, not parameters, so that the planner sees how narrow the range is.
 -- Locks: none.
 select 0 as id, {passed} as relid, ''::"char" as op, false as reduced, pg_current_snapshot()::text as at,
        {version} as committed, {touched} as record, {outbox} as old_record
 union all
-select id, relid, op, reduced, at::text, :committed, record, old_record from roost.change
+select id, relid, op, reduced, at::text, :committed, :record, :old_record from roost.change
 where xid >= '{xmax}'::xid8 and pg_visible_in_snapshot(xid, (select pg_current_snapshot())) and {heard}
 union all
-select id, relid, op, reduced, at::text, :committed, record, old_record from roost.change
+select id, relid, op, reduced, at::text, :committed, :record, :old_record from roost.change
 where xid = any ('{xip}'::xid8[]) and pg_visible_in_snapshot(xid, (select pg_current_snapshot())) and {heard}
 order by id
 
@@ -70,7 +71,7 @@ not (relid = any ('{{unheard}}'::oid[]) and op in ('I', 'U', 'D'))
             and (op = 'D' or record is not null) and (op = 'I' or old_record is not null)
             and coalesce(pg_column_size(record), 0) + coalesce(pg_column_size(old_record), 0) < 2048
             and coalesce(octet_length(record::text), 0) + coalesce(octet_length(old_record::text), 0) < 8192
-        then json_build_array(relid, record, old_record) else to_json(relid) end
+        then json_build_array(relid, :record, :old_record) else to_json(relid) end
     from (
         select relid, op, reduced, record, old_record from roost.change
         where xid >= '{xmax}'::xid8 and relid = any ('{{narrowed}}'::oid[])

@@ -133,7 +133,10 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
     }
 
     private func send(_ loops: [[FeedEvent]]) {
-        for (loop, events) in loops.enumerated() where !events.isEmpty {
+        let complaints = pipeline.complaints(in: subscriptions.registry)
+        for (loop, changes) in loops.enumerated() {
+            let events = complaints[loop] + changes
+            guard !events.isEmpty else { continue }
             ahead.wait()
             watermarks.delivered(to: loop)
             sink.deliver(events, to: loop) { [ahead] in ahead.signal() }
@@ -169,6 +172,8 @@ final class ChangeDispatcher: FeedConsumer, @unchecked Sendable {
         scheduler.changesAreGone(upTo: pruned)
         for loop in 0..<sink.loopCount { sink.deliver([.gap], to: loop, whenTaken: {}) }
     }
+
+    func changesAreLost(of tables: Set<UInt32>) { subscriptions.tellOfLosses(of: tables) }
 
     // MARK: What the feed tells besides
 

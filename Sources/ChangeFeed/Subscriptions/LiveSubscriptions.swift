@@ -116,6 +116,16 @@ final class LiveSubscriptions: @unchecked Sendable {
         }
     }
 
+    /// Tells those who hear one of the tables that changes of it are missing, once; they are served as before.
+    func tellOfLosses(of tables: Set<UInt32>) {
+        for table in registry.catalog?.tables ?? [] where tables.contains(table.oid) {
+            logger.warning(
+                "Changes of \(table.schema).\(table.name) could not be recorded: its subscribers are told to load their data again."
+            )
+            tell(registry.complain(about: table))
+        }
+    }
+
     private func tell(_ answers: [(ChangeGroupID, ChangeSubscriptionOutcome)]) {
         for (id, outcome) in answers { sink.changeSubscription(id, is: outcome) }
     }

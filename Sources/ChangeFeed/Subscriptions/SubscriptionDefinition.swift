@@ -27,6 +27,14 @@ final class SubscriptionDefinition {
     /// How many tokens it is for.
     var memberCount: Int { groups.values.reduce(0) { $0 + max(1, $1.count) } }
 
+    /// Whether a binding that is served is about the table.
+    func hears(_ table: Table) -> Bool {
+        zip(ids, bindings).contains { id, binding in
+            guard ended[id] == nil, case .success(let parameters) = binding.parameters else { return false }
+            return parameters.tables.includes(table)
+        }
+    }
+
     /// What its groups are told from now on, as one of its bindings ended, or several.
     ///
     /// - Parameter binding: one that ended and may be tried again, so that `ended` lacks it.

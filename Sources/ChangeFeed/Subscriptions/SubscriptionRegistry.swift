@@ -76,6 +76,14 @@ struct SubscriptionRegistry: ~Copyable {
 
     func definition(of group: ChangeGroupID) -> SubscriptionDefinition? { byGroup[group] }
 
+    /// The groups in which somebody hears a table.
+    func groups(of claims: Claims, as role: String, hearing table: UInt32) -> [ChangeGroupID] {
+        guard let table = catalog?.table(table) else { return [] }
+        return byNumber.values.filter { $0.role == role && $0.hears(table) }.flatMap { definition in
+            definition.groups.filter { $0.value[claims] != nil }.keys
+        }
+    }
+
     var isEmpty: Bool { byNumber.isEmpty }
 
     /// Whether a change of the table may be for anybody.
@@ -173,6 +181,24 @@ struct SubscriptionRegistry: ~Copyable {
         if reason == ConditionEvaluator.tookTooLong { definition.ended[binding] = message }
         let outcome = definition.complain(message, besides: binding)
         return definition.groups.keys.map { ($0, outcome) }
+    }
+
+    /// What those are to be told, in this order, who hear a table of which changes could not be recorded: that, and what
+    /// they were told last, which still holds.
+    func complain(about table: Table) -> [(ChangeGroupID, ChangeSubscriptionOutcome)] {
+        let loss = SubscriptionComplaint(
+            "Changes of \(table.schema).\(table.name) are missing, as they could not be recorded; load your data again.",
+            isError: true)
+        return byNumber.values.flatMap { definition -> [(ChangeGroupID, ChangeSubscriptionOutcome)] in
+            let before: [SubscriptionComplaint]
+            switch definition.outcome {
+            case .live: before = []
+            case .partly(let complaints): before = complaints
+            default: return []
+            }
+            guard let last = definition.outcome, definition.hears(table) else { return [] }
+            return definition.groups.keys.flatMap { [($0, .partly(before + [loss])), ($0, last)] }
+        }
     }
 
     /// Takes over the tables and returns the definitions that are to be bound again: those that failed, those whose

@@ -16,6 +16,9 @@ struct Visibility: ~Copyable {
     private var log: RateLimitedLog
     private let logger: Logger
     private(set) var statistics = VisibilityStatistics()
+    /// Whose policies ended the session that asked them, until it is taken, and when each was told last.
+    private var endings: [PolicyEnding] = []
+    private var told: [PolicyEnding: ContinuousClock.Instant] = [:]
 
     /// - Parameter helpers: who asks policies besides this thread.
     init(conninfo: String, helpers: [PolicyHelper], logger: Logger) {
@@ -73,6 +76,7 @@ struct Visibility: ~Copyable {
         }
         guard holds else { return false }
         for (question, answer) in zip(open, answers) {
+            for subject in answer.ending { end(question, question.subjects[subject].principal.claims) }
             for (subject, visible) in answer.visible.enumerated() {
                 question.decide(
                     subject, visible, isFinal: !answer.failed.contains(subject),
@@ -81,6 +85,23 @@ struct Visibility: ~Copyable {
             }
         }
         return true
+    }
+
+    private mutating func end(_ question: VisibilityQuestion, _ claims: Claims) {
+        let now = ContinuousClock.now
+        let ending = PolicyEnding(
+            table: question.table.oid, name: "\(question.table.schema).\(question.table.name)", role: question.role,
+            claims: claims)
+        guard told[ending].map({ $0 + PolicyTrials.bar <= now }) ?? true else { return }
+        told = told.filter { $0.value + PolicyTrials.bar > now }
+        told[ending] = now
+        endings.append(ending)
+    }
+
+    /// Whom to tell that they are shown nothing of a table for a while.
+    mutating func takeEndings() -> [PolicyEnding] {
+        defer { endings = [] }
+        return endings
     }
 
     private static func policyQuestion(_ question: VisibilityQuestion) -> PolicyQuestion {
@@ -106,6 +127,22 @@ struct Visibility: ~Copyable {
             each row is judged by itself: its policies read more than its columns and members tables; run `roost \
             watch \(question.table.schema).\(question.table.name)` again, or `roost doctor`.
             """)
+    }
+}
+
+/// Somebody for whom a table's policies end the session that asks them.
+struct PolicyEnding: Hashable {
+    let table: UInt32
+    let name: String
+    let role: String
+    let claims: Claims
+
+    var complaint: SubscriptionComplaint {
+        SubscriptionComplaint(
+            "Changes of \(name) are not shown to you for \(PolicyTrials.bar.components.seconds / 60) minutes, because its policies "
+                + "end the session of Postgres that asks them what you may see; changes are missing since. Load your data "
+                + "again.",
+            isError: true)
     }
 }
 

@@ -27,16 +27,17 @@ package struct Snapshot: Sendable, Equatable {
     /// The statement that reads what came after this snapshot.
     ///
     /// - Parameters:
+    ///   - form: how rows are read here.
     ///   - isVersionDue: whether it brings along the catalog's version.
     ///   - isLookDue: whether it brings along what tells whether changes went.
     ///   - members: the tables of which it is to tell whether they were written.
     ///   - narrowed: those of them of which it is to tell the rows.
     ///   - unheard: the tables whose rows it passes over, by oid.
     func window(
-        commitTimestamps: Bool, isVersionDue: Bool = false, isLookDue: Bool = false, members: Set<UInt32> = [],
+        _ form: OutboxForm, isVersionDue: Bool = false, isLookDue: Bool = false, members: Set<UInt32> = [],
         narrowed: Set<UInt32> = [], unheard: [UInt32] = []
     ) -> String {
-        let template = commitTimestamps ? Self.withCommitTimestamps : Self.withoutCommitTimestamps
+        let template = Self.templates[form] ?? WindowTemplate(form)
         return template.statement([
             "xmax": String(xmax), "xip": "{" + running.map(String.init).joined(separator: ",") + "}",
             "version": isVersionDue ? Self.version : "null::text", "outbox": isLookDue ? Self.outbox : "null::json",
@@ -59,30 +60,45 @@ package struct Snapshot: Sendable, Equatable {
     private static let outbox = "(" + SQLTemplate.withoutComments(LossSQL.outboxLook.text) + ")"
 
     // Cut up once, and without its comments: this is sent hundreds of times a second.
-    private static let withCommitTimestamps = WindowTemplate(committed: CommitTime.expression(isKept: true))
-    private static let withoutCommitTimestamps = WindowTemplate(committed: CommitTime.expression(isKept: false))
+    private static let templates = Dictionary(
+        uniqueKeysWithValues: [true, false].flatMap { keepsTimes in
+            [true, false].map { OutboxForm(keepsCommitTimes: keepsTimes, isUTF8: $0) }
+        }.map { ($0, WindowTemplate($0)) })
 }
 
-/// When the transaction of a row of roost.change was committed, as SQL reads it.
-enum CommitTime {
-    /// Null where the row's `at` is all that is known: of what was read from the WAL it is the commit's time, and the
-    /// transaction that stored it is another.
-    ///
-    /// - Parameter isKept: whether the server keeps the times of commits (`track_commit_timestamp`).
-    static func expression(isKept: Bool) -> String {
-        isKept ? "case when lsn is null then pg_xact_commit_timestamp(xid::xid)::text end" : "null::text"
+/// How SQL reads what a server and a database keep in their own way of the rows of roost.change.
+struct OutboxForm: Hashable {
+    /// Whether the server keeps the times of commits (`track_commit_timestamp`).
+    let keepsCommitTimes: Bool
+    /// Whether every text of the database can be sent. In another encoding, or none, one byte that is no UTF-8 would fail the
+    /// statement, and all of its rows with it.
+    let isUTF8: Bool
+
+    /// When the row's transaction was committed. Null where the row's `at` is all that is known: of what was read from the WAL
+    /// it is the commit's time, and the transaction that stored it is another.
+    var committed: String {
+        keepsCommitTimes ? "case when lsn is null then pg_xact_commit_timestamp(xid::xid)::text end" : "null::text"
     }
+
+    var record: String { isUTF8 ? "record" : "roost.legible(record)" }
+    var oldRecord: String { isUTF8 ? "old_record" : "roost.legible(old_record)" }
 }
 
 /// Window.sql, with places for a window's own parts.
 private struct WindowTemplate {
     private let window: SQLTemplate
-    private static let members = SQLTemplate(withoutComments: WindowSQL.membersInWindow.text)
+    private let members: SQLTemplate
     private static let heard = SQLTemplate(withoutComments: WindowSQL.heardInWindow.text)
     private static let passed = SQLTemplate(withoutComments: WindowSQL.passedInWindow.text)
 
-    init(committed: String) {
-        window = SQLTemplate(withoutComments: WindowSQL.window.text.replacing(":committed", with: committed))
+    init(_ form: OutboxForm) {
+        func filled(_ statement: WindowSQL) -> SQLTemplate {
+            SQLTemplate(
+                withoutComments: statement.text.replacing(":committed", with: form.committed)
+                    .replacing(":record", with: form.record).replacing(":old_record", with: form.oldRecord))
+        }
+        window = filled(.window)
+        members = filled(.membersInWindow)
     }
 
     /// - Parameter parts: what Window.sql is filled with, but for the parts that it only has where there are members
@@ -90,7 +106,7 @@ private struct WindowTemplate {
     func statement(_ parts: [String: String]) -> String {
         var parts = parts
         let hasMembers = parts["members"] != "" || parts["narrowed"] != ""
-        parts["touched"] = hasMembers ? Self.members.filled(parts) : "null::json"
+        parts["touched"] = hasMembers ? members.filled(parts) : "null::json"
         let isWhole = parts["unheard"] == ""
         parts["heard"] = isWhole ? "true" : Self.heard.filled(parts)
         parts["passed"] = isWhole ? "0::oid" : Self.passed.filled(parts)

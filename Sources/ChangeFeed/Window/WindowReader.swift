@@ -45,6 +45,8 @@ final class WindowReader {
     private(set) var undelivered = 0
     /// What the window's first row told of the outbox, where it was asked.
     private(set) var outbox: [UInt8]?
+    /// Tables of which changes could not be recorded, so that nobody can be told them.
+    private(set) var lossy: Set<UInt32> = []
     /// Something young was deleted from the outbox, by TRUNCATE or otherwise.
     private(set) var hasNewsOfOutbox = false
     /// Rows of tables that nobody hears, `Snapshot.mostPassed` at most.
@@ -130,6 +132,9 @@ final class WindowReader {
         case UInt8(ascii: "T"): return true
         case UInt8(ascii: "X"):
             hasNewsOfOutbox = true
+            return true
+        case UInt8(ascii: "L"):
+            lossy.insert(row.table)
             return true
         default: return try add(row, id: id, key: key, at: row.committedAt ?? at)
         }

@@ -233,7 +233,7 @@ drop policy if exists "change oneself" on public.users;
 create policy "change oneself" on public.users for update to authenticated
     using (id = (select auth.uid()));
 
--- The creator's arm is what makes `insert … returning` work: the trigger has not run yet when the row is returned.
+-- The creator's arm is what makes `insert ... returning` work: the trigger has not run yet when the row is returned.
 drop policy if exists "members see it" on public.conversations;
 create policy "members see it" on public.conversations for select to authenticated
     using (created_by = (select auth.uid()) or id in (select public.my_conversations()));

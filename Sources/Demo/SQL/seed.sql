@@ -1,8 +1,8 @@
 -- People, conversations and a little history for the demo. Needs chat.sql; safe to run any number of times: every row
 -- has a fixed key (messages: sender and local_id), and what exists is left as it is.
 --
---   Ada 11111111-…   Grace 22222222-…   Linus 33333333-…   Margaret 44444444-…   Katherine 55555555-…
---   Assistant aaaaaaaa-…, who writes replies (assistant.sql) and is in no conversation
+--   Ada 11111111-...   Grace 22222222-...   Linus 33333333-...   Margaret 44444444-...   Katherine 55555555-...
+--   Assistant aaaaaaaa-..., who writes replies (assistant.sql) and is in no conversation
 --
 -- Ada is not in "Compiler corner": open it as Grace, and see that nothing of it reaches Ada.
 

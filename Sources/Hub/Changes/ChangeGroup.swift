@@ -60,8 +60,12 @@ package final class ChangeGroup {
     func audience(of change: ChangeDelivery) -> Audience {
         switch change.recipients {
         case .everybody: audience
-        case .bearers(let claims): Audience(joining: claims.compactMap { principals[$0]?.audience })
+        case .bearers(let claims): audience(of: claims)
         }
+    }
+
+    func audience(of claims: [Claims]) -> Audience {
+        Audience(joining: claims.compactMap { principals[$0]?.audience })
     }
 
     // MARK: The feed's answer

@@ -103,6 +103,8 @@ package enum FeedEvent: Sendable {
     /// Until the next boundary some change waits for somebody, as a policy fails on it: who has all up to a later change
     /// may lack it.
     case withheld
+    /// Those of a group who brought these claims are told what they are not served of it.
+    case complaint(SubscriptionComplaint, ChangeGroupID, Claims)
     /// Changes that nobody was told of are gone.
     case gap
     /// Messages to such channels may be gone.

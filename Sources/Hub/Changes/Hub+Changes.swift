@@ -11,8 +11,18 @@ extension Hub {
         case .boundary(let mark): rows.progress.reach(mark)
         case .reached(let cursor): rows.progress.reach(cursor: cursor)
         case .withheld: rows.progress.leaveGap()
+        case .complaint(let complaint, let group, let claims): tell(complaint, claims, in: group)
         case .gap: changesAreGone()
         case .broadcastGap(let patterns): broadcastsAreGone(patterns)
+        }
+    }
+
+    private func tell(_ complaint: SubscriptionComplaint, _ claims: Claims, in id: ChangeGroupID) {
+        guard let group = rows.groups[id] else { return }
+        group.audience(of: [claims]).forEachReader { slot in
+            guard let membership = context.member(slot, of: group.channel) else { return }
+            context.system(
+                membership, extension: "postgres_changes", ok: !complaint.isError, message: complaint.message)
         }
     }
 

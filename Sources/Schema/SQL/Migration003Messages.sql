@@ -5,7 +5,7 @@
 --   * Those of Migration002Triggers.sql hold: any role may write, the writer never fails and never waits, every name is
 --     qualified, the settings that shape a value's text are pinned.
 --   * op 'M', relid is realtime.messages (of a partitioned one the root), record is the row as row_to_json writes it:
---     payload as JSON, binary_payload, where the table has it, as "\\x…". Ordered with the transaction's other changes.
+--     payload as JSON, binary_payload, where the table has it, as "\\x...". Ordered with the transaction's other changes.
 --   * Only rows with extension 'broadcast' count; others are asked of policies, by Supabase's own server, and rolled
 --     back.
 --   * realtime.send and realtime.send_binary refuse payloads over 3,000,000 bytes. A larger one that was inserted past

@@ -34,6 +34,13 @@
 -- was. A row over 1 GB, which only several UPDATEs can make, is still too large for any trigger that has transition
 -- tables.
 --
+-- Values without JSON. A cast to json that somebody wrote may fail for some values (PostGIS' does for curves), and so may
+-- any code of a type that is not Postgres' own. Each row's JSON is made in a block that catches that: 1.5 us for each row
+-- of a large statement, which costs 4 to 8 without it, and 6 for a statement of one row, which costs 30. A block around
+-- the statement costs as much and takes a transaction id each time, as it writes; to ask the catalog first whether a
+-- column's type may fail costs 15. Where a row fails it is made column by column, and what has no JSON is a text. What
+-- cannot be recorded even so becomes a change of the operation 'L': subscribers are told.
+--
 -- PREPARE TRANSACTION refuses a transaction that has notified. Where a server allows prepared transactions, nobody
 -- rings: the hub looks more often (FeedSession).
 --
@@ -253,6 +260,58 @@ begin
 end
 $$;
 
+-- A row's JSON; of one that has none, what roost.too_large says. Runs for every row, so names are qualified: a path of
+-- its own would cost twice as much as the block. OTHERS leaves assert_failure out, and a cancelled statement, which the
+-- writer has to hear of.
+create function roost.guarded("row" record) returns json
+    language plpgsql volatile
+as $$
+begin
+    return pg_catalog.row_to_json("row");
+exception when others or assert_failure then
+    return roost.too_large();
+end
+$$;
+
+-- A value's JSON, or else its text; null where neither can be had, or it is so large that a row of such values would be
+-- over 1 GB.
+create function roost.value_as_json(value anyelement) returns json
+    language plpgsql stable
+as $$
+declare
+    made pg_catalog.json;
+begin
+    if value is not distinct from null then
+        return 'null';
+    end if;
+    begin
+        made := pg_catalog.to_json(value);
+    exception when others or assert_failure then
+        made := null;
+    end;
+    if made is null then
+        made := pg_catalog.to_json(value::pg_catalog.text);
+    end if;
+    return case when pg_catalog.octet_length(made::pg_catalog.text) operator(pg_catalog.<=) 524288 then made end;
+exception when others or assert_failure then
+    return null;
+end
+$$;
+
+-- A record as every client of Postgres can read it: where a text is not what the database's encoding says, or has no
+-- place in UTF-8, all that is no ASCII in it is the replacement character.
+create function roost.legible(record json) returns json
+    language plpgsql immutable strict
+    set search_path = pg_catalog, pg_temp
+as $$
+begin
+    perform convert_to(record::text, 'UTF8');
+    return record;
+exception when others then
+    return regexp_replace(record::text, '[^\x01-\x7f]', '\\ufffd', 'g')::json;
+end
+$$;
+
 -- A row's JSON, or null where it has none, as it would be over 1 GB.
 create function roost.attempt("row" record) returns json
     language plpgsql stable
@@ -260,20 +319,21 @@ create function roost.attempt("row" record) returns json
 as $$
 begin
     return row_to_json("row");
-exception when others then
+exception when others or assert_failure then
     return null;
 end
 $$;
 
 -- A query of the rows of a transition table: each one's place, its whole record unless that is too large, and its
--- reduced one, which is made without the JSON of what is large.
+-- reduced one, which is made without the JSON of what is large. A value without JSON is a text in both.
 create function roost.careful_query(watched oid, transition text) returns text
     language sql stable
     set search_path = pg_catalog, pg_temp
 as $$
     select format(
         'select pg_catalog.row_number() over () as place, whole, small from (select '
-        'case when %s operator(pg_catalog.<=) 8388608 then roost.attempt(r.*) end as whole, '
+        'case when %s operator(pg_catalog.<=) 8388608 then coalesce(roost.attempt(r.*), '
+        '(select case when v is not null then pg_catalog.row_to_json(v.*) end from (select %s offset 0) v)) end as whole, '
         '(select coalesce(pg_catalog.json_object_agg(v.key, v.value), ''{}'') from (values %s) v (key, value) '
         'where pg_catalog.octet_length(v.value::pg_catalog.text) operator(pg_catalog.<=) 64) as small '
         'from %s r offset 0) r',
@@ -283,10 +343,11 @@ as $$
             when b.typname = 'bytea' then 'pg_catalog.octet_length(r.%I::pg_catalog.bytea)'
             when b.typname = 'bpchar' then 'pg_catalog.octet_length(r.%I::pg_catalog.bpchar)'
             else 'pg_catalog.pg_column_size(r.%I)' end, a.attname)), ' operator(pg_catalog.+) '), '0'),
+        string_agg(format('roost.value_as_json(r.%1$I) as %1$I', a.attname), ', ' order by a.attnum),
         coalesce(string_agg(format(
             '(%1$L::pg_catalog.text, case when r.%1$I is not distinct from null then ''null''::pg_catalog.json '
             'when pg_catalog.pg_column_size(r.%1$I) operator(pg_catalog.<=) 4096 '
-            'then pg_catalog.to_json(r.%1$I) end)', a.attname), ', ' order by a.attnum),
+            'then roost.value_as_json(r.%1$I) end)', a.attname), ', ' order by a.attnum),
             '(null::pg_catalog.text, null::pg_catalog.json)'),
         transition)
     from pg_attribute a
@@ -328,6 +389,16 @@ as $$
         || string_agg(format('m.%s is null', field), ' or ') || ')'
     from side cross join limits
     group by is_large
+$$;
+
+-- Says of what this transaction could not record that it is lost.
+create function roost.note_losses() returns void
+    language sql
+    set search_path = pg_catalog, pg_temp
+as $$
+    update roost.change set op = 'L', reduced = false, record = null, old_record = null
+    where xid = pg_current_xact_id()
+        and (op in ('I', 'U') and record is null or op in ('D', 'U') and old_record is null)
 $$;
 
 -- The statement that writes an UPDATE some of whose rows vanished on their way into another partition. Rows are paired
@@ -392,14 +463,18 @@ begin
         select record, pg_catalog.pg_column_size(record) operator(pg_catalog.>) 1048580 as large
         from (
             select case when pg_catalog.pg_column_size(n.*) operator(pg_catalog.<=) 524288
-                then pg_catalog.row_to_json(n.*) else roost.too_large() end as record
+                then roost.guarded(n.*) else roost.too_large() end as record
             from roost_new n offset 0
         ) rows
     ) sized;
     if found then
         if pg_catalog.current_setting('roost.large', true) operator(pg_catalog.=) 'true' then
             perform pg_catalog.set_config('roost.large', '', true);
-            execute roost.large_statement(tg_relid, 'n');
+            begin
+                execute roost.large_statement(tg_relid, 'n');
+            exception when others or assert_failure then
+                perform roost.note_losses();
+            end;
         end if;
         if mark is not null then
             perform roost.settle(coalesce(pg_catalog.pg_partition_root(tg_relid), tg_relid), 'I', mark);
@@ -438,14 +513,18 @@ begin
         select record, pg_catalog.pg_column_size(record) operator(pg_catalog.>) 1048580 as large
         from (
             select case when pg_catalog.pg_column_size(o.*) operator(pg_catalog.<=) 524288
-                then pg_catalog.row_to_json(o.*) else roost.too_large() end as record
+                then roost.guarded(o.*) else roost.too_large() end as record
             from roost_old o offset 0
         ) rows
     ) sized;
     if found then
         if pg_catalog.current_setting('roost.large', true) operator(pg_catalog.=) 'true' then
             perform pg_catalog.set_config('roost.large', '', true);
-            execute roost.large_statement(tg_relid, 'o');
+            begin
+                execute roost.large_statement(tg_relid, 'o');
+            exception when others or assert_failure then
+                perform roost.note_losses();
+            end;
         end if;
         if mark is not null then
             perform roost.settle(coalesce(pg_catalog.pg_partition_root(tg_relid), tg_relid), 'D', mark);
@@ -498,7 +577,7 @@ begin
                 select pg_catalog.row_number() over () as place, record
                 from (
                     select case when pg_catalog.pg_column_size(n.*) operator(pg_catalog.<=) 524288
-                        then pg_catalog.row_to_json(n.*) else roost.too_large() end as record
+                        then roost.guarded(n.*) else roost.too_large() end as record
                     from roost_new n offset 0
                 ) n
             ) n
@@ -506,7 +585,7 @@ begin
                 select pg_catalog.row_number() over () as place, old_record
                 from (
                     select case when pg_catalog.pg_column_size(o.*) operator(pg_catalog.<=) 524288
-                        then pg_catalog.row_to_json(o.*) else roost.too_large() end as old_record
+                        then roost.guarded(o.*) else roost.too_large() end as old_record
                     from roost_old o offset 0
                 ) o
             ) o on n.place operator(pg_catalog.=) o.place
@@ -516,7 +595,11 @@ begin
     if found then
         if pg_catalog.current_setting('roost.large', true) operator(pg_catalog.=) 'true' then
             perform pg_catalog.set_config('roost.large', '', true);
-            execute roost.large_statement(tg_relid, 'no');
+            begin
+                execute roost.large_statement(tg_relid, 'no');
+            exception when others or assert_failure then
+                perform roost.note_losses();
+            end;
         end if;
         if mark is not null then
             perform roost.settle(coalesce(pg_catalog.pg_partition_root(tg_relid), tg_relid), 'U', mark);
@@ -608,7 +691,8 @@ $$;
 
 revoke execute on function
     roost.may_notify(), roost.settle(oid, text, bigint), roost.follow(oid, bigint, bigint),
-    roost.reorder(oid, bigint, bigint, int8range[]), roost.too_large(), roost.attempt(record),
+    roost.reorder(oid, bigint, bigint, int8range[]), roost.too_large(), roost.guarded(record),
+    roost.value_as_json(anyelement), roost.note_losses(), roost.attempt(record),
     roost.careful_query(oid, text), roost.large_statement(oid, text), roost.unpaired_statement(oid)
 from public;
 

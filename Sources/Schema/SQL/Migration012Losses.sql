@@ -14,7 +14,7 @@
 --     and lies below pruned_xid, is taken for one that did.
 --   * Whoever deletes changes of the last minute leaves a row of the operation 'X', so that hubs look in that very window;
 --     else they look twice a second, which is soon enough for what nobody deletes before it is old.
---   * Where no trigger runs (session_replication_role = replica, ALTER TABLE … DISABLE TRIGGER), the file of the table
+--   * Where no trigger runs (session_replication_role = replica, ALTER TABLE ... DISABLE TRIGGER), the file of the table
 --     tells a hub that is connected that it was emptied or written anew, and the second where a change is still there that
 --     the hub saw in it. Where it had seen none, it takes a table that was emptied for one that was written anew: rather a
 --     loss that is not told than everybody's reload by VACUUM FULL. What DELETE takes without a trigger nobody notices.
@@ -42,7 +42,8 @@ end
 $$;
 revoke execute on function roost.tell_of_deletion() from public;
 comment on column roost.change.op is
-    'Insert, Update, Delete, Message (of realtime.messages), Truncate; X: young rows of this table were deleted.';
+    'Insert, Update, Delete, Message (of realtime.messages), Truncate; X: young rows of this table were deleted; '
+    'Lost: a change that could not be recorded.';
 
 create or replace function roost.on_gone() returns trigger
     language plpgsql security definer

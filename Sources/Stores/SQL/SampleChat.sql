@@ -3,7 +3,7 @@
 -- name: AudienceOfSampleChat
 -- alerts.audience for the sample chat: of a message everybody in its conversation but the sender.
 --
--- $1 is a JSON array with one object for each inserted row: {"row": its number, "schema", "table", "record": {…}}.
+-- $1 is a JSON array with one object for each inserted row: {"row": its number, "schema", "table", "record": {...}}.
 -- What comes back is one row for each number and user_id, and whatever else the templates use.
 --
 -- Invariants

@@ -59,6 +59,10 @@ struct HubFigures: Sendable {
                     "Sessions that were remembered for clients to come back, and gave way to others of their user.",
                     recovery.sessionsGivenWay),
                 Figure(
+                    "roost_feed_behind_seconds", .gauge,
+                    "Time since all that was in the outbox was handed on; 0 while the feed is down.",
+                    Int(subscriptions.behind?.components.seconds ?? 0)),
+                Figure(
                     "roost_feed_lag_seconds",
                     "Time from a row's commit until it is handed to sockets, for each group of subscribers.", sum.lag),
             ] + (listener?.statistics.figures ?? []) + (capture?.current.figures ?? [])
@@ -296,9 +300,18 @@ extension CaptureReport {
         }
         let counters = [
             Figure("roost_capture_rows_total", .counter, "Changes that this hub stored from the WAL.", rows),
+            Figure(
+                "roost_capture_texts_total", .counter,
+                "Of these, those with values as texts that could not be written as JSON.", rowsAsTexts),
+            Figure(
+                "roost_capture_lost_total", .counter, "Changes that could not be stored, and were passed.", rowsLost),
             Figure("roost_capture_batches_total", .counter, "Transactions in which it stored them.", batches),
         ]
         let slot = [
+            Figure(
+                "roost_capture_waiting_seconds", .gauge,
+                "How long changes that were read have waited to be stored; 0 while none do.",
+                Int(waiting?.components.seconds ?? 0)),
             keptBytes.map {
                 Figure("roost_capture_kept_bytes", .gauge, "Bytes of WAL that Postgres keeps for the slot.", Int($0))
             },

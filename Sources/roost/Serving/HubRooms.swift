@@ -159,7 +159,7 @@ struct HubRooms: Sendable {
         health.ask(
             HealthProbes(
                 mostBehind: .seconds(configuration.safetyPollSeconds + configuration.readyLagSeconds),
-                loops: { gateway.silences }, feed: { subscriptions.behind }))
+                loops: { gateway.silences }, feed: { subscriptions.behind }, capture: { capture?.current.waiting }))
         supervision = Supervision(problem: { health.problem }, heartbeats: { gateway.heartbeats }, logger: logger)
 
         self.configuration = configuration
@@ -211,6 +211,7 @@ struct HubRooms: Sendable {
         streams?.start(telling: gateway)
         try gateway.start(services, restoring: present)
         supervision?.begin()
+        ProgressWatch({ [health] in health.progress }, logger: logger).begin()
         MemoryReturn().begin()
         authority.start()
         subscriptions.start()

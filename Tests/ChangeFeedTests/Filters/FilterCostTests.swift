@@ -44,6 +44,8 @@ extension FeedTests {
                         return true;
                     elsif (a).v = 'bad' and (b).v = 'slow' then perform pg_sleep(60);
                     elsif (a).v = 'bad' and (b).v = 'faulty' then raise 'no mood';
+                    elsif (a).v = 'bad' and (b).v = 'deadly' then
+                        perform pg_terminate_backend(pg_backend_pid()), pg_sleep(60);
                     elsif (a).v = 'bad' and (b).v = 'deaf' then
                         return repeat('a', 2000000) like '%' || repeat('a', 1500) || 'b';
                     end if;
@@ -227,6 +229,21 @@ extension FeedTests {
                 // It may do for other rows: nothing is held against it.
                 let again = try stage.join(Self.entry("mood=eq.(faulty)"), as: "eve")
                 #expect(stage.refusal(again) != nil || stage.outcome(again) != nil)
+            }
+        }
+
+        @Test("a filter that ends the session that decides it ends, and the others are decided")
+        func aFilterThatEndsItsSession() throws {
+            let database = try Self.database()
+            try SubscriberStage.with(database, filters: Self.limits) { stage in
+                _ = try stage.join(Self.marker, as: "marker")
+                let deadly = try stage.join(Self.entry("mood=eq.(deadly)"), as: "eve")
+                let others = try stage.join(Self.entry("mood=eq.(bad)"), as: "ann")
+                try database.run("insert into notes values (1, 'x', '(bad)')")
+                try stage.settle(database)
+                #expect(stage.shown("eve", deadly) == [])
+                #expect(stage.refusal(deadly)?.contains("ends the session of Postgres") == true)
+                #expect(stage.shown("ann", others).count == 1)
             }
         }
 

@@ -22,10 +22,17 @@ final class SubscriberStage: ChangeSink {
         func isFor(_ subject: String) -> Bool { subjects?.contains(subject) ?? true }
     }
 
+    struct Told: Sendable, Equatable {
+        let subject: String
+        let message: String
+    }
+
     private struct Content {
         var seen: [Seen] = []
         var broadcasts: [DatabaseBroadcast] = []
-        var outcomes: [ChangeGroupID: ChangeSubscriptionOutcome] = [:]
+        var outcomes: [ChangeGroupID: [ChangeSubscriptionOutcome]] = [:]
+        /// Complaints to single members.
+        var told: [Told] = []
         var isReady = false
         var serial = 0
         var recoveries: [RecoveryID: Recovered] = [:]
@@ -121,7 +128,12 @@ final class SubscriberStage: ChangeSink {
         try #require(subscriptions.withLock { $0 }).withdraw(Self.claims(subject), from: id)
     }
 
-    func outcome(_ id: ChangeGroupID) -> ChangeSubscriptionOutcome? { content.withLock { $0.outcomes[id] } }
+    func outcome(_ id: ChangeGroupID) -> ChangeSubscriptionOutcome? { outcomes(of: id).last }
+
+    /// All that a group was told, in order.
+    func outcomes(of id: ChangeGroupID) -> [ChangeSubscriptionOutcome] { content.withLock { $0.outcomes[id] ?? [] } }
+
+    var told: [Told] { content.withLock { $0.told } }
 
     /// The sentence that a subscription, or one of its bindings, failed with.
     func refusal(_ id: ChangeGroupID) -> String? {
@@ -171,6 +183,8 @@ final class SubscriberStage: ChangeSink {
                 case .boundary(let mark): content.marks.append(mark)
                 case .reached: break
                 case .withheld: content.withheldAt.append(content.seen.count)
+                case .complaint(let complaint, _, let claims):
+                    content.told.append(Told(subject: claims.subject ?? "", message: complaint.message))
                 case .gap: content.gapsAt.append(content.seen.count)
                 case .broadcastGap: break
                 case .recovery: break
@@ -291,7 +305,7 @@ final class SubscriberStage: ChangeSink {
     var filterEnds: [FilterEnd: Int] { subscriptions.withLock { $0?.filterEnds } ?? [:] }
 
     func changeSubscription(_ id: ChangeGroupID, is outcome: ChangeSubscriptionOutcome) {
-        content.withLock { $0.outcomes[id] = outcome }
+        content.withLock { $0.outcomes[id, default: []].append(outcome) }
     }
 
     func feed(isReady: Bool) {

@@ -1,0 +1,128 @@
+import Capture
+import Testing
+
+@testable import PostgresFixtures
+
+extension CaptureTests {
+    /// One row never keeps the others.
+    @Suite struct RowsWithoutJSONTests {
+        @Test("whatever error a value's JSON ends with, it is a text, and the others are what they were")
+        func texts() throws {
+            let notes = Notes()
+            let stage = try CaptureStage(
+                """
+                \(TypeWithoutJSON.sql)
+                create table t (id int primary key, s state, n int, twice int generated always as (n * 2) stored);
+                create table other (id int primary key)
+                """, reading: "t", "other")
+            let states = TypeWithoutJSON.states + ["57014"]
+            try stage.capturing(notes: notes) { capture in
+                for (id, state) in states.enumerated() {
+                    try stage.database.run(
+                        """
+                        insert into t values (\(id), 'fine', \(id)); update t set s = '\(state)' where id = \(id);
+                        insert into t values (\(id + 100), 'fine', 1); delete from t where id = \(id);
+                        insert into other values (\(id))
+                        """)
+                }
+                let rows = try stage.stored(states.count * 4).map { $0.record ?? $0.old ?? "" }
+                for (id, state) in states.enumerated() {
+                    #expect(rows[id * 4] == #"{"id":\#(id),"s":"fine","n":\#(id),"twice":\#(id * 2)}"#)
+                    #expect(rows[id * 4 + 1].hasPrefix(#"{"id":\#(id),"s":"\#(state)","n":\#(id)"#))
+                    #expect(rows[id * 4 + 2] == #"{"id":\#(id + 100),"s":"fine","n":1,"twice":2}"#)
+                }
+                let others = try stage.stored(states.count, of: "other")
+                #expect(others.count == states.count)
+                try eventually("a count") { capture.current.rowsAsTexts == states.count }
+                #expect(capture.current.rowsLost == 0)
+            }
+            let said = notes.all.filter { $0.contains("cannot be written as JSON") }
+            #expect(said.count == 1, "once a minute")
+            #expect(said.first?.contains("public.t") == true && said.first?.contains("id = 0") == true)
+        }
+
+        @Test("of a batch most of whose rows have no JSON, the others have theirs")
+        func many() throws {
+            let stage = try CaptureStage(
+                "\(TypeWithoutJSON.sql) create table t (id int primary key, s state)", reading: "t")
+            try stage.capturing { capture in
+                try stage.database.run(
+                    """
+                    insert into t select n, case when n % 3 = 0 then 'fine' else 'P0001' end::state
+                    from generate_series(1, 3000) n
+                    """)
+                let rows = try stage.stored(3_000)
+                #expect(
+                    rows.map(\.record)
+                        == (1...3_000).map {
+                            #"{"id":\#($0),"s":"\#($0 % 3 == 0 ? "fine" : "P0001")"}"#
+                        })
+            }
+        }
+
+        @Test("a row whose JSON ends the session that makes it is stored without running anything of its types")
+        func session() throws {
+            let notes = Notes()
+            let stage = try CaptureStage(
+                """
+                \(TypeWithoutJSON.sql) create table t (id int primary key, s state);
+                create table other (id int primary key)
+                """, reading: "t", "other")
+            try stage.capturing(notes: notes) { _ in
+                try stage.database.run(
+                    """
+                    insert into t select n, case when n = 5 then 'ends' else 'fine' end::state from generate_series(1, 9) n;
+                    insert into other values (1)
+                    """)
+                let rows = try stage.stored(9)
+                #expect(
+                    rows.map(\.record)
+                        == (1...9).map {
+                            $0 == 5 ? #"{"id":"5","s":"ends"}"# : #"{"id":\#($0),"s":"fine"}"#
+                        })
+                let others = try stage.stored(1, of: "other")
+                #expect(others.count == 1)
+            }
+        }
+
+        @Test("what cannot be stored at all is passed, and something says so in its place")
+        func lost() throws {
+            let notes = Notes()
+            let stage = try CaptureStage("create table t (id int primary key, x text)", reading: "t")
+            // As if something were wrong with the row that no care helps against.
+            try stage.database.run(
+                "alter table roost.change add check (record::text not like '%poison%' and old_record::text not like '%poison%')"
+            )
+            try stage.capturing(notes: notes) { capture in
+                try stage.database.run("insert into t values (1, 'a'), (2, 'poison'), (3, 'c')")
+                let rows = try stage.stored(3)
+                #expect(rows.map(\.operation) == ["I", "L", "I"])
+                #expect(rows.map(\.record) == [#"{"id":1,"x":"a"}"#, nil, #"{"id":3,"x":"c"}"#])
+                try eventually("a count") { capture.current.rowsLost == 1 }
+            }
+            #expect(notes.all.contains { $0.contains("reach nobody") && $0.contains("id = 2") })
+        }
+
+        @Test("where nothing can be stored, nothing is passed")
+        func nothing() throws {
+            let notes = Notes()
+            let stage = try CaptureStage("create table t (id int primary key)", reading: "t")
+            try stage.database.run("alter table roost.change add constraint none check (false) not valid")
+            try stage.capturing(notes: notes) { capture in
+                try stage.database.run("insert into t values (1)")
+                try eventually("a word") { notes.all.contains { $0.contains("problem: changes are not read") } }
+                let since = capture.current.waitingSince
+                #expect(since != nil)
+                let said = notes.all.count
+                try eventually("another session") { notes.all.count > said }
+                #expect(capture.current.waitingSince == since, "over sessions")
+            }
+            try stage.database.run("alter table roost.change drop constraint none")
+            try stage.capturing { capture in
+                let rows = try stage.stored(1)
+                #expect(rows.map(\.record) == [#"{"id":1}"#])
+                try eventually("nothing to wait") { capture.current.waitingSince == nil }
+            }
+        }
+    }
+}

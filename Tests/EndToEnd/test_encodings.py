@@ -1,0 +1,58 @@
+"""Databases that are not in UTF-8: nothing that Roost sends has a character they lack, and no byte of theirs stops the feed."""
+
+import itertools
+
+import pytest
+
+from support.hub import Hub
+from support.wsclient import Client
+
+_numbers = itertools.count(1)
+
+#: Of an encoding: SQL for a text, and what clients are shown of it. The last two have no place in UTF-8.
+TEXTS = [
+    ("LATIN1", r"E'caf\351'", "café"),
+    ("SQL_ASCII", r"E'caf\351'", "caf\ufffd"),
+    ("WIN1252", "'caf' || chr(129)", "caf\ufffd"),
+]
+
+
+@pytest.fixture
+def in_encoding(cluster):
+    hubs = []
+
+    def make(encoding, **settings):
+        name = f"encoded{next(_numbers)}"
+        with cluster.connect() as sql:
+            sql.execute(f"create database {name} encoding '{encoding}' template template0 lc_collate 'C' lc_ctype 'C'")
+        hubs.append(Hub(cluster.url(name), **settings))
+        hubs[-1].run("migrate")
+        return hubs[-1], name
+    try:
+        yield make
+    finally:
+        for hub in hubs:
+            hub.remove()
+
+
+@pytest.mark.parametrize("capture", ["triggers", "wal"])
+@pytest.mark.parametrize("encoding, text, shown", TEXTS)
+async def test_rows_go_on(cluster, in_encoding, encoding, text, shown, capture):
+    if (encoding, capture) == ("WIN1252", "wal"):
+        pytest.skip("Postgres' walsender converts, and cannot be told not to convert names with it")
+    hub, database = in_encoding(encoding, ROOST_FEED_CAPTURE=capture)
+    with cluster.connect(database) as sql:
+        sql.execute("create table t (id int primary key, x text); create table other (id int primary key)")
+        sql.execute("grant select on t, other to authenticated")
+        hub.watch("t")
+        hub.watch("other")
+        hub.start()
+        async with await Client.connect(hub.port) as client:
+            await client.watch("realtime:room", {"event": "*", "schema": "public"})
+            sql.execute(f"insert into t values (1, {text})")
+            sql.execute("insert into other values (1)")
+            sql.execute("update t set x = 'fine'")
+            seen = [(await client.next("postgres_changes")).payload["data"] for _ in range(3)]
+        assert [(change["type"], change["record"]) for change in seen] == [
+            ("INSERT", {"id": 1, "x": shown}), ("INSERT", {"id": 1}), ("UPDATE", {"id": 1, "x": "fine"})]
+    assert hub.metric("roost_feed_connections_total") == 1
