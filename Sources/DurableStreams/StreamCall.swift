@@ -185,8 +185,3 @@ package struct StreamCall: Sendable {
         return number
     }
 }
-
-extension ProducerStamp {
-    /// What JavaScript's numbers hold exactly.
-    static let largest = 1 << 53 - 1
-}
