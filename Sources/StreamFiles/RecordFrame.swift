@@ -161,7 +161,8 @@ package enum RecordFrame {
         guard let id = producer.string, let epoch = facts["epoch"]?.int, let sequence = facts["seq"]?.int else {
             return nil
         }
-        return ProducerStamp(told: id, epoch: epoch, sequence: sequence)
+        guard let stamp = ProducerStamp(told: id, epoch: epoch, sequence: sequence) else { return nil }
+        return .some(stamp)
     }
 
     /// A time, in milliseconds since 1970.
