@@ -31,7 +31,7 @@ local epoch, offset, owner, tag, older
 local head = redis.call('GET', KEYS[2])
 if head then
     epoch, offset, owner, tag, older = string.match(head, '^(%d+) (-?%d+) (%S+) (%x+)(.*)$')
-    if not epoch or not is_place(epoch, offset) or string.find(tag, '%D') or tonumber(tag) >= 2^64 then
+    if not epoch or not is_place(epoch, offset) or string.find(tag, '%D') or tonumber(tag) > 2^64 then
         epoch, older = nil, nil
     else
         local count = 0

@@ -21,7 +21,7 @@ if head then
     epoch, offset, owner, tag, older = string.match(head, '^(%d+) (-?%d+) (%S+) (%x+)(.*)$')
 end
 -- What nobody who counts can have written is no head (see Open.lua).
-if epoch and (tonumber(offset) < -1 or tonumber(offset) >= 2^40 or string.find(tag, '%D') or tonumber(tag) >= 2^64) then epoch = nil end
+if epoch and (tonumber(offset) < -1 or tonumber(offset) >= 2^40 or string.find(tag, '%D') or tonumber(tag) > 2^64) then epoch = nil end
 if epoch ~= ARGV[2] then
     return redis.error_reply('-EPOCH ' .. (epoch or 'none') .. ' is the epoch of the log')
 end
